@@ -1,0 +1,77 @@
+"""Everything that can go wrong, by name.
+
+Each message says what was wrong, where (with names, not indices), and what to do about it.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "InertiaError",
+    "JointError",
+    "ScrewdynError",
+    "ScrewdynWarning",
+    "ShapeError",
+    "SingularAttachmentError",
+    "StaleHandleError",
+    "TopologyError",
+    "URDFError",
+    "UnknownLinkError",
+]
+
+
+class ScrewdynWarning(UserWarning):
+    """Input that is accepted, but that a careful person would look at."""
+
+
+class ScrewdynError(ValueError):
+    """Base of every error that screwdyn raises on purpose."""
+
+
+class TopologyError(ScrewdynError):
+    """The links would not form a tree: a cycle, a second parent, a duplicate name."""
+
+
+class UnknownLinkError(ScrewdynError):
+    """A name that the tree does not have; the message lists the near ones."""
+
+    @classmethod
+    def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownLinkError":
+        known = list(known)
+        near = get_close_matches(str(name), known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
+        return cls(f"there is no {what} {name!r}; {hint}")
+
+
+class InertiaError(ScrewdynError):
+    """Mass properties that no rigid body has; the message names the failing condition."""
+
+
+class JointError(ScrewdynError):
+    """A joint that moves nothing or whose numbers make no sense (zero axis, bad pitch)."""
+
+
+class ShapeError(ScrewdynError):
+    """An array of the wrong shape, or with entries that are not finite numbers."""
+
+
+class StaleHandleError(ScrewdynError):
+    """A handle, state or snapshot that belongs to an earlier form of the tree."""
+
+
+class SingularAttachmentError(ScrewdynError):
+    """A joint that carries no inertia along its screw, so that its acceleration is undetermined."""
+
+
+class URDFError(ScrewdynError):
+    """Everything wrong with a URDF file, all at once.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        Each with ``line``, ``element``, ``message`` and ``hint``.
+    """
+
+    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)

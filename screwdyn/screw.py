@@ -15,6 +15,7 @@ from screwdyn.errors import ScrewdynError, ShapeError
 
 # A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
 _LARGEST_PITCH = 1e12
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def _shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
@@ -317,13 +318,24 @@ def axis(S: ArrayLike) -> tuple[Array, Array]:
     return np.where(w.any(axis=-1, keepdims=True), w, v), _cross(w, v)
 
 
-def screw_from_axis(axis: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), pitch: ArrayLike = 0.0) -> Array:
+def direction(axis: str | ArrayLike) -> Array:
+    """Unit vector (..., 3) along "x", "y", "z" or vectors (..., 3); ScrewdynError if it has no direction."""
+    if isinstance(axis, str) and axis not in _AXES:
+        raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z" or a vector')
+    a = _shaped(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
+    length = np.sqrt(_dot(a, a))
+    if not np.all((length > 0.0) & (length < np.inf)):
+        raise ScrewdynError(f"an axis is zero or not finite, so it has no direction: {a.tolist()}")
+    return a / length[..., None]
+
+
+def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: ArrayLike = 0.0) -> Array:
     """Unit screw [a; -a x r + h a] with axis a through r and pitch h, or [0; a] for an infinite pitch.
 
     Parameters
     ----------
-    axis : array_like, shape (..., 3)
-        Direction; any length but zero.
+    axis : str or array_like, shape (..., 3)
+        "x", "y", "z" or a vector of any length but zero.
     point : array_like, shape (..., 3)
         Any point of the axis, in metres.
     pitch : array_like, shape (...)
@@ -338,11 +350,7 @@ def screw_from_axis(axis: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), pitch: 
     ScrewdynError
         If an axis is zero, or anything but the pitch is not finite.
     """
-    a, r, h = _shaped(axis, (3,), "axis"), _shaped(point, (3,), "point"), np.asarray(pitch, dtype=np.float64)
-    length = np.sqrt(_dot(a, a))
-    if np.any(length == 0.0):
-        raise ScrewdynError("an axis is zero: give it a direction")
-    a = a / length[..., None]
+    a, r, h = direction(axis), _shaped(point, (3,), "point"), np.asarray(pitch, dtype=np.float64)
     sliding = np.isinf(h[..., None])
     v = np.where(sliding, a, _cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
     S = np.concatenate(np.broadcast_arrays(np.where(sliding, 0.0, a), v), axis=-1)

@@ -1,0 +1,19 @@
+"""Numbers that belong to no rigid body, used with open eyes."""
+
+import warnings
+
+from .._types import ArrayLike
+from ..errors import ScrewdynWarning
+from ..inertia import Inertia
+
+__all__ = ["known_effective"]
+
+
+def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
+    """Effective inertia about which the caller says itself what is to be said, and where.
+
+    Parameters and errors as for :meth:`screwdyn.Inertia.effective`, whose warning knows no line or row.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScrewdynWarning)
+        return Inertia.effective(mass, com, tensor)

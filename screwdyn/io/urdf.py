@@ -1,0 +1,139 @@
+"""URDF files in: strict about structure, frank about dirt.
+
+All problems of a file are found in one go and reported with their lines. What makes the numbers of a model
+doubtful, but not impossible to compute with, is a warning (an error when ``strict``).
+"""
+
+import os
+import warnings
+from pathlib import Path
+
+from ..errors import ScrewdynWarning, URDFError
+from ..inertia import Inertia
+from ..joint import Joint, fixed, prismatic, revolute
+from ..link import Link
+from ..tree import KinematicTree
+from .effective import known_effective
+from .urdf_records import JointRecord, LinkRecord, Model, model_of
+from .urdf_xml import Problem, Report, parse, shown
+
+__all__ = ["check_urdf", "read_urdf"]
+
+
+def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> KinematicTree:
+    """Read a URDF robot.
+
+    The root link becomes the tree's base. Every other link hangs on its parent as in the file, depth first
+    and in the file's order of joints; fixed joints and massless links are kept. A joint's name is the name of
+    its coordinate. Joints without an axis turn about x, and rpy angles mean Rz(yaw) Ry(pitch) Rx(roll), as
+    URDF has it. Mimic joints are read as independent ones (with a warning). Units are those of URDF: m, kg,
+    rad, s.
+
+    Parameters
+    ----------
+    path_or_text : str or path
+        XML text if it begins with ``<``, otherwise the path of a file.
+    strict : bool
+        Refuse what is otherwise warned about: an inertia that no rigid body has, a missing limit, ….
+
+    Returns
+    -------
+    KinematicTree
+        With the usual gravity (0, 0, -9.81).
+
+    Raises
+    ------
+    URDFError
+        Lists every problem of the file with its line; or says which file cannot be opened.
+
+    Warns
+    -----
+    ScrewdynWarning
+        Once per file, listing all its warnings.
+    """
+    title, report, model = _read(path_or_text)
+    problems = _in_order(report)
+    if model is None or (strict and problems):
+        raise URDFError(_listed(title, problems), problems)
+    if problems:
+        warnings.warn(_listed(title, problems), ScrewdynWarning, stacklevel=2)
+    return _build(model)
+
+
+def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
+    """Every problem of a URDF file, errors and warnings, in the order of their lines.
+
+    Parameters
+    ----------
+    path_or_text : str or path
+        As for :func:`read_urdf`.
+
+    Raises
+    ------
+    URDFError
+        Only if the file cannot be opened; bad content is what the list is for.
+    """
+    return _in_order(_read(path_or_text)[1])
+
+
+def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | None]:
+    """Title for messages, all problems, and the model if there was no error."""
+    title, document, encoding, skipped_lines = _document(path_or_text)
+    report = Report()
+    root = parse(document, report, encoding, skipped_lines)
+    if root is None or report.failed:
+        return title, report, None
+    model = model_of(root, report)
+    return title, report, None if report.failed else model
+
+
+def _document(path_or_text: str | os.PathLike[str]) -> tuple[str, bytes, str | None, int]:
+    if isinstance(path_or_text, str):
+        text = path_or_text.lstrip("\ufeff \t\r\n")
+        if text.startswith("<"):
+            skipped = path_or_text[: len(path_or_text) - len(text)]
+            return "the URDF text", text.encode("utf-8", "replace"), "utf-8", skipped.count("\n")
+    path = Path(path_or_text)
+    name = shown(str(path_or_text), 200)
+    try:
+        return name, path.read_bytes(), None, 0
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        hint = "give the path of a URDF file, or its text beginning with '<'"
+        raise URDFError(f"cannot read the file {name!r}: {reason}; {hint}") from None
+
+
+def _in_order(report: Report) -> list[Problem]:
+    return sorted(report.problems, key=lambda problem: problem.line)
+
+
+def _listed(title: str, problems: list[Problem]) -> str:
+    count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return "\n  ".join([f"{count} in {title}", *map(str, problems)])
+
+
+def _build(model: Model) -> KinematicTree:
+    tree = KinematicTree(base=_link(model.links[model.root]))
+    waiting = list(reversed(model.outgoing.get(model.root, [])))
+    while waiting:
+        joint = waiting.pop()
+        tree.attach(_link(model.links[joint.child]), to=joint.parent, joint=_joint(joint), at=joint.home)
+        waiting.extend(reversed(model.outgoing.get(joint.child, [])))
+    return tree
+
+
+def _link(record: LinkRecord) -> Link:
+    m = record.mass
+    if m is None:
+        return Link(record.name)
+    make = Inertia if m.physical else known_effective
+    return Link(record.name, make(m.mass, m.com, m.tensor))
+
+
+def _joint(record: JointRecord) -> Joint:
+    if record.kind == "fixed":
+        return fixed(name=record.name)
+    make = prismatic if record.kind == "prismatic" else revolute
+    return make(
+        record.axis, damping=record.damping, friction=record.friction, limits=record.limits, name=record.name
+    )

@@ -1,0 +1,306 @@
+"""URDF, second half of the reading: from XML elements to checked links and joints."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+import numpy as np
+
+from .._types import Array
+from ..consistency import failing_condition
+from ..screw import pose
+from .urdf_xml import Element, Report, shown
+
+__all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of", "rotation_from_rpy"]
+
+_MOVABLE = ("revolute", "continuous", "prismatic")
+_NOT_YET = ("floating", "planar")
+_USE_ONE = f"use one of {', '.join(_MOVABLE)}, fixed"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MassRecord:
+    """Mass in kg, centre of mass in m and inertia about it in kg m², both in the link frame."""
+
+    mass: float
+    com: Array
+    tensor: Array
+    physical: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkRecord:
+    """A link; no mass record when it is a massless frame."""
+
+    element: Element
+    name: str
+    mass: MassRecord | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointRecord:
+    """A joint; `home` is the child's frame in the parent's, `axis` is in the child's frame."""
+
+    element: Element
+    name: str
+    kind: str
+    parent: str
+    child: str
+    home: Array
+    axis: tuple[float, ...] = ()
+    damping: float = 0.0
+    friction: float = 0.0
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Model:
+    """A checked tree: its root, and each link's outgoing joints in document order."""
+
+    links: dict[str, LinkRecord]
+    joints: dict[str, JointRecord]
+    root: str = ""
+    outgoing: dict[str, list[JointRecord]] = field(default_factory=dict)
+
+
+def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Rotation matrix R = Rz(yaw) Ry(pitch) Rx(roll) of URDF's fixed-axis angles in radians, (3, 3)."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def model_of(root: Element, report: Report) -> Model:
+    """Read every link and joint, then check that they form one tree; problems go into the report."""
+    links: dict[str, LinkRecord] = {}
+    for element in root.named("link"):
+        mass = _mass(element, report)
+        name = _unique_name(element, links, report)
+        if name is not None:
+            links[name] = LinkRecord(element, name, mass)
+    joints: dict[str, JointRecord] = {}
+    ends: list[tuple[Element, str | None, str | None]] = []
+    named = {name for element in root.named("joint") if (name := element.attributes.get("name"))}
+    for element in root.named("joint"):
+        joint_name = _unique_name(element, joints, report)
+        parent, child = (_end(element, tag, links, report) for tag in ("parent", "child"))
+        ends.append((element, parent, child))
+        joint = _joint(element, joint_name or "", parent or "", child or "", named, report)
+        if joint_name is not None and joint is not None:
+            joints[joint_name] = joint
+    model = Model(links, joints)
+    model.root = _root(root, links, ends, report)
+    for joint in joints.values():
+        model.outgoing.setdefault(joint.parent, []).append(joint)
+    return model
+
+
+def _unique_name(
+    element: Element, taken: dict[str, LinkRecord] | dict[str, JointRecord], report: Report
+) -> str | None:
+    name = report.attribute(element, "name")
+    if name is None or name not in taken:
+        return name
+    first = taken[name].element.line
+    report.add(
+        element, f"a second {element.tag} named {shown(name)!r}", f"the first is on line {first}; rename one"
+    )
+    return None
+
+
+def _mass(link: Element, report: Report) -> MassRecord | None:
+    inertial = report.only(link, "inertial")
+    if inertial is None:
+        return None
+    home = _origin(inertial, report)
+    element = report.only(inertial, "mass", 'add <mass value="…"/>')
+    mass = None if element is None else report.number(element, "value")
+    if element is not None and mass is not None and mass < 0:
+        report.add(element, f"the mass is negative ({mass:g} kg)", "give a mass >= 0")
+        mass = None
+    matrix = report.only(inertial, "inertia", "add <inertia ixx=… ixy=… ixz=… iyy=… iyz=… izz=…/>")
+    if matrix is None:
+        return None
+    entries = [report.number(matrix, name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+    if mass is None or home is None or None in entries:
+        return None
+    xx, xy, xz, yy, yz, zz = (x for x in entries if x is not None)
+    R = home[:3, :3]
+    tensor = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    tensor = (tensor + tensor.T) / 2
+    if mass == 0 and not tensor.any():
+        return None
+    failing = failing_condition(mass, tensor)
+    if failing is not None:
+        hint = "no rigid body has these numbers; they are used as they are"
+        report.add(inertial, failing, hint, "warning")
+    return MassRecord(mass, home[:3, 3], tensor, failing is None)
+
+
+def _origin(element: Element, report: Report) -> Array | None:
+    origin = report.only(element, "origin")
+    if origin is None:
+        return np.eye(4)
+    if "quat_xyzw" in origin.attributes:
+        report.add(origin, "quat_xyzw is not supported yet", 'give the orientation as rpy="roll pitch yaw"')
+    xyz = report.numbers(origin, "xyz", 3, (0.0, 0.0, 0.0))
+    rpy = report.numbers(origin, "rpy", 3, (0.0, 0.0, 0.0))
+    return None if xyz is None or rpy is None else pose(rotation_from_rpy(*rpy), xyz)
+
+
+def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report) -> str | None:
+    """Name of the link at one end of a joint, if the file has that link."""
+    element = report.only(joint, tag, f'add <{tag} link="…"/>')
+    name = None if element is None else report.attribute(element, "link")
+    if element is None or name is None:
+        return None
+    if name not in links:
+        report.add(element, f"unknown {tag} link {shown(name)!r}", _near(name, links))
+        return None
+    return name
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(repr(shown(x)) for x in near)}?"
+    listed = ", ".join(repr(shown(x)) for x in names[:8]) + (", …" if len(names) > 8 else "")
+    return f"known: {listed or 'none'}"
+
+
+def _joint(
+    element: Element, name: str, parent: str, child: str, joint_names: set[str], report: Report
+) -> JointRecord | None:
+    home = _origin(element, report)
+    kind = report.attribute(element, "type")
+    if kind in _NOT_YET:
+        report.add(element, f"{kind} joints are not supported yet", _USE_ONE)
+    elif kind is not None and kind != "fixed" and kind not in _MOVABLE:
+        report.add(element, f"unknown joint type {shown(kind)!r}", _USE_ONE)
+    if kind == "fixed" and home is not None:
+        return JointRecord(element, name, kind, parent, child, home)
+    if kind not in _MOVABLE:
+        return None
+    axis = _axis(element, report)
+    damping, friction = _dynamics(element, report)
+    limits = _limits(element, report, bounded=kind in ("revolute", "prismatic"))
+    _mimic(element, joint_names, report)
+    if home is None or axis is None or damping is None or friction is None:
+        return None
+    return JointRecord(element, name, kind, parent, child, home, axis, damping, friction, limits)
+
+
+def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
+    element = report.only(joint, "axis")
+    if element is None:
+        return (1.0, 0.0, 0.0)
+    axis = report.numbers(element, "xyz", 3)
+    if axis is not None and not any(axis):
+        report.add(element, "the axis is zero", "give the direction of the joint, such as 0 0 1")
+        return None
+    if axis is None:
+        return None
+    largest = max(abs(x) for x in axis)  # so that the norm neither under- nor overflows
+    return tuple(x / largest for x in axis)
+
+
+def _dynamics(joint: Element, report: Report) -> tuple[float | None, float | None]:
+    element = report.only(joint, "dynamics")
+    if element is None:
+        return 0.0, 0.0
+    values = [report.number(element, name, default=0.0) for name in ("damping", "friction")]
+    for name, value in zip(("damping", "friction"), values, strict=True):
+        if value is not None and value < 0:
+            report.add(element, f"the {name} is negative ({value:g})", "give a value >= 0")
+    return values[0], values[1]
+
+
+def _limits(joint: Element, report: Report, bounded: bool) -> tuple[float, float] | None:
+    element = report.only(joint, "limit")
+    if element is None:
+        if bounded:
+            kind = joint.attributes["type"]
+            report.add(joint, f"a {kind} joint without <limit>", "it is read as unlimited", "warning")
+        return None
+    report.unused(element, "effort", "velocity")
+    if not bounded:
+        return None
+    if not {"lower", "upper"} & element.attributes.keys():
+        report.add(element, "neither lower nor upper is given", "the joint is read as unlimited", "warning")
+        return None
+    lower, upper = (report.number(element, name, default=0.0, largest=np.inf) for name in ("lower", "upper"))
+    if lower is None or upper is None:
+        return None
+    if lower > upper:
+        message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
+        report.add(element, message, "the joint is read as unlimited", "warning")
+        return None
+    return lower, upper
+
+
+def _mimic(joint: Element, joint_names: set[str], report: Report) -> None:
+    element = report.only(joint, "mimic")
+    if element is None:
+        return
+    report.unused(element, "multiplier", "offset")
+    leader = report.attribute(element, "joint")
+    if leader is None:
+        return
+    if leader not in joint_names:
+        report.add(element, f"mimics an unknown joint {shown(leader)!r}", _near(leader, joint_names))
+    else:
+        message = f"mimic joints are not supported yet (it follows {shown(leader)!r})"
+        report.add(element, message, "the joint is read as an independent one", "warning")
+
+
+def _root(
+    robot: Element,
+    links: dict[str, LinkRecord],
+    ends: list[tuple[Element, str | None, str | None]],
+    report: Report,
+) -> str:
+    """Name of the one link without a parent; empty, with a problem, if there is no such link."""
+    if not links:
+        report.add(robot, "there is no <link>", "a robot needs at least one")
+        return ""
+    claimed: dict[str, Element] = {}
+    above: dict[str, str] = {}  # from a link to one further up its branch
+    unknown_children = 0
+    for element, parent, child in ends:
+        if child is None:
+            unknown_children += 1
+        elif child in claimed:
+            first = claimed[child]
+            hint = f"the first is {first} on line {first.line}; remove one"
+            report.add(element, f"a second parent of link {shown(child)!r}", hint)
+        elif parent is not None and _top(parent, above) == child:
+            message = f"closes a cycle: link {shown(child)!r} would be its own ancestor"
+            report.add(element, message, "loops are not supported; remove one joint of the cycle")
+        else:
+            claimed[child] = element
+            if parent is not None:
+                above[child] = parent
+    roots = [link for name, link in links.items() if name not in claimed]
+    # A joint whose child is unknown was probably meant for one of these links: that problem is already noted.
+    if len(roots) - 1 > unknown_children:
+        listed = ", ".join(f"{shown(link.name)!r} (line {link.element.line})" for link in roots[:8])
+        message = f"there are {len(roots)} links without a parent: {listed}{', …' if len(roots) > 8 else ''}"
+        report.add(roots[1].element, message, "connect them by joints so that one root remains")
+    return roots[0].name if roots else ""
+
+
+def _top(link: str, above: dict[str, str]) -> str:
+    """The uppermost link of a branch; shortens the way there for the next question."""
+    way = []
+    while link in above:
+        way.append(link)
+        link = above[link]
+    for passed in way:
+        above[passed] = link
+    return link

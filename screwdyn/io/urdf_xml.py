@@ -1,0 +1,315 @@
+"""URDF, first half of the reading: from XML text to a few plain elements that know their line.
+
+Only the elements that a mechanism needs are kept; everything else (visual, collision, gazebo, transmission,
+…) is passed over. Document types are refused, so no entity is ever expanded. Nothing here raises for bad
+content: every problem goes into a :class:`Report`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import Literal
+from xml.parsers import expat
+
+__all__ = ["Element", "Problem", "Report", "parse", "shown"]
+
+Severity = Literal["error", "warning"]
+
+_KEPT = {
+    "robot": {"link", "joint"},
+    "link": {"inertial"},
+    "inertial": {"origin", "mass", "inertia"},
+    "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
+}
+
+# Possessive quantifiers: a megabyte of digits with a letter at its end must not be tried in every split.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
+_COMMA = re.compile(r"[+-]?[0-9]*+,[0-9]++(?:[eE][+-]?[0-9]++)?")
+_NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file.
+
+    Attributes
+    ----------
+    line : int
+        Line of the offending element, counted from 1.
+    element : str
+        The element as a person would look for it, such as ``<axis> of <joint name="elbow">``.
+    message, hint : str
+        What is wrong, and what to do about it (may be empty).
+    severity : "error" or "warning"
+        Errors make the file unreadable; warnings are dirt that a careful person would look at.
+    """
+
+    line: int
+    element: str
+    message: str
+    hint: str = ""
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        label = " (warning)" if self.severity == "warning" else ""
+        return f"line {self.line}, {self.element}{label}: {self.message}" + (
+            f"; {self.hint}" if self.hint else ""
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """An XML element with its line, its attributes and those of its children that matter."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    owner: "Element | None" = None
+    children: list["Element"] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        name = self.attributes.get("name")
+        own = f"<{shown(self.tag)}>" if name is None else f'<{self.tag} name="{shown(name)}">'
+        nested = self.owner is not None and self.owner.tag != "robot"
+        return f"{own} of {self.owner}" if nested else own
+
+    def named(self, tag: str) -> Iterator["Element"]:
+        """Children with this tag, in document order."""
+        return (child for child in self.children if child.tag == tag)
+
+
+class Report:
+    """Collects problems while a file is read.
+
+    Attributes
+    ----------
+    problems : list of Problem
+        In the order in which they were found.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+
+    def add(self, element: Element, message: str, hint: str = "", severity: Severity = "error") -> None:
+        """Note one problem of one element."""
+        self.problems.append(Problem(element.line, str(element), message, hint, severity))
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error was found."""
+        return any(problem.severity == "error" for problem in self.problems)
+
+    def attribute(self, element: Element, name: str) -> str | None:
+        """A required attribute, not empty; ``None`` and a problem otherwise."""
+        value = element.attributes.get(name)
+        if value:
+            return value
+        self.add(
+            element, f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"'
+        )
+        return None
+
+    def only(self, element: Element, tag: str, required: str = "") -> Element | None:
+        """The one child with this tag.
+
+        `required` is the hint for a child that must be there once; when empty, the child may be missing, and
+        further ones are ignored with a warning.
+        """
+        found = list(element.named(tag))
+        for other in found[1:]:
+            severity: Severity = "error" if required else "warning"
+            self.add(other, f"a second <{tag}>; only the first counts", "remove one", severity)
+        if not found and required:
+            self.add(element, f"it has no <{tag}>", required)
+        return found[0] if found else None
+
+    def numbers(
+        self,
+        element: Element,
+        attribute: str,
+        count: int,
+        default: tuple[float, ...] | None = None,
+        severity: Severity = "error",
+        largest: float = 1e50,
+    ) -> tuple[float, ...] | None:
+        """The `count` finite numbers of an attribute, ``None`` (and a problem) if they cannot be had.
+
+        `default` stands for a missing attribute; without one, a missing attribute is a problem. Numbers
+        beyond `largest` are refused, since their products would overflow.
+        """
+        text = element.attributes.get(attribute)
+        if text is None:
+            if default is None:
+                self.add(element, f"the attribute {attribute!r} is missing", f'add {attribute}="…"', severity)
+            return default
+        words = text.split()
+        bad = [word for word in words if not _NUMBER.fullmatch(word)]
+        if bad:
+            message, hint = _not_a_number(bad[0])
+            self.add(element, f"{attribute}={shown(text)!r}: {message}", hint, severity)
+            return None
+        if len(words) != count:
+            expected = "one number" if count == 1 else f"{count} numbers"
+            self.add(
+                element, f"{attribute}={shown(text)!r} has {len(words)}", f"expected {expected}", severity
+            )
+            return None
+        values = tuple(float(word) for word in words)
+        beyond = [word for word, x in zip(words, values, strict=True) if not isfinite(x) or abs(x) > largest]
+        if beyond:
+            hint = "give a value in SI units"
+            self.add(element, f"{attribute}={shown(text)!r}: {shown(beyond[0])} is too large", hint, severity)
+            return None
+        return values
+
+    def number(
+        self,
+        element: Element,
+        attribute: str,
+        default: float | None = None,
+        severity: Severity = "error",
+        largest: float = 1e50,
+    ) -> float | None:
+        """One number; see :meth:`numbers`."""
+        values = self.numbers(
+            element, attribute, 1, None if default is None else (default,), severity, largest
+        )
+        return None if values is None else values[0]
+
+    def unused(self, element: Element, *attributes: str) -> None:
+        """Warn about numbers that screwdyn does not use, but that other readers would stumble on."""
+        for name in attributes:
+            self.number(element, name, default=0.0, severity="warning", largest=inf)
+
+
+def shown(text: str, width: int = 60) -> str:
+    """Text for a message, cut when long."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _not_a_number(word: str) -> tuple[str, str]:
+    if "${" in word or "$(" in word:
+        return f"{shown(word)} is not a number", "this is xacro; expand it first"
+    if _COMMA.fullmatch(word):
+        return f"{shown(word)!r} is not a number", "write the decimal point as '.', not ','"
+    if "," in word:
+        return (
+            f"{shown(word)!r} is not a number",
+            "separate numbers by spaces, and write the decimal point as '.'",
+        )
+    if _NOT_FINITE.fullmatch(word):
+        return f"{word} is not a finite number", "give a finite value"
+    return f"{shown(word)!r} is not a number", ""
+
+
+class _StopReading(Exception):
+    """Raised inside expat's handlers to end the parse."""
+
+
+class _Builder:
+    """Receives expat's events."""
+
+    def __init__(self, encoding: str | None, skipped_lines: int, report: Report) -> None:
+        self.report = report
+        self.skipped_lines = skipped_lines
+        self.root: Element | None = None
+        self.open: list[tuple[str, int, Element | None]] = []
+        self.parser = expat.ParserCreate(encoding)
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.StartDoctypeDeclHandler = self.doctype
+
+    @property
+    def line(self) -> int:
+        return self.parser.CurrentLineNumber + self.skipped_lines
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        owner = self.open[-1][2] if self.open else None
+        element = Element(tag, attributes, self.line, owner)
+        kept: Element | None = None
+        if not self.open:
+            self.root = kept = element
+            if tag != "robot":
+                self.report.add(element, "the root element is not <robot>", "give a URDF file")
+                raise _StopReading
+        elif tag.startswith("xacro:"):
+            self.xacro(element, "")
+        elif owner is not None and tag in _KEPT.get(owner.tag, ()):
+            for name, value in attributes.items():
+                if "${" in value or "$(" in value:
+                    self.xacro(element, f" ({name}={shown(value)!r})")
+            owner.children.append(element)
+            kept = element
+        self.open.append((tag, self.line, kept))
+
+    def xacro(self, element: Element, where: str) -> None:
+        self.report.add(
+            element, f"this is xacro, not URDF{where}", "expand it first: xacro FILE > robot.urdf"
+        )
+        raise _StopReading
+
+    def end(self, tag: str) -> None:
+        self.open.pop()
+
+    def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        self.report.add(
+            Element("!DOCTYPE " + name, {}, self.line),
+            "document types are refused",
+            "remove the <!DOCTYPE …>",
+        )
+        raise _StopReading
+
+    def malformed(self, error: expat.ExpatError) -> None:
+        """Say where the XML breaks off, and inside of what."""
+        text = expat.ErrorString(error.code)
+        cut_short = error.code in (
+            expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS],
+            expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_TOKEN],
+        )
+        line = error.lineno + self.skipped_lines
+        if not self.open:
+            message = (
+                "there is no XML element"
+                if self.root is None and cut_short
+                else f"not well-formed XML: {text}"
+            )
+            self.report.add(Element("xml", {}, line), message)
+            return
+        tag, opened, kept = self.open[-1]
+        what = "the file ends too early" if cut_short else f"not well-formed XML: {text}"
+        hint = f"<{shown(tag)}>, opened on line {opened}, is not closed yet"
+        self.report.add(Element(tag, kept.attributes if kept else {}, line), what, hint)
+
+
+def parse(
+    document: bytes, report: Report, encoding: str | None = None, skipped_lines: int = 0
+) -> Element | None:
+    """Read a URDF document as far as it goes.
+
+    Parameters
+    ----------
+    document : bytes
+        The XML.
+    report : Report
+        Receives what is wrong with the XML itself.
+    encoding : str, optional
+        Overrides the document's own declaration.
+    skipped_lines : int
+        Lines cut off in front of `document`.
+
+    Returns
+    -------
+    Element or None
+        The root with the elements that were complete enough to be kept; the report says whether they are all.
+    """
+    builder = _Builder(encoding, skipped_lines, report)
+    try:
+        builder.parser.Parse(document, True)
+    except _StopReading:
+        pass
+    except expat.ExpatError as error:
+        builder.malformed(error)
+    except (LookupError, ValueError) as error:  # Python's own answer to an encoding that it cannot use
+        report.add(Element("?xml", {}, builder.line), f"unusable encoding: {error}", "save the file as UTF-8")
+    return builder.root

@@ -1,0 +1,183 @@
+"""Denavit-Hartenberg tables in: a link's frame is its DH frame, and its joint is a screw seen from there."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from math import cos, isfinite, pi, sin
+from typing import Any
+
+import numpy as np
+
+from .._types import Array, ArrayLike
+from ..errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
+from ..inertia import Inertia
+from ..joint import Joint, prismatic, revolute
+from ..link import Link
+from ..tree import KinematicTree
+from .effective import known_effective
+
+__all__ = ["from_dh"]
+
+_GEOMETRY = ("d", "a", "alpha", "theta")
+_JOINT = ("passive", "damping", "friction", "stiffness", "rest", "limits")
+_KEYS = ("type", *_GEOMETRY, "m", "com", "inertia", "name", "joint", *_JOINT)
+
+
+def from_dh(
+    rows: Iterable[Mapping[str, Any]],
+    convention: str = "standard",
+    *,
+    base: str | Link = "base",
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+) -> KinematicTree:
+    """Build a serial robot from its Denavit-Hartenberg table.
+
+    Row i gives the pose of frame i in frame i-1:
+
+    - standard: T = Rz(theta) Dz(d) Dx(a) Rx(alpha), the joint's axis is z of frame i-1 (Fu Eq. 3.2-5);
+    - modified: T = Rx(alpha) Dx(a) Rz(theta) Dz(d), the joint's axis is z of frame i.
+
+    The coordinate q is added to theta ("R") or to d ("P"); what the table says there is the offset. In the
+    link's own frame the axis is (0, sin alpha, cos alpha) through (-a, 0, 0) for standard rows and z through
+    the origin for modified ones, so that T(q) = T(0) exp(S^ q) (docs/mathematics.md §1).
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        Every key is optional. ``type`` "R" (default) or "P"; ``d``, ``a`` in m, ``alpha``, ``theta`` in rad
+        (default 0; multiples of pi/2 count as exact); ``m`` in kg, ``com`` in m and ``inertia`` in kg m²
+        about the com (3x3, three principal moments, or 0), both in the DH frame of the link; or an
+        :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default "link1", …);
+        ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``, ``damping``,
+        ``friction``, ``stiffness``, ``rest``, ``limits`` as for :func:`screwdyn.revolute`. Without mass and
+        inertia the link is massless.
+    convention : "standard" or "modified"
+    base : str or Link
+        Name of frame 0, or the link it belongs to.
+    gravity : (3,) array
+        In frame 0, m/s².
+
+    Returns
+    -------
+    KinematicTree
+
+    Raises
+    ------
+    ScrewdynError
+        Unknown convention, or an unknown key of a row (with its near names).
+    JointError
+        A type that is neither "R" nor "P", or bad joint parameters.
+    ShapeError
+        ``d``, ``a``, ``alpha``, ``theta`` or ``m`` is not a finite number.
+    InertiaError
+        NaN, wrong shapes or an asymmetric tensor.
+
+    Warns
+    -----
+    ScrewdynWarning
+        Once per table, for rows whose mass and inertia are those of no rigid body: they are used as they are.
+        An :class:`Inertia` is not questioned.
+    """
+    if convention not in ("standard", "modified"):
+        raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
+    tree = KinematicTree(base=base, gravity=gravity)
+    doubtful = []
+    parent = base.name if isinstance(base, Link) else base
+    for i, row in enumerate(rows, start=1):
+        name = row.get("name", f"link{i}")
+        where = f"DH row {i} ({name})"
+        _check_keys(row, where)
+        home, axis, point = _frame(row, convention, where)
+        inertia = _inertia(row, where)
+        if inertia is not None and inertia.failing_condition and inertia is not row.get("inertia"):
+            doubtful.append(f"{where}: {inertia.failing_condition}")
+        joint = _joint(row, axis, point, f"joint{i}", where)
+        tree.attach(Link(name, inertia), to=parent, joint=joint, at=home)
+        parent = name
+    if doubtful:
+        message = "no rigid body has these numbers; they are used as they are"
+        warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=2)
+    return tree
+
+
+def _check_keys(row: Mapping[str, Any], where: str) -> None:
+    for key in row:
+        if key not in _KEYS:
+            near = get_close_matches(str(key), _KEYS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_KEYS)}"
+            raise ScrewdynError(f"{where}: unknown key {key!r}; {hint}")
+
+
+def _number(row: Mapping[str, Any], key: str, where: str) -> float:
+    try:
+        x = float(row.get(key, 0.0))
+    except (TypeError, ValueError):
+        x = np.nan
+    if not isfinite(x):
+        raise ShapeError(f"{where}: {key} must be a finite number; got {row[key]!r}")
+    return x
+
+
+def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, Array, Array]:
+    """Home pose, axis of the joint and a point of it, the latter two in the link's own frame."""
+    d, a, alpha, theta = (_number(row, key, where) for key in _GEOMETRY)
+    (ca, sa), (ct, st) = _cos_sin(alpha), _cos_sin(theta)
+    if convention == "standard":
+        home = np.array(
+            [
+                [ct, -st * ca, st * sa, a * ct],
+                [st, ct * ca, -ct * sa, a * st],
+                [0.0, sa, ca, d],
+                [0.0, 0.0, 0.0, 1.0],
+            ]
+        )
+        return home, np.array([0.0, sa, ca]), np.array([-a, 0.0, 0.0])
+    home = np.array(
+        [
+            [ct, -st, 0.0, a],
+            [ca * st, ca * ct, -sa, -sa * d],
+            [sa * st, sa * ct, ca, ca * d],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
+    return home, np.array([0.0, 0.0, 1.0]), np.zeros(3)
+
+
+def _cos_sin(angle: float) -> tuple[float, float]:
+    """Cosine and sine, exactly 0 or ±1 at multiples of pi/2 (within rounding)."""
+    quarters = round(angle / (pi / 2))
+    if abs(angle - quarters * (pi / 2)) <= 1e-15 * max(1, abs(quarters)):
+        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters % 4]
+    return cos(angle), sin(angle)
+
+
+def _joint(row: Mapping[str, Any], axis: Array, point: Array, default_name: str, where: str) -> Joint:
+    kind = row.get("type", "R")
+    options = {key: row[key] for key in _JOINT if key in row}
+    name = row.get("joint", default_name)
+    try:
+        if kind == "R":
+            return revolute(axis, point, name=name, **options)
+        if kind == "P":
+            return prismatic(axis, name=name, **options)
+    except JointError as error:
+        raise JointError(f"{where}: {error}") from None
+    raise JointError(f"{where}: unknown type {kind!r}; use 'R' (revolute) or 'P' (prismatic)")
+
+
+def _inertia(row: Mapping[str, Any], where: str) -> Inertia | None:
+    tensor = row.get("inertia", 0.0)
+    if isinstance(tensor, Inertia):
+        extra = [key for key in ("m", "com") if key in row]
+        if extra:
+            raise ScrewdynError(
+                f"{where}: inertia is an Inertia, so {' and '.join(extra)} must not be given too"
+            )
+        return tensor
+    mass = _number(row, "m", where)
+    if mass == 0 and not np.any(tensor):
+        return None
+    try:
+        return known_effective(mass, row.get("com", (0.0, 0.0, 0.0)), tensor)
+    except InertiaError as error:
+        raise InertiaError(f"{where}: {error}") from None

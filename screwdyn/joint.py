@@ -1,0 +1,183 @@
+"""Joints as unit screws.
+
+A one-freedom joint is one unit screw S, given in the frame of the link that it carries; the link's pose in its
+parent is ``home · exp(Ŝ q)`` (docs/mathematics.md §1). Revolute, prismatic and helical joints differ in nothing
+but their S, and nothing that computes asks which is which.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, isnan
+from typing import TypedDict, Unpack
+
+import numpy as np
+
+from ._types import Array, ArrayLike
+from .errors import JointError
+from .screw import pitch as pitch_of
+from .screw import screw_from_axis
+
+__all__ = ["Joint", "JointOptions", "fixed", "helical", "prismatic", "revolute"]
+
+_AXES = {
+    sign + name: s * np.eye(3)[i]
+    for i, name in enumerate("xyz")
+    for sign, s in (("", 1.0), ("+", 1.0), ("-", -1.0))
+}
+
+
+class JointOptions(TypedDict, total=False):
+    """Keywords that every movable joint takes; their meaning stands with :class:`Joint`."""
+
+    passive: bool
+    damping: float
+    friction: float
+    stiffness: float
+    rest: float
+    limits: Sequence[float] | None
+    name: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """What a link may do relative to its parent; made by :func:`revolute`, :func:`prismatic`, :func:`helical`, :func:`fixed`.
+
+    Parameters
+    ----------
+    screw : (6,) array or None
+        Unit screw [ω; v] in the carried link's own frame; ``None`` for a fixed joint.
+    passive : bool
+        No motor: simulation refuses a torque on it.
+    damping, friction, stiffness, rest : float
+        The joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), in SI units: N m and radians
+        for a turning joint, N and metres for a sliding one.
+    limits : (float, float) or None
+        Lower and upper position; for the user, not enforced by the dynamics.
+    name : str or None
+        Name of the joint and of its coordinate; ``None`` takes the name of the link it carries.
+
+    Raises
+    ------
+    JointError
+        Negative or non-finite damping, friction or stiffness; limits the wrong way round; an empty name.
+    """
+
+    screw: Array | None
+    passive: bool = False
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    limits: Sequence[float] | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf)):
+            object.__setattr__(self, what, _number(what, getattr(self, what), least))
+        object.__setattr__(self, "limits", _limits(self.limits))
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise JointError(f"a joint's name must be a non-empty string; got {self.name!r}")
+        if self.screw is not None:
+            self.screw.setflags(write=False)
+
+    @property
+    def kind(self) -> str:
+        """``"revolute"``, ``"prismatic"``, ``"helical"`` or ``"fixed"``, read off the screw for people to read."""
+        if self.screw is None:
+            return "fixed"
+        h = float(pitch_of(self.screw))
+        return "prismatic" if h == inf else "revolute" if abs(h) < 1e-12 else "helical"
+
+
+def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **options: Unpack[JointOptions]) -> Joint:
+    """Turn about an axis: S = [a; −a×r] (docs/mathematics.md §1).
+
+    Parameters
+    ----------
+    axis : "x", "y", "z", "-x", … or (3,) array
+        Direction a in the carried link's own frame; any length but zero.
+    point : (3,) array or 0
+        Any point r of the axis, in the link's own frame, in metres.
+    **options
+        ``passive``, ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``name``: see :class:`Joint`.
+
+    Raises
+    ------
+    JointError
+        Zero or non-finite axis, or an option that makes no sense.
+    """
+    return Joint(screw_from_axis(_direction(axis), _point(point), 0.0), **options)
+
+
+def prismatic(axis: str | ArrayLike = "z", **options: Unpack[JointOptions]) -> Joint:
+    """Slide along an axis: S = [0; a]. Parameters and errors as :func:`revolute`."""
+    return Joint(np.concatenate([np.zeros(3), _direction(axis)]), **options)
+
+
+def helical(
+    axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **options: Unpack[JointOptions]
+) -> Joint:
+    """Screw along an axis: S = [a; −a×r + h a], with h the pitch in metres per radian.
+
+    Parameters and errors as :func:`revolute`; a pitch that is not a finite number is refused too.
+    """
+    return Joint(screw_from_axis(_direction(axis), _point(point), _number("pitch", pitch)), **options)
+
+
+def fixed(name: str | None = None) -> Joint:
+    """No freedom: the link is welded to its parent."""
+    return Joint(None, name=name)
+
+
+def _direction(axis: str | ArrayLike) -> Array:
+    if isinstance(axis, str):
+        if axis not in _AXES:
+            raise JointError(
+                f"axis {axis!r} is unknown; give 'x', 'y', 'z', '-x', '-y', '-z' or three numbers"
+            )
+        return _AXES[axis]
+    a = _three("axis", axis)
+    # Scaled first, so that a tiny or huge axis does not under- or overflow in the norm.
+    largest = float(np.abs(a).max())
+    if largest == 0:
+        raise JointError("axis is zero; a joint needs a direction to turn about or slide along")
+    a = a / largest
+    return np.asarray(a / np.sqrt(a @ a))
+
+
+def _point(point: ArrayLike) -> Array:
+    return np.zeros(3) if isinstance(point, int | float) and point == 0 else _three("point", point)
+
+
+def _three(what: str, value: ArrayLike) -> Array:
+    try:
+        a = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise JointError(f"{what} must be three numbers; got {value!r}") from None
+    if a.shape != (3,) or not np.isfinite(a).all():
+        raise JointError(f"{what} must be three finite numbers; got {value!r}")
+    return a
+
+
+def _number(what: str, value: float, least: float = -inf) -> float:
+    try:
+        x = float(value)
+    except (TypeError, ValueError):
+        raise JointError(f"{what} must be a number; got {value!r}") from None
+    if not isfinite(x) or x < least:
+        raise JointError(
+            f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}"
+        )
+    return x
+
+
+def _limits(limits: Sequence[float] | None) -> tuple[float, float] | None:
+    if limits is None:
+        return None
+    try:
+        low, high = (float(x) for x in limits)
+    except (TypeError, ValueError):
+        raise JointError(f"limits must be two numbers (lower, upper); got {limits!r}") from None
+    if isnan(low) or isnan(high) or low > high:
+        raise JointError(f"limits must be (lower, upper) with lower <= upper; got {limits!r}")
+    return low, high

@@ -1,0 +1,243 @@
+"""A frozen snapshot of a tree as the table of numbers that the sweeps walk.
+
+Every link hangs in the working frame of the freedom that carries it: the frame whose z axis is the joint's screw.
+Links welded to one another share a row, so fixed joints and massless frames cost nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import screw
+from ._types import Array, ArrayLike
+from .errors import ShapeError, StaleHandleError
+from .dynamics import Dynamics
+from .joint import Joint
+from .link import Link
+from .physics import looped
+from .physics.steps import composed, inertia_inward
+from .physics.sweeps import COLUMNS, MASS, PARENT
+from .physics.vectors import Matrix, Vector
+
+__all__ = ["Model", "Placement", "place"]
+
+_NOTHING = (0.0,) * 10
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one link sits, in numbers that do not depend on q and never change while it is attached.
+
+    Attributes
+    ----------
+    coordinate : str or None
+        The freedom whose row carries the link; ``None`` if it is welded to the base.
+    R, p
+        Pose of the link in that row's frame.
+    body : 10 floats
+        Mass, first moment and inertia about the origin of the row's frame.
+    freedom : 14 floats or None
+        Home pose, turn and slide of the row that begins with this link; ``None`` if its joint is fixed.
+    parent : str or None
+        The coordinate that carries the parent.
+    """
+
+    coordinate: str | None
+    R: Matrix
+    p: Vector
+    body: tuple[float, ...]
+    freedom: tuple[float, ...] | None
+    parent: str | None
+
+
+def place(
+    link: Link, joint: Joint | None, home: Array, name: str | None, parent: Placement | None
+) -> Placement:
+    """Placement of a link from its parent's; the base has neither joint nor parent."""
+    R, p = _tuples(home)
+    freedom, carrier, coordinate = None, None, None
+    if parent is not None:
+        R, p = composed(parent.R, parent.p, R, p)
+        carrier = coordinate = parent.coordinate
+    if joint is not None and joint.screw is not None:
+        D, turn, slide = _screw_frame(joint.screw)
+        R, p = composed(R, p, *_tuples(D))
+        freedom, coordinate = (*R, *p, turn, slide), name
+        R, p = _tuples(screw.inverse(D))
+    return Placement(coordinate, R, p, _body(link, R, p), freedom, carrier)
+
+
+def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
+    if link.inertia is None:
+        return _NOTHING
+    I = link.inertia.origin_tensor
+    own = I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]
+    m, h, I_row = inertia_inward(R, p, link.inertia.mass, tuple(link.inertia.first_moment), own)
+    return (m, *h, *I_row)
+
+
+def _tuples(T: Array) -> tuple[Matrix, Vector]:
+    a = T.ravel().tolist()
+    return (*a[0:3], *a[4:7], *a[8:11]), (a[3], a[7], a[11])
+
+
+def _screw_frame(S: Array) -> tuple[Array, float, float]:
+    """Frame with the unit screw along z through its origin, and the screw's turn and slide there.
+
+    x is one of the link's own axes wherever one is perpendicular, so that right angles stay exact.
+    """
+    w, v = S[:3], S[3:]
+    turns = bool(w.any())
+    z = w if turns else v
+    x = np.eye(3)[int(np.argmin(np.abs(z)))]
+    x = x - (x @ z) * z
+    x = x / np.sqrt(x @ x)
+    D = np.eye(4)
+    D[:3, 0], D[:3, 2] = x, z
+    D[:3, 1] = z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]
+    if not turns:
+        return D, 0.0, 1.0
+    D[:3, 3] = w[1] * v[2] - w[2] * v[1], w[2] * v[0] - w[0] * v[2], w[0] * v[1] - w[1] * v[0]
+    h = float(w @ v)
+    # A pitch that is rounding of the cross product is none.
+    return D, 1.0, h if abs(h) > 1e-15 * float(np.abs(v).max()) else 0.0
+
+
+class Model(Dynamics):
+    """The numbers of one revision of a tree; never edited.
+
+    Attributes
+    ----------
+    table : (nv + 1, 25) array
+        See ``physics.sweeps``.
+    coordinates : tuple of str
+    index : mapping from coordinate to row
+    placements : mapping from link name to :class:`Placement`
+    gravity, base_first_moment : (3,) arrays
+        Gravity in the base frame, and the first moment there of all that is welded to the base.
+    revision : int
+    """
+
+    kernels: Any = looped
+
+    def __init__(
+        self,
+        placements: Mapping[str, Placement],
+        links: Mapping[str, Link],
+        joints: Iterable[Joint],
+        gravity: Array,
+        revision: int,
+    ) -> None:
+        rows: list[list[float]] = []
+        index: dict[str | None, int] = {None: -1}
+        base = [0.0] * 10
+        for at in placements.values():
+            if at.freedom is not None:
+                index[at.coordinate] = len(rows)
+                rows.append([*at.freedom, *_NOTHING, index[at.parent]])
+            row = index[at.coordinate]
+            if at.body is not _NOTHING:
+                sums, first = (base, 0) if row < 0 else (rows[row], MASS)
+                for k, x in enumerate(at.body):
+                    sums[first + k] += x
+        self.table = np.zeros((len(rows) + 1, COLUMNS))
+        if rows:
+            self.table[:-1] = rows
+        self.table[-1, :3] = gravity
+        self.index = index
+        self.coordinates = tuple(c for c in index if c is not None)
+        self.nv = len(rows)
+        self.placements = placements
+        self._links = links
+        self.gravity = gravity
+        self.revision = revision
+        self.base_first_moment = np.array(base[1:4])
+        self._joints = tuple(joints)
+
+    @property
+    def model(self) -> "Model":
+        """Itself: a snapshot goes on answering for the tree as it was."""
+        return self
+
+    @cached_property
+    def weightless(self) -> Array:
+        """The same table without gravity."""
+        table = self.table.copy()
+        table[-1] = 0
+        return table
+
+    @cached_property
+    def inertias(self) -> Array:
+        """(nv, 6, 6): inertia of every row in its own frame, [[Θ, ĥ], [−ĥ, m1]]."""
+        t = self.table[:-1]
+        I = np.zeros((self.nv, 6, 6))
+        I[:, :3, :3] = t[:, [18, 19, 20, 19, 21, 22, 20, 22, 23]].reshape(-1, 3, 3)
+        hat = screw.skew(t[:, 15:18])
+        I[:, :3, 3:], I[:, 3:, :3] = hat, -hat
+        I[:, 3:, 3:] = t[:, 14, None, None] * np.eye(3)
+        return I
+
+    @cached_property
+    def joint_parameters(self) -> Array:
+        """(4, nv): damping, friction, stiffness and rest of every freedom."""
+        return np.array([(j.damping, j.friction, j.stiffness, j.rest) for j in self._joints]).reshape(-1, 4).T
+
+    def com(self, link: str) -> Array:
+        """Centre of mass of a link in its own frame; the origin if the link is massless."""
+        inertia = self._links[link].inertia
+        return np.zeros(3) if inertia is None else inertia.com
+
+    def carrier(self, link: str) -> tuple[int, Array]:
+        """Row that carries a link (−1: the base) and the link's pose in that row's frame.
+
+        Raises
+        ------
+        StaleHandleError
+            If this snapshot does not know the link.
+        """
+        at = self.placements.get(link)
+        if at is None:
+            raise StaleHandleError(
+                f"revision {self.revision} of the tree has no link {link!r}; take a new snapshot after attaching or detaching"
+            )
+        T = np.eye(4)
+        T[:3, :3] = np.reshape(at.R, (3, 3))
+        T[:3, 3] = at.p
+        return self.index[at.coordinate], T
+
+    def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
+        """Arrays over the coordinates, checked, broadcast together and flattened; and their batch shape.
+
+        Raises
+        ------
+        ShapeError
+            Naming the argument and the coordinates, if one has the wrong shape or an entry that is not finite.
+        """
+        arrays = []
+        for what, value in named.items():
+            try:
+                a = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                raise ShapeError(f"{what} must be an array of numbers; got {value!r}") from None
+            if a.ndim == 0 or a.shape[-1] != self.nv:
+                raise ShapeError(
+                    f"{what} has shape {a.shape}; expected (…, {self.nv}), one entry for each of: "
+                    f"{', '.join(self.coordinates) or 'no coordinates'}"
+                )
+            finite = np.isfinite(a)
+            if not finite.all():
+                where = tuple(np.argwhere(~finite)[0])
+                raise ShapeError(
+                    f"{what} is {a[where]} at {self.coordinates[where[-1]]!r}; every entry must be finite"
+                )
+            arrays.append(a)
+        try:
+            batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+        except ValueError:
+            shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
+            raise ShapeError(f"the batch axes do not fit together: {shapes}") from None
+        full = (*batch, self.nv)
+        return [np.require(np.broadcast_to(a, full), requirements="CW").ravel() for a in arrays], batch

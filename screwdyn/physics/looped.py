@@ -1,0 +1,160 @@
+"""The sweeps compiled by numba, over any number of states: one compilation serves every tree.
+
+Each kernel takes the table of a model and flat, contiguous float64 arrays (state after state), checks that they are
+finite and fit together, and fills its last arguments. It returns 0, or ``WRONG_INPUT`` if it has computed nothing,
+or 1 + the row of a joint that carries no inertia. A kernel is compiled when it is first asked for and kept on disk.
+"""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import config
+from numba.extending import register_jitable
+
+from . import steps, sweeps, vectors
+
+WRONG_INPUT = -1
+WORK, PARENT = sweeps.WORK, sweeps.PARENT
+Array = Any
+
+_flat, _table = numba.float64[::1], numba.float64[:, ::1]
+
+
+@register_jitable
+def fits(x: Array, count: int) -> bool:
+    """Whether x has as many entries as it should, all of them finite."""
+    if x.size != count:
+        return False
+    for k in range(count):
+        if not x[k] - x[k] == 0.0:
+            return False
+    return True
+
+
+def _inverse_dynamics(table: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), tau.size
+    if not (fits(q, count) and fits(qd, count) and fits(qdd, count)):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.inverse_dynamics(table, q, qd, qdd, s, work, tau)
+    return 0
+
+
+def _gravity_vector(table: Array, q: Array, tau: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), tau.size
+    if not fits(q, count):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.gravity_vector(table, q, s, work, tau)
+    return 0
+
+
+def _mass_matrix(table: Array, q: Array, M: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), M.shape[0]
+    if not fits(q, count):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.mass_matrix(table, q, s, work, M)
+    return 0
+
+
+def _coriolis_matrix(table: Array, q: Array, qd: Array, M: Array, C: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), M.shape[0]
+    if not (fits(q, count) and fits(qd, count)):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.coriolis_matrix(table, q, qd, s, work, M, C)
+    return 0
+
+
+def _forward_dynamics(table: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), qdd.size
+    if not (fits(q, count) and fits(qd, count) and fits(tau, count)):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        massless = sweeps.forward_dynamics(table, q, qd, tau, s, work, qdd)
+        if massless >= 0:
+            return massless + 1
+    return 0
+
+
+def _motion(table: Array, q: Array, qd: Array, pose: Array, twist: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), pose.shape[0]
+    if not (fits(q, count) and fits(qd, count)):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.motion(table, q, qd, s, work, pose, twist)
+    return 0
+
+
+def _jacobian(table: Array, q: Array, qd: Array, row: int, J: Array, J_dot: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), J.shape[0]
+    if not (fits(q, count) and fits(qd, count)):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.jacobian(table, q, qd, row, s, work, J, J_dot)
+    return 0
+
+
+def _wrench_torque(table: Array, q: Array, wrenches: Array, tau: Array) -> int:
+    n, count = max(table.shape[0] - 1, 1), tau.size
+    if not fits(q, count):
+        return WRONG_INPUT
+    work = np.empty((n, WORK))
+    for s in range(0, count, n):
+        sweeps.wrench_torque(table, q, wrenches, s, work, tau)
+    return 0
+
+
+_KERNELS: dict[str, tuple[Callable[..., int], tuple[Any, ...]]] = {
+    "inverse_dynamics": (_inverse_dynamics, (_table, _flat, _flat, _flat, _flat)),
+    "gravity_vector": (_gravity_vector, (_table, _flat, _flat)),
+    "mass_matrix": (_mass_matrix, (_table, _flat, _table)),
+    "coriolis_matrix": (_coriolis_matrix, (_table, _flat, _flat, _table, _table)),
+    "forward_dynamics": (_forward_dynamics, (_table, _flat, _flat, _flat, _flat)),
+    "motion": (_motion, (_table, _flat, _flat, _table, _table)),
+    "jacobian": (_jacobian, (_table, _flat, _flat, numba.int64, _table, _table)),
+    "wrench_torque": (_wrench_torque, (_table, _flat, _table, _flat)),
+}
+
+
+def _cache_folder() -> str:
+    """A folder named after the text of the physics: numba itself would not notice an edited step."""
+    text = b"".join(Path(str(m.__file__)).read_bytes() for m in (vectors, steps, sweeps))
+    root = config.CACHE_DIR or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "screwdyn"
+    return str(Path(root) / hashlib.sha256(text).hexdigest()[:16])
+
+
+def __getattr__(name: str) -> Any:
+    """Compile a kernel, or load it from disk, the first time somebody asks for it."""
+    if name not in _KERNELS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function, arguments = _KERNELS[name]
+    folder, previous = _cache_folder(), config.CACHE_DIR
+    if not any(Path(folder).glob(f"*/*.{function.__name__}-*.nbi")):
+        print(
+            f"screwdyn: compiling {name} for this machine (once; kept in {folder})",
+            file=sys.stderr,
+            flush=True,
+        )
+    # numba reads the folder when the function is decorated, and only there.
+    config.CACHE_DIR = folder
+    try:
+        kernel = numba.njit(numba.int64(*arguments), cache=True)(function)
+    finally:
+        config.CACHE_DIR = previous
+    globals()[name] = kernel
+    return kernel

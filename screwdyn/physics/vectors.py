@@ -1,0 +1,170 @@
+"""Three-vectors and 3x3 matrices as tuples of scalars.
+
+Tuples, because the same text then runs compiled (numba keeps them in registers), interpreted on floats, and on
+scalars that record what is done to them. Matrices are row-major 9-tuples, symmetric ones (xx, xy, xz, yy, yz, zz).
+"""
+
+import math
+from typing import Any
+
+from numba.extending import overload, register_jitable
+
+Scalar = Any  # float, numba's float64, or a recording scalar
+Vector = tuple[Scalar, Scalar, Scalar]
+Matrix = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
+Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
+
+
+def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
+    """sin x and cos x; a recording scalar brings its own."""
+    return (x.sin(), x.cos()) if hasattr(x, "sin") else (math.sin(x), math.cos(x))
+
+
+@overload(sincos, strict=False)
+def _compiled_sincos(x: Scalar) -> Any:
+    return lambda x: (math.sin(x), math.cos(x))
+
+
+@register_jitable
+def add(a: Vector, b: Vector) -> Vector:
+    """a + b."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@register_jitable
+def sub(a: Vector, b: Vector) -> Vector:
+    """a - b."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@register_jitable
+def scale(s: Scalar, a: Vector) -> Vector:
+    """s a."""
+    return (s * a[0], s * a[1], s * a[2])
+
+
+@register_jitable
+def dot(a: Vector, b: Vector) -> Scalar:
+    """a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@register_jitable
+def cross(a: Vector, b: Vector) -> Vector:
+    """a x b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@register_jitable
+def rotate(R: Matrix, v: Vector) -> Vector:
+    """R v."""
+    return (
+        R[0] * v[0] + R[1] * v[1] + R[2] * v[2],
+        R[3] * v[0] + R[4] * v[1] + R[5] * v[2],
+        R[6] * v[0] + R[7] * v[1] + R[8] * v[2],
+    )
+
+
+@register_jitable
+def rotate_back(R: Matrix, v: Vector) -> Vector:
+    """Rᵀ v."""
+    return (
+        R[0] * v[0] + R[3] * v[1] + R[6] * v[2],
+        R[1] * v[0] + R[4] * v[1] + R[7] * v[2],
+        R[2] * v[0] + R[5] * v[1] + R[8] * v[2],
+    )
+
+
+@register_jitable
+def transpose(A: Matrix) -> Matrix:
+    """Aᵀ."""
+    return (A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8])
+
+
+@register_jitable
+def multiply(A: Matrix, B: Matrix) -> Matrix:
+    """A B."""
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@register_jitable
+def minus(A: Matrix, B: Matrix) -> Matrix:
+    """A - B."""
+    return (
+        A[0] - B[0],
+        A[1] - B[1],
+        A[2] - B[2],
+        A[3] - B[3],
+        A[4] - B[4],
+        A[5] - B[5],
+        A[6] - B[6],
+        A[7] - B[7],
+        A[8] - B[8],
+    )
+
+
+@register_jitable
+def hat_times(a: Vector, B: Matrix) -> Matrix:
+    """â B: each column of B crossed by a."""
+    x = cross(a, (B[0], B[3], B[6]))
+    y = cross(a, (B[1], B[4], B[7]))
+    z = cross(a, (B[2], B[5], B[8]))
+    return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
+
+
+@register_jitable
+def hat(a: Vector) -> Matrix:
+    """â, with â b = a x b."""
+    return (0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0)
+
+
+@register_jitable
+def full(I: Symmetric) -> Matrix:
+    """A symmetric matrix with all its nine entries."""
+    return (I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5])
+
+
+@register_jitable
+def symmetric(A: Matrix) -> Symmetric:
+    """The six numbers of a matrix that is known to be symmetric."""
+    return (A[0], A[1], A[2], A[4], A[5], A[8])
+
+
+@register_jitable
+def apply(I: Symmetric, v: Vector) -> Vector:
+    """I v for a symmetric I."""
+    return (
+        I[0] * v[0] + I[1] * v[1] + I[2] * v[2],
+        I[1] * v[0] + I[3] * v[1] + I[4] * v[2],
+        I[2] * v[0] + I[4] * v[1] + I[5] * v[2],
+    )
+
+
+@register_jitable
+def plus(I: Symmetric, J: Symmetric) -> Symmetric:
+    """I + J."""
+    return (I[0] + J[0], I[1] + J[1], I[2] + J[2], I[3] + J[3], I[4] + J[4], I[5] + J[5])
+
+
+@register_jitable
+def turned(R: Matrix, I: Symmetric) -> Symmetric:
+    """R I Rᵀ for a symmetric I."""
+    A = multiply(R, full(I))
+    return (
+        A[0] * R[0] + A[1] * R[1] + A[2] * R[2],
+        A[0] * R[3] + A[1] * R[4] + A[2] * R[5],
+        A[0] * R[6] + A[1] * R[7] + A[2] * R[8],
+        A[3] * R[3] + A[4] * R[4] + A[5] * R[5],
+        A[3] * R[6] + A[4] * R[7] + A[5] * R[8],
+        A[6] * R[6] + A[7] * R[7] + A[8] * R[8],
+    )

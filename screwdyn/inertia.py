@@ -305,10 +305,8 @@ class Inertia:
             max(permutations(range(3)), key=lambda p: float(np.abs(axes[np.arange(3), list(p)]).sum()))
         )
         moments, axes = moments[order], axes[:, order]
-        axes = axes * np.copysign(1.0, np.diag(axes))
-        if np.linalg.det(axes) < 0.0:
-            axes[:, np.argmin(np.diag(axes))] *= -1.0
-        return moments, axes
+        # This is a rotation: the largest diagonal sum exceeds 1, and no reflection has a trace above 1.
+        return moments, axes * np.copysign(1.0, np.diag(axes))
 
     @property
     def radii_of_gyration(self) -> Array:

@@ -244,8 +244,7 @@ def log(T: ArrayLike) -> Array:
     scalar, vector = quaternion[..., 0], quaternion[..., 1:]
     sine = np.sqrt(_dot(vector, vector))
     angle = 2.0 * np.arctan2(sine, scalar)
-    still = sine == 0.0
-    w = np.where(still, 0.0, angle / np.where(still, 1.0, sine))[..., None] * vector
+    w = (angle / np.where(sine == 0.0, 1.0, sine))[..., None] * vector
     # p = travel v, where travel is what exp multiplies v by: the columns of exp's p for v = e1, e2, e3
     basis = np.zeros((*w.shape[:-1], 3, 6))
     basis[..., :3] = w[..., None, :]

@@ -291,6 +291,11 @@ def test_as_pose_mends_a_rotation_copied_with_few_digits(T):
     close(R, U @ V, 2e-14)
 
 
+def test_as_pose_mends_the_worst_that_it_accepts():
+    R = Rotation.from_rotvec((0.3, -1.0, 2.0)).as_matrix()
+    close(screw.as_pose(pose(R @ np.diag([1.0 + 4e-7, 1.0, 1.0 - 4e-7]), np.zeros(3)))[:3, :3], R, 1e-14)
+
+
 @pytest.mark.parametrize(
     ("at", "reason"),
     [

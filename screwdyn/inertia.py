@@ -301,9 +301,8 @@ class Inertia:
 
     def _principal(self) -> tuple[Array, Array]:
         moments, axes = np.linalg.eigh(self.tensor)
-        order = list(
-            max(permutations(range(3)), key=lambda p: float(np.abs(axes[np.arange(3), list(p)]).sum()))
-        )
+        alignment = np.abs(axes)
+        order = list(max(permutations(range(3)), key=lambda p: float(alignment[np.arange(3), list(p)].sum())))
         moments, axes = moments[order], axes[:, order]
         # This is a rotation: the largest diagonal sum exceeds 1, and no reflection has a trace above 1.
         return moments, axes * np.copysign(1.0, np.diag(axes))

@@ -65,9 +65,7 @@ class Contribution:
     g: Padded
 
 
-def motion_beyond(
-    parent: LinkMotion, joint: Joint, home: Array, name: str, q: Array, qd: Array
-) -> LinkMotion:
+def motion_beyond(parent: LinkMotion, joint: Joint, home: Array, name: str, q: Array, qd: Array) -> LinkMotion:
     """The motion of a link from its parent's: J_i = [X_i J_p | S_i], J̇_i = [−ad(S_i q̇_i) X_i J_p + X_i J̇_p | 0].
 
     Parameters

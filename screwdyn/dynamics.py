@@ -159,12 +159,12 @@ class Dynamics:
         """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv).
 
         They stand beside τ on the right side of the equation (docs/mathematics.md §8); :func:`simulate` adds them.
+        Below 1e-3 rad/s or m/s, dry friction is rounded off: sgn x is taken as tanh(1000 x).
         """
         model = self.model
         (q, qd), batch = model.flat(q=q, qd=qd)
-        q, qd = q.reshape(*batch, model.nv), qd.reshape(*batch, model.nv)
-        damping, friction, stiffness, rest = model.joint_parameters
-        return -damping * qd - friction * np.sign(qd) - stiffness * (q - rest)
+        shape = (*batch, model.nv)
+        return model.friction_force(qd.reshape(shape)) + model.spring_force(q.reshape(shape))
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint torques Σ J_iᵀ F_i that external wrenches amount to, (…, nv).
@@ -183,9 +183,7 @@ class Dynamics:
             row, T = model.carrier(link)
             F = np.asarray(F, dtype=float)
             if F.ndim == 0 or F.shape[-1] != 6 or not np.isfinite(F).all():
-                raise ShapeError(
-                    f"the wrench on {link!r} must be (…, 6) finite numbers [n; f]; got shape {F.shape}"
-                )
+                raise ShapeError(f"the wrench on {link!r} must be (…, 6) finite numbers [n; f]; got shape {F.shape}")
             batch = np.broadcast_shapes(batch, F.shape[:-1])
             if row >= 0:
                 # Ad(T)⁻ᵀ moves the wrench from the link's frame to its row's.
@@ -194,7 +192,7 @@ class Dynamics:
         for row, F in on_rows.items():
             W[..., row, :] = F
         flat = np.require(
-            np.broadcast_to(flat.reshape(*q_batch, model.nv), W.shape[:-1]), requirements="CW"
+            np.broadcast_to(flat.reshape(*q_batch, model.nv), W.shape[:-1]), requirements=["C", "W"]
         ).ravel()
         tau = np.empty(flat.size)
         model.kernels.wrench_torque(model.table, flat, W.reshape(-1, 6), tau)
@@ -237,9 +235,7 @@ class Dynamics:
         model = self.model
         poses, _ = self._motion(q, np.zeros(model.nv))
         m, h = model.table[:-1, 14], model.table[:-1, 15:18]
-        moment = np.einsum("...rij,rj->...i", poses[..., :3, :3], h) + np.einsum(
-            "...ri,r->...i", poses[..., :3, 3], m
-        )
+        moment = np.einsum("...rij,rj->...i", poses[..., :3, :3], h) + np.einsum("...ri,r->...i", poses[..., :3, 3], m)
         return np.asarray(-(moment + model.base_first_moment) @ model.gravity)
 
     def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:

@@ -37,6 +37,7 @@ class UnknownLinkError(ScrewdynError):
 
     @classmethod
     def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownLinkError":
+        """The error for a name that is not among the known ones."""
         known = list(known)
         near = get_close_matches(str(name), known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"

@@ -10,20 +10,12 @@ from dataclasses import dataclass
 from math import inf, isfinite, isnan
 from typing import TypedDict, Unpack
 
-import numpy as np
-
 from ._types import Array, ArrayLike
-from .errors import JointError
+from .errors import JointError, ScrewdynError
 from .screw import pitch as pitch_of
 from .screw import screw_from_axis
 
 __all__ = ["Joint", "JointOptions", "fixed", "helical", "prismatic", "revolute"]
-
-_AXES = {
-    sign + name: s * np.eye(3)[i]
-    for i, name in enumerate("xyz")
-    for sign, s in (("", 1.0), ("+", 1.0), ("-", -1.0))
-}
 
 
 class JointOptions(TypedDict, total=False):
@@ -40,7 +32,7 @@ class JointOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What a link may do relative to its parent; made by :func:`revolute`, :func:`prismatic`, :func:`helical`, :func:`fixed`.
+    """What a link may do relative to its parent; made by :func:`revolute`, :func:`prismatic`, :func:`helical`, ….
 
     Parameters
     ----------
@@ -106,22 +98,20 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **options: Unpac
     JointError
         Zero or non-finite axis, or an option that makes no sense.
     """
-    return Joint(screw_from_axis(_direction(axis), _point(point), 0.0), **options)
+    return Joint(_screw(axis, point, 0.0), **options)
 
 
 def prismatic(axis: str | ArrayLike = "z", **options: Unpack[JointOptions]) -> Joint:
     """Slide along an axis: S = [0; a]. Parameters and errors as :func:`revolute`."""
-    return Joint(np.concatenate([np.zeros(3), _direction(axis)]), **options)
+    return Joint(_screw(axis, 0, inf), **options)
 
 
-def helical(
-    axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **options: Unpack[JointOptions]
-) -> Joint:
+def helical(axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **options: Unpack[JointOptions]) -> Joint:
     """Screw along an axis: S = [a; −a×r + h a], with h the pitch in metres per radian.
 
     Parameters and errors as :func:`revolute`; a pitch that is not a finite number is refused too.
     """
-    return Joint(screw_from_axis(_direction(axis), _point(point), _number("pitch", pitch)), **options)
+    return Joint(_screw(axis, point, _number("pitch", pitch)), **options)
 
 
 def fixed(name: str | None = None) -> Joint:
@@ -129,34 +119,14 @@ def fixed(name: str | None = None) -> Joint:
     return Joint(None, name=name)
 
 
-def _direction(axis: str | ArrayLike) -> Array:
-    if isinstance(axis, str):
-        if axis not in _AXES:
-            raise JointError(
-                f"axis {axis!r} is unknown; give 'x', 'y', 'z', '-x', '-y', '-z' or three numbers"
-            )
-        return _AXES[axis]
-    a = _three("axis", axis)
-    # Scaled first, so that a tiny or huge axis does not under- or overflow in the norm.
-    largest = float(np.abs(a).max())
-    if largest == 0:
-        raise JointError("axis is zero; a joint needs a direction to turn about or slide along")
-    a = a / largest
-    return np.asarray(a / np.sqrt(a @ a))
-
-
-def _point(point: ArrayLike) -> Array:
-    return np.zeros(3) if isinstance(point, int | float) and point == 0 else _three("point", point)
-
-
-def _three(what: str, value: ArrayLike) -> Array:
+def _screw(axis: str | ArrayLike, point: ArrayLike, pitch: float) -> Array:
     try:
-        a = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise JointError(f"{what} must be three numbers; got {value!r}") from None
-    if a.shape != (3,) or not np.isfinite(a).all():
-        raise JointError(f"{what} must be three finite numbers; got {value!r}")
-    return a
+        S = screw_from_axis(axis, (0, 0, 0) if isinstance(point, int | float) and point == 0 else point, pitch)
+    except ScrewdynError as wrong:
+        raise JointError(str(wrong)) from None
+    if S.shape != (6,):
+        raise JointError(f"a joint has one axis and one point; got axis {axis!r} and point {point!r}")
+    return S
 
 
 def _number(what: str, value: float, least: float = -inf) -> float:
@@ -165,9 +135,7 @@ def _number(what: str, value: float, least: float = -inf) -> float:
     except (TypeError, ValueError):
         raise JointError(f"{what} must be a number; got {value!r}") from None
     if not isfinite(x) or x < least:
-        raise JointError(
-            f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}"
-        )
+        raise JointError(f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}")
     return x
 
 

@@ -4,7 +4,7 @@ Every link hangs in the working frame of the freedom that carries it: the frame 
 Links welded to one another share a row, so fixed joints and massless frames cost nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,18 +13,20 @@ import numpy as np
 
 from . import screw
 from ._types import Array, ArrayLike
-from .errors import ShapeError, StaleHandleError
 from .dynamics import Dynamics
+from .errors import ShapeError, StaleHandleError
 from .joint import Joint
 from .link import Link
 from .physics import looped
+from .physics.rows import COLUMNS, MASS
 from .physics.steps import composed, inertia_inward
-from .physics.sweeps import COLUMNS, MASS, PARENT
 from .physics.vectors import Matrix, Vector
 
 __all__ = ["Model", "Placement", "place"]
 
 _NOTHING = (0.0,) * 10
+# Below this rate, in rad/s or m/s, dry friction grows in proportion: no integrator can follow a jump at rest.
+SLIP = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,14 @@ class Placement:
 
 
 def place(
-    link: Link, joint: Joint | None, home: Array, name: str | None, parent: Placement | None
+    link: Link,
+    joint: Joint | None = None,
+    home: Array | None = None,
+    name: str | None = None,
+    parent: Placement | None = None,
 ) -> Placement:
-    """Placement of a link from its parent's; the base has neither joint nor parent."""
-    R, p = _tuples(home)
+    """Placement of a link from its joint, home pose, joint's name and its parent's placement; the base has none."""
+    R, p = _tuples(np.eye(4) if home is None else home)
     freedom, carrier, coordinate = None, None, None
     if parent is not None:
         R, p = composed(parent.R, parent.p, R, p)
@@ -80,8 +86,8 @@ def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
 
 
 def _tuples(T: Array) -> tuple[Matrix, Vector]:
-    a = T.ravel().tolist()
-    return (*a[0:3], *a[4:7], *a[8:11]), (a[3], a[7], a[11])
+    a, b, c = T[:3].tolist()
+    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3])
 
 
 def _screw_frame(S: Array) -> tuple[Array, float, float]:
@@ -112,7 +118,7 @@ class Model(Dynamics):
     Attributes
     ----------
     table : (nv + 1, 25) array
-        See ``physics.sweeps``.
+        See ``physics.rows``.
     coordinates : tuple of str
     index : mapping from coordinate to row
     placements : mapping from link name to :class:`Placement`
@@ -127,7 +133,7 @@ class Model(Dynamics):
         self,
         placements: Mapping[str, Placement],
         links: Mapping[str, Link],
-        joints: Iterable[Joint],
+        joints: Sequence[Joint],
         gravity: Array,
         revision: int,
     ) -> None:
@@ -155,7 +161,9 @@ class Model(Dynamics):
         self.gravity = gravity
         self.revision = revision
         self.base_first_moment = np.array(base[1:4])
-        self._joints = tuple(joints)
+        parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in joints]
+        self._damping, self._friction, self._stiffness, self._rest = np.array(parameters).reshape(-1, 4).T
+        self.passive = tuple(j.passive for j in joints)
 
     @property
     def model(self) -> "Model":
@@ -180,10 +188,17 @@ class Model(Dynamics):
         I[:, 3:, 3:] = t[:, 14, None, None] * np.eye(3)
         return I
 
-    @cached_property
-    def joint_parameters(self) -> Array:
-        """(4, nv): damping, friction, stiffness and rest of every freedom."""
-        return np.array([(j.damping, j.friction, j.stiffness, j.rest) for j in self._joints]).reshape(-1, 4).T
+    def friction_force(self, qd: Array) -> Array:
+        """−damping q̇ − friction sgn q̇, (…, nv), with sgn rounded off below 1e-3 so that integrators pass through 0."""
+        return np.asarray(-self._damping * qd - self._friction * np.tanh(qd / SLIP))
+
+    def spring_force(self, q: Array) -> Array:
+        """−stiffness (q − rest), (…, nv)."""
+        return np.asarray(-self._stiffness * (q - self._rest))
+
+    def spring_energy(self, q: Array) -> Array:
+        """Σ ½ stiffness (q − rest)², (…)."""
+        return np.asarray(0.5 * ((q - self._rest) ** 2 @ self._stiffness))
 
     def com(self, link: str) -> Array:
         """Centre of mass of a link in its own frame; the origin if the link is massless."""
@@ -201,7 +216,7 @@ class Model(Dynamics):
         at = self.placements.get(link)
         if at is None:
             raise StaleHandleError(
-                f"revision {self.revision} of the tree has no link {link!r}; take a new snapshot after attaching or detaching"
+                f"revision {self.revision} of the tree has no link {link!r}; after a change, take a new snapshot"
             )
         T = np.eye(4)
         T[:3, :3] = np.reshape(at.R, (3, 3))
@@ -230,9 +245,7 @@ class Model(Dynamics):
             finite = np.isfinite(a)
             if not finite.all():
                 where = tuple(np.argwhere(~finite)[0])
-                raise ShapeError(
-                    f"{what} is {a[where]} at {self.coordinates[where[-1]]!r}; every entry must be finite"
-                )
+                raise ShapeError(f"{what} is {a[where]} at {self.coordinates[where[-1]]!r}; every entry must be finite")
             arrays.append(a)
         try:
             batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
@@ -240,4 +253,4 @@ class Model(Dynamics):
             shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
             raise ShapeError(f"the batch axes do not fit together: {shapes}") from None
         full = (*batch, self.nv)
-        return [np.require(np.broadcast_to(a, full), requirements="CW").ravel() for a in arrays], batch
+        return [np.require(np.broadcast_to(a, full), requirements=["C", "W"]).ravel() for a in arrays], batch

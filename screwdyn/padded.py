@@ -66,7 +66,8 @@ class Padded:
         where = np.array([place[name] for name in self.coordinates], dtype=int)
         batch = self.array.shape[: self.array.ndim - self.order]
         out = np.zeros(batch + (len(place),) * self.order, dtype=self.array.dtype)
-        out[(..., *np.ix_(*(where,) * self.order))] = self.array
+        index: tuple[Any, ...] = (..., *np.ix_(*(where,) * self.order))
+        out[index] = self.array
         return out
 
     def __add__(self, other: object) -> "Padded":

@@ -16,6 +16,7 @@ from screwdyn.errors import ScrewdynError, ShapeError
 # A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
 _LARGEST_PITCH = 1e12
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}
 
 
 def _shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
@@ -318,9 +319,9 @@ def axis(S: ArrayLike) -> tuple[Array, Array]:
 
 
 def direction(axis: str | ArrayLike) -> Array:
-    """Unit vector (..., 3) along "x", "y", "z" or vectors (..., 3); ScrewdynError if it has no direction."""
+    """Unit vector (..., 3) along "x", "-x", … or vectors (..., 3); ScrewdynError if it has no direction."""
     if isinstance(axis, str) and axis not in _AXES:
-        raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z" or a vector')
+        raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z", "-x", "-y", "-z" or a vector')
     a = _shaped(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
     length = np.sqrt(_dot(a, a))
     if not np.all((length > 0.0) & (length < np.inf)):
@@ -334,7 +335,7 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
     Parameters
     ----------
     axis : str or array_like, shape (..., 3)
-        "x", "y", "z" or a vector of any length but zero.
+        "x", "y", "z", "-x", "-y", "-z" or a vector of any length but zero.
     point : array_like, shape (..., 3)
         Any point of the axis, in metres.
     pitch : array_like, shape (...)

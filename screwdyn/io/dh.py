@@ -170,9 +170,7 @@ def _inertia(row: Mapping[str, Any], where: str) -> Inertia | None:
     if isinstance(tensor, Inertia):
         extra = [key for key in ("m", "com") if key in row]
         if extra:
-            raise ScrewdynError(
-                f"{where}: inertia is an Inertia, so {' and '.join(extra)} must not be given too"
-            )
+            raise ScrewdynError(f"{where}: inertia is an Inertia, so {' and '.join(extra)} must not be given too")
         return tensor
     mass = _number(row, "m", where)
     if mass == 0 and not np.any(tensor):

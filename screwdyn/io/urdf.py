@@ -134,6 +134,4 @@ def _joint(record: JointRecord) -> Joint:
     if record.kind == "fixed":
         return fixed(name=record.name)
     make = prismatic if record.kind == "prismatic" else revolute
-    return make(
-        record.axis, damping=record.damping, friction=record.friction, limits=record.limits, name=record.name
-    )
+    return make(record.axis, damping=record.damping, friction=record.friction, limits=record.limits, name=record.name)

@@ -100,16 +100,12 @@ def model_of(root: Element, report: Report) -> Model:
     return model
 
 
-def _unique_name(
-    element: Element, taken: dict[str, LinkRecord] | dict[str, JointRecord], report: Report
-) -> str | None:
+def _unique_name(element: Element, taken: dict[str, LinkRecord] | dict[str, JointRecord], report: Report) -> str | None:
     name = report.attribute(element, "name")
     if name is None or name not in taken:
         return name
     first = taken[name].element.line
-    report.add(
-        element, f"a second {element.tag} named {shown(name)!r}", f"the first is on line {first}; rename one"
-    )
+    report.add(element, f"a second {element.tag} named {shown(name)!r}", f"the first is on line {first}; rename one")
     return None
 
 

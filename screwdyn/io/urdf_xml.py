@@ -53,9 +53,7 @@ class Problem:
 
     def __str__(self) -> str:
         label = " (warning)" if self.severity == "warning" else ""
-        return f"line {self.line}, {self.element}{label}: {self.message}" + (
-            f"; {self.hint}" if self.hint else ""
-        )
+        return f"line {self.line}, {self.element}{label}: {self.message}" + (f"; {self.hint}" if self.hint else "")
 
 
 @dataclass(slots=True, eq=False)
@@ -105,9 +103,7 @@ class Report:
         value = element.attributes.get(name)
         if value:
             return value
-        self.add(
-            element, f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"'
-        )
+        self.add(element, f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
         return None
 
     def only(self, element: Element, tag: str, required: str = "") -> Element | None:
@@ -151,9 +147,7 @@ class Report:
             return None
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers"
-            self.add(
-                element, f"{attribute}={shown(text)!r} has {len(words)}", f"expected {expected}", severity
-            )
+            self.add(element, f"{attribute}={shown(text)!r} has {len(words)}", f"expected {expected}", severity)
             return None
         values = tuple(float(word) for word in words)
         beyond = [word for word, x in zip(words, values, strict=True) if not isfinite(x) or abs(x) > largest]
@@ -172,9 +166,7 @@ class Report:
         largest: float = 1e50,
     ) -> float | None:
         """One number; see :meth:`numbers`."""
-        values = self.numbers(
-            element, attribute, 1, None if default is None else (default,), severity, largest
-        )
+        values = self.numbers(element, attribute, 1, None if default is None else (default,), severity, largest)
         return None if values is None else values[0]
 
     def unused(self, element: Element, *attributes: str) -> None:
@@ -244,9 +236,7 @@ class _Builder:
         self.open.append((tag, self.line, kept))
 
     def xacro(self, element: Element, where: str) -> None:
-        self.report.add(
-            element, f"this is xacro, not URDF{where}", "expand it first: xacro FILE > robot.urdf"
-        )
+        self.report.add(element, f"this is xacro, not URDF{where}", "expand it first: xacro FILE > robot.urdf")
         raise _StopReading
 
     def end(self, tag: str) -> None:
@@ -269,11 +259,7 @@ class _Builder:
         )
         line = error.lineno + self.skipped_lines
         if not self.open:
-            message = (
-                "there is no XML element"
-                if self.root is None and cut_short
-                else f"not well-formed XML: {text}"
-            )
+            message = "there is no XML element" if self.root is None and cut_short else f"not well-formed XML: {text}"
             self.report.add(Element("xml", {}, line), message)
             return
         tag, opened, kept = self.open[-1]
@@ -282,9 +268,7 @@ class _Builder:
         self.report.add(Element(tag, kept.attributes if kept else {}, line), what, hint)
 
 
-def parse(
-    document: bytes, report: Report, encoding: str | None = None, skipped_lines: int = 0
-) -> Element | None:
+def parse(document: bytes, report: Report, encoding: str | None = None, skipped_lines: int = 0) -> Element | None:
     """Read a URDF document as far as it goes.
 
     Parameters

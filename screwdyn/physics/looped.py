@@ -14,13 +14,13 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config
 from numba.extending import register_jitable
 
-from . import steps, sweeps, vectors
+from . import rows, steps, sweeps, vectors
 
 WRONG_INPUT = -1
-WORK, PARENT = sweeps.WORK, sweeps.PARENT
+config: Any = numba.config
+WORK = rows.WORK
 Array = Any
 
 _flat, _table = numba.float64[::1], numba.float64[:, ::1]
@@ -31,10 +31,10 @@ def fits(x: Array, count: int) -> bool:
     """Whether x has as many entries as it should, all of them finite."""
     if x.size != count:
         return False
+    zero = 0.0
     for k in range(count):
-        if not x[k] - x[k] == 0.0:
-            return False
-    return True
+        zero += 0.0 * x[k]  # NaN unless finite
+    return zero == 0.0
 
 
 def _inverse_dynamics(table: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
@@ -133,7 +133,7 @@ _KERNELS: dict[str, tuple[Callable[..., int], tuple[Any, ...]]] = {
 
 def _cache_folder() -> str:
     """A folder named after the text of the physics: numba itself would not notice an edited step."""
-    text = b"".join(Path(str(m.__file__)).read_bytes() for m in (vectors, steps, sweeps))
+    text = b"".join(Path(str(m.__file__)).read_bytes() for m in (vectors, steps, rows, sweeps))
     root = config.CACHE_DIR or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "screwdyn"
     return str(Path(root) / hashlib.sha256(text).hexdigest()[:16])
 

@@ -27,8 +27,6 @@ from .vectors import (
     rotate_back,
     scale,
     sincos,
-    sub,
-    symmetric,
     transpose,
     turned,
 )
@@ -69,9 +67,7 @@ def wrench_inward(R: Matrix, p: Vector, n: Vector, f: Vector) -> Twist:
 
 
 @register_jitable
-def outward_twist(
-    R: Matrix, p: Vector, w: Vector, v: Vector, turn: Scalar, slide: Scalar, qd: Scalar
-) -> Twist:
+def outward_twist(R: Matrix, p: Vector, w: Vector, v: Vector, turn: Scalar, slide: Scalar, qd: Scalar) -> Twist:
     """Twist of a link from its parent's (w, v): V = Ad(T)⁻¹ V_p + S q̇."""
     w, v = twist_inward(R, p, w, v)
     return (w[0], w[1], w[2] + turn * qd), (v[0], v[1], v[2] + slide * qd)
@@ -120,9 +116,7 @@ def along_joint(n: Vector, f: Vector, turn: Scalar, slide: Scalar) -> Scalar:
 
 
 @register_jitable
-def inertia_inward(
-    R: Matrix, p: Vector, m: Scalar, h: Vector, I: Symmetric
-) -> tuple[Scalar, Vector, Symmetric]:
+def inertia_inward(R: Matrix, p: Vector, m: Scalar, h: Vector, I: Symmetric) -> tuple[Scalar, Vector, Symmetric]:
     """Mass, first moment and inertia about the origin of the same body in the parent's frame: XᵀIX."""
     h = rotate(R, h)
     I = turned(R, I)

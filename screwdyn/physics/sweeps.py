@@ -1,27 +1,27 @@
 """Walks over the rows of a model, out from the base and back in. They order the steps; they do no physics.
 
-A model is one table of numbers, a row for each freedom, parents before children, and a last row for gravity:
-
-====== =================================================================
-column
-====== =================================================================
-0-8    R0, orientation of the link in its parent's frame at q = 0
-9-11   p0, position of its origin there
-12, 13 turn and slide of the joint's screw along z
-14     mass of all that is welded to the link
-15-17  its first moment about the origin
-18-23  its inertia about the origin (xx, xy, xz, yy, yz, zz)
-24     row of the parent, −1 for the base
-====== =================================================================
-
-``work`` is scratch space with a row for each freedom and ``WORK`` columns; the first twelve hold R, p. The other
-arrays hold one state after another; ``s`` is where this state begins. Cost: O(n), except the two matrices, O(Σ depth).
+The table of a model and the scratch space ``work`` are described in ``rows``; the other arrays hold one state after
+another, and ``s`` is where this state begins. Cost: O(n), except the two matrices, O(Σ depth).
 """
-
-from typing import Any
 
 from numba.extending import register_jitable
 
+from .rows import (
+    FIRST_MOMENT,
+    INERTIA,
+    MASS,
+    PARENT,
+    SLIDE,
+    TURN,
+    Table,
+    load3,
+    load6,
+    load9,
+    raise3,
+    store3,
+    store6,
+    store9,
+)
 from .steps import (
     along_joint,
     articulated_apply,
@@ -46,77 +46,11 @@ from .steps import (
     weight,
     wrench_inward,
 )
-from .vectors import Matrix, Symmetric, Vector, add, dot, plus, rotate, rotate_back, scale
+from .vectors import Matrix, Vector, add, dot, plus, rotate, rotate_back, scale
 
-TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, COLUMNS = 12, 13, 14, 15, 18, 24, 25
-WORK = 72
 # Below this, relative to the size of the articulated inertia, a joint is taken to carry none (and with an absolute
 # floor: a radius of gyration under a picometre about the joint's axis).
 NO_INERTIA, PICOMETRE_SQUARED = 1e-14, 1e-24
-
-Table = Any  # a float64 array, or one of recording scalars
-
-
-@register_jitable
-def load3(A: Table, i: int, k: int) -> Vector:
-    return (A[i, k], A[i, k + 1], A[i, k + 2])
-
-
-@register_jitable
-def load6(A: Table, i: int, k: int) -> Symmetric:
-    return (A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5])
-
-
-@register_jitable
-def load9(A: Table, i: int, k: int) -> Matrix:
-    return (
-        A[i, k],
-        A[i, k + 1],
-        A[i, k + 2],
-        A[i, k + 3],
-        A[i, k + 4],
-        A[i, k + 5],
-        A[i, k + 6],
-        A[i, k + 7],
-        A[i, k + 8],
-    )
-
-
-@register_jitable
-def store3(A: Table, i: int, k: int, a: Vector) -> None:
-    A[i, k] = a[0]
-    A[i, k + 1] = a[1]
-    A[i, k + 2] = a[2]
-
-
-@register_jitable
-def store6(A: Table, i: int, k: int, a: Symmetric) -> None:
-    A[i, k] = a[0]
-    A[i, k + 1] = a[1]
-    A[i, k + 2] = a[2]
-    A[i, k + 3] = a[3]
-    A[i, k + 4] = a[4]
-    A[i, k + 5] = a[5]
-
-
-@register_jitable
-def store9(A: Table, i: int, k: int, a: Matrix) -> None:
-    A[i, k] = a[0]
-    A[i, k + 1] = a[1]
-    A[i, k + 2] = a[2]
-    A[i, k + 3] = a[3]
-    A[i, k + 4] = a[4]
-    A[i, k + 5] = a[5]
-    A[i, k + 6] = a[6]
-    A[i, k + 7] = a[7]
-    A[i, k + 8] = a[8]
-
-
-@register_jitable
-def raise3(A: Table, i: int, k: int, a: Vector) -> None:
-    A[i, k] += a[0]
-    A[i, k + 1] += a[1]
-    A[i, k + 2] += a[2]
 
 
 @register_jitable
@@ -139,12 +73,8 @@ def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, s: int, work
             w, dw, a = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1, load3(table, n, 0))
         else:
             w, dw, a = load3(work, k, 12), load3(work, k, 15), load3(work, k, 18)
-        w, dw, a = outward_acceleration(
-            R, p, w, dw, a, table[i, TURN], table[i, SLIDE], qd[s + i], qdd[s + i]
-        )
-        moment, f = newton_euler(
-            table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA), w, dw, a
-        )
+        w, dw, a = outward_acceleration(R, p, w, dw, a, table[i, TURN], table[i, SLIDE], qd[s + i], qdd[s + i])
+        moment, f = newton_euler(table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA), w, dw, a)
         store3(work, i, 12, w)
         store3(work, i, 15, dw)
         store3(work, i, 18, a)
@@ -391,9 +321,7 @@ def motion(table: Table, q: Table, qd: Table, s: int, work: Table, pose: Table, 
 
 
 @register_jitable
-def jacobian(
-    table: Table, q: Table, qd: Table, row: int, s: int, work: Table, J: Table, J_dot: Table
-) -> None:
+def jacobian(table: Table, q: Table, qd: Table, row: int, s: int, work: Table, J: Table, J_dot: Table) -> None:
     """Twist Jacobian of one row in its own frame and its entry-by-entry rate, transposed: a row for each coordinate.
 
     A coordinate's screw is seen from the row; it drifts with the row's motion relative to that joint.

@@ -32,12 +32,6 @@ def add(a: Vector, b: Vector) -> Vector:
 
 
 @register_jitable
-def sub(a: Vector, b: Vector) -> Vector:
-    """a - b."""
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-@register_jitable
 def scale(s: Scalar, a: Vector) -> Vector:
     """s a."""
     return (s * a[0], s * a[1], s * a[2])
@@ -132,12 +126,6 @@ def hat(a: Vector) -> Matrix:
 def full(I: Symmetric) -> Matrix:
     """A symmetric matrix with all its nine entries."""
     return (I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5])
-
-
-@register_jitable
-def symmetric(A: Matrix) -> Symmetric:
-    """The six numbers of a matrix that is known to be symmetric."""
-    return (A[0], A[1], A[2], A[4], A[5], A[8])
 
 
 @register_jitable

@@ -1,0 +1,202 @@
+"""What is to happen in a simulation, and what came of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._types import Array, ArrayLike
+from .errors import ScrewdynError, UnknownLinkError
+from .joint import Joint
+from .state import State
+from .transition import GraspEvent, ReleaseEvent, Twist, grasp, release
+from .tree import Body, Handle, KinematicTree
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Condition", "Energy", "Grasp", "Happened", "Release", "Run"]
+
+Condition = Callable[[float, State], float | bool]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Timed:
+    """When something happens: at a time, or as soon as a condition holds."""
+
+    time: float | None = None
+    when: Condition | None = None
+
+    def __post_init__(self) -> None:
+        if (self.time is None) == (self.when is None):
+            raise ScrewdynError(f"a {type(self).__name__} needs either time= or when=")
+        if self.time is not None and not (math.isfinite(self.time) and self.time >= 0):
+            raise ScrewdynError(f"time must be a finite number of seconds >= 0; got {self.time!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Grasp(_Timed):
+    """A payload to be picked up in a simulation.
+
+    Parameters
+    ----------
+    body, to, twist, joint, at, name, body_state
+        As for :meth:`KinematicTree.grasp`.
+    time : float
+        When, in seconds from the start; or
+    when : callable (t, state) -> float or bool
+        As soon as the value is true or positive. A number that changes its sign smoothly is located most exactly.
+    """
+
+    body: Body
+    to: str = field(kw_only=True)
+    twist: Twist = field(kw_only=True)
+    joint: Joint | None = field(default=None, kw_only=True)
+    at: ArrayLike | None = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    body_state: State | None = field(default=None, kw_only=True)
+
+    def happen(self, tree: KinematicTree, state: State) -> GraspEvent:
+        """Do it now."""
+        return grasp(
+            tree,
+            state,
+            self.body,
+            to=self.to,
+            twist=self.twist,
+            joint=self.joint,
+            at=self.at,
+            name=self.name,
+            body_state=self.body_state,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Release(_Timed):
+    """A payload to be let go in a simulation; ``time`` and ``when`` as for :class:`Grasp`.
+
+    Parameters
+    ----------
+    what : str or Handle
+        The attached link.
+    """
+
+    what: str | Handle
+
+    def happen(self, tree: KinematicTree, state: State) -> ReleaseEvent:
+        """Do it now."""
+        return release(tree, state, self.what)
+
+
+@dataclass(frozen=True)
+class Happened:
+    """One grasp or release of a run: when, what was asked for, and what it did."""
+
+    t: float
+    what: Grasp | Release
+    event: GraspEvent | ReleaseEvent
+
+
+@dataclass(frozen=True)
+class Energy:
+    """The energy ledger of a run, J; every entry is (samples,).
+
+    Attributes
+    ----------
+    kinetic, potential : arrays
+        Of the tree as it is at that time; ``potential`` holds gravity and the joints' springs.
+    work : array
+        Done so far by the torques.
+    dissipated : array
+        Turned to heat so far by damping and friction in the joints.
+    impact_loss : array
+        Turned to heat so far by grasps.
+    exchanged : array
+        Brought in so far by payloads that were picked up, minus what those let go took with them.
+    """
+
+    kinetic: Array
+    potential: Array
+    work: Array
+    dissipated: Array
+    impact_loss: Array
+    exchanged: Array
+
+    @property
+    def total(self) -> Array:
+        """Kinetic and potential."""
+        return self.kinetic + self.potential
+
+    @property
+    def residual(self) -> Array:
+        """What the books do not explain: the integrator's error, zero but for that."""
+        explained = self.work - self.dissipated - self.impact_loss + self.exchanged
+        return np.asarray(self.total - self.total[0] - explained)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A simulated motion.
+
+    Attributes
+    ----------
+    t : (samples,) array
+        Seconds; the time of an event comes twice, just before and just after.
+    states : tuple of State
+        One per sample, over the coordinates of that time.
+    torques : tuple of arrays
+        Applied torques, one per sample, over the same coordinates.
+    energy : Energy
+    events : tuple of Happened
+    tree : KinematicTree
+        As it is at the end.
+
+    Notes
+    -----
+    ``run["elbow"]`` is the history of a coordinate, (samples,), NaN while the tree does not have it;
+    :meth:`velocity` and :meth:`torque` likewise.
+    """
+
+    t: Array
+    states: tuple[State, ...]
+    torques: tuple[Array, ...]
+    energy: Energy
+    events: tuple[Happened, ...]
+    tree: KinematicTree
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Every coordinate that the tree had at some time."""
+        return tuple(dict.fromkeys(name for state in self.states for name in state.coordinates))
+
+    def __getitem__(self, coordinate: str) -> Array:
+        """Positions of one coordinate over time."""
+        return self._history(coordinate, [state.q for state in self.states])
+
+    def velocity(self, coordinate: str) -> Array:
+        """Rates of one coordinate over time."""
+        return self._history(coordinate, [state.qd for state in self.states])
+
+    def torque(self, coordinate: str) -> Array:
+        """Torque applied to one coordinate over time."""
+        return self._history(coordinate, self.torques)
+
+    def plot(self) -> Figure:
+        """Joint positions, torques and energy over time; needs the ``plot`` extra."""
+        from .plot import plot_run
+
+        return plot_run(self)
+
+    def _history(self, coordinate: str, values: Sequence[Array]) -> Array:
+        if coordinate not in self.coordinates:
+            raise UnknownLinkError.of(coordinate, self.coordinates, "coordinate")
+        return np.array(
+            [
+                x[state.coordinates.index(coordinate)] if coordinate in state.coordinates else np.nan
+                for state, x in zip(self.states, values, strict=True)
+            ]
+        )

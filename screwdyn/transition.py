@@ -1,0 +1,205 @@
+"""Picking up and letting go in mid-motion: what happens to the velocities (docs/mathematics.md §6).
+
+Positions are continuous. Velocities are not, unless the payload already moves along: the new constraint acts by an
+impulse, with none from the motors, and the momenta are projected onto the motions that are left.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from . import screw
+from ._types import Array, ArrayLike
+from .errors import ShapeError
+from .joint import Joint
+from .state import State
+from .tree import Body, Handle, KinematicTree
+
+__all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "release"]
+
+Twist = Literal["co_moving", "at_rest"] | ArrayLike
+
+
+@dataclass(frozen=True)
+class GraspEvent:
+    """What a grasp did.
+
+    Attributes
+    ----------
+    state : State
+        Of the tree with the payload, right after the grasp.
+    impulse : (6,) array
+        [n; f] on the payload, about the origin of its frame and in its axes; N m s and N s.
+    energy_lost : float
+        Kinetic energy that the impact turned to heat, J; never negative.
+    handle : Handle
+        For :meth:`KinematicTree.release`.
+    """
+
+    state: State
+    impulse: Array
+    energy_lost: float
+    handle: Handle
+
+
+@dataclass(frozen=True)
+class FreeBody:
+    """What flies on after a release.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        The released links; its base is the link that had been attached.
+    pose : (4, 4) array
+        Of that link's frame in the robot's base frame.
+    twist : (6,) array
+        [ω; v] of that link, in its own frame.
+    state : State
+        Of the released tree's own joints.
+    """
+
+    tree: KinematicTree
+    pose: Array
+    twist: Array
+    state: State
+
+
+@dataclass(frozen=True)
+class ReleaseEvent:
+    """What a release did: the robot's state after it, and what flies on."""
+
+    state: State
+    released: FreeBody
+
+
+def grasp(
+    tree: KinematicTree,
+    state: State,
+    body: Body,
+    *,
+    to: str,
+    twist: Twist,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    name: str | None = None,
+    body_state: State | None = None,
+) -> GraspEvent:
+    """Attach a body while the robot moves, conserving momentum.
+
+    With v⁻ the rates of robot and free payload before, D = diag(M, 𝓜) and W the map from the new rates to all of
+    these, the rates after are ν⁺ = (WᵀDW)⁻¹ WᵀD v⁻, and WᵀDW is the new tree's mass matrix (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Changed by the grasp.
+    state : State
+        Of the tree just before.
+    body, to, joint, at, name
+        As for :meth:`KinematicTree.attach`. The new joint's coordinate starts at 0.
+    twist : "co_moving", "at_rest" or (6,) array
+        Motion of the payload's base just before: with the link that grasps it, standing still, or [ω; v] in the
+        payload's own frame. It has no default, so that nothing snaps unseen.
+    body_state : State, optional
+        Of the payload's own joints, if it is a tree; all zero by default.
+
+    Raises
+    ------
+    SingularAttachmentError
+        If the payload has no inertia along the new joint, such as a point mass on a pin through itself.
+    StaleHandleError
+        If the state is not one of the tree as it is now.
+    UnknownLinkError, TopologyError, ShapeError
+        As for :meth:`KinematicTree.attach`; a bad twist. Tree and state are then unchanged.
+    """
+    state.fits(tree)
+    # The payload alone on its joint: refuses a bad body and a joint that carries no inertia, before anything changes.
+    trial = KinematicTree()
+    handle = trial.attach(body, trial.base, joint, name=name)
+    payload = trial.copy().detach(handle.name)
+    inner = State(payload) if body_state is None else body_state
+    inner.fits(payload)
+    S = np.zeros((6, 0)) if joint is None or joint.screw is None else joint.screw[:, None]
+    k = S.shape[1]
+    trial.forward_dynamics(np.concatenate([np.zeros(k), inner.q]), np.zeros(trial.nv), np.zeros(trial.nv))
+
+    home = screw.as_pose(at, f"the pose of {handle.name!r} on {to!r}")
+    J = screw.Ad(screw.inverse(home)) @ tree.jacobian(to, state.q, "body")
+    before = np.concatenate([state.qd, _payload_twist(twist, J @ state.qd), inner.qd])
+    n, b = tree.nv, payload.nv
+    D = np.zeros((n + 6 + b, n + 6 + b))
+    D[:n, :n] = tree.mass_matrix(state.q)
+    D[n:, n:] = floating_mass_matrix(payload, inner.q)
+    W = np.zeros((n + 6 + b, n + k + b))
+    W[:n, :n] = np.eye(n)
+    W[n : n + 6, :n] = J
+    W[n : n + 6, n : n + k] = S
+    W[n + 6 :, n + k :] = np.eye(b)
+    after = np.linalg.solve(W.T @ D @ W, W.T @ D @ before)
+    change = W @ after - before
+
+    handle = tree.attach(body, to, joint, at, name)
+    return GraspEvent(
+        State(tree, np.concatenate([state.q, np.zeros(k), inner.q]), after),
+        (D @ change)[n : n + 6],
+        float(0.5 * change @ D @ change),
+        handle,
+    )
+
+
+def release(tree: KinematicTree, state: State, what: Handle | str) -> ReleaseEvent:
+    """Let go of what was attached: the rest keeps its rates, the payload flies on with V = J q̇ + S θ̇.
+
+    Nothing is lost; only accelerations jump.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Changed by the release.
+    state : State
+        Of the tree just before.
+    what : Handle or str
+        As for :meth:`KinematicTree.detach`.
+
+    Raises
+    ------
+    StaleHandleError, UnknownLinkError, TopologyError
+        As for :meth:`KinematicTree.detach`; or a state that is not one of the tree as it is now.
+    """
+    state.fits(tree)
+    root = tree.resolve(what)
+    pose = tree.forward_kinematics(root, state.q)
+    twist = tree.jacobian(root, state.q, "body") @ state.qd
+    removed = tree.detach(what)
+    rest = state.without(tree, [c for c in state.coordinates if c not in tree.coordinates])
+    inner = state.without(removed, [c for c in state.coordinates if c not in removed.coordinates])
+    return ReleaseEvent(rest, FreeBody(removed, pose, twist, inner))
+
+
+def floating_mass_matrix(tree: KinematicTree, q: Array) -> Array:
+    """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
+    total = np.zeros((6 + tree.nv, 6 + tree.nv))
+    for name in tree.links:
+        inertia = tree.link(name).inertia
+        if inertia is not None:
+            X = screw.Ad(screw.inverse(tree.forward_kinematics(name, q)))
+            W = np.hstack([X, tree.jacobian(name, q, "body")])
+            total += W.T @ inertia.matrix @ W
+    return total
+
+
+def _payload_twist(twist: Twist, co_moving: Array) -> Array:
+    if isinstance(twist, str):
+        if twist == "co_moving":
+            return co_moving
+        if twist == "at_rest":
+            return np.zeros(6)
+        raise ShapeError(f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v]; got {twist!r}")
+    try:
+        V = np.array(twist, dtype=float)
+    except (TypeError, ValueError):
+        raise ShapeError(f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v]; got {twist!r}") from None
+    if V.shape != (6,) or not np.isfinite(V).all():
+        raise ShapeError(f"twist must be six finite numbers [ω; v] in the payload's own frame; got {twist!r}")
+    return V

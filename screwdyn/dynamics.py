@@ -48,7 +48,7 @@ class Dynamics:
         try:
             if model.kernels.mass_matrix(model.table, q, M) == 0:
                 return M
-        except TypeError:
+        except model.kernels.REFUSALS:
             pass
         (flat,), batch = model.flat(q=q)
         M = np.empty((flat.size, n))
@@ -63,7 +63,7 @@ class Dynamics:
         try:
             if model.kernels.coriolis_matrix(model.table, q, qd, M, C) == 0:
                 return M, C
-        except TypeError:
+        except model.kernels.REFUSALS:
             pass
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         M, C = np.empty((flat.size, n)), np.empty((flat.size, n))
@@ -84,7 +84,7 @@ class Dynamics:
         try:
             if model.kernels.gravity_vector(model.table, q, g) == 0:
                 return g
-        except TypeError:
+        except model.kernels.REFUSALS:
             pass
         (flat,), batch = model.flat(q=q)
         g = np.empty(flat.size)
@@ -108,7 +108,7 @@ class Dynamics:
             try:
                 if model.kernels.inverse_dynamics(model.table, q, qd, qdd, tau) == 0:
                     return tau
-            except TypeError:
+            except model.kernels.REFUSALS:
                 pass
             return _inverse_dynamics(model, model.table, q, qd, qdd)
         return _inverse_dynamics(model, model.table, q, qd, qdd) - self.wrench_torque(q, wrenches)
@@ -127,13 +127,14 @@ class Dynamics:
         """
         model = self.model
         if wrenches is not None:
-            tau = np.asarray(tau, dtype=float) + self.wrench_torque(q, wrenches)
+            (tau,), batch = model.flat(tau=tau)
+            tau = tau.reshape(*batch, model.nv) + self.wrench_torque(q, wrenches)
         qdd = np.empty(model.nv)
         try:
             status = model.kernels.forward_dynamics(model.table, q, qd, tau, qdd)
             if status == 0:
                 return qdd
-        except TypeError:
+        except model.kernels.REFUSALS:
             pass
         (flat, flat_qd, flat_tau), batch = model.flat(q=q, qd=qd, tau=tau)
         qdd = np.empty(flat.size)
@@ -180,11 +181,16 @@ class Dynamics:
         batch = q_batch
         on_rows: dict[int, Array] = {}
         for link, F in wrenches.items():
-            row, T = model.carrier(link)
-            F = np.asarray(F, dtype=float)
+            row, T = self._carrier(link)
+            F = model.numbers(f"the wrench on {link!r}", F)
             if F.ndim == 0 or F.shape[-1] != 6 or not np.isfinite(F).all():
                 raise ShapeError(f"the wrench on {link!r} must be (…, 6) finite numbers [n; f]; got shape {F.shape}")
-            batch = np.broadcast_shapes(batch, F.shape[:-1])
+            try:
+                batch = np.broadcast_shapes(batch, F.shape[:-1])
+            except ValueError:
+                raise ShapeError(
+                    f"the wrench on {link!r} has batch axes {F.shape[:-1]}, which do not fit {batch} before it"
+                ) from None
             if row >= 0:
                 # Ad(T)⁻ᵀ moves the wrench from the link's frame to its row's.
                 on_rows[row] = on_rows.get(row, 0.0) + F @ screw.Ad(screw.inverse(T))
@@ -202,7 +208,7 @@ class Dynamics:
 
     def forward_kinematics(self, link: str, q: ArrayLike) -> Array:
         """Pose of a link's frame in the base frame, (…, 4, 4)."""
-        row, T = self.model.carrier(link)
+        row, T = self._carrier(link)
         poses, _ = self._motion(q, np.zeros(self.model.nv))
         return poses[..., row, :, :] @ T if row >= 0 else np.broadcast_to(T, (*poses.shape[:-3], 4, 4)).copy()
 
@@ -246,6 +252,10 @@ class Dynamics:
 
     # -----------------------------------------------------------------------------------------------------------
 
+    def _carrier(self, link: str) -> tuple[int, Array]:
+        """Row that carries a link, and the link's pose in that row's frame."""
+        return self.model.carrier(link)
+
     def _motion(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         """Poses (…, nv, 4, 4) in the base and twists (…, nv, 6) in their own frames of all rows."""
         model = self.model
@@ -260,7 +270,7 @@ class Dynamics:
 
     def _jacobians(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame) -> tuple[Array, Array]:
         model = self.model
-        row, T = model.carrier(link)
+        row, T = self._carrier(link)
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         Jt, Jt_dot = np.empty((flat.size, 6)), np.empty((flat.size, 6))
         model.kernels.jacobian(model.table, flat, flat_qd, row, Jt, Jt_dot)

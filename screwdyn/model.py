@@ -223,6 +223,23 @@ class Model(Dynamics):
         T[:3, 3] = at.p
         return self.index[at.coordinate], T
 
+    @staticmethod
+    def numbers(what: str, value: ArrayLike) -> Array:
+        """A float64 array of real numbers; what complex numbers, words and ragged lists are not.
+
+        Raises
+        ------
+        ShapeError
+            Naming the argument.
+        """
+        try:
+            # NumPy would drop the imaginary part of an array with no more than a warning.
+            if np.iscomplexobj(value):
+                raise TypeError
+            return np.asarray(value, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            raise ShapeError(f"{what} must be an array of real numbers; got {value!r}") from None
+
     def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
         """Arrays over the coordinates, checked, broadcast together and flattened; and their batch shape.
 
@@ -233,10 +250,7 @@ class Model(Dynamics):
         """
         arrays = []
         for what, value in named.items():
-            try:
-                a = np.asarray(value, dtype=float)
-            except (TypeError, ValueError):
-                raise ShapeError(f"{what} must be an array of numbers; got {value!r}") from None
+            a = self.numbers(what, value)
             if a.ndim == 0 or a.shape[-1] != self.nv:
                 raise ShapeError(
                     f"{what} has shape {a.shape}; expected (…, {self.nv}), one entry for each of: "

@@ -211,6 +211,10 @@ class KinematicTree(Structure, Dynamics):
         joints = [edge["joint"] for edge in self._freedoms()]
         return Model(placements, links, joints, self._gravity, self._revision)
 
+    def _carrier(self, link: str) -> tuple[int, Array]:
+        self._known(link)
+        return super()._carrier(link)
+
     def _rooted(self, base: Link) -> Self:
         return type(self)(base, self._gravity)
 

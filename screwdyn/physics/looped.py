@@ -19,6 +19,8 @@ from numba.extending import register_jitable
 from . import rows, steps, sweeps, vectors
 
 WRONG_INPUT = -1
+# What the compiler raises, before anything is computed, for arguments of types that a kernel is not made for.
+REFUSALS = (TypeError, ValueError, numba.core.errors.NumbaError)
 config: Any = numba.config
 WORK = rows.WORK
 Array = Any

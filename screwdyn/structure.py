@@ -6,9 +6,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple, Self, TypedDict
-
-import networkx as nx
+from typing import TYPE_CHECKING, NamedTuple, Self, TypedDict
 
 from . import screw
 from ._types import Array, ArrayLike
@@ -16,6 +14,9 @@ from .errors import StaleHandleError, TopologyError, UnknownLinkError
 from .inertia import Inertia
 from .joint import Joint, fixed
 from .link import Link
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["Body", "Edge", "Handle", "Structure"]
 
@@ -70,6 +71,8 @@ class Structure:
     """
 
     def __init__(self, base: str | Link = "base") -> None:
+        import networkx as nx  # half the time of `import screwdyn`, were it at the top
+
         root = base if isinstance(base, Link) else Link(base)
         self._graph = nx.DiGraph()
         self._graph.add_node(root.name, link=root, serial=next(_serial))
@@ -163,7 +166,10 @@ class Structure:
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and of all that hangs on it, in order of attachment."""
         self._known(link)
-        beyond = nx.descendants(self._graph, link) | {link}
+        beyond = {link}
+        for name in self._graph:
+            if not beyond.isdisjoint(self._graph.pred[name]):
+                beyond.add(name)
         return tuple(name for name in self._graph if name in beyond)
 
     # Surgery

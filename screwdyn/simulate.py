@@ -130,7 +130,7 @@ class _Simulation:
         before = self._energy(state)
         done = event.happen(self.tree, state)
         lost = done.energy_lost if isinstance(done, GraspEvent) else 0.0
-        self.booked = self.booked + (lost, self._energy(done.state) - before + lost)
+        self.booked = self.booked + np.array([lost, self._energy(done.state) - before + lost])
         return done
 
     def _segment(

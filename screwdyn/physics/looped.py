@@ -5,9 +5,13 @@ finite and fit together, and fills its last arguments. It returns 0, or ``WRONG_
 or 1 + the row of a joint that carries no inertia. A kernel is compiled when it is first asked for and kept on disk.
 """
 
+import atexit
+import functools
 import hashlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -133,11 +137,22 @@ _KERNELS: dict[str, tuple[Callable[..., int], tuple[Any, ...]]] = {
 }
 
 
+@functools.cache
 def _cache_folder() -> str:
     """A folder named after the text of the physics: numba itself would not notice an edited step."""
     text = b"".join(Path(str(m.__file__)).read_bytes() for m in (vectors, steps, rows, sweeps))
-    root = config.CACHE_DIR or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "screwdyn"
-    return str(Path(root) / hashlib.sha256(text).hexdigest()[:16])
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = Path(config.CACHE_DIR or home, "screwdyn", hashlib.sha256(text).hexdigest()[:16])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return str(folder)
+    except OSError:
+        pass
+    # Nowhere to keep it: a folder of this process alone, since what others could write to must not be run.
+    folder = Path(tempfile.mkdtemp(prefix="screwdyn-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return str(folder)
 
 
 def __getattr__(name: str) -> Any:

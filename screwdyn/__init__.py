@@ -7,7 +7,7 @@ and the padded sum ‡ assembles the whole by coordinate name. See README.md, do
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import errors, screw
+from . import errors, screw, screw_system
 from .contribution import Contribution
 from .errors import (
     InertiaError,
@@ -71,6 +71,7 @@ __all__ = [
     "revolute",
     "robots",
     "screw",
+    "screw_system",
     "simulate",
     "testing",
 ]

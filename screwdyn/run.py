@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -152,6 +152,8 @@ class Run:
         Applied torques, one per sample, over the same coordinates.
     energy : Energy
     events : tuple of Happened
+    joints : mapping from coordinate to Joint
+        Every joint that could move at some time, also one that has been let go.
     tree : KinematicTree
         As it is at the end.
 
@@ -166,12 +168,13 @@ class Run:
     torques: tuple[Array, ...]
     energy: Energy
     events: tuple[Happened, ...]
+    joints: Mapping[str, Joint]
     tree: KinematicTree
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """Every coordinate that the tree had at some time."""
-        return tuple(dict.fromkeys(name for state in self.states for name in state.coordinates))
+        return tuple(self.joints)
 
     def __getitem__(self, coordinate: str) -> Array:
         """Positions of one coordinate over time."""

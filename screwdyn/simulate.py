@@ -8,6 +8,7 @@ import numpy as np
 
 from ._types import Array, ArrayLike
 from .errors import JointError, ScrewdynError, ShapeError, UnknownLinkError
+from .joint import Joint
 from .run import Condition, Energy, Grasp, Happened, Release, Run
 from .state import State
 from .transition import GraspEvent, ReleaseEvent
@@ -93,6 +94,7 @@ class _Simulation:
         self.columns: list[tuple[Array, ...]] = []
         self.states: list[State] = []
         self.torques: list[Array] = []
+        self.joints: dict[str, Joint] = {}
         # Work done and heat in the joints so far (integrated), heat in impacts and energy exchanged so far (booked).
         self.integrals, self.booked = np.zeros(2), np.zeros(2)
 
@@ -119,7 +121,9 @@ class _Simulation:
                     state = event.state
                     happened.append(Happened(t, fired, event))
         t_all, *ledger = (np.concatenate(c) for c in zip(*self.columns, strict=True))
-        return Run(t_all, tuple(self.states), tuple(self.torques), Energy(*ledger), tuple(happened), self.tree)
+        return Run(
+            t_all, tuple(self.states), tuple(self.torques), Energy(*ledger), tuple(happened), self.joints, self.tree
+        )
 
     def _due(self, event: Grasp | Release, t: float, state: State) -> bool:
         if event.when is None:
@@ -196,6 +200,7 @@ class _Simulation:
         tree, n = self.tree, self.tree.nv
         q, qd = Y[:n].T, Y[n : 2 * n].T
         states = [State(tree, a, b) for a, b in zip(q, qd, strict=True)]
+        self.joints |= {name: tree.joint(name) for name in tree.coordinates}
         self.states += states
         self.torques += [self._torque(float(t), state) for t, state in zip(times, states, strict=True)]
         impact, exchanged = np.broadcast_to(self.booked[:, None], (2, len(times)))

@@ -11,9 +11,9 @@ from scipy.spatial.transform import Rotation
 from screwdyn.consistency import failing_condition
 
 coordinate = st.floats(-2.0, 2.0)
-clouds = st.lists(
-    st.tuples(st.floats(0.01, 5.0), coordinate, coordinate, coordinate), min_size=1, max_size=6
-).map(np.array)
+clouds = st.lists(st.tuples(st.floats(0.01, 5.0), coordinate, coordinate, coordinate), min_size=1, max_size=6).map(
+    np.array
+)
 angles = st.tuples(*[st.floats(-3.0, 3.0)] * 3)
 
 
@@ -32,9 +32,7 @@ def test_every_cloud_of_points_is_a_possible_body(cloud):
 
 
 @given(angles)
-@pytest.mark.parametrize(
-    "moments", [(0, 0, 0), (0, 2, 2), (1, 2, 3), (1, 1, 1), (1e-9, 1e-9, 2e-9), (3, 4, 5)]
-)
+@pytest.mark.parametrize("moments", [(0, 0, 0), (0, 2, 2), (1, 2, 3), (1, 1, 1), (1e-9, 1e-9, 2e-9), (3, 4, 5)])
 def test_points_rods_and_laminas_pass_in_any_orientation(moments, rotvec):
     assert failing_condition(1.0, turned(moments, rotvec)) is None
 

@@ -46,9 +46,7 @@ def of_points(m, r):
     """6x6 inertia of point masses, straight from the kinetic energy of each."""
     total = np.zeros((6, 6))
     for mi, (x, y, z) in zip(m, r, strict=True):
-        velocity = np.array(
-            [[0, z, -y, 1, 0, 0], [-z, 0, x, 0, 1, 0], [y, -x, 0, 0, 0, 1]]
-        )  # of a point at r
+        velocity = np.array([[0, z, -y, 1, 0, 0], [-z, 0, x, 0, 1, 0], [y, -x, 0, 0, 0, 1]])  # of a point at r
         total += mi * velocity.T @ velocity
     return total
 

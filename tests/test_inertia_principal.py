@@ -100,9 +100,7 @@ def test_degenerate_principal_axes_are_still_a_rotation(body):
     close(again.matrix, body.matrix, 1e-12)
 
 
-@pytest.mark.parametrize(
-    "moments", [(3, 2, 1.5), (1.5, 3, 2), (2, 2, 3), (1, 1, 1), (0, 0, 0), (0, 1, 1), (1, 0, 1)]
-)
+@pytest.mark.parametrize("moments", [(3, 2, 1.5), (1.5, 3, 2), (2, 2, 3), (1, 1, 1), (0, 0, 0), (0, 1, 1), (1, 0, 1)])
 def test_a_diagonal_tensor_keeps_the_link_axes_in_their_order(moments):
     body = Inertia(2.0, 0, moments)
     close(body.principal_axes, np.eye(3), 0.0)

@@ -85,9 +85,7 @@ def test_the_good_file_is_read_silently():
 
 
 def test_an_impossible_inertia_is_warned_about_and_kept():
-    with pytest.warns(
-        ScrewdynWarning, match=r'line 3, <inertial> of <link name="b">.*0.01 \+ 0.01 < 1'
-    ) as caught:
+    with pytest.warns(ScrewdynWarning, match=r'line 3, <inertial> of <link name="b">.*0.01 \+ 0.01 < 1') as caught:
         tree = read_urdf(BAD / "tri.urdf")
     assert len(caught) == 1
     assert_allclose(tree.link("b").inertia.tensor, np.diag([1, 0.01, 0.01]))
@@ -108,9 +106,7 @@ def test_arm_agrees_with_outside_engine():
         M, C = (np.array(state[key])[np.ix_(order, order)] for key in ("mass_matrix", "coriolis_matrix"))
         assert_allclose(tree.mass_matrix(q), M, rtol=1e-9, atol=1e-9)
         assert_allclose(tree.coriolis_matrix(q, qd), C, rtol=1e-9, atol=1e-9)
-        assert_allclose(
-            tree.gravity_vector(q), np.array(state["gravity_vector"])[order], rtol=1e-9, atol=1e-9
-        )
+        assert_allclose(tree.gravity_vector(q), np.array(state["gravity_vector"])[order], rtol=1e-9, atol=1e-9)
         tau = np.array(state["inverse_dynamics"])[order]
         assert_allclose(tree.inverse_dynamics(q, qd, qdd), tau, rtol=1e-9, atol=1e-9)
         for name, pose in state["poses"].items():

@@ -136,12 +136,7 @@ def test_truc_3r_has_the_closed_forms_of_its_source(seed):
     s23, c23 = np.sin(q[1] + q[2]), np.cos(q[1] + q[2])
     M = np.zeros((3, 3))
     M[0, 0] = (
-        I3y * c23**2
-        + I3x * s23**2
-        + I2x * s2**2
-        + I1yy
-        + (m2 * r1**2 + I2y) * c2**2
-        + m3 * (r2 * c23 + l1 * c2) ** 2
+        I3y * c23**2 + I3x * s23**2 + I2x * s2**2 + I1yy + (m2 * r1**2 + I2y) * c2**2 + m3 * (r2 * c23 + l1 * c2) ** 2
     )
     M[1, 1] = 2 * l1 * m3 * r2 * c3 + (l1**2 + r2**2) * m3 + m2 * r1**2 + I3z + I2z
     M[2, 2] = m3 * r2**2 + I3z

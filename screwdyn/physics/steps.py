@@ -17,6 +17,7 @@ from .vectors import (
     apply,
     cross,
     dot,
+    exceeds,
     full,
     hat,
     hat_times,
@@ -32,6 +33,9 @@ from .vectors import (
 )
 
 Twist = tuple[Vector, Vector]
+
+# Inertia along a joint that counts as none: relative to the articulated inertia, and as a radius of gyration.
+NO_INERTIA, PICOMETRE_SQUARED = 1e-14, 1e-24
 
 
 @register_jitable
@@ -201,6 +205,14 @@ def articulated_column(A: Symmetric, H: Matrix, L: Symmetric, turn: Scalar, slid
         (A[2] * turn + H[2] * slide, A[4] * turn + H[5] * slide, A[5] * turn + H[8] * slide),
         (H[6] * turn + L[2] * slide, H[7] * turn + L[4] * slide, H[8] * turn + L[5] * slide),
     )
+
+
+@register_jitable
+def carries_inertia(A: Symmetric, L: Symmetric, D: Scalar, turn: Scalar, slide: Scalar) -> bool:
+    """Whether D = Sᵀ Iᴬ S is more than rounding, so that the joint's acceleration is determined."""
+    about, along = A[0] + A[3] + A[5], L[0] + L[3] + L[5]
+    floor = NO_INERTIA * (turn * turn * about + slide * slide * along)
+    return exceeds(D, floor + PICOMETRE_SQUARED * (turn * turn * along))
 
 
 @register_jitable

@@ -29,6 +29,7 @@ from .steps import (
     articulated_inward,
     bias_wrench,
     bracket,
+    carries_inertia,
     composed,
     coriolis_body,
     coriolis_columns,
@@ -47,10 +48,6 @@ from .steps import (
     wrench_inward,
 )
 from .vectors import Matrix, Vector, add, dot, plus, rotate, rotate_back, scale
-
-# Below this, relative to the size of the articulated inertia, a joint is taken to carry none (and with an absolute
-# floor: a radius of gyration under a picometre about the joint's axis).
-NO_INERTIA, PICOMETRE_SQUARED = 1e-14, 1e-24
 
 
 @register_jitable
@@ -262,9 +259,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, s: int, work
         moment, f = load3(work, i, 45), load3(work, i, 48)
         Un, Uf = articulated_column(A, H, L, turn, slide)
         D = along_joint(Un, Uf, turn, slide)
-        size, weight_felt = A[0] + A[3] + A[5], L[0] + L[3] + L[5]
-        floor = NO_INERTIA * (turn * turn * size + slide * slide * weight_felt)
-        if not floor + turn * turn * PICOMETRE_SQUARED * weight_felt < D:
+        if not carries_inertia(A, L, D, turn, slide):
             return i
         u = tau[s + i] - along_joint(moment, f, turn, slide)
         store3(work, i, 51, Un)

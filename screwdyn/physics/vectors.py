@@ -25,6 +25,16 @@ def _compiled_sincos(x: Scalar) -> Any:
     return lambda x: (math.sin(x), math.cos(x))
 
 
+def exceeds(x: Scalar, least: Scalar) -> bool:
+    """x > least; a recording scalar says yes, since what it records is meant for states where that holds."""
+    return bool(hasattr(x, "sin") or hasattr(least, "sin") or x > least)
+
+
+@overload(exceeds, strict=False)
+def _compiled_exceeds(x: Scalar, least: Scalar) -> Any:
+    return lambda x, least: x > least
+
+
 @register_jitable
 def add(a: Vector, b: Vector) -> Vector:
     """a + b."""

@@ -1,0 +1,287 @@
+"""A tape: scalar arithmetic written down instead of carried out, each operation once.
+
+The sweeps run on :class:`Recorded` scalars exactly as they run on floats. What remains is a straight line of
+operations, shorter than the text that made it: zeros, ones and constants are folded, equal operations are shared,
+minus signs travel to where they vanish into a subtraction, and products of sines and cosines that make up the sine
+or cosine of a sum become just that, as on parallel axes.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["Node", "Recorded", "Scalar", "Tape"]
+
+
+class Node(NamedTuple):
+    """One operation: ``op`` is "input", "constant", "+", "-", "*", "/", "sin" or "cos".
+
+    ``a`` and ``b`` are earlier positions on the tape; an input has its name in ``a``, a constant its value, which is
+    positive: minus signs are kept by the scalars.
+    """
+
+    op: str
+    a: Any
+    b: Any = None
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """Positions that this operation reads."""
+        if self.op in ("input", "constant"):
+            return ()
+        return (self.a,) if self.b is None else (self.a, self.b)
+
+
+class Recorded:
+    """A scalar on a tape: plus or minus the result of one operation."""
+
+    __slots__ = ("minus", "node", "tape")
+
+    def __init__(self, tape: "Tape", node: int, minus: bool = False) -> None:
+        self.tape, self.node, self.minus = tape, node, minus
+
+    def __neg__(self) -> "Recorded":
+        return Recorded(self.tape, self.node, not self.minus)
+
+    def __add__(self, other: "Scalar") -> "Scalar":
+        return self.tape.add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: "Scalar") -> "Scalar":
+        return self.tape.add(self, -other)
+
+    def __rsub__(self, other: "Scalar") -> "Scalar":
+        return self.tape.add(-self, other)
+
+    def __mul__(self, other: "Scalar") -> "Scalar":
+        return self.tape.multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: "Scalar") -> "Scalar":
+        return self.tape.divide(self, other)
+
+    def __rtruediv__(self, other: "Scalar") -> "Scalar":
+        return self.tape.divide(other, self)
+
+    def sin(self) -> "Recorded":
+        """Odd: the sign comes out."""
+        return Recorded(self.tape, self.tape.position(Node("sin", self.node)), self.minus)
+
+    def cos(self) -> "Recorded":
+        """Even: the sign is lost."""
+        return Recorded(self.tape, self.tape.position(Node("cos", self.node)))
+
+
+Scalar = Recorded | float
+
+
+class Tape:
+    """Operations in the order in which they can be carried out; equal ones stand once.
+
+    Attributes
+    ----------
+    nodes : list of Node
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._positions: dict[Node, int] = {}
+        self._factors: dict[int, tuple[int, ...]] = {}
+
+    def input(self, name: Hashable) -> Recorded:
+        """A scalar that is given when the tape is played."""
+        return Recorded(self, self.position(Node("input", name)))
+
+    def position(self, node: Node) -> int:
+        """Where an operation stands; it is written down if it does not stand yet."""
+        at = self._positions.get(node)
+        if at is None:
+            at = self._positions[node] = len(self.nodes)
+            self.nodes.append(node)
+        return at
+
+    def constant(self, value: float) -> Recorded:
+        """A number as a scalar on the tape."""
+        return Recorded(self, self.position(Node("constant", abs(float(value)))), value < 0)
+
+    # Arithmetic: every rule of folding stands here, once.
+
+    def add(self, x: "Scalar", y: "Scalar") -> "Scalar":
+        """x + y."""
+        a, b = self._read(x), self._read(y)
+        if not isinstance(a, Recorded) and not isinstance(b, Recorded):
+            return a + b
+        if not isinstance(a, Recorded):
+            a, b = b, a
+        assert isinstance(a, Recorded)
+        if not isinstance(b, Recorded):
+            if b == 0:
+                return a
+            b = self.constant(b)
+        if a.node == b.node:
+            return 0.0 if a.minus != b.minus else self.multiply(2.0, a)
+        merged = self._angle_sum(a, b)
+        if merged is not None:
+            return merged
+        first, second = sorted((a, b), key=lambda s: s.node)
+        op = "+" if first.minus == second.minus else "-"
+        return Recorded(self, self.position(Node(op, first.node, second.node)), first.minus)
+
+    def multiply(self, x: "Scalar", y: "Scalar") -> "Scalar":
+        """x y."""
+        a, b = self._read(x), self._read(y)
+        if not isinstance(a, Recorded):
+            a, b = b, a
+        if not isinstance(a, Recorded):
+            assert not isinstance(b, Recorded)
+            return a * b
+        if not isinstance(b, Recorded):
+            if b == 0:
+                return 0.0
+            if abs(b) == 1:
+                return a if b > 0 else -a
+            node = self.nodes[a.node]
+            if node.op == "*" and self.nodes[node.a].op == "constant":
+                inner = self.nodes[node.a].a
+                return self.multiply(-inner * b if a.minus else inner * b, Recorded(self, node.b))
+            c = self.constant(b)
+            # The constant stands first, whatever its position, so that products of constants are found.
+            return Recorded(self, self.position(Node("*", c.node, a.node)), a.minus != c.minus)
+        # A constant factor goes to the front of the whole product.
+        for p, q in ((a, b), (b, a)):
+            node = self.nodes[p.node]
+            if node.op == "*" and self.nodes[node.a].op == "constant":
+                rest = self.multiply(Recorded(self, node.b, p.minus), q)
+                return self.multiply(self.nodes[node.a].a, rest)
+        first, second = sorted((a.node, b.node))
+        return Recorded(self, self.position(Node("*", first, second)), a.minus != b.minus)
+
+    def divide(self, x: "Scalar", y: "Scalar") -> "Scalar":
+        """x / y."""
+        a, b = self._read(x), self._read(y)
+        if not isinstance(b, Recorded):
+            return self.multiply(1.0 / b, a)
+        if not isinstance(a, Recorded):
+            if a == 0:
+                return 0.0
+            a = self.constant(a)
+        if a.node == b.node:
+            return -1.0 if a.minus != b.minus else 1.0
+        return Recorded(self, self.position(Node("/", a.node, b.node)), a.minus != b.minus)
+
+    def _read(self, x: "Scalar") -> "Scalar":
+        """A recorded constant is as good as a number."""
+        if isinstance(x, Recorded):
+            node = self.nodes[x.node]
+            if node.op == "constant":
+                return -node.a if x.minus else node.a
+        return x
+
+    def _angle_sum(self, a: Recorded, b: Recorded) -> "Scalar | None":
+        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum."""
+        if self.nodes[a.node].op != "*" or self.nodes[b.node].op != "*":
+            return None
+        left, right = list(self._factors_of(a.node)), list(self._factors_of(b.node))
+        common = []
+        for f in list(left):
+            if f in right:
+                left.remove(f)
+                right.remove(f)
+                common.append(f)
+        if len(left) != 2 or len(right) != 2:
+            return None
+        ops = [tuple(sorted(self.nodes[f].op for f in side)) for side in (left, right)]
+        minus = a.minus != b.minus
+        turned: Scalar
+        if ops == [("cos", "sin"), ("cos", "sin")]:
+            (ca, sb), (cb, sa) = (sorted(side, key=lambda f: self.nodes[f].op) for side in (left, right))
+            # a is k cos α sin β, b is k cos β sin α.
+            alpha, beta = (self.nodes[f].a for f in (ca, sb))
+            if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta):
+                return None
+            angle = self.add(Recorded(self, beta), Recorded(self, alpha, minus))
+            turned = angle.sin() if isinstance(angle, Recorded) else math.sin(angle)
+        elif set(ops) == {("cos", "cos"), ("sin", "sin")}:
+            angles = [sorted(self.nodes[f].a for f in side) for side in (left, right)]
+            if angles[0] != angles[1]:
+                return None
+            alpha, beta = angles[0]
+            angle = self.add(Recorded(self, alpha), Recorded(self, beta, not minus))
+            turned = angle.cos() if isinstance(angle, Recorded) else math.cos(angle)
+            if minus and ops[0] == ("sin", "sin"):
+                turned = -turned
+        else:
+            return None
+        if a.minus:
+            turned = -turned
+        for f in sorted(common):
+            turned = self.multiply(Recorded(self, f), turned)
+        return turned
+
+    def _factors_of(self, at: int) -> tuple[int, ...]:
+        """Positions whose product an operation is, as far down as products go."""
+        known = self._factors.get(at)
+        if known is None:
+            node = self.nodes[at]
+            known = (*self._factors_of(node.a), *self._factors_of(node.b)) if node.op == "*" else (at,)
+            self._factors[at] = known
+        return known
+
+    # What can be asked of it
+
+    def live(self, outputs: Iterable["Scalar"]) -> list[int]:
+        """Positions of the operations that some outputs need, in order; the rest is dead code."""
+        needed: set[int] = set()
+        waiting = [x.node for x in outputs if isinstance(x, Recorded)]
+        while waiting:
+            at = waiting.pop()
+            if at not in needed:
+                needed.add(at)
+                waiting += self.nodes[at].operands
+        return sorted(needed)
+
+    def count(self, outputs: Iterable["Scalar"], given: Callable[[Hashable], bool] | None = None) -> dict[str, int]:
+        """How many operations some outputs cost: "mul", "add" (and subtractions), "div", "sincos".
+
+        Sine and cosine of one angle count as two. Where ``given`` is true of an input's name, what depends on such
+        inputs only is known beforehand and not counted.
+        """
+        kinds = {"*": "mul", "+": "add", "-": "add", "/": "div", "sin": "sincos", "cos": "sincos"}
+        counts = dict.fromkeys(("mul", "add", "div", "sincos"), 0)
+        known: set[int] = set()
+        for at in self.live(outputs):
+            node = self.nodes[at]
+            if node.op == "constant" or (node.op == "input" and given is not None and given(node.a)):
+                known.add(at)
+            elif node.op != "input":
+                if known.issuperset(node.operands):
+                    known.add(at)
+                else:
+                    counts[kinds[node.op]] += 1
+        return counts
+
+    def play(
+        self, outputs: Iterable["Scalar"], values: Mapping[Hashable, Any], sin: Any = math.sin, cos: Any = math.cos
+    ) -> list[Any]:
+        """Carry the operations out on numbers, or on anything that has +, −, ×, ÷ and the sine and cosine given."""
+        outputs = list(outputs)
+        done: dict[int, Any] = {}
+        for at in self.live(outputs):
+            op, a, b = self.nodes[at]
+            if op == "input":
+                done[at] = values[a]
+            elif op == "constant":
+                done[at] = a
+            elif op == "+":
+                done[at] = done[a] + done[b]
+            elif op == "-":
+                done[at] = done[a] - done[b]
+            elif op == "*":
+                done[at] = done[a] * done[b]
+            elif op == "/":
+                done[at] = done[a] / done[b]
+            else:
+                done[at] = (sin if op == "sin" else cos)(done[a])
+        return [(-done[x.node] if x.minus else done[x.node]) if isinstance(x, Recorded) else x for x in outputs]

@@ -1,0 +1,75 @@
+"""The sweeps run once on recording scalars: what a function of a tree is, written out on a tape.
+
+Inputs are named (group, index): ("q", 0), ("qd", 2), …, and ("inertia", (row, k)) for the ten inertial numbers of a
+row where they are left open.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import sweeps
+from .rows import MASS, PARENT, WORK
+from .tape import Tape
+
+__all__ = ["FUNCTIONS", "Scalars", "constants", "open_inertias", "record"]
+
+Scalars = npt.NDArray[np.object_]
+
+# What each function is a function of, in order.
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "mass_matrix": ("q",),
+    "coriolis_matrix": ("q", "qd"),
+    "gravity_vector": ("q",),
+    "bias_force": ("q", "qd"),
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+}
+
+
+def constants(table: npt.NDArray[np.float64]) -> Scalars:
+    """A model's table as plain numbers, which fold."""
+    return np.array(table.tolist(), dtype=object).reshape(table.shape)
+
+
+def open_inertias(table: npt.NDArray[np.float64], tape: Tape) -> Scalars:
+    """A model's table with the ten inertial numbers of every row left open, as inputs."""
+    opened = constants(table)
+    for row in range(len(table) - 1):
+        opened[row, MASS:PARENT] = [tape.input(("inertia", (row, k))) for k in range(PARENT - MASS)]
+    return opened
+
+
+def record(tape: Tape, table: Scalars, function: str) -> Scalars:
+    """One of ``FUNCTIONS`` on the tape: its outputs, (n,) or (n, n), of scalars on the tape and plain numbers."""
+    n = len(table) - 1
+    given = {group: _inputs(tape, group, n) for group in ("q", "qd", "qdd", "tau")}
+    q, qd = given["q"], given["qd"]
+    work, out = _zeros(n, WORK), _zeros(n)
+    if function == "mass_matrix":
+        out = _zeros(n, n)
+        sweeps.mass_matrix(table, q, 0, work, out)
+    elif function == "coriolis_matrix":
+        out = _zeros(n, n)
+        sweeps.coriolis_matrix(table, q, qd, 0, work, _zeros(n, n), out)
+    elif function == "gravity_vector":
+        sweeps.gravity_vector(table, q, 0, work, out)
+    elif function == "bias_force":
+        sweeps.inverse_dynamics(table, q, qd, _zeros(n), 0, work, out)
+    elif function == "inverse_dynamics":
+        sweeps.inverse_dynamics(table, q, qd, given["qdd"], 0, work, out)
+    elif function == "forward_dynamics":
+        sweeps.forward_dynamics(table, q, qd, given["tau"], 0, work, out)
+    else:
+        raise ValueError(f"there is no function {function!r} to record; known: {', '.join(FUNCTIONS)}")
+    return out
+
+
+def _inputs(tape: Tape, group: str, n: int) -> Scalars:
+    return np.array([tape.input((group, i)) for i in range(n)], dtype=object)
+
+
+def _zeros(*shape: int) -> Any:
+    zeros: Any = np.full(shape, 0.0, dtype=object)
+    return zeros

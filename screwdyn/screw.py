@@ -351,6 +351,8 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
         If an axis is zero, or anything but the pitch is not finite.
     """
     a, r, h = direction(axis), _shaped(point, (3,), "point"), np.asarray(pitch, dtype=np.float64)
+    if not np.isfinite(r).all():
+        raise ScrewdynError(f"a point of an axis is not finite: {r.tolist()}")
     sliding = np.isinf(h[..., None])
     v = np.where(sliding, a, _cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
     S = np.concatenate(np.broadcast_arrays(np.where(sliding, 0.0, a), v), axis=-1)

@@ -4,6 +4,8 @@ Tolerances are relative to the largest entry of the terms that are added. 1e-13 
 stands where a derivative is taken by differences (see ``cases.derivative``).
 """
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from cases import EPS, cases, christoffel, close, derivative, gradient, norm, total
@@ -167,7 +169,7 @@ def test_poses_follow_the_joints_screws(case):
     at = dict(zip(tree.coordinates, q, strict=True))
     for name in tree.links:
         T = np.eye(4)
-        for parent, link in zip(tree.path(name), tree.path(name)[1:], strict=False):
+        for parent, link in pairwise(tree.path(name)):
             edge = tree.graph.edges[parent, link]
             T = T @ edge["home"]
             if edge["coordinate"] is not None:

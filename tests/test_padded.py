@@ -1,0 +1,113 @@
+"""The padded sum ‡ against Laus 2.4 and the laws of a sum."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from screwdyn import Padded, ShapeError, UnknownLinkError, padded_sum
+
+NAMES = tuple("abcde")
+
+
+@st.composite
+def terms(draw, order=2, count=3):
+    """Terms of whole numbers, so that sums are exact, over any choice of names in any order."""
+    found = []
+    for _ in range(count):
+        names = draw(st.permutations(NAMES))[: draw(st.integers(0, 5))]
+        rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+        found.append(Padded(names, rng.integers(-9, 10, (len(names),) * order).astype(float), order))
+    return found
+
+
+def test_a_small_matrix_is_padded_with_zeros():
+    one = Padded(["q1"], np.array([[1.0]]))
+    two = Padded(["q1", "q2"], np.array([[10.0, 20], [30, 40]]))
+    assert (one + two).coordinates == ("q1", "q2")
+    assert_array_equal(one + two, [[11, 20], [30, 40]])
+    assert_array_equal(two + one, [[11, 20], [30, 40]])
+    assert_array_equal(Padded(["q1"], np.array([1.0]), 1) + Padded(["q2"], np.array([2.0]), 1), [1, 2])
+
+
+def test_branches_overlap_only_where_they_share_coordinates():
+    left = Padded(["trunk", "left"], np.ones((2, 2)))
+    right = Padded(["trunk", "right"], np.ones((2, 2)))
+    assert_array_equal((left + right).matrix(["trunk", "left", "right"]), [[2, 1, 1], [1, 1, 0], [1, 0, 1]])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@given(data=st.data())
+def test_the_sum_is_associative_commutative_and_that_of_the_padded_arrays(order, data):
+    a, b, c = data.draw(terms(order))
+    expected = a.matrix(NAMES) + b.matrix(NAMES) + c.matrix(NAMES)
+    for total in ((a + b) + c, a + (b + c), c + b + a, padded_sum([a, b, c]), padded_sum(iter([b, c, a]))):
+        assert_array_equal(total.matrix(NAMES), expected)
+        assert set(total.coordinates) == {*a.coordinates, *b.coordinates, *c.coordinates}
+
+
+@given(terms(count=1))
+def test_names_may_be_put_in_another_order_and_back(found):
+    (term,) = found
+    assert_array_equal(Padded(NAMES, term.matrix(NAMES)).matrix(NAMES), term.matrix(NAMES))
+    assert_array_equal(term.matrix(term.coordinates), term)
+
+
+def test_batches_keep_their_axes():
+    rng = np.random.default_rng(0)
+    a, b = Padded(["x"], rng.normal(size=(4, 3, 1, 1))), Padded(["y", "x"], rng.normal(size=(4, 3, 2, 2)))
+    total = a + b
+    assert total.shape == (4, 3, 2, 2)
+    assert_array_equal(total.array[2, 1], Padded(["x"], a.array[2, 1]) + Padded(["y", "x"], b.array[2, 1]))
+
+
+def test_terms_are_not_changed():
+    a, b = Padded(["x"], np.ones((1, 1))), Padded(["x"], np.ones((1, 1)))
+    padded_sum([a, b, b])
+    assert_array_equal(a, [[1]])
+    assert_array_equal(b, [[1]])
+    total = a.matrix(["x", "y"])
+    total[...] = 7
+    assert_array_equal(a, [[1]])
+
+
+def test_asarray_gives_the_plain_array():
+    a = Padded(["x"], np.array([[2.0]]))
+    assert_array_equal(np.asarray(a), [[2]])
+    assert np.asarray(a, dtype=np.float32).dtype == np.float32
+    copy = np.array(a)
+    copy[:] = 5
+    assert_array_equal(a, [[2]])
+    assert "x" in repr(a)
+
+
+def test_no_coordinate_is_dropped_silently():
+    with pytest.raises(UnknownLinkError, match="no coordinate 'elbow'; did you mean 'elbo'"):
+        Padded(["elbow"], np.eye(1)).matrix(["shoulder", "elbo"])
+
+
+def test_a_sum_of_nothing_and_mixed_sums_are_refused():
+    with pytest.raises(ShapeError, match="no terms"):
+        padded_sum([])
+    with pytest.raises(ShapeError, match="vector and a matrix"):
+        Padded(["x"], np.eye(1)) + Padded(["x"], np.ones(1), 1)
+    for other in (1.0, np.eye(1)):
+        with pytest.raises(TypeError):
+            Padded(["x"], np.eye(1)) + other
+        with pytest.raises(TypeError):
+            other + Padded(["x"], np.eye(1))
+
+
+@pytest.mark.parametrize(
+    ("names", "shape", "order"),
+    [(["x"], (2, 2), 2), (["x", "y"], (2,), 2), (["x", "y"], (2, 3), 2), (["x"], (), 1), (["x"], (1, 2), 1)],
+)
+def test_arrays_must_fit_their_names(names, shape, order):
+    with pytest.raises(ShapeError, match=r"an array over x.* needs"):
+        Padded(names, np.zeros(shape), order)
+
+
+def test_a_name_comes_once():
+    with pytest.raises(ShapeError, match="named twice"):
+        Padded(["x", "x"], np.zeros((2, 2)))

@@ -127,8 +127,6 @@ class Model(Dynamics):
     revision : int
     """
 
-    kernels: Any = looped
-
     def __init__(
         self,
         placements: Mapping[str, Placement],
@@ -156,6 +154,7 @@ class Model(Dynamics):
         self.index = index
         self.coordinates = tuple(c for c in index if c is not None)
         self.nv = len(rows)
+        self.kernels: Any = looped
         self.placements = placements
         self._links = links
         self.gravity = gravity

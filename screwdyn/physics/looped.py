@@ -2,7 +2,7 @@
 
 Each kernel takes the table of a model and flat, contiguous float64 arrays (state after state), checks that they are
 finite and fit together, and fills its last arguments. It returns 0, or ``WRONG_INPUT`` if it has computed nothing,
-or 1 + the row of a joint that carries no inertia. A kernel is compiled when it is first asked for and kept on disk.
+or 1 + the row of a joint that carries no inertia. A kernel is compiled when it is first called and kept on disk.
 """
 
 import atexit
@@ -18,7 +18,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.extending import register_jitable
+from numba.core import cgutils, types
+from numba.extending import intrinsic, register_jitable
+from numba.np.numpy_support import carray
 
 from . import rows, steps, sweeps, vectors
 
@@ -27,114 +29,11 @@ WRONG_INPUT = -1
 REFUSALS = (TypeError, ValueError, numba.core.errors.NumbaError)
 config: Any = numba.config
 WORK = rows.WORK
+# Up to so many rows, scratch space lies on the stack.
+SMALL = 48
 Array = Any
 
 _flat, _table = numba.float64[::1], numba.float64[:, ::1]
-
-
-@register_jitable
-def fits(x: Array, count: int) -> bool:
-    """Whether x has as many entries as it should, all of them finite."""
-    if x.size != count:
-        return False
-    zero = 0.0
-    for k in range(count):
-        zero += 0.0 * x[k]  # NaN unless finite
-    return zero == 0.0
-
-
-def _inverse_dynamics(table: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), tau.size
-    if not (fits(q, count) and fits(qd, count) and fits(qdd, count)):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.inverse_dynamics(table, q, qd, qdd, s, work, tau)
-    return 0
-
-
-def _gravity_vector(table: Array, q: Array, tau: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), tau.size
-    if not fits(q, count):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.gravity_vector(table, q, s, work, tau)
-    return 0
-
-
-def _mass_matrix(table: Array, q: Array, M: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), M.shape[0]
-    if not fits(q, count):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.mass_matrix(table, q, s, work, M)
-    return 0
-
-
-def _coriolis_matrix(table: Array, q: Array, qd: Array, M: Array, C: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), M.shape[0]
-    if not (fits(q, count) and fits(qd, count)):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.coriolis_matrix(table, q, qd, s, work, M, C)
-    return 0
-
-
-def _forward_dynamics(table: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), qdd.size
-    if not (fits(q, count) and fits(qd, count) and fits(tau, count)):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        massless = sweeps.forward_dynamics(table, q, qd, tau, s, work, qdd)
-        if massless >= 0:
-            return massless + 1
-    return 0
-
-
-def _motion(table: Array, q: Array, qd: Array, pose: Array, twist: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), pose.shape[0]
-    if not (fits(q, count) and fits(qd, count)):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.motion(table, q, qd, s, work, pose, twist)
-    return 0
-
-
-def _jacobian(table: Array, q: Array, qd: Array, row: int, J: Array, J_dot: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), J.shape[0]
-    if not (fits(q, count) and fits(qd, count)):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.jacobian(table, q, qd, row, s, work, J, J_dot)
-    return 0
-
-
-def _wrench_torque(table: Array, q: Array, wrenches: Array, tau: Array) -> int:
-    n, count = max(table.shape[0] - 1, 1), tau.size
-    if not fits(q, count):
-        return WRONG_INPUT
-    work = np.empty((n, WORK))
-    for s in range(0, count, n):
-        sweeps.wrench_torque(table, q, wrenches, s, work, tau)
-    return 0
-
-
-_KERNELS: dict[str, tuple[Callable[..., int], tuple[Any, ...]]] = {
-    "inverse_dynamics": (_inverse_dynamics, (_table, _flat, _flat, _flat, _flat)),
-    "gravity_vector": (_gravity_vector, (_table, _flat, _flat)),
-    "mass_matrix": (_mass_matrix, (_table, _flat, _table)),
-    "coriolis_matrix": (_coriolis_matrix, (_table, _flat, _flat, _table, _table)),
-    "forward_dynamics": (_forward_dynamics, (_table, _flat, _flat, _flat, _flat)),
-    "motion": (_motion, (_table, _flat, _flat, _table, _table)),
-    "jacobian": (_jacobian, (_table, _flat, _flat, numba.int64, _table, _table)),
-    "wrench_torque": (_wrench_torque, (_table, _flat, _table, _flat)),
-}
 
 
 @functools.cache
@@ -155,23 +54,158 @@ def _cache_folder() -> str:
     return str(folder)
 
 
-def __getattr__(name: str) -> Any:
-    """Compile a kernel, or load it from disk, the first time somebody asks for it."""
-    if name not in _KERNELS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    function, arguments = _KERNELS[name]
-    folder, previous = _cache_folder(), config.CACHE_DIR
-    if not any(Path(folder).glob(f"*/*.{function.__name__}-*.nbi")):
-        print(
-            f"screwdyn: compiling {name} for this machine (once; kept in {folder})",
-            file=sys.stderr,
-            flush=True,
-        )
-    # numba reads the folder when the function is decorated, and only there.
-    config.CACHE_DIR = folder
-    try:
-        kernel = numba.njit(numba.int64(*arguments), cache=True)(function)
-    finally:
-        config.CACHE_DIR = previous
-    globals()[name] = kernel
-    return kernel
+def kernel(*arguments: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Compile a function for these types, or load it from disk, when it is first called; then put it in its place."""
+
+    def waiting(function: Callable[..., int]) -> Callable[..., int]:
+        name = function.__name__
+
+        @functools.wraps(function)
+        def first_call(*values: Any) -> int:
+            folder, previous = _cache_folder(), config.CACHE_DIR
+            if not any(Path(folder).glob(f"*/*.{name}-*.nbi")):
+                print(
+                    f"screwdyn: compiling {name} for this machine (once; kept in {folder})",
+                    file=sys.stderr,
+                    flush=True,
+                )
+            # numba reads the folder when the function is decorated, and only there.
+            config.CACHE_DIR = folder
+            try:
+                compiled = numba.njit(numba.int64(*arguments), cache=True, fastmath={"contract"})(function)
+            finally:
+                config.CACHE_DIR = previous
+            globals()[name] = compiled
+            status: int = compiled(*values)
+            return status
+
+        return first_call
+
+    return waiting
+
+
+def _on_stack(context: Any) -> Any:
+    """SMALL x WORK numbers on the stack, which cost no allocation and last until the kernel returns."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return cgutils.alloca_once(builder, context.get_value_type(types.float64), SMALL * WORK)
+
+    return types.CPointer(types.float64)(), generate
+
+
+stack: Any = intrinsic(_on_stack)
+
+
+@register_jitable(inline="always")
+def scratch(n: int) -> Array:
+    """Scratch space for n rows. Inlined, because the stack that it may lie on must be the kernel's own."""
+    return carray(stack(), (SMALL, WORK)) if n <= SMALL else np.empty((n, WORK))
+
+
+@register_jitable
+def fits(x: Array, count: int) -> bool:
+    """Whether x has as many entries as it should, all of them finite."""
+    if x.size != count:
+        return False
+    zero = 0.0
+    for k in range(count):
+        zero += 0.0 * x[k]  # NaN unless finite
+    return zero == 0.0
+
+
+@kernel(_table, _flat, _flat, _flat, _flat)
+def inverse_dynamics(table: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
+    """Torques of every state, into tau."""
+    n, count = max(table.shape[0] - 1, 1), tau.size
+    if not (fits(q, count) and fits(qd, count) and fits(qdd, count)):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.inverse_dynamics(table, q, qd, qdd, s, work, tau)
+    return 0
+
+
+@kernel(_table, _flat, _flat)
+def gravity_vector(table: Array, q: Array, tau: Array) -> int:
+    """Torques against gravity, into tau."""
+    n, count = max(table.shape[0] - 1, 1), tau.size
+    if not fits(q, count):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.gravity_vector(table, q, s, work, tau)
+    return 0
+
+
+@kernel(_table, _flat, _table)
+def mass_matrix(table: Array, q: Array, M: Array) -> int:
+    """Mass matrices one below the other, into M."""
+    n, count = max(table.shape[0] - 1, 1), M.shape[0]
+    if not fits(q, count):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.mass_matrix(table, q, s, work, M)
+    return 0
+
+
+@kernel(_table, _flat, _flat, _table, _table)
+def coriolis_matrix(table: Array, q: Array, qd: Array, M: Array, C: Array) -> int:
+    """Mass and Coriolis matrices one below the other, into M and C."""
+    n, count = max(table.shape[0] - 1, 1), M.shape[0]
+    if not (fits(q, count) and fits(qd, count)):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.coriolis_matrix(table, q, qd, s, work, M, C)
+    return 0
+
+
+@kernel(_table, _flat, _flat, _flat, _flat)
+def forward_dynamics(table: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    """Accelerations, into qdd."""
+    n, count = max(table.shape[0] - 1, 1), qdd.size
+    if not (fits(q, count) and fits(qd, count) and fits(tau, count)):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        massless = sweeps.forward_dynamics(table, q, qd, tau, s, work, qdd)
+        if massless >= 0:
+            return massless + 1
+    return 0
+
+
+@kernel(_table, _flat, _flat, _table, _table)
+def motion(table: Array, q: Array, qd: Array, pose: Array, twist: Array) -> int:
+    """Poses and twists of all rows, into pose and twist."""
+    n, count = max(table.shape[0] - 1, 1), pose.shape[0]
+    if not (fits(q, count) and fits(qd, count)):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.motion(table, q, qd, s, work, pose, twist)
+    return 0
+
+
+@kernel(_table, _flat, _flat, numba.int64, _table, _table)
+def jacobian(table: Array, q: Array, qd: Array, row: int, J: Array, J_dot: Array) -> int:
+    """A row's Jacobian, transposed, and its rate, into J and J_dot."""
+    n, count = max(table.shape[0] - 1, 1), J.shape[0]
+    if not (fits(q, count) and fits(qd, count)):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.jacobian(table, q, qd, row, s, work, J, J_dot)
+    return 0
+
+
+@kernel(_table, _flat, _table, _flat)
+def wrench_torque(table: Array, q: Array, wrenches: Array, tau: Array) -> int:
+    """Torques that wrenches on the rows amount to, into tau."""
+    n, count = max(table.shape[0] - 1, 1), tau.size
+    if not fits(q, count):
+        return WRONG_INPUT
+    work = scratch(n)
+    for s in range(0, count, n):
+        sweeps.wrench_torque(table, q, wrenches, s, work, tau)
+    return 0

@@ -145,6 +145,15 @@ def momentum(m: Scalar, h: Vector, I: Symmetric, w: Vector, v: Vector) -> Twist:
 
 
 @register_jitable
+def rigid_column(m: Scalar, h: Vector, I: Symmetric, turn: Scalar, slide: Scalar) -> Twist:
+    """I S: the momentum that a unit rate of the joint gives a body."""
+    return (
+        (I[2] * turn + h[1] * slide, I[4] * turn - h[0] * slide, I[5] * turn),
+        (-h[1] * turn, h[0] * turn, m * slide),
+    )
+
+
+@register_jitable
 def coriolis_body(m: Scalar, h: Vector, I: Symmetric, w: Vector, v: Vector) -> tuple[Matrix, Vector]:
     """The body's B = [[K, 0], [−P̂, 0]] with K = −ω̂Σ − ĥv̂, P = m v + ω×h, Σ = ½ tr(I) 1 − I."""
     t = (I[0] + I[3] + I[5]) / 2
@@ -180,7 +189,7 @@ def coriolis_columns(
         (n[0] + K[2] * turn, n[1] + K[5] * turn, n[2] + K[8] * turn),
         (f[0] - P[1] * turn, f[1] + P[0] * turn, f[2]),
     )
-    F2 = momentum(m, h, I, (0, 0, turn), (0, 0, slide))
+    F2 = rigid_column(m, h, I, turn, slide)
     F3 = (K[6] * turn + P[1] * slide, K[7] * turn - P[0] * slide, K[8] * turn)
     return F1, F2, F3
 

@@ -41,6 +41,7 @@ from .steps import (
     outward_acceleration,
     outward_twist,
     rigid_blocks,
+    rigid_column,
     screw_rate,
     seen_from,
     twist_inward,
@@ -151,8 +152,7 @@ def mass_matrix(table: Table, q: Table, s: int, work: Table, M: Table) -> None:
             M[s + i, k] = 0.0
     for j in range(n - 1, -1, -1):
         turn, slide = table[j, TURN], table[j, SLIDE]
-        A, H, L = rigid_blocks(work[j, 12], load3(work, j, 13), load6(work, j, 16))
-        moment, f = articulated_column(A, H, L, turn, slide)
+        moment, f = rigid_column(work[j, 12], load3(work, j, 13), load6(work, j, 16), turn, slide)
         M[s + j, j] = along_joint(moment, f, turn, slide)
         i, k = j, int(table[j, PARENT])
         if k >= 0:

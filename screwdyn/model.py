@@ -4,10 +4,10 @@ Every link hangs in the working frame of the freedom that carries it: the frame 
 Links welded to one another share a row, so fixed joints and massless frames cost nothing.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,17 +20,17 @@ from .link import Link
 from .physics import looped
 from .physics.rows import COLUMNS, MASS
 from .physics.steps import composed, inertia_inward
-from .physics.vectors import Matrix, Vector
+from .physics.vectors import Matrix, Vector, add, cross, dot, rotate, rotate_back, scale, transpose
 
 __all__ = ["Model", "Placement", "place"]
 
 _NOTHING = (0.0,) * 10
+_AXES: tuple[Vector, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 # Below this rate, in rad/s or m/s, dry friction grows in proportion: no integrator can follow a jump at rest.
 SLIP = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """Where one link sits, in numbers that do not depend on q and never change while it is attached.
 
     Attributes
@@ -45,6 +45,8 @@ class Placement:
         Home pose, turn and slide of the row that begins with this link; ``None`` if its joint is fixed.
     parent : str or None
         The coordinate that carries the parent.
+    link, joint
+        What was attached, and by which joint; the base has none.
     """
 
     coordinate: str | None
@@ -53,6 +55,8 @@ class Placement:
     body: tuple[float, ...]
     freedom: tuple[float, ...] | None
     parent: str | None
+    link: Link
+    joint: Joint | None
 
 
 def place(
@@ -63,53 +67,53 @@ def place(
     parent: Placement | None = None,
 ) -> Placement:
     """Placement of a link from its joint, home pose, joint's name and its parent's placement; the base has none."""
-    R, p = _tuples(np.eye(4) if home is None else home)
+    R, p = _pose(np.eye(4) if home is None else home)
     freedom, carrier, coordinate = None, None, None
     if parent is not None:
         R, p = composed(parent.R, parent.p, R, p)
         carrier = coordinate = parent.coordinate
     if joint is not None and joint.screw is not None:
-        D, turn, slide = _screw_frame(joint.screw)
-        R, p = composed(R, p, *_tuples(D))
+        D, d, turn, slide = _screw_frame(joint.screw)
+        R, p = composed(R, p, D, d)
         freedom, coordinate = (*R, *p, turn, slide), name
-        R, p = _tuples(screw.inverse(D))
-    return Placement(coordinate, R, p, _body(link, R, p), freedom, carrier)
+        R, p = transpose(D), scale(-1, rotate_back(D, d))
+    return Placement(coordinate, R, p, _body(link, R, p), freedom, carrier, link, joint)
 
 
 def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
+    """The link's body in the row's frame, brought there from its centre of mass."""
     if link.inertia is None:
         return _NOTHING
-    I = link.inertia.origin_tensor
-    own = I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]
-    m, h, I_row = inertia_inward(R, p, link.inertia.mass, tuple(link.inertia.first_moment), own)
-    return (m, *h, *I_row)
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
+    com = add(p, rotate(R, tuple(link.inertia.com.tolist())))
+    m, h, I = inertia_inward(R, com, link.inertia.mass, (0.0, 0.0, 0.0), (xx, xy, xz, yy, yz, zz))
+    return (m, *h, *I)
 
 
-def _tuples(T: Array) -> tuple[Matrix, Vector]:
-    a, b, c = T[:3].tolist()
+def _pose(T: Array) -> tuple[Matrix, Vector]:
+    a, b, c, _ = T.tolist()
     return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3])
 
 
-def _screw_frame(S: Array) -> tuple[Array, float, float]:
-    """Frame with the unit screw along z through its origin, and the screw's turn and slide there.
+def _screw_frame(S: Array) -> tuple[Matrix, Vector, float, float]:
+    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
 
     x is one of the link's own axes wherever one is perpendicular, so that right angles stay exact.
     """
-    w, v = S[:3], S[3:]
-    turns = bool(w.any())
+    *w, a, b, c = S.tolist()
+    v = (a, b, c)
+    turns = any(w)
     z = w if turns else v
-    x = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = x - (x @ z) * z
-    x = x / np.sqrt(x @ x)
-    D = np.eye(4)
-    D[:3, 0], D[:3, 2] = x, z
-    D[:3, 1] = z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]
+    k = min(range(3), key=lambda i: abs(z[i]))
+    x = add(_AXES[k], scale(-z[k], z))
+    x = scale(1 / math.sqrt(dot(x, x)), x)
+    y = cross(z, x)
+    D = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
     if not turns:
-        return D, 0.0, 1.0
-    D[:3, 3] = w[1] * v[2] - w[2] * v[1], w[2] * v[0] - w[0] * v[2], w[0] * v[1] - w[1] * v[0]
-    h = float(w @ v)
+        return D, (0.0, 0.0, 0.0), 0.0, 1.0
+    h = dot(w, v)
     # A pitch that is rounding of the cross product is none.
-    return D, 1.0, h if abs(h) > 1e-15 * float(np.abs(v).max()) else 0.0
+    return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0
 
 
 class Model(Dynamics):
@@ -119,7 +123,6 @@ class Model(Dynamics):
     ----------
     table : (nv + 1, 25) array
         See ``physics.rows``.
-    coordinates : tuple of str
     index : mapping from coordinate to row
     placements : mapping from link name to :class:`Placement`
     gravity, base_first_moment : (3,) arrays
@@ -127,42 +130,34 @@ class Model(Dynamics):
     revision : int
     """
 
-    def __init__(
-        self,
-        placements: Mapping[str, Placement],
-        links: Mapping[str, Link],
-        joints: Sequence[Joint],
-        gravity: Array,
-        revision: int,
-    ) -> None:
+    def __init__(self, placements: Mapping[str, Placement], gravity: Array, revision: int) -> None:
         rows: list[list[float]] = []
         index: dict[str | None, int] = {None: -1}
         base = [0.0] * 10
         for at in placements.values():
+            row = index.get(at.coordinate, len(rows))
             if at.freedom is not None:
-                index[at.coordinate] = len(rows)
-                rows.append([*at.freedom, *_NOTHING, index[at.parent]])
-            row = index[at.coordinate]
-            if at.body is not _NOTHING:
+                index[at.coordinate] = row
+                rows.append([*at.freedom, *at.body, index[at.parent]])
+            elif at.body is not _NOTHING:
                 sums, first = (base, 0) if row < 0 else (rows[row], MASS)
-                for k, x in enumerate(at.body):
-                    sums[first + k] += x
+                for k, x in enumerate(at.body, first):
+                    sums[k] += x
         self.table = np.zeros((len(rows) + 1, COLUMNS))
         if rows:
             self.table[:-1] = rows
         self.table[-1, :3] = gravity
         self.index = index
-        self.coordinates = tuple(c for c in index if c is not None)
         self.nv = len(rows)
         self.kernels: Any = looped
         self.placements = placements
-        self._links = links
         self.gravity = gravity
         self.revision = revision
         self.base_first_moment = np.array(base[1:4])
-        parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in joints]
-        self._damping, self._friction, self._stiffness, self._rest = np.array(parameters).reshape(-1, 4).T
-        self.passive = tuple(j.passive for j in joints)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A copy is made anew: compiled functions do not travel.
+        return Model, (self.placements, self.gravity, self.revision)
 
     @property
     def model(self) -> "Model":
@@ -187,21 +182,44 @@ class Model(Dynamics):
         I[:, 3:, 3:] = t[:, 14, None, None] * np.eye(3)
         return I
 
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of the rows."""
+        return tuple(name for name in self.index if name is not None)
+
+    @cached_property
+    def joints(self) -> tuple[Joint, ...]:
+        """The joint of every row."""
+        return tuple(at.joint for at in self.placements.values() if at.joint is not None and at.freedom is not None)
+
+    @cached_property
+    def passive(self) -> tuple[bool, ...]:
+        """Which rows have no motor."""
+        return tuple(joint.passive for joint in self.joints)
+
+    @cached_property
+    def _parameters(self) -> Array:
+        """(4, nv): damping, friction, stiffness and rest of every row."""
+        return np.array([(j.damping, j.friction, j.stiffness, j.rest) for j in self.joints]).reshape(-1, 4).T
+
     def friction_force(self, qd: Array) -> Array:
         """−damping q̇ − friction sgn q̇, (…, nv), with sgn rounded off below 1e-3 so that integrators pass through 0."""
-        return np.asarray(-self._damping * qd - self._friction * np.tanh(qd / SLIP))
+        damping, friction, _, _ = self._parameters
+        return np.asarray(-damping * qd - friction * np.tanh(qd / SLIP))
 
     def spring_force(self, q: Array) -> Array:
         """−stiffness (q − rest), (…, nv)."""
-        return np.asarray(-self._stiffness * (q - self._rest))
+        _, _, stiffness, rest = self._parameters
+        return np.asarray(-stiffness * (q - rest))
 
     def spring_energy(self, q: Array) -> Array:
         """Σ ½ stiffness (q − rest)², (…)."""
-        return np.asarray(0.5 * ((q - self._rest) ** 2 @ self._stiffness))
+        _, _, stiffness, rest = self._parameters
+        return np.asarray(0.5 * ((q - rest) ** 2 @ stiffness))
 
     def com(self, link: str) -> Array:
         """Centre of mass of a link in its own frame; the origin if the link is massless."""
-        inertia = self._links[link].inertia
+        inertia = self.placements[link].link.inertia
         return np.zeros(3) if inertia is None else inertia.com
 
     def carrier(self, link: str) -> tuple[int, Array]:

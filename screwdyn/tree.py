@@ -207,9 +207,7 @@ class KinematicTree(Structure, Dynamics):
                 ((parent, edge),) = self._graph.pred[name].items()
                 at = place(node["link"], edge["joint"], edge["home"], edge["name"], placements[parent])
             self._placements[node["serial"]] = placements[name] = at
-        links = {name: node["link"] for name, node in self._graph.nodes.items()}
-        joints = [edge["joint"] for edge in self._freedoms()]
-        return Model(placements, links, joints, self._gravity, self._revision)
+        return Model(placements, self._gravity, self._revision)
 
     def _carrier(self, link: str) -> tuple[int, Array]:
         self._known(link)

@@ -84,11 +84,20 @@ def screw_rate(w: Vector, v: Vector, turn: Scalar, slide: Scalar) -> Twist:
 
 
 @register_jitable
+def spin(w: Vector, dw: Vector) -> Matrix:
+    """U = ω̇^ + ω^ω^: U r is the acceleration that turning gives a point at r."""
+    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    return -(yy + zz), xy - dw[2], xz + dw[1], xy + dw[2], -(xx + zz), yz - dw[0], xz - dw[1], yz + dw[0], -(xx + yy)
+
+
+@register_jitable
 def outward_acceleration(
     R: Matrix,
     p: Vector,
     w: Vector,
     dw: Vector,
+    U: Matrix,
     a: Vector,
     turn: Scalar,
     slide: Scalar,
@@ -96,7 +105,7 @@ def outward_acceleration(
     qdd: Scalar,
 ) -> tuple[Vector, Vector, Vector]:
     """Angular velocity, angular acceleration and acceleration of the origin of a link, from its parent's."""
-    a = rotate_back(R, add(a, add(cross(dw, p), cross(w, cross(w, p)))))
+    a = rotate_back(R, add(a, rotate(U, p)))
     w = rotate_back(R, w)
     dw = rotate_back(R, dw)
     t, s = turn * qd, slide * qd
@@ -106,11 +115,18 @@ def outward_acceleration(
 
 
 @register_jitable
-def newton_euler(m: Scalar, h: Vector, I: Symmetric, w: Vector, dw: Vector, a: Vector) -> Twist:
-    """Wrench about the frame's origin that gives a body its acceleration; a already holds −gravity."""
-    f = add(scale(m, a), add(cross(dw, h), cross(w, cross(w, h))))
-    n = add(apply(I, dw), add(cross(w, apply(I, w)), cross(h, a)))
-    return n, f
+def newton_euler(m: Scalar, h: Vector, I: Symmetric, w: Vector, dw: Vector, U: Matrix, a: Vector) -> Twist:
+    """Wrench about the frame's origin that gives a body its acceleration; a already holds −gravity.
+
+    f = m a + U h and n = h×a + I ω̇ + ω×I ω, whose products of inertia meet entries of U.
+    """
+    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+    n = (
+        I[0] * dw[0] + (I[5] - I[3]) * (w[1] * w[2]) + I[4] * (yy - zz) + I[2] * U[3] - I[1] * U[6],
+        I[3] * dw[1] + (I[0] - I[5]) * (w[0] * w[2]) + I[2] * (zz - xx) + I[1] * U[7] - I[4] * U[1],
+        I[5] * dw[2] + (I[3] - I[0]) * (w[0] * w[1]) + I[1] * (xx - yy) + I[4] * U[2] - I[2] * U[5],
+    )
+    return add(n, cross(h, a)), add(scale(m, a), rotate(U, h))
 
 
 @register_jitable

@@ -44,6 +44,7 @@ from .steps import (
     rigid_column,
     screw_rate,
     seen_from,
+    spin,
     twist_inward,
     weight,
     wrench_inward,
@@ -62,22 +63,25 @@ def place(table: Table, i: int, q: Table, s: int, work: Table) -> tuple[Matrix, 
 
 @register_jitable
 def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, s: int, work: Table, tau: Table) -> None:
-    """Recursive Newton-Euler. Work: 12 ω, 15 ω̇, 18 a, 21 n, 24 f."""
+    """Recursive Newton-Euler. Work: 12 ω, 15 ω̇, 18 a, 21 n, 24 f, 27 U."""
     n = table.shape[0] - 1
     for i in range(n):
         R, p = place(table, i, q, s, work)
         k = int(table[i, PARENT])
         if k < 0:
             w, dw, a = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1, load3(table, n, 0))
+            U = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         else:
-            w, dw, a = load3(work, k, 12), load3(work, k, 15), load3(work, k, 18)
-        w, dw, a = outward_acceleration(R, p, w, dw, a, table[i, TURN], table[i, SLIDE], qd[s + i], qdd[s + i])
-        moment, f = newton_euler(table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA), w, dw, a)
+            w, dw, a, U = load3(work, k, 12), load3(work, k, 15), load3(work, k, 18), load9(work, k, 27)
+        w, dw, a = outward_acceleration(R, p, w, dw, U, a, table[i, TURN], table[i, SLIDE], qd[s + i], qdd[s + i])
+        U = spin(w, dw)
+        moment, f = newton_euler(table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA), w, dw, U, a)
         store3(work, i, 12, w)
         store3(work, i, 15, dw)
         store3(work, i, 18, a)
         store3(work, i, 21, moment)
         store3(work, i, 24, f)
+        store9(work, i, 27, U)
     wrenches_inward(table, work, 21, s, tau)
 
 

@@ -180,7 +180,10 @@ class Tape:
         return x
 
     def _angle_sum(self, a: Recorded, b: Recorded) -> "Scalar | None":
-        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum."""
+        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum.
+
+        The double angle is left alone: it would cost a sine or cosine more.
+        """
         if self.nodes[a.node].op != "*" or self.nodes[b.node].op != "*":
             return None
         left, right = list(self._factors_of(a.node)), list(self._factors_of(b.node))
@@ -199,7 +202,7 @@ class Tape:
             (ca, sb), (cb, sa) = (sorted(side, key=lambda f: self.nodes[f].op) for side in (left, right))
             # a is k cos α sin β, b is k cos β sin α.
             alpha, beta = (self.nodes[f].a for f in (ca, sb))
-            if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta):
+            if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta) or (alpha == beta and not minus):
                 return None
             angle = self.add(Recorded(self, beta), Recorded(self, alpha, minus))
             turned = angle.sin() if isinstance(angle, Recorded) else math.sin(angle)
@@ -208,6 +211,8 @@ class Tape:
             if angles[0] != angles[1]:
                 return None
             alpha, beta = angles[0]
+            if alpha == beta and minus:
+                return None
             angle = self.add(Recorded(self, alpha), Recorded(self, beta, not minus))
             turned = angle.cos() if isinstance(angle, Recorded) else math.cos(angle)
             if minus and ops[0] == ("sin", "sin"):

@@ -256,7 +256,7 @@ class Structure:
         removed._changed()
         for name in names:
             del self._carried[self._edge(name)["name"]]
-            self._graph.remove_node(name)
+        self._graph.remove_nodes_from(names)
         self._changed()
         return removed
 

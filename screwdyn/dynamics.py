@@ -44,32 +44,30 @@ class Dynamics:
         M = Σ_i J_iᵀ M̄_i J_i (docs/mathematics.md §2, Laus Eq. 21), by composite inertias (§4). Cost O(Σ depth).
         """
         model = self.model
-        n = model.nv
-        M = empty((n, n))
+        M = empty(model.square)
         try:
             if model.kernels.mass_matrix(model.table, q, M) == 0:
                 return M
         except model.kernels.REFUSALS:
             pass
         (flat,), batch = model.flat(q=q)
-        M = empty((flat.size, n))
+        M = empty((flat.size, model.nv))
         model.kernels.mass_matrix(model.table, flat, M)
-        return M.reshape(*batch, n, n)
+        return M.reshape(*batch, *model.square)
 
     def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         """M(q) and C(q, q̇), each (…, nv, nv), in one sweep at hardly more than the price of C."""
         model = self.model
-        n = model.nv
-        M, C = empty((n, n)), empty((n, n))
+        M, C = empty(model.square), empty(model.square)
         try:
             if model.kernels.coriolis_matrix(model.table, q, qd, M, C) == 0:
                 return M, C
         except model.kernels.REFUSALS:
             pass
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
-        M, C = empty((flat.size, n)), empty((flat.size, n))
+        M, C = empty((flat.size, model.nv)), empty((flat.size, model.nv))
         model.kernels.coriolis_matrix(model.table, flat, flat_qd, M, C)
-        return M.reshape(*batch, n, n), C.reshape(*batch, n, n)
+        return M.reshape(*batch, *model.square), C.reshape(*batch, *model.square)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis matrix C(q, q̇), (…, nv, nv), made of the Christoffel symbols of M (Laus Eq. 35).

@@ -124,6 +124,8 @@ class Model(Dynamics):
     table : (nv + 1, 25) array
         See ``physics.rows``.
     index : mapping from coordinate to row
+    nv, square : int, (int, int)
+        Number of rows, and the shape of M and C.
     placements : mapping from link name to :class:`Placement`
     gravity, base_first_moment : (3,) arrays
         Gravity in the base frame, and the first moment there of all that is welded to the base.
@@ -149,6 +151,7 @@ class Model(Dynamics):
         self.table[-1, :3] = gravity
         self.index = index
         self.nv = len(rows)
+        self.square = (self.nv, self.nv)
         self.kernels: Any = looped
         self.placements = placements
         self.gravity = gravity

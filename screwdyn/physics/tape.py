@@ -180,10 +180,7 @@ class Tape:
         return x
 
     def _angle_sum(self, a: Recorded, b: Recorded) -> "Scalar | None":
-        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum.
-
-        The double angle is left alone: it would cost a sine or cosine more.
-        """
+        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum."""
         if self.nodes[a.node].op != "*" or self.nodes[b.node].op != "*":
             return None
         left, right = list(self._factors_of(a.node)), list(self._factors_of(b.node))
@@ -202,18 +199,19 @@ class Tape:
             (ca, sb), (cb, sa) = (sorted(side, key=lambda f: self.nodes[f].op) for side in (left, right))
             # a is k cos α sin β, b is k cos β sin α.
             alpha, beta = (self.nodes[f].a for f in (ca, sb))
-            if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta) or (alpha == beta and not minus):
+            if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta):
                 return None
-            angle = self.add(Recorded(self, beta), Recorded(self, alpha, minus))
+            angle = self._angle(beta, alpha, minus)
+            if angle is None:
+                return None
             turned = angle.sin() if isinstance(angle, Recorded) else math.sin(angle)
         elif set(ops) == {("cos", "cos"), ("sin", "sin")}:
             angles = [sorted(self.nodes[f].a for f in side) for side in (left, right)]
             if angles[0] != angles[1]:
                 return None
-            alpha, beta = angles[0]
-            if alpha == beta and minus:
+            angle = self._angle(*angles[0], not minus)
+            if angle is None:
                 return None
-            angle = self.add(Recorded(self, alpha), Recorded(self, beta, not minus))
             turned = angle.cos() if isinstance(angle, Recorded) else math.cos(angle)
             if minus and ops[0] == ("sin", "sin"):
                 turned = -turned
@@ -224,6 +222,32 @@ class Tape:
         for f in sorted(common):
             turned = self.multiply(Recorded(self, f), turned)
         return turned
+
+    def _angle(self, alpha: int, beta: int, minus: bool) -> "Scalar | None":
+        """α + β, or α − β with ``minus``, the same scalar however it came about: (α + β) − β is α.
+
+        None where an angle would stand in it twice, as that would cost a sine or cosine more.
+        """
+        terms = dict(self._terms_of(alpha))
+        for at, times in self._terms_of(beta).items():
+            terms[at] = terms.get(at, 0) + (-times if minus else times)
+        if any(abs(times) > 1 for times in terms.values()):
+            return None
+        angle: Scalar = 0.0
+        for at in sorted(terms):
+            if terms[at]:
+                angle = self.add(angle, Recorded(self, at, terms[at] < 0))
+        return angle
+
+    def _terms_of(self, at: int) -> dict[int, int]:
+        """Positions whose sum an operation is, as far down as sums go, and how often each counts."""
+        node = self.nodes[at]
+        if node.op not in "+-":
+            return {at: 1}
+        terms = dict(self._terms_of(node.a))
+        for inner, times in self._terms_of(node.b).items():
+            terms[inner] = terms.get(inner, 0) + (times if node.op == "+" else -times)
+        return terms
 
     def _factors_of(self, at: int) -> tuple[int, ...]:
         """Positions whose product an operation is, as far down as products go."""

@@ -1,0 +1,32 @@
+"""A small arm to operate on, and everything that an operation could have changed."""
+
+import numpy as np
+
+from screwdyn import Inertia, KinematicTree, Link, prismatic, revolute
+
+BODY = Inertia.sphere(1, 0.1)
+
+
+def arm():
+    """base - upper - lower - tool, and a lamp on the base."""
+    tree = KinematicTree()
+    tree.attach(Link("upper", BODY), to="base", joint=revolute("z", name="shoulder"))
+    tree.attach(Link("lower", BODY), to="upper", joint=revolute("y", name="elbow"), at=(0, 0, 1))
+    tree.attach(Link("tool"), to="lower", at=(0, 0, 0.5))
+    tree.attach(Link("lamp", Inertia.point(2)), to="base", joint=prismatic("x"), at=(1, 0, 0))
+    return tree
+
+
+def fingerprint(tree):
+    """All there is to a tree: names and their order, bodies, joints, homes, handles, revision, numbers."""
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.normal(size=(3, tree.nq))
+    nodes = [(name, data["link"], data["serial"]) for name, data in tree.graph.nodes.items()]
+    edges = [
+        (a, b, data["joint"], data["home"].tobytes(), data["name"], data["coordinate"])
+        for a, b, data in tree.graph.edges(data=True)
+    ]
+    M, C = tree.mass_and_coriolis(q, qd)
+    tau = tree.inverse_dynamics(q, qd, qdd)
+    numbers = [M, C, tau, tree.gravity_vector(q), tree.momentum(q, qd), tree.gravity]
+    return tree.links, tree.joints, tree.coordinates, tree.revision, nodes, edges, [a.tobytes() for a in numbers]

@@ -1,0 +1,93 @@
+"""Refused surgery: the right error, and a tree that is exactly what it was."""
+
+import numpy as np
+import pytest
+from small_arm import BODY, arm, fingerprint
+
+from screwdyn import KinematicTree, Link, ScrewdynError, ShapeError, TopologyError, UnknownLinkError, fixed, revolute
+
+GOOD = {"body": BODY, "to": "lower", "joint": revolute(), "at": (0, 0, 0.1), "name": "new"}
+HAND = KinematicTree("palm")
+HAND.attach(Link("elbow", BODY), to="palm", joint=revolute())
+CLASH = KinematicTree("palm")
+CLASH.attach(Link("finger", BODY), to="palm", joint=revolute(name="new"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"to": "lowr"}, UnknownLinkError, "there is no link 'lowr'; did you mean 'lower'"),
+        ({"to": "zzz"}, UnknownLinkError, "known: base, upper, lower, tool, lamp"),
+        ({"to": None}, UnknownLinkError, "no link None"),
+        ({"to": 3}, UnknownLinkError, "no link 3"),
+        ({"to": []}, UnknownLinkError, "no link"),
+        ({"name": "upper"}, TopologyError, "there is a link 'upper' already; give the new one another name"),
+        ({"name": "base"}, TopologyError, "there is a link 'base' already"),
+        ({"name": "elbow"}, TopologyError, "there is a joint 'elbow' already"),
+        ({"joint": revolute(name="shoulder")}, TopologyError, "there is a joint 'shoulder' already"),
+        ({"joint": fixed("tool")}, TopologyError, "there is a joint 'tool' already"),
+        ({"name": 3}, TopologyError, "non-empty string"),
+        ({"body": HAND}, TopologyError, "there is a joint 'elbow' already"),
+        ({"body": CLASH}, TopologyError, "there is a joint 'new' already"),
+        ({"body": None}, TopologyError, "only an Inertia, a Link or a KinematicTree"),
+        ({"body": 3.0}, TopologyError, "got float"),
+        ({"body": "crate"}, TopologyError, "got str"),
+        ({"body": {"mass": 1}}, TopologyError, "got dict"),
+        ({"joint": "revolute"}, TopologyError, "joint must be made by"),
+        ({"joint": revolute}, TopologyError, "joint must be made by"),
+        ({"at": (1, 2)}, ShapeError, "the pose of 'new' on 'lower'"),
+        ({"at": np.eye(3)}, ShapeError, "the pose of 'new' on 'lower'"),
+        ({"at": 2 * np.eye(4)}, ShapeError, "the pose of 'new' on 'lower'"),
+        ({"at": np.diag([1, 1, -1, 1])}, ShapeError, "the pose of 'new' on 'lower'"),
+        ({"at": np.full((4, 4), np.nan)}, ShapeError, "the pose of 'new' on 'lower'"),
+        ({"at": (0, 0, np.inf)}, ShapeError, "the pose of 'new' on 'lower'"),
+        ({"at": "here"}, ShapeError, "the pose of 'new' on 'lower'"),
+    ],
+)
+def test_a_refused_attachment_leaves_no_trace(changes, error, message):
+    tree = arm()
+    before, model = fingerprint(tree), tree.model
+    with pytest.raises(error, match=message) as caught:
+        tree.attach(**GOOD | changes)
+    assert isinstance(caught.value, ScrewdynError)
+    assert fingerprint(tree) == before
+    assert tree.model is model
+    with pytest.raises(error), tree.attached(**GOOD | changes):
+        pass  # pragma: no cover
+    assert fingerprint(tree) == before
+
+
+@pytest.mark.parametrize(
+    ("what", "error", "message"),
+    [
+        ("base", TopologyError, "'base' is the base: it hangs on nothing"),
+        ("toool", UnknownLinkError, "did you mean 'tool'"),
+        ("shoulder", UnknownLinkError, "no link 'shoulder'"),
+        (None, UnknownLinkError, "no link None"),
+    ],
+)
+def test_a_refused_detachment_leaves_no_trace(what, error, message):
+    tree = arm()
+    before = fingerprint(tree)
+    with pytest.raises(error, match=message):
+        tree.detach(what)
+    assert fingerprint(tree) == before
+
+
+@pytest.mark.parametrize("ask", ["link", "parent", "path", "subtree"])
+@pytest.mark.parametrize("name", ["uper", None, ("upper",), 3])
+def test_unknown_links_are_named(ask, name):
+    with pytest.raises(UnknownLinkError, match="there is no link"):
+        getattr(arm(), ask)(name)
+
+
+@pytest.mark.parametrize("name", ["elbo", "lower", None])
+def test_unknown_joints_are_named(name):
+    with pytest.raises(UnknownLinkError, match=r"there is no joint .*; (did you mean 'elbow'|known: shoulder)"):
+        arm().joint(name)
+
+
+@pytest.mark.parametrize("base", ["", None, 3, BODY])
+def test_a_base_needs_a_name(base):
+    with pytest.raises(TopologyError, match="non-empty string"):
+        KinematicTree(base)

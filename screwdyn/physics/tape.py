@@ -83,10 +83,13 @@ class Tape:
     Attributes
     ----------
     nodes : list of Node
+    assumed : list of (x, least)
+        What was compared while recording: the tape holds for states with x > least.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.assumed: list[tuple[Scalar, Scalar]] = []
         self._positions: dict[Node, int] = {}
         self._factors: dict[int, tuple[int, ...]] = {}
 

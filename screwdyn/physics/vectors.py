@@ -26,8 +26,11 @@ def _compiled_sincos(x: Scalar) -> Any:
 
 
 def exceeds(x: Scalar, least: Scalar) -> bool:
-    """x > least; a recording scalar says yes, since what it records is meant for states where that holds."""
-    return bool(hasattr(x, "sin") or hasattr(least, "sin") or x > least)
+    """x > least; a recording scalar says yes, and its tape notes what was assumed."""
+    recorded = [scalar for scalar in (x, least) if hasattr(scalar, "tape")]
+    for scalar in recorded[:1]:
+        scalar.tape.assumed.append((x, least))
+    return bool(recorded or x > least)
 
 
 @overload(exceeds, strict=False)

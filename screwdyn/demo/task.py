@@ -76,9 +76,8 @@ class Task:
         """Simulate the whole task."""
         tree = self.robot.copy()
         events = (self.grasp, self.release)
-        return simulate(
-            tree, State(tree, self.path.start), self.seconds, controller, events, progress, rtol=1e-8, atol=1e-9
-        )
+        start, step = State(tree, self.path.start), self.seconds / 500
+        return simulate(tree, start, self.seconds, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
 
     def attach_seconds(self, state: State, repeats: int = 100) -> float:
         """Median time to attach the crate and compute the first M, C and g of the new robot."""

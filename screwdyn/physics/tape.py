@@ -123,11 +123,14 @@ class Tape:
             if b == 0:
                 return a
             b = self.constant(b)
-        if a.node == b.node:
-            return 0.0 if a.minus != b.minus else self.multiply(2.0, a)
         merged = self._angle_sum(a, b)
         if merged is not None:
             return merged
+        (k, u), (m, v) = self._multiple(a), self._multiple(b)
+        if u.node == v.node:
+            return self.multiply((-k if u.minus else k) + (-m if v.minus else m), Recorded(self, u.node))
+        if k == m != 1:
+            return self.multiply(k, self.add(u, v))
         first, second = sorted((a, b), key=lambda s: s.node)
         op = "+" if first.minus == second.minus else "-"
         return Recorded(self, self.position(Node(op, first.node, second.node)), first.minus)
@@ -181,6 +184,13 @@ class Tape:
             if node.op == "constant":
                 return -node.a if x.minus else node.a
         return x
+
+    def _multiple(self, x: Recorded) -> tuple[float, Recorded]:
+        """A scalar as a positive number times another."""
+        node = self.nodes[x.node]
+        if node.op == "*" and self.nodes[node.a].op == "constant":
+            return self.nodes[node.a].a, Recorded(self, node.b, x.minus)
+        return 1.0, x
 
     def _angle_sum(self, a: Recorded, b: Recorded) -> "Scalar | None":
         """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum."""

@@ -140,16 +140,16 @@ def inertia_inward(R: Matrix, p: Vector, m: Scalar, h: Vector, I: Symmetric) -> 
     """Mass, first moment and inertia about the origin of the same body in the parent's frame: XᵀIX."""
     h = rotate(R, h)
     I = turned(R, I)
-    # About the new origin: I + 2(h·p)1 − h pᵀ − p hᵀ + m(p·p 1 − p pᵀ), gathered in d and k = h + m p.
-    d = dot(add(scale(2, h), scale(m, p)), p)
+    # About the new origin: I + 2(h·p)1 − h pᵀ − p hᵀ + m(p·p 1 − p pᵀ), gathered in k = h + m p and d = (h + k) p.
     k = add(h, scale(m, p))
+    d = ((h[0] + k[0]) * p[0], (h[1] + k[1]) * p[1], (h[2] + k[2]) * p[2])
     shift = (
-        d - (h[0] * p[0] + p[0] * k[0]),
+        d[1] + d[2],
         -(h[0] * p[1] + p[0] * k[1]),
         -(h[0] * p[2] + p[0] * k[2]),
-        d - (h[1] * p[1] + p[1] * k[1]),
+        d[0] + d[2],
         -(h[1] * p[2] + p[1] * k[2]),
-        d - (h[2] * p[2] + p[2] * k[2]),
+        d[0] + d[1],
     )
     return m, k, plus(I, shift)
 

@@ -18,6 +18,7 @@ from .errors import (
     SingularAttachmentError,
     StaleHandleError,
     TopologyError,
+    UnboundSymbolError,
     UnknownLinkError,
     URDFError,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "State",
     "TopologyError",
     "URDFError",
+    "UnboundSymbolError",
     "UnknownLinkError",
     "errors",
     "fixed",

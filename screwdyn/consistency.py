@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
 
 __all__ = ["ROUNDING", "failing_condition", "malformed_numbers"]
@@ -14,10 +15,13 @@ ROUNDING = 1e-9
 
 def malformed_numbers(mass: float, tensor: Array) -> str | None:
     """What keeps the numbers from being mass properties of anything, even of a fictitious body."""
-    if not math.isfinite(mass):
+    if expressions.is_number(mass) and not math.isfinite(mass):
         return f"mass {mass} is not finite"
-    if not np.isfinite(tensor).all():
+    if not expressions.is_finite(tensor):
         return f"tensor is not finite: {tensor.tolist()}"
+    if tensor.dtype == object:
+        symmetric = all(expressions.is_zero(x) for x in (tensor - tensor.T).flat)
+        return None if symmetric else f"tensor is not symmetric: {tensor.tolist()}"
     if np.abs(tensor - tensor.T).max() > ROUNDING * np.abs(tensor).max():
         return f"tensor is not symmetric: {tensor.tolist()}"
     return None
@@ -40,14 +44,19 @@ def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
     Returns
     -------
     str or None
-        The failing condition with its numbers, or None for a possible body.
+        The failing condition with its numbers, or None for a possible body. Where there are symbols, what fails
+        whatever their values.
     """
-    tensor = np.asarray(tensor, dtype=np.float64)
+    tensor = expressions.array(tensor)
     malformed = malformed_numbers(mass, tensor)
     if malformed:
         return malformed
-    if mass <= 0.0:
-        return f"mass {mass:g} kg is not positive"
+    if expressions.is_never_positive(mass):
+        return f"mass {expressions.short(mass, 6)} kg is not positive"
+    if expressions.free_symbols([tensor]):
+        negative = [x for x in np.diag(tensor) if expressions.is_never_positive(x) and not expressions.is_zero(x)]
+        return f"moment of inertia {negative[0]} kg m^2 is negative" if negative else None
+    tensor = expressions.floats(tensor)
     a, b, c = np.linalg.eigvalsh(tensor).tolist()
     slack = ROUNDING * (abs(a) + abs(b) + abs(c))
     if a < -slack:

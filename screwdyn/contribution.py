@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import screw
+from . import expressions, screw
 from ._types import Array
 from .joint import Joint
 from .link import Link
@@ -76,8 +76,10 @@ def motion_beyond(parent: LinkMotion, joint: Joint, home: Array, name: str, q: A
     q, qd : (…) arrays
         Position and rate of that coordinate.
     """
-    S = joint.screw
-    T_pi = home if S is None else home @ screw.screw_motion(S, q)
+    S = None if joint.screw is None else expressions.floats(joint.screw, f"joint {name!r}")
+    T_pi = expressions.floats(home, f"the pose at joint {name!r}")
+    if S is not None:
+        T_pi = T_pi @ screw.screw_motion(S, q)
     X = screw.Ad(screw.inverse(T_pi))
     T, J, J_dot = parent.T @ T_pi, X @ parent.J, X @ parent.J_dot
     if S is None:
@@ -103,15 +105,16 @@ def contribution_of(link: Link, motion: LinkMotion, gravity: Array) -> Contribut
     gravity : (3,) array
         g₀ in the base frame, m/s².
     """
-    com = np.zeros(3) if link.inertia is None else link.inertia.com
+    inertia = None if link.inertia is None else link.inertia.evaluated()
+    com = np.zeros(3) if inertia is None else inertia.com
     X_C = screw.Ad(screw.pose(np.eye(3), -com))
     J, J_dot = X_C @ motion.J, X_C @ motion.J_dot
     names = motion.coordinates
-    if link.inertia is None:
+    if inertia is None:
         none = np.zeros((*J.shape[:-2], len(names), len(names)))
         none_g = Padded(names, none.sum(axis=-1), 1)
         return Contribution(link.name, names, J, J_dot, Padded(names, none), Padded(names, none), none_g)
-    m, I, M_bar = link.inertia.mass, link.inertia.tensor, link.inertia.com_matrix
+    m, I, M_bar = inertia.mass, inertia.tensor, inertia.com_matrix
     Sigma = 0.5 * np.trace(I) * np.eye(3) - I
     w = (J @ motion.qd[..., None])[..., :3, 0]
     B = np.zeros((*w.shape[:-1], 6, 6))

@@ -16,6 +16,7 @@ __all__ = [
     "StaleHandleError",
     "TopologyError",
     "URDFError",
+    "UnboundSymbolError",
     "UnknownLinkError",
 ]
 
@@ -62,6 +63,16 @@ class StaleHandleError(ScrewdynError):
 
 class SingularAttachmentError(ScrewdynError):
     """A joint that carries no inertia along its screw, so that its acceleration is undetermined."""
+
+
+class UnboundSymbolError(ScrewdynError):
+    """Numbers were asked for where symbols still stand; the message names them."""
+
+    @classmethod
+    def of(cls, symbols: Iterable[object], what: str) -> "UnboundSymbolError":
+        """The error for something that depends on these symbols."""
+        names = ", ".join(sorted(map(str, symbols)))
+        return cls(f"{what} still depends on {names}; give values with tree.subs({{...}}), or use tree.symbolic()")
 
 
 class URDFError(ScrewdynError):

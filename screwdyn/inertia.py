@@ -2,11 +2,13 @@
 
 import math
 import warnings
+from collections.abc import Mapping
 from itertools import permutations
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
+from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
 from screwdyn.consistency import ROUNDING, failing_condition, malformed_numbers
 from screwdyn.errors import InertiaError, ScrewdynWarning
@@ -17,7 +19,7 @@ __all__ = ["Inertia", "failing_condition"]
 
 def _array(value: ArrayLike, what: str) -> Array:
     try:
-        return np.array(value, dtype=np.float64)
+        return expressions.array(value)
     except (TypeError, ValueError) as error:
         raise InertiaError(f"{what} must be numbers, got {value!r}") from error
 
@@ -26,7 +28,8 @@ def _mass(value: ArrayLike) -> float:
     mass = _array(value, "mass")
     if mass.shape != ():
         raise InertiaError(f"mass must be one number in kg, got shape {mass.shape}")
-    return float(mass)
+    number: float = mass.item()
+    return number
 
 
 def _com(value: ArrayLike) -> Array:
@@ -35,7 +38,7 @@ def _com(value: ArrayLike) -> Array:
         return np.zeros(3)
     if com.shape != (3,):
         raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
-    if not np.isfinite(com).all():
+    if not expressions.is_finite(com):
         raise InertiaError(f"com is not finite: {com.tolist()}")
     return com
 
@@ -52,9 +55,9 @@ def _tensor(value: ArrayLike) -> Array:
 
 
 def _size(value: float, what: str) -> float:
-    size = float(value)
-    if not 0.0 <= size < math.inf:
-        raise InertiaError(f"{what} must be finite and not negative, got {size:g}")
+    size: float = _array(value, what).item()
+    if expressions.is_number(size) and not 0.0 <= size < math.inf:
+        raise InertiaError(f"{what} must be finite and not negative, got {float(size):g}")
     return size
 
 
@@ -71,7 +74,7 @@ class Inertia:
     Parameters
     ----------
     mass : float
-        In kg.
+        In kg. Every number may be a SymPy expression; what can be told without values is still checked.
     com : array_like, shape (3,), or 0
         Centre of mass in the link frame, in metres.
     tensor : array_like of shape (3, 3) or (3,), or 0
@@ -85,27 +88,27 @@ class Inertia:
         accepts lumped numbers.
     """
 
-    __slots__ = ("_com", "_mass", "_tensor")
+    __slots__ = ("_com", "_effective", "_mass", "_tensor")
 
     def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> None:
-        self._set(_mass(mass), _com(com), _tensor(tensor))
+        self._set(_mass(mass), _com(com), _tensor(tensor), effective=False)
         condition = self.failing_condition
         if condition:
             raise InertiaError(f"no rigid body has this inertia: {condition}")
 
-    def _set(self, mass: float, com: Array, tensor: Array) -> None:
-        self._mass, self._com = mass, com
+    def _set(self, mass: float, com: Array, tensor: Array, effective: bool) -> None:
+        self._mass, self._com, self._effective = mass, com, effective
         malformed = malformed_numbers(mass, tensor)
         if malformed:
             raise InertiaError(malformed)
-        self._tensor = 0.5 * (tensor + tensor.T)
+        self._tensor = (tensor + tensor.T) / 2
         self._com.flags.writeable = self._tensor.flags.writeable = False
 
     @classmethod
-    def _of(cls, mass: float, com: Array, tensor: Array) -> Self:
+    def _of(cls, mass: float, com: Array, tensor: Array, effective: bool) -> Self:
         """Without asking whether the body is possible: it was asked before, or `effective` answers for it."""
         self = cls.__new__(cls)
-        self._set(mass, com, tensor)
+        self._set(mass, com, tensor, effective)
         return self
 
     # making one -----------------------------------------------------------------------------------------
@@ -117,7 +120,7 @@ class Inertia:
         Parameters as for `Inertia`. Warns (ScrewdynWarning) with the failing condition if there is one, and
         still raises InertiaError for wrong shapes, an asymmetric tensor and numbers that are not finite.
         """
-        self = cls._of(_mass(mass), _com(com), _tensor(tensor))
+        self = cls._of(_mass(mass), _com(com), _tensor(tensor), effective=True)
         condition = self.failing_condition
         if condition:
             warnings.warn(f"effective inertia of no rigid body: {condition}", ScrewdynWarning, stacklevel=2)
@@ -132,12 +135,12 @@ class Inertia:
     def _axial(cls, mass: float, along: float, across: float, axis: str | ArrayLike, com: ArrayLike) -> Self:
         """Body of revolution: moment `along` its axis and `across` it."""
         a = direction(axis)
-        return cls(mass, com, across * np.eye(3) + (along - across) * np.outer(a, a))
+        return cls(mass, com, np.diag([across] * 3) + (along - across) * np.outer(a, a))
 
     @classmethod
     def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
         """Thin uniform rod: m l^2 / 12 across `axis` ("x", "y", "z" or a vector), nothing along it."""
-        return cls._axial(mass, 0.0, mass * _size(length, "length") ** 2 / 12.0, axis, com)
+        return cls._axial(mass, 0.0, mass * _size(length, "length") ** 2 / 12, axis, com)
 
     @classmethod
     def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
@@ -146,7 +149,7 @@ class Inertia:
         if edges.shape != (3,):
             raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
         squares = np.array([_size(edge, "edge") ** 2 for edge in edges])
-        return cls(mass, com, mass / 12.0 * (squares.sum() - squares))
+        return cls(mass, com, mass * (squares.sum() - squares) / 12)
 
     @classmethod
     def cylinder(
@@ -154,12 +157,12 @@ class Inertia:
     ) -> Self:
         """Uniform solid cylinder: m r^2 / 2 along `axis`, m (3 r^2 + l^2) / 12 across it."""
         r, length = _size(radius, "radius"), _size(length, "length")
-        return cls._axial(mass, mass * r**2 / 2.0, mass * (3.0 * r**2 + length**2) / 12.0, axis, com)
+        return cls._axial(mass, mass * r**2 / 2, mass * (3 * r**2 + length**2) / 12, axis, com)
 
     @classmethod
     def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
         """Uniform solid sphere: 2 m r^2 / 5."""
-        return cls(mass, com, np.full(3, 0.4 * mass * _size(radius, "radius") ** 2))
+        return cls(mass, com, [2 * mass * _size(radius, "radius") ** 2 / 5] * 3)
 
     @classmethod
     def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
@@ -169,8 +172,8 @@ class Inertia:
         """
         com = _array(com, "com")
         if com.shape == (2,):
-            com = np.append(com, 0.0)
-        return cls(mass, com, (0.5 * izz, 0.5 * izz, izz))
+            com = np.append(com, 0)
+        return cls(mass, com, (izz / 2, izz / 2, izz))
 
     @classmethod
     def from_radii_of_gyration(
@@ -273,7 +276,7 @@ class Inertia:
     @property
     def matrix(self) -> Array:
         """[[Theta, h^], [-h^, m 1]], 6x6 about the link origin (docs/mathematics.md §4)."""
-        result = self.mass * np.eye(6)
+        result = self._mass_blocks()
         result[:3, :3] = self.origin_tensor
         result[:3, 3:] = skew(self.first_moment)
         result[3:, :3] = -result[:3, 3:]
@@ -282,9 +285,13 @@ class Inertia:
     @property
     def com_matrix(self) -> Array:
         """Laus's M-bar, [[tensor, 0], [0, m 1]], 6x6 about the centre of mass in link axes (Laus Eq. 9)."""
-        result = self.mass * np.eye(6)
+        result = self._mass_blocks()
         result[:3, :3] = self.tensor
         return result
+
+    def _mass_blocks(self) -> Array:
+        """6x6 with m in its last three places, ready for what else belongs there."""
+        return self.mass * np.eye(6, dtype=np.result_type(np.asarray(self.mass), self.com, self.tensor))
 
     @property
     def principal_moments(self) -> Array:
@@ -300,7 +307,7 @@ class Inertia:
         return self._principal()[1]
 
     def _principal(self) -> tuple[Array, Array]:
-        moments, axes = np.linalg.eigh(self.tensor)
+        moments, axes = np.linalg.eigh(expressions.floats(self.tensor, "the tensor of inertia"))
         alignment = np.abs(axes)
         order = list(max(permutations(range(3)), key=lambda p: float(alignment[np.arange(3), list(p)].sum())))
         moments, axes = moments[order], axes[:, order]
@@ -317,9 +324,10 @@ class Inertia:
 
     def _gyration(self) -> tuple[Array, Array]:
         moments, axes = self._principal()
-        if self.mass <= 0.0 or moments.min() < -ROUNDING * np.abs(moments).sum():
+        mass = float(expressions.floats(self.mass, "the mass"))
+        if mass <= 0.0 or moments.min() < -ROUNDING * np.abs(moments).sum():
             raise InertiaError(f"there are no radii of gyration: {self.failing_condition}")
-        return np.sqrt(np.maximum(moments, 0.0) / self.mass), axes
+        return np.sqrt(np.maximum(moments, 0.0) / mass), axes
 
     @property
     def principal_screws(self) -> Array:
@@ -353,7 +361,29 @@ class Inertia:
         """
         T = as_pose(T)
         R = T[:3, :3]
-        return self._of(self.mass, R @ self.com + T[:3, 3], R @ self.tensor @ R.T)
+        return self._of(self.mass, R @ self.com + T[:3, 3], R @ self.tensor @ R.T, self._effective)
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols that the numbers depend on."""
+        return expressions.free_symbols((self.mass, self.com, self.tensor))
+
+    def subs(self, values: Mapping[Any, Any]) -> Self:
+        """Return the body with values in the place of symbols.
+
+        Raises InertiaError if no rigid body has the inertia that results, unless this is an `effective` one.
+        """
+        values = expressions.bound(values, self.free_symbols)
+        mass, com, tensor = (expressions.substituted(x, values) for x in (self.mass, self.com, self.tensor))
+        return self._of(mass, com, tensor, True) if self._effective else type(self)(mass, com, tensor)
+
+    def evaluated(self) -> Self:
+        """Return the same body with every number a float; UnboundSymbolError if there are symbols in them."""
+        if isinstance(self.mass, float) and object not in (self.com.dtype, self.tensor.dtype):
+            return self
+        numbers = (expressions.floats(x, "the inertia") for x in (self.mass, self.com, self.tensor))
+        mass, com, tensor = numbers
+        return self._of(float(mass), com, tensor, self._effective)
 
     def __add__(self, other: object) -> "Inertia":
         """Return two bodies welded into one, given in the same frame: matrices about the origin add."""
@@ -364,9 +394,10 @@ class Inertia:
         if mass == 0.0:
             if moment.any():
                 raise InertiaError("two effective masses cancel, but their first moments do not")
-            return self._of(0.0, self.com.copy(), tensor)
+            return self._of(0.0, self.com.copy(), tensor, True)
         reduced = self.mass * other.mass / mass
-        return self._of(mass, moment / mass, tensor + _parallel_axis(reduced, other.com - self.com))
+        offset = _parallel_axis(reduced, other.com - self.com)
+        return self._of(mass, moment / mass, tensor + offset, self._effective or other._effective)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Inertia):
@@ -380,8 +411,12 @@ class Inertia:
         return (self.mass, *self.com.tolist(), *self.tensor.ravel().tolist())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return self._of, (self.mass, self.com.copy(), self.tensor)
+        return self._of, (self.mass, self.com.copy(), self.tensor, self._effective)
 
     def __repr__(self) -> str:
-        com, moments = (", ".join(f"{x:.6g}" for x in v) for v in (self.com, self.principal_moments))
-        return f"{type(self).__name__}(mass={self.mass:.6g}, com=[{com}], principal_moments=[{moments}])"
+        short = expressions.short
+        mass, com = short(self.mass, 6), ", ".join(short(x, 6) for x in self.com)
+        if self.free_symbols:
+            return f"{type(self).__name__}(mass={mass}, com=[{com}], tensor={self.tensor.tolist()})"
+        moments = ", ".join(short(x, 6) for x in self.principal_moments)
+        return f"{type(self).__name__}(mass={mass}, com=[{com}], principal_moments=[{moments}])"

@@ -5,11 +5,12 @@ parent is ``home · exp(Ŝ q)`` (docs/mathematics.md §1). Revolute, prismatic a
 but their S, and nothing that computes asks which is which.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, isnan
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
+from . import expressions
 from ._types import Array, ArrayLike
 from .errors import JointError, ScrewdynError
 from .screw import pitch as pitch_of
@@ -42,7 +43,7 @@ class Joint:
         No motor: simulation refuses a torque on it.
     damping, friction, stiffness, rest : float
         The joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), in SI units: N m and radians
-        for a turning joint, N and metres for a sliding one.
+        for a turning joint, N and metres for a sliding one. They and the screw may hold SymPy expressions.
     limits : (float, float) or None
         Lower and upper position; for the user, not enforced by the dynamics.
     name : str or None
@@ -77,8 +78,24 @@ class Joint:
         """``"revolute"``, ``"prismatic"``, ``"helical"`` or ``"fixed"``, read off the screw for people to read."""
         if self.screw is None:
             return "fixed"
-        h = float(pitch_of(self.screw))
+        h = pitch_of(self.screw).item()
+        if not expressions.is_number(h):
+            return "helical"
         return "prismatic" if h == inf else "revolute" if abs(h) < 1e-12 else "helical"
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols that the joint's numbers depend on."""
+        return expressions.free_symbols(getattr(self, field.name) for field in fields(self))
+
+    def subs(self, values: Mapping[Any, Any]) -> "Joint":
+        """The joint with values in the place of symbols; JointError if they make no sense."""
+        values = expressions.bound(values, self.free_symbols)
+        numbers = {
+            what: expressions.substituted(getattr(self, what), values)
+            for what in ("screw", "damping", "friction", "stiffness", "rest")
+        }
+        return replace(self, **numbers)
 
 
 def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **options: Unpack[JointOptions]) -> Joint:
@@ -129,12 +146,12 @@ def _screw(axis: str | ArrayLike, point: ArrayLike, pitch: float) -> Array:
     return S
 
 
-def _number(what: str, value: float, least: float = -inf) -> float:
+def _number(what: str, value: float, least: float = -inf) -> Any:
     try:
-        x = float(value)
+        x = expressions.number(value)
     except (TypeError, ValueError):
         raise JointError(f"{what} must be a number; got {value!r}") from None
-    if not isfinite(x) or x < least:
+    if expressions.is_number(x) and (not isfinite(x) or x < least):
         raise JointError(f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}")
     return x
 

@@ -1,6 +1,8 @@
 """A link: a name and, unless it is massless, what it weighs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import InertiaError, TopologyError
 from .inertia import Inertia
@@ -29,6 +31,21 @@ class Link:
 
     name: str
     inertia: Inertia | None = None
+
+    def subs(self, values: Mapping[Any, Any]) -> "Link":
+        """The link with values in the place of the symbols in its inertia.
+
+        Raises
+        ------
+        InertiaError
+            If no rigid body has what results.
+        """
+        if self.inertia is None:
+            return self
+        try:
+            return Link(self.name, self.inertia.subs(values))
+        except InertiaError as error:
+            raise InertiaError(f"link {self.name!r}: {error}") from None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

@@ -4,17 +4,17 @@ Every link hangs in the working frame of the freedom that carries it: the frame 
 Links welded to one another share a row, so fixed joints and massless frames cost nothing.
 """
 
-import math
+import itertools
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import screw
+from . import expressions, screw
 from ._types import Array, ArrayLike
 from .dynamics import Dynamics
-from .errors import ShapeError, StaleHandleError
+from .errors import ShapeError, StaleHandleError, UnboundSymbolError
 from .joint import Joint
 from .link import Link
 from .physics import looped
@@ -32,6 +32,8 @@ SLIP = 1e-3
 
 class Placement(NamedTuple):
     """Where one link sits, in numbers that do not depend on q and never change while it is attached.
+
+    Where the robot holds expressions, so does its placement.
 
     Attributes
     ----------
@@ -70,14 +72,29 @@ def place(
     R, p = _pose(np.eye(4) if home is None else home)
     freedom, carrier, coordinate = None, None, None
     if parent is not None:
-        R, p = composed(parent.R, parent.p, R, p)
+        R, p = composed(*_alike(parent.R, parent.p, R, p))
         carrier = coordinate = parent.coordinate
     if joint is not None and joint.screw is not None:
         D, d, turn, slide = _screw_frame(joint.screw)
-        R, p = composed(R, p, D, d)
-        freedom, coordinate = (*R, *p, turn, slide), name
+        R, p = composed(*_alike(R, p, D, d))
+        freedom, coordinate = _tidied((*R, *p, turn, slide)), name
         R, p = transpose(D), scale(-1, rotate_back(D, d))
-    return Placement(coordinate, R, p, _body(link, R, p), freedom, carrier, link, joint)
+    R, p = _tidied(R), _tidied(p)
+    return Placement(coordinate, R, p, _tidied(_body(link, R, p)), freedom, carrier, link, joint)
+
+
+def _alike(*tuples: Any) -> Any:
+    """The same tuples, with exact ones and zeros if there is an expression among them."""
+    if not expressions.possible() or all(type(x) is float for entries in tuples for x in entries):
+        return tuples
+    return tuple(tuple(map(expressions.whole, entries)) for entries in tuples)
+
+
+def _tidied(entries: Any) -> Any:
+    """Constants in which the lengths that cancel are cancelled."""
+    if not expressions.possible():
+        return entries
+    return tuple(map(expressions.tidied, entries))
 
 
 def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
@@ -85,8 +102,9 @@ def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
     if link.inertia is None:
         return _NOTHING
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
-    com = add(p, rotate(R, tuple(link.inertia.com.tolist())))
-    m, h, I = inertia_inward(R, com, link.inertia.mass, (0.0, 0.0, 0.0), (xx, xy, xz, yy, yz, zz))
+    com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
+    R, p, com, (m,), I = _alike(R, p, com, (m,), I)
+    m, h, I = inertia_inward(R, add(p, rotate(R, com)), m, (0.0, 0.0, 0.0), I)
     return (m, *h, *I)
 
 
@@ -104,14 +122,17 @@ def _screw_frame(S: Array) -> tuple[Matrix, Vector, float, float]:
     v = (a, b, c)
     turns = any(w)
     z = w if turns else v
-    k = min(range(3), key=lambda i: abs(z[i]))
+    # An expression may have any value, up to 1.
+    k = min(range(3), key=lambda i: abs(z[i]) if expressions.is_number(z[i]) else 1.0)
     x = add(_AXES[k], scale(-z[k], z))
-    x = scale(1 / math.sqrt(dot(x, x)), x)
+    x = scale(1 / expressions.root(dot(x, x)), x)
     y = cross(z, x)
     D = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
     if not turns:
         return D, (0.0, 0.0, 0.0), 0.0, 1.0
-    h = dot(w, v)
+    h = expressions.tidied(dot(w, v))
+    if expressions.is_expression(h):
+        return D, cross(w, v), 1.0, h
     # A pitch that is rounding of the cross product is none.
     return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0
 
@@ -121,8 +142,10 @@ class Model(Dynamics):
 
     Attributes
     ----------
+    rows : list of list
+        The numbers or expressions of every row; see ``physics.rows``.
     table : (nv + 1, 25) array
-        See ``physics.rows``.
+        The same as one array of numbers, with gravity at the end.
     index : mapping from coordinate to row
     nv, square : int, (int, int)
         Number of rows, and the shape of M and C.
@@ -145,10 +168,7 @@ class Model(Dynamics):
                 sums, first = (base, 0) if row < 0 else (rows[row], MASS)
                 for k, x in enumerate(at.body, first):
                     sums[k] += x
-        self.table = np.zeros((len(rows) + 1, COLUMNS))
-        if rows:
-            self.table[:-1] = rows
-        self.table[-1, :3] = gravity
+        self.rows = rows
         self.index = index
         self.nv = len(rows)
         self.square = (self.nv, self.nv)
@@ -156,7 +176,7 @@ class Model(Dynamics):
         self.placements = placements
         self.gravity = gravity
         self.revision = revision
-        self.base_first_moment = np.array(base[1:4])
+        self._base = base
 
     def __reduce__(self) -> tuple[object, ...]:
         # A copy is made anew: compiled functions do not travel.
@@ -166,6 +186,30 @@ class Model(Dynamics):
     def model(self) -> "Model":
         """Itself: a snapshot goes on answering for the tree as it was."""
         return self
+
+    @cached_property
+    def table(self) -> Array:
+        """All rows, and gravity.
+
+        Raises
+        ------
+        UnboundSymbolError
+            If symbols stand where numbers should.
+        """
+        table = np.zeros((self.nv + 1, COLUMNS))
+        try:
+            if self.rows:
+                table[:-1] = self.rows
+            table[-1, :3] = self.gravity
+        except TypeError:
+            symbols = expressions.free_symbols([*itertools.chain(*self.rows), self.gravity])
+            raise UnboundSymbolError.of(symbols, "the robot") from None
+        return table
+
+    @cached_property
+    def base_first_moment(self) -> Array:
+        """(3,): first moment of all that is welded to the base."""
+        return expressions.floats(expressions.array(self._base[1:4]), "the base's first moment")
 
     @cached_property
     def weightless(self) -> Array:
@@ -203,7 +247,8 @@ class Model(Dynamics):
     @cached_property
     def _parameters(self) -> Array:
         """(4, nv): damping, friction, stiffness and rest of every row."""
-        return np.array([(j.damping, j.friction, j.stiffness, j.rest) for j in self.joints]).reshape(-1, 4).T
+        parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in self.joints]
+        return expressions.floats(np.array(parameters), "a joint's own force").reshape(-1, 4).T
 
     def friction_force(self, qd: Array) -> Array:
         """−damping q̇ − friction sgn q̇, (…, nv), with sgn rounded off below 1e-3 so that integrators pass through 0."""
@@ -223,7 +268,7 @@ class Model(Dynamics):
     def com(self, link: str) -> Array:
         """Centre of mass of a link in its own frame; the origin if the link is massless."""
         inertia = self.placements[link].link.inertia
-        return np.zeros(3) if inertia is None else inertia.com
+        return np.zeros(3) if inertia is None else expressions.floats(inertia.com, f"the centre of mass of {link!r}")
 
     def carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in that row's frame.
@@ -239,8 +284,8 @@ class Model(Dynamics):
                 f"revision {self.revision} of the tree has no link {link!r}; after a change, take a new snapshot"
             )
         T = np.eye(4)
-        T[:3, :3] = np.reshape(at.R, (3, 3))
-        T[:3, 3] = at.p
+        T[:3, :3] = expressions.floats(at.R, f"the pose of {link!r}").reshape(3, 3)
+        T[:3, 3] = expressions.floats(at.p, f"the pose of {link!r}")
         return self.index[at.coordinate], T
 
     @staticmethod

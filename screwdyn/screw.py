@@ -10,8 +10,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
-from screwdyn.errors import ScrewdynError, ShapeError
+from screwdyn.errors import ScrewdynError, ShapeError, UnboundSymbolError
 
 # A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
 _LARGEST_PITCH = 1e12
@@ -24,7 +25,22 @@ def _shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
     try:
         array = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
+        if symbols := expressions.symbols_in(x):
+            raise UnboundSymbolError.of(symbols, what) from error
         raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
+    return _with_tail(array, tail, what)
+
+
+def _entries(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
+    """Return x as floats or expressions, after checking that its last axes have lengths `tail`."""
+    try:
+        array = expressions.array(x)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
+    return _with_tail(array, tail, what)
+
+
+def _with_tail(array: Array, tail: tuple[int, ...], what: str) -> Array:
     if array.shape[-len(tail) :] != tail:
         expected = ", ".join(("...", *map(str, tail)))
         raise ShapeError(f"{what} must have shape ({expected}), got {array.shape}")
@@ -41,8 +57,8 @@ def _dot(a: Array, b: Array) -> Array:
 
 def skew(v: ArrayLike) -> Array:
     """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``."""
-    v = _shaped(v, (3,), "vector")
-    result = np.zeros((*v.shape, 3))
+    v = _entries(v, (3,), "vector")
+    result = np.zeros((*v.shape, 3), dtype=v.dtype)
     result[..., 2, 1] = v[..., 0]
     result[..., 0, 2] = v[..., 1]
     result[..., 1, 0] = v[..., 2]
@@ -78,21 +94,21 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     Returns
     -------
     ndarray, shape (4, 4)
-        A new array.
+        A new array. With expressions in it, only what is certain without their values is checked.
 
     Raises
     ------
     ShapeError
         If `at` has another shape, is not finite, or is no rigid motion.
     """
-    T = np.eye(4)
     if at is None:
-        return T
+        return np.eye(4)
     try:
-        given = np.asarray(at, dtype=np.float64)
+        given = expressions.array(at)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{what} must be numbers, got {at!r}") from error
-    if not np.isfinite(given).all():
+    T = np.eye(4, dtype=given.dtype)
+    if not expressions.is_finite(given):
         raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
     if given.shape == (3,):
         T[:3, 3] = given
@@ -100,6 +116,9 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     if given.shape != (4, 4):
         raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}")
     R = given[:3, :3]
+    if given.dtype == object:
+        _check_known_entries(given, what)
+        return given
     error_size = float(np.abs(R.T @ R - T[:3, :3]).max())
     if error_size > 1e-6:
         raise ShapeError(f"the rotation of {what} is not orthonormal: R^T R - 1 reaches {error_size:.3g}")
@@ -112,6 +131,17 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
             R = R @ (1.5 * np.eye(3) - 0.5 * (R.T @ R))
     T[:3, :3], T[:3, 3] = R, given[:3, 3]
     return T
+
+
+def _check_known_entries(T: Array, what: str) -> None:
+    """Refuse a pose with expressions whose entries without symbols already tell that it is no rigid motion."""
+    R = T[:3, :3]
+    if any(expressions.is_number(x) and abs(x - (k == 3)) > 1e-6 for k, x in enumerate(T[3])):
+        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {T[3].tolist()}")
+    if not expressions.free_symbols([R]):
+        as_pose(pose(R, (0, 0, 0)), what)
+    elif any(expressions.is_number(x) and abs(x) > 1 + 1e-6 for x in R.flat):
+        raise ShapeError(f"the rotation of {what} has an entry larger than 1: {R.tolist()}")
 
 
 def inverse(T: ArrayLike) -> Array:
@@ -297,6 +327,10 @@ def pitch(S: ArrayLike) -> Array:
 
     Raises ScrewdynError as `unit` does.
     """
+    S = _entries(S, (6,), "screw")
+    if S.dtype == object and S.shape == (6,):  # a unit screw already, or not known to be anything else
+        w = S[:3]
+        return expressions.array(expressions.tidied(w @ S[3:] / (w @ w))) if w.any() else np.array(np.inf)
     S = unit(S)
     h: Array = np.where(S[..., :3].any(axis=-1), _dot(S[..., :3], S[..., 3:]), np.inf)
     return h
@@ -322,7 +356,9 @@ def direction(axis: str | ArrayLike) -> Array:
     """Unit vector (..., 3) along "x", "-x", … or vectors (..., 3); ScrewdynError if it has no direction."""
     if isinstance(axis, str) and axis not in _AXES:
         raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z", "-x", "-y", "-z" or a vector')
-    a = _shaped(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
+    a = _entries(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
+    if a.dtype == object and a.shape == (3,):
+        return expressions.array(a / expressions.root(a @ a))
     length = np.sqrt(_dot(a, a))
     if not np.all((length > 0.0) & (length < np.inf)):
         raise ScrewdynError(f"an axis is zero or not finite, so it has no direction: {a.tolist()}")
@@ -350,9 +386,13 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
     ScrewdynError
         If an axis is zero, or anything but the pitch is not finite.
     """
-    a, r, h = direction(axis), _shaped(point, (3,), "point"), np.asarray(pitch, dtype=np.float64)
-    if not np.isfinite(r).all():
+    a, r, h = direction(axis), _entries(point, (3,), "point"), expressions.array(pitch)
+    if not expressions.is_finite(r):
         raise ScrewdynError(f"a point of an axis is not finite: {r.tolist()}")
+    if object in (a.dtype, r.dtype, h.dtype):
+        slides = h.dtype != object and np.isinf(h)
+        parts = (0 * a, a) if slides else (a, _cross(r, a) + h * a)
+        return expressions.array([expressions.tidied(x) for x in np.concatenate(parts)])
     sliding = np.isinf(h[..., None])
     v = np.where(sliding, a, _cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
     S = np.concatenate(np.broadcast_arrays(np.where(sliding, 0.0, a), v), axis=-1)

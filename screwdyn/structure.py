@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self, TypedDict
 
-from . import screw
+from . import expressions, screw
 from ._types import Array, ArrayLike
 from .errors import StaleHandleError, TopologyError, UnknownLinkError
 from .inertia import Inertia
@@ -123,9 +123,10 @@ class Structure:
 
     @property
     def mass(self) -> float:
-        """Mass of all links together, kg."""
+        """Mass of all links together, kg; an expression if there are symbols in it."""
         bodies = (self.link(name).inertia for name in self._graph)
-        return float(sum(inertia.mass for inertia in bodies if inertia is not None))
+        total = sum(inertia.mass for inertia in bodies if inertia is not None)
+        return float(total) if expressions.is_number(total) else total
 
     def link(self, name: str) -> Link:
         """The link of that name.
@@ -327,7 +328,7 @@ class Structure:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        count = f"{len(self._graph)} links, {self.nq} coordinates, {self.mass:.4g} kg"
+        count = f"{len(self._graph)} links, {self.nq} coordinates, {expressions.short(self.mass)} kg"
         return f"<{type(self).__name__} {self._base!r}: {count}>"
 
     def _describe(self, name: str) -> str:
@@ -341,7 +342,7 @@ class Structure:
             words[-1] = f"[{words[-1]}]"
         inertia = self.link(name).inertia
         if inertia is not None:
-            words.append(f"{inertia.mass:.4g} kg")
+            words.append(f"{expressions.short(inertia.mass)} kg")
         return " ".join(words)
 
     # Inside

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from . import expressions
 from ._types import Array, ArrayLike
 from .contribution import Contribution, LinkMotion, contribution_of, motion_beyond
 from .dynamics import Dynamics
-from .errors import ShapeError
+from .errors import ShapeError, UnboundSymbolError
 from .joint import Joint
 from .link import Link
 from .structure import Body, Handle, Structure
 
 if TYPE_CHECKING:
+    from .compiled import Compiled
     from .model import Model, Placement
     from .state import State
     from .transition import GraspEvent, ReleaseEvent, Twist
@@ -94,10 +96,10 @@ class KinematicTree(Structure, Dynamics):
     @gravity.setter
     def gravity(self, value: ArrayLike) -> None:
         try:
-            g = np.array(value, dtype=float)
+            g = expressions.array(value)
         except (TypeError, ValueError):
             raise ShapeError(f"gravity must be three numbers; got {value!r}") from None
-        if g.shape != (3,) or not np.isfinite(g).all():
+        if g.shape != (3,) or not expressions.is_finite(g):
             raise ShapeError(f"gravity must be three finite numbers in the base frame; got {value!r}")
         g.setflags(write=False)
         self._gravity = g
@@ -151,6 +153,8 @@ class KinematicTree(Structure, Dynamics):
 
     def _contributions(self, links: Sequence[str], q: ArrayLike, qd: ArrayLike) -> Iterator[Contribution]:
         """Contributions of links, each of which comes after its parent."""
+        if symbols := self.free_symbols:
+            raise UnboundSymbolError.of(symbols, "the robot")
         (q, qd), batch = self.model.flat(q=q, qd=qd)
         values = np.stack([q, qd]).reshape(2, *batch, self.nv)
         column = {name: i for i, name in enumerate(self.coordinates)}
@@ -163,7 +167,39 @@ class KinematicTree(Structure, Dynamics):
                 coordinate = edge["coordinate"]
                 x, xd = np.zeros((2, *batch)) if coordinate is None else values[..., column[coordinate]]
                 motions[name] = motion_beyond(motions[parent], edge["joint"], edge["home"], edge["name"], x, xd)
-            yield contribution_of(self.link(name), motions[name], self._gravity)
+            yield contribution_of(self.link(name), motions[name], expressions.floats(self._gravity, "gravity"))
+
+    # Symbols
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols in the numbers of links, joints, poses and gravity."""
+        held: list[Any] = [self._gravity]
+        held += [node["link"].inertia for node in self._graph.nodes.values()]
+        for edge in self._graph.edges.values():
+            held += [edge["joint"], edge["home"]]
+        return expressions.free_symbols(held)
+
+    def subs(self, values: Mapping[Any, Any]) -> Self:
+        """A tree of its own with values (or expressions) in the place of symbols.
+
+        Parameters
+        ----------
+        values : mapping
+            From SymPy symbols, or their names, to values.
+
+        Raises
+        ------
+        UnknownLinkError
+            For a name that no symbol has.
+        InertiaError, JointError, ShapeError
+            If no robot has the numbers that result.
+        """
+        bound = expressions.bound(values, self.free_symbols)
+        tree = type(self)(self.link(self._base).subs(bound), expressions.substituted(self._gravity, bound))
+        for link, parent, joint, home in self._newcomers(self.links[1:]):
+            tree.attach(link.subs(bound), parent, joint.subs(bound), expressions.substituted(home, bound))
+        return tree
 
     # Picking up and letting go
 
@@ -189,6 +225,29 @@ class KinematicTree(Structure, Dynamics):
         from .transition import release
 
         return release(self, state, what)
+
+    # Other forms
+
+    def compile(self, threads: int | None = None) -> Compiled:
+        """The dynamics of the tree as it is now, as machine code made for its own structure.
+
+        The code is made in the background and kept in the process: meanwhile the result answers by the tree's own
+        kernels, and a tree that differs in inertias only, such as by another payload on its tool, needs no new code.
+
+        Parameters
+        ----------
+        threads : int, optional
+            How many threads share a large batch; as many as there are processors if not given.
+
+        Returns
+        -------
+        Compiled
+            With the methods of a tree. Those of the dynamics take ``out=``, and ``dynamics(q, qd)`` gives M, C and g
+            in one call; see :class:`screwdyn.compiled.Compiled`. A later change of the tree does not reach it.
+        """
+        from .compiled import Compiled
+
+        return Compiled(self.model, threads)
 
     # Inside
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import expressions
 from .._types import Array, ArrayLike
 from ..errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
 from ..inertia import Inertia
@@ -44,13 +45,13 @@ def from_dh(
     Parameters
     ----------
     rows : iterable of dict
-        Every key is optional. ``type`` "R" (default) or "P"; ``d``, ``a`` in m, ``alpha``, ``theta`` in rad
-        (default 0; multiples of pi/2 count as exact); ``m`` in kg, ``com`` in m and ``inertia`` in kg m²
-        about the com (3x3, three principal moments, or 0), both in the DH frame of the link; or an
-        :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default "link1", …);
-        ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``, ``damping``,
-        ``friction``, ``stiffness``, ``rest``, ``limits`` as for :func:`screwdyn.revolute`. Without mass and
-        inertia the link is massless.
+        Every key is optional, and every number may be a SymPy expression. ``type`` "R" (default) or "P"; ``d``,
+        ``a`` in m, ``alpha``, ``theta`` in rad (default 0; multiples of pi/2 count as exact); ``m`` in kg, ``com``
+        in m and ``inertia`` in kg m² about the com (3x3, three principal moments, or 0), both in the DH frame of the
+        link; or an :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default
+        "link1", …); ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``,
+        ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits`` as for :func:`screwdyn.revolute`. Without mass
+        and inertia the link is massless.
     convention : "standard" or "modified"
     base : str or Link
         Name of frame 0, or the link it belongs to.
@@ -108,12 +109,12 @@ def _check_keys(row: Mapping[str, Any], where: str) -> None:
             raise ScrewdynError(f"{where}: unknown key {key!r}; {hint}")
 
 
-def _number(row: Mapping[str, Any], key: str, where: str) -> float:
+def _number(row: Mapping[str, Any], key: str, where: str) -> Any:
     try:
-        x = float(row.get(key, 0.0))
+        x = expressions.number(row.get(key, 0.0))
     except (TypeError, ValueError):
         x = np.nan
-    if not isfinite(x):
+    if expressions.is_number(x) and not isfinite(x):
         raise ShapeError(f"{where}: {key} must be a finite number; got {row[key]!r}")
     return x
 
@@ -123,7 +124,7 @@ def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, 
     d, a, alpha, theta = (_number(row, key, where) for key in _GEOMETRY)
     (ca, sa), (ct, st) = _cos_sin(alpha), _cos_sin(theta)
     if convention == "standard":
-        home = np.array(
+        home = expressions.array(
             [
                 [ct, -st * ca, st * sa, a * ct],
                 [st, ct * ca, -ct * sa, a * st],
@@ -131,8 +132,8 @@ def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, 
                 [0.0, 0.0, 0.0, 1.0],
             ]
         )
-        return home, np.array([0.0, sa, ca]), np.array([-a, 0.0, 0.0])
-    home = np.array(
+        return home, expressions.array([0.0, sa, ca]), expressions.array([-a, 0.0, 0.0])
+    home = expressions.array(
         [
             [ct, -st, 0.0, a],
             [ca * st, ca * ct, -sa, -sa * d],
@@ -143,8 +144,12 @@ def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, 
     return home, np.array([0.0, 0.0, 1.0]), np.zeros(3)
 
 
-def _cos_sin(angle: float) -> tuple[float, float]:
+def _cos_sin(angle: Any) -> tuple[Any, Any]:
     """Cosine and sine, exactly 0 or ±1 at multiples of pi/2 (within rounding)."""
+    if expressions.is_expression(angle):
+        import sympy
+
+        return sympy.cos(angle), sympy.sin(angle)
     quarters = round(angle / (pi / 2))
     if abs(angle - quarters * (pi / 2)) <= 1e-15 * max(1, abs(quarters)):
         return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters % 4]

@@ -33,6 +33,6 @@ def two_link(m1: float = 1.0, m2: float = 1.0, length: float = 1.0, g: float = 9
     K. S. Fu, R. C. Gonzalez, C. S. G. Lee, "Robotics: Control, Sensing, Vision, and Intelligence",
     McGraw-Hill 1987, chapter 3.
     """
-    rods = (Inertia.rod(m, length, axis="x", com=(-length / 2, 0.0, 0.0)) for m in (m1, m2))
+    rods = (Inertia.rod(m, length, axis="x", com=(-length / 2, 0, 0)) for m in (m1, m2))
     rows = [{"a": length, "inertia": rod, "joint": f"theta{i}"} for i, rod in enumerate(rods, start=1)]
     return from_dh(rows, gravity=(0.0, -g, 0.0))

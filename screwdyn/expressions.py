@@ -1,0 +1,207 @@
+"""Numbers that may still be SymPy expressions.
+
+Whatever takes a number of a robot (a mass, a length, a pose, an axis) also takes an expression. An array in which
+there is one has dtype object and holds it as it was given; all other arrays are float64. SymPy is not imported before
+somebody else has imported it.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._types import Array
+from .errors import UnboundSymbolError, UnknownLinkError
+
+__all__ = [
+    "array",
+    "bound",
+    "floats",
+    "free_symbols",
+    "is_expression",
+    "is_finite",
+    "is_never_positive",
+    "is_number",
+    "is_zero",
+    "number",
+    "possible",
+    "root",
+    "short",
+    "substituted",
+    "symbols_in",
+    "tidied",
+    "whole",
+]
+
+
+def is_expression(value: object) -> bool:
+    """Whether a value is a SymPy expression."""
+    return hasattr(value, "xreplace")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value has no free symbols."""
+    return not getattr(value, "free_symbols", ())
+
+
+def free_symbols(values: Iterable[Any]) -> set[Any]:
+    """Free symbols of all entries of some arrays, numbers and expressions."""
+    found: set[Any] = set()
+    for value in values:
+        for entry in value.flat if isinstance(value, np.ndarray) and value.dtype == object else (value,):
+            found |= getattr(entry, "free_symbols", set())
+    return found
+
+
+def symbols_in(value: Any) -> set[Any]:
+    """Free symbols of anything that can be written for an array."""
+    try:
+        return free_symbols([np.array(value, dtype=object)])
+    except ValueError:
+        return set()
+
+
+def possible() -> bool:
+    """Whether there can be expressions at all: nobody has one before SymPy is imported."""
+    return "sympy" in sys.modules
+
+
+def array(value: Any) -> Array:
+    """A new array: float64, or of dtype object if there is an expression in it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        What is no array of real numbers, as NumPy says it.
+    """
+    if possible():
+        given = np.array(value)
+        if given.dtype == object:
+            entries = [_entry(entry) for entry in given.flat]
+            if any(is_expression(entry) for entry in entries):
+                result = np.empty(given.shape, dtype=object)
+                result.ravel()[:] = entries
+                return result
+            value = np.array(entries, dtype=np.float64).reshape(given.shape)
+    return np.array(value, dtype=np.float64)
+
+
+def number(value: Any) -> Any:
+    """One float or expression; raises as :func:`array` does."""
+    entry = array(value)
+    if entry.shape != ():
+        raise ValueError(f"one number is expected; got shape {entry.shape}")
+    return entry.item()
+
+
+def _entry(value: Any) -> Any:
+    """An entry of an object array: expressions and whole numbers exactly, anything else as a float."""
+    if is_expression(value) and not (is_number(value) and (value.is_Float or not math.isfinite(float(value)))):
+        return int(value) if value.is_Integer else _whole(value)
+    return whole(float(value))
+
+
+def whole(x: Any) -> Any:
+    """A whole float as an integer, which leaves no trace in a product; anything else as it is."""
+    return int(x) if isinstance(x, float) and x.is_integer() else x
+
+
+def _whole(expression: Any) -> Any:
+    """The same expression with whole floats as integers, so that 1.0 x is x."""
+    from sympy import Float, Integer
+
+    whole = {x: Integer(int(x)) for x in expression.atoms(Float) if float(x).is_integer()}
+    return expression.xreplace(whole).doit() if whole else expression
+
+
+def tidied(expression: Any) -> Any:
+    """An expression multiplied out, with sums of squares of sines and cosines put together, if that makes it shorter.
+
+    For the constants of a robot, in which lengths from different frames cancel; results are never touched.
+    """
+    if not is_expression(expression):
+        return expression
+    from sympy import Float, Integer, count_ops, expand, trigsimp
+    from sympy.functions.elementary.trigonometric import TrigonometricFunction
+
+    result = expand(_whole(expression))
+    if result.has(TrigonometricFunction):
+        result = trigsimp(result)
+    # Terms that are rounding of what cancels.
+    result = result.xreplace({x: Integer(0) for x in result.atoms(Float) if abs(x) < 1e-15})
+    return min(_whole(result), _whole(expression), key=count_ops)
+
+
+def is_finite(a: Array) -> bool:
+    """Whether no entry is infinite or not a number, as far as that can be told."""
+    if a.dtype != object:
+        return bool(np.isfinite(a).all())
+    return all(math.isfinite(x) for x in a.flat if not is_expression(x))
+
+
+def floats(value: Any, what: str = "this") -> Array:
+    """A float64 array of what may hold expressions.
+
+    Raises
+    ------
+    UnboundSymbolError
+        If an entry has free symbols.
+    """
+    a = np.asarray(value)
+    if a.dtype != object:
+        return np.asarray(a, dtype=np.float64)
+    if symbols := free_symbols([a]):
+        raise UnboundSymbolError.of(symbols, what)
+    return np.asarray(a, dtype=np.float64)
+
+
+def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
+    """An array, number or expression with values put in for symbols."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return array([substituted(x, values) for x in value.flat]).reshape(value.shape)
+    return number(value.subs(values)) if is_expression(value) else value
+
+
+def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
+    """The same mapping from symbols, in which they may also be called by their names.
+
+    Raises
+    ------
+    UnknownLinkError
+        For a name that no symbol has.
+    """
+    named = {symbol.name: symbol for symbol in symbols}
+    for key in values:
+        if isinstance(key, str) and key not in named:
+            raise UnknownLinkError.of(key, sorted(named), "symbol")
+    return {named[key] if isinstance(key, str) else key: value for key, value in values.items()}
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a number or an expression is 0 whatever the values of its symbols."""
+    if x == 0 or not is_expression(x):
+        return bool(x == 0)
+    from sympy import simplify
+
+    return bool(simplify(x) == 0)
+
+
+def is_never_positive(x: Any) -> bool:
+    """Whether a number is, or an expression is known to be, at most 0."""
+    return x.is_nonpositive is True if is_expression(x) else bool(x <= 0)
+
+
+def root(x: Any) -> Any:
+    """Square root of a number or an expression."""
+    if not is_expression(x) and not isinstance(x, int):
+        return math.sqrt(x)
+    from sympy import sqrt
+
+    return number(sqrt(tidied(x)))
+
+
+def short(x: Any, digits: int = 4) -> str:
+    """A number to so many digits, or an expression as it is."""
+    return f"{float(x):.{digits}g}" if is_number(x) else str(x)

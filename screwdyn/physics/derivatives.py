@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .rows import MASS, PARENT
-from .steps import inertia_inward
+from .steps import NO_INERTIA, inertia_inward
 from .tape import Recorded, Scalar, Tape
 from .unrolled import Scalars, record
 from .vectors import Matrix, Vector
@@ -107,7 +107,7 @@ def inverse_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
 
 
 def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
-    """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇, M⁻¹; and Σ (M_ii/D_i)², which is infinite where M is singular."""
+    """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and M⁻¹; the tape notes that M is assumed to have one."""
     n = len(table) - 1
     dq, dqd, M = inverse_dynamics(tape, table)
     inverse, D = _inverse(M)
@@ -117,8 +117,8 @@ def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     values |= {("qdd", i): qdd[i] for i in range(n)}
     played = tape.play(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
     dq = np.array(played, dtype=object).reshape(n, n)
-    condition = sum(((M[i, i] / D[i]) * (M[i, i] / D[i]) for i in range(n)), 0.0)
-    return [-(inverse @ dq), -(inverse @ dqd), inverse, np.array(condition, dtype=object)]
+    tape.assumed += [(D[i], NO_INERTIA * M[i, i]) for i in range(n)]
+    return [-(inverse @ dq), -(inverse @ dqd), inverse]
 
 
 def mass_matrix(tape: Tape, table: Scalars) -> list[Scalars]:

@@ -222,7 +222,8 @@ class Tape:
             angles = [sorted(self.nodes[f].a for f in side) for side in (left, right)]
             if angles[0] != angles[1]:
                 return None
-            angle = self._angle(*angles[0], not minus)
+            alpha, beta = angles[0]
+            angle = self._angle(alpha, beta, not minus)
             if angle is None:
                 return None
             turned = angle.cos() if isinstance(angle, Recorded) else math.cos(angle)

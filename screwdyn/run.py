@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,23 @@ from .tree import Body, Handle, KinematicTree
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Condition", "Energy", "Grasp", "Happened", "Release", "Run"]
+__all__ = ["Condition", "Energy", "Grasp", "Happened", "Release", "Run", "seconds"]
 
 Condition = Callable[[float, State], float | bool]
+
+
+def seconds(what: str, value: object) -> float:
+    """A time, as a float.
+
+    Raises
+    ------
+    ScrewdynError
+        If it is not a finite number >= 0.
+    """
+    number = float(value) if isinstance(value, Real) else math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise ScrewdynError(f"{what} must be a finite number of seconds >= 0; got {value!r}")
+    return number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,10 +47,37 @@ class _Timed:
     when: Condition | None = None
 
     def __post_init__(self) -> None:
+        kind = type(self).__name__
         if (self.time is None) == (self.when is None):
-            raise ScrewdynError(f"a {type(self).__name__} needs either time= or when=")
-        if self.time is not None and not (math.isfinite(self.time) and self.time >= 0):
-            raise ScrewdynError(f"time must be a finite number of seconds >= 0; got {self.time!r}")
+            raise ScrewdynError(f"a {kind} needs either time= or when=")
+        if self.time is not None:
+            object.__setattr__(self, "time", seconds(f"the time of a {kind}", self.time))
+        elif not callable(self.when):
+            raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
+
+    def level(self, t: float, state: State) -> float:
+        """The condition as a number that is positive from the moment on at which the event is to happen.
+
+        Raises
+        ------
+        ScrewdynError
+            If the condition gives something else than a number or a truth value.
+        """
+        if self.time is not None:
+            return 1.0 if t >= self.time else -1.0
+        value = self.when(t, state) if self.when else None
+        if isinstance(value, bool | np.bool_):
+            return 1.0 if value else -1.0
+        try:
+            level = math.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            level = math.nan
+        if not math.isfinite(level):
+            raise ScrewdynError(
+                f"when= of a {type(self).__name__} must give a finite number, True or False; "
+                f"it gave {value!r} at t = {t:g} s"
+            )
+        return level
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +92,7 @@ class Grasp(_Timed):
         When, in seconds from the start; or
     when : callable (t, state) -> float or bool
         As soon as the value is true or positive. A number that changes its sign smoothly is located most exactly.
+        It is asked from the start of the run, over the coordinates of that time, and once a ``step`` at least.
     """
 
     body: Body
@@ -92,7 +135,7 @@ class Release(_Timed):
         return release(tree, state, self.what)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Happened:
     """One grasp or release of a run: when, what was asked for, and what it did."""
 
@@ -101,7 +144,7 @@ class Happened:
     event: GraspEvent | ReleaseEvent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Energy:
     """The energy ledger of a run, J; every entry is (samples,).
 
@@ -116,7 +159,8 @@ class Energy:
     impact_loss : array
         Turned to heat so far by grasps.
     exchanged : array
-        Brought in so far by payloads that were picked up, minus what those let go took with them.
+        Brought in so far by payloads that were picked up, minus what those let go took with them; their kinetic
+        energy is computed from them alone.
     """
 
     kinetic: Array
@@ -138,7 +182,7 @@ class Energy:
         return np.asarray(self.total - self.total[0] - explained)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A simulated motion.
 

@@ -9,12 +9,15 @@ import numpy as np
 from ._types import Array, ArrayLike
 from .errors import JointError, ScrewdynError, ShapeError, UnknownLinkError
 from .joint import Joint
-from .run import Condition, Energy, Grasp, Happened, Release, Run
-from .state import State
-from .transition import GraspEvent, ReleaseEvent
+from .run import Energy, Grasp, Happened, Release, Run, seconds
+from .state import State, check_state
+from .transition import GraspEvent
 from .tree import KinematicTree
 
 __all__ = ["simulate"]
+
+# In rad/s or m/s: a motion that is still faster is an unstable controller's, and would take forever to follow.
+RUNAWAY = 1e6
 
 Torque = Callable[[float, State], ArrayLike | Mapping[str, float]]
 
@@ -50,7 +53,8 @@ def simulate(
     progress : bool
         Show a progress bar.
     step : float, optional
-        Seconds between samples; a thousandth of the duration by default.
+        Seconds between samples; a thousandth of the duration by default. The integrator does not step farther either,
+        so that it sees whatever lasts longer in a torque or a condition.
     rtol, atol, method
         Of :func:`scipy.integrate.solve_ivp`. ``"Radau"`` or ``"LSODA"`` suit stiff joints and dry friction.
 
@@ -60,23 +64,35 @@ def simulate(
 
     Raises
     ------
-    ShapeError
-        A torque of the wrong shape or with an entry that is not finite.
+    StaleHandleError
+        A state that is not one of the tree as it is now.
+    ShapeError, UnknownLinkError
+        A torque of the wrong shape, with an entry that is not finite, or for a coordinate that is not there.
     JointError
         A torque on a passive joint.
     ScrewdynError
-        A bad duration, an integration that does not come through, or whatever an event raises.
+        A bad duration, step, event or condition, or an integration that does not come through.
+
+    Notes
+    -----
+    What a grasp or release, ``torque`` or ``when`` raises comes through, and the tree is put back.
     """
-    for what, seconds in (("duration", duration), ("step", step)):
-        if seconds is not None and not (isinstance(seconds, int | float) and math.isfinite(seconds) and seconds > 0):
-            raise ScrewdynError(f"{what} must be a finite number of seconds > 0; got {seconds!r}")
+    duration = seconds("duration", duration)
+    step = duration / 1000 if step is None else seconds("step", step)
+    if not (duration > 0 and step > 0):
+        raise ScrewdynError(f"duration and step must be > 0; got {duration:g} s and {step:g} s")
+    if torque is not None and not callable(torque):
+        raise ScrewdynError(f"torque must be a function of (t, state); got {torque!r}")
+    if not isinstance(events, Sequence) or not all(isinstance(event, Grasp | Release) for event in events):
+        raise ScrewdynError(f"events must be a list of Grasp and Release; got {events!r}")
     for event in events:
         if event.time is not None and event.time > duration:
-            raise ScrewdynError(f"the run lasts {duration:g} s, but an event is set for {event.time:g} s: {event}")
-    state.fits(tree)
+            kind = type(event).__name__
+            raise ScrewdynError(f"the run lasts {duration:g} s, but a {kind} is set for {event.time:g} s")
+    check_state(state, tree)
     with tree.transaction():
-        simulation = _Simulation(tree, float(duration), torque, step or duration / 1000, (method, rtol, atol))
-        return simulation.run(state, events, progress)
+        simulation = _Simulation(tree, duration, torque, events, step, (method, rtol, atol))
+        return simulation.run(State(tree, state.q, state.qd), progress)
 
 
 class _Simulation:
@@ -87,10 +103,13 @@ class _Simulation:
         tree: KinematicTree,
         duration: float,
         torque: Torque | None,
+        events: Sequence[Grasp | Release],
         step: float,
         solver: tuple[str, float, float],
     ) -> None:
         self.tree, self.duration, self.torque, self.step, self.solver = tree, duration, torque, step, solver
+        self.pending = list(events)
+        self.happened: list[Happened] = []
         self.columns: list[tuple[Array, ...]] = []
         self.states: list[State] = []
         self.torques: list[Array] = []
@@ -98,131 +117,146 @@ class _Simulation:
         # Work done and heat in the joints so far (integrated), heat in impacts and energy exchanged so far (booked).
         self.integrals, self.booked = np.zeros(2), np.zeros(2)
 
-    def run(self, state: State, events: Sequence[Grasp | Release], progress: bool) -> Run:
+    def run(self, state: State, progress: bool) -> Run:
         from tqdm import tqdm
 
-        pending, happened, t = list(events), [], 0.0
+        t, fired = 0.0, None
         layout = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         with tqdm(total=self.duration, disable=not progress, bar_format=layout) as bar:
+            self._sample(t, state)
             while True:
-                while due := [e for e in pending if self._due(e, t, state)]:
-                    pending.remove(due[0])
-                    event = self._happen(due[0], state)
-                    state = event.state
-                    happened.append(Happened(t, due[0], event))
+                # Located a rounding error early, a condition need not yet hold: it has happened all the same.
+                due = fired or self._due(t, state)
+                if due is not None:
+                    while due is not None:
+                        state = self._happen(due, t, state)
+                        due = self._due(t, state)
+                    self._sample(t, state)
                 if t >= self.duration:
-                    self._record(np.array([t]), np.concatenate([state.q, state.qd, self.integrals])[:, None])
                     break
-                t, state, fired = self._segment(t, state, pending, bar)
-                if fired is not None:
-                    # Located a rounding error early, a condition need not yet hold: it has happened all the same.
-                    pending.remove(fired)
-                    event = self._happen(fired, state)
-                    state = event.state
-                    happened.append(Happened(t, fired, event))
+                t, state, fired = self._segment(t, state, bar)
         t_all, *ledger = (np.concatenate(c) for c in zip(*self.columns, strict=True))
-        return Run(
-            t_all, tuple(self.states), tuple(self.torques), Energy(*ledger), tuple(happened), self.joints, self.tree
-        )
+        states, torques, happened = tuple(self.states), tuple(self.torques), tuple(self.happened)
+        return Run(t_all, states, torques, Energy(*ledger), happened, self.joints, self.tree)
 
-    def _due(self, event: Grasp | Release, t: float, state: State) -> bool:
-        if event.when is None:
-            return event.time is not None and t >= event.time
-        return _level(event.when, t, state) > 0
+    def _due(self, t: float, state: State) -> Grasp | Release | None:
+        return next((event for event in self.pending if event.level(t, state) > 0), None)
 
-    def _happen(self, event: Grasp | Release, state: State) -> GraspEvent | ReleaseEvent:
-        before = self._energy(state)
-        done = event.happen(self.tree, state)
-        lost = done.energy_lost if isinstance(done, GraspEvent) else 0.0
-        self.booked = self.booked + np.array([lost, self._energy(done.state) - before + lost])
-        return done
+    def _happen(self, what: Grasp | Release, t: float, state: State) -> State:
+        self.pending.remove(what)
+        potential = self._potential(state)
+        try:
+            event = what.happen(self.tree, state)
+        except ScrewdynError as error:
+            error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
+            raise
+        # The payload's kinetic energy is taken from the payload, so that the ledger closes only if momenta do.
+        brought, lost = self._potential(event.state) - potential, 0.0
+        if isinstance(event, GraspEvent):
+            brought, lost = brought + event.caught.kinetic_energy, event.energy_lost
+        else:
+            brought -= event.released.kinetic_energy
+        self.booked = self.booked + np.array([lost, brought])
+        self.happened.append(Happened(t, what, event))
+        return event.state
 
-    def _segment(
-        self, t: float, state: State, pending: Sequence[Grasp | Release], bar: Any
-    ) -> tuple[float, State, Grasp | Release | None]:
+    def _segment(self, t: float, state: State, bar: Any) -> tuple[float, State, Grasp | Release | None]:
         """Integrate up to the next event, record the samples, and say which condition came true, if one did."""
         from scipy.integrate import solve_ivp
 
-        tree, model = self.tree, self.tree.model
-        n = model.nv
-        until = min([self.duration, *(e.time for e in pending if e.time is not None)])
+        model, n = self.tree.model, self.tree.nv
+        until = min([self.duration, *(e.time for e in self.pending if e.time is not None)])
         method, rtol, atol = self.solver
 
         def rate(s: float, y: Array) -> Array:
-            now = State(tree, y[:n], y[n : 2 * n])
+            now = self._state(y)
+            if not (np.abs(now.qd) < RUNAWAY).all():
+                name = now.coordinates[int(np.argmin(np.abs(now.qd) < RUNAWAY))]
+                raise ScrewdynError(f"{name!r} runs away at t = {s:.6g} s, faster than {RUNAWAY:g} /s; see its torque")
             tau, friction = self._torque(s, now), model.friction_force(now.qd)
-            qdd = tree.forward_dynamics(now.q, now.qd, tau + friction + model.spring_force(now.q))
+            qdd = model.forward_dynamics(now.q, now.qd, tau + friction + model.spring_force(now.q))
             bar.update(max(0.0, s - bar.n))
             return np.concatenate([now.qd, qdd, [tau @ now.qd, -friction @ now.qd]])
 
-        conditional = [e for e in pending if e.when is not None]
-        y0 = np.concatenate([state.q, state.qd, self.integrals])
+        conditional = [e for e in self.pending if e.when is not None]
         solution = solve_ivp(
             rate,
             (t, until),
-            y0,
+            np.concatenate([state.q, state.qd, self.integrals]),
             method,
             dense_output=True,
-            events=[_crossing(e.when, tree, n) for e in conditional if e.when is not None],
+            events=[self._crossing(event) for event in conditional],
             rtol=rtol,
             atol=atol,
+            max_step=self.step,
         )
         if not solution.success:
-            raise ScrewdynError(f"the integration stopped at t = {solution.t[-1]:.6g} s: {solution.message}")
+            raise ScrewdynError(
+                f"the integration stopped at t = {solution.t[-1]:.6g} s: {solution.message} "
+                f"If the motion does not run away there, try another method= or a larger rtol="
+            )
         end, y = float(solution.t[-1]), solution.y[:, -1]
         k = np.arange(math.floor(t / self.step), math.ceil(end / self.step) + 1) * self.step
-        times = np.array([t, *k[(k > t) & (k < end)], end])
+        times = np.array([*k[(k > t) & (k < end)], end])
         self._record(times, solution.sol(times))
         self.integrals = y[2 * n :]
         fired = [e for e, at in zip(conditional, solution.t_events or [], strict=True) if at.size]
-        return end, State(tree, y[:n], y[n : 2 * n]), fired[0] if fired else None
+        return end, self._state(y), fired[0] if fired else None
+
+    def _state(self, y: Array) -> State:
+        n = self.tree.model.nv
+        return State.unchecked(self.tree, self.tree.model.coordinates, y[:n], y[n : 2 * n])
+
+    def _crossing(self, event: Grasp | Release) -> Callable[[float, Array], float]:
+        """A condition as the integrator's event function: it stops where the level rises through zero."""
+
+        def level(t: float, y: Array) -> float:
+            return event.level(t, self._state(y))
+
+        vars(level).update(terminal=True, direction=1.0)
+        return level
 
     def _torque(self, t: float, state: State) -> Array:
-        names = state.coordinates
+        names, model = state.coordinates, self.tree.model
         if self.torque is None:
-            return np.zeros(len(names))
+            return np.zeros(model.nv)
         value = self.torque(t, state)
         if isinstance(value, Mapping):
             for name in value:
                 if name not in names:
                     raise UnknownLinkError.of(name, names, "coordinate")
             value = [value.get(name, 0.0) for name in names]
-        (tau,), batch = self.tree.model.flat(torque=value)
-        if batch:
-            raise ShapeError(f"torque must be one vector over {', '.join(names)}; got a batch of shape {batch}")
-        for name, passive, x in zip(names, self.tree.model.passive, tau, strict=True):
-            if passive and x != 0:
-                raise JointError(f"joint {name!r} is passive, but the torque on it is {x:g} at t = {t:g} s; make it 0")
+        tau = model.numbers("torque", value)
+        if tau.shape != (model.nv,):
+            raise ShapeError(
+                f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
+                f"{', '.join(names) or 'no coordinates'}"
+            )
+        finite, forbidden = np.isfinite(tau), tau * model.passive != 0
+        if not finite.all():
+            i = int(np.argmin(finite))
+            raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
+        if forbidden.any():
+            i = int(np.argmax(forbidden))
+            raise JointError(
+                f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; make it 0"
+            )
         return tau
+
+    def _sample(self, t: float, state: State) -> None:
+        self._record(np.array([t]), np.concatenate([state.q, state.qd, self.integrals])[:, None])
 
     def _record(self, times: Array, Y: Array) -> None:
         """Add samples of the tree as it is now; Y holds q, q̇ and the two integrals, a column each sample."""
         tree, n = self.tree, self.tree.nv
-        q, qd = Y[:n].T, Y[n : 2 * n].T
-        states = [State(tree, a, b) for a, b in zip(q, qd, strict=True)]
         self.joints |= {name: tree.joint(name) for name in tree.coordinates}
+        q, qd = Y[:n].T, Y[n : 2 * n].T
+        states = [self._state(y) for y in Y.T]
         self.states += states
-        self.torques += [self._torque(float(t), state) for t, state in zip(times, states, strict=True)]
+        self.torques += [self._torque(float(t), state).copy() for t, state in zip(times, states, strict=True)]
         impact, exchanged = np.broadcast_to(self.booked[:, None], (2, len(times)))
         kinetic, potential = tree.kinetic_energy(q, qd), tree.potential_energy(q) + tree.model.spring_energy(q)
         self.columns.append((times, kinetic, potential, Y[2 * n], Y[2 * n + 1], impact, exchanged))
 
-    def _energy(self, state: State) -> float:
-        tree = self.tree
-        own = tree.model.spring_energy(state.q)
-        return float(tree.kinetic_energy(state.q, state.qd) + tree.potential_energy(state.q) + own)
-
-
-def _level(condition: Condition, t: float, state: State) -> float:
-    value = condition(t, state)
-    return (1.0 if value else -1.0) if isinstance(value, bool | np.bool_) else float(value)
-
-
-def _crossing(condition: Condition, tree: KinematicTree, n: int) -> Callable[[float, Array], float]:
-    """The condition as the integrator's event function: it stops where the level rises through zero."""
-
-    def level(t: float, y: Array) -> float:
-        return _level(condition, t, State(tree, y[:n], y[n : 2 * n]))
-
-    vars(level).update(terminal=True, direction=1.0)
-    return level
+    def _potential(self, state: State) -> float:
+        return float(self.tree.potential_energy(state.q) + self.tree.model.spring_energy(state.q))

@@ -13,7 +13,7 @@ from . import screw
 from ._types import Array, ArrayLike
 from .errors import ShapeError
 from .joint import Joint
-from .state import State
+from .state import State, check_state
 from .tree import Body, Handle, KinematicTree
 
 __all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "release"]
@@ -21,7 +21,35 @@ __all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "release"
 Twist = Literal["co_moving", "at_rest"] | ArrayLike
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """What flies freely: before a grasp, or after a release.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        Its links; the base is the link that is, or had been, attached.
+    pose : (4, 4) array
+        Of that link's frame in the robot's base frame.
+    twist : (6,) array
+        [ω; v] of that link, in its own frame.
+    state : State
+        Of the joints within.
+    """
+
+    tree: KinematicTree
+    pose: Array
+    twist: Array
+    state: State
+
+    @property
+    def kinetic_energy(self) -> float:
+        """½ νᵀ 𝓜 ν, J, with 𝓜 the floating mass matrix and ν the twist and the rates of the joints within."""
+        rates = np.concatenate([self.twist, self.state.qd])
+        return float(0.5 * rates @ floating_mass_matrix(self.tree, self.state.q) @ rates)
+
+
+@dataclass(frozen=True, eq=False)
 class GraspEvent:
     """What a grasp did.
 
@@ -35,37 +63,18 @@ class GraspEvent:
         Kinetic energy that the impact turned to heat, J; never negative.
     handle : Handle
         For :meth:`KinematicTree.release`.
+    caught : FreeBody
+        The payload just before.
     """
 
     state: State
     impulse: Array
     energy_lost: float
     handle: Handle
+    caught: FreeBody
 
 
-@dataclass(frozen=True)
-class FreeBody:
-    """What flies on after a release.
-
-    Attributes
-    ----------
-    tree : KinematicTree
-        The released links; its base is the link that had been attached.
-    pose : (4, 4) array
-        Of that link's frame in the robot's base frame.
-    twist : (6,) array
-        [ω; v] of that link, in its own frame.
-    state : State
-        Of the released tree's own joints.
-    """
-
-    tree: KinematicTree
-    pose: Array
-    twist: Array
-    state: State
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReleaseEvent:
     """What a release did: the robot's state after it, and what flies on."""
 
@@ -89,6 +98,7 @@ def grasp(
 
     With v⁻ the rates of robot and free payload before, D = diag(M, 𝓜) and W the map from the new rates to all of
     these, the rates after are ν⁺ = (WᵀDW)⁻¹ WᵀD v⁻, and WᵀDW is the new tree's mass matrix (docs/mathematics.md §6).
+    It is solved for the jump of the rates, which for a payload that moves along is exactly zero.
 
     Parameters
     ----------
@@ -113,39 +123,40 @@ def grasp(
     UnknownLinkError, TopologyError, ShapeError
         As for :meth:`KinematicTree.attach`; a bad twist. Tree and state are then unchanged.
     """
-    state.fits(tree)
-    # The payload alone on its joint: refuses a bad body and a joint that carries no inertia, before anything changes.
-    trial = KinematicTree()
-    handle = trial.attach(body, trial.base, joint, name=name)
-    payload = trial.copy().detach(handle.name)
-    inner = State(payload) if body_state is None else body_state
-    inner.fits(payload)
-    S = np.zeros((6, 0)) if joint is None or joint.screw is None else joint.screw[:, None]
-    k = S.shape[1]
-    trial.forward_dynamics(np.concatenate([np.zeros(k), inner.q]), np.zeros(trial.nv), np.zeros(trial.nv))
+    check_state(state, tree)
+    n, M, pose = tree.nv, tree.mass_matrix(state.q), tree.forward_kinematics(to, state.q)
+    J = tree.jacobian(to, state.q, "body")
+    with tree.transaction():
+        handle = tree.attach(body, to, joint, at, name)
+        home = screw.as_pose(at)
+        J = screw.Ad(screw.inverse(home)) @ J
+        carried = J @ state.qd
+        S = np.zeros((6, 0)) if joint is None or joint.screw is None else joint.screw[:, None]
+        k = S.shape[1]
+        payload = tree.copy().detach(handle.name)
+        if body_state is not None:
+            check_state(body_state, payload, "payload")
+        inner = State(payload) if body_state is None else State(payload, body_state.q, body_state.qd)
+        caught = FreeBody(payload, pose @ home, _payload_twist(twist, carried), inner)
 
-    home = screw.as_pose(at, f"the pose of {handle.name!r} on {to!r}")
-    J = screw.Ad(screw.inverse(home)) @ tree.jacobian(to, state.q, "body")
-    before = np.concatenate([state.qd, _payload_twist(twist, J @ state.qd), inner.qd])
-    n, b = tree.nv, payload.nv
-    D = np.zeros((n + 6 + b, n + 6 + b))
-    D[:n, :n] = tree.mass_matrix(state.q)
-    D[n:, n:] = floating_mass_matrix(payload, inner.q)
-    W = np.zeros((n + 6 + b, n + k + b))
-    W[:n, :n] = np.eye(n)
-    W[n : n + 6, :n] = J
-    W[n : n + 6, n : n + k] = S
-    W[n + 6 :, n + k :] = np.eye(b)
-    after = np.linalg.solve(W.T @ D @ W, W.T @ D @ before)
-    change = W @ after - before
-
-    handle = tree.attach(body, to, joint, at, name)
-    return GraspEvent(
-        State(tree, np.concatenate([state.q, np.zeros(k), inner.q]), after),
-        (D @ change)[n : n + 6],
-        float(0.5 * change @ D @ change),
-        handle,
-    )
+        b = payload.nv
+        q = np.concatenate([state.q, np.zeros(k), inner.q])
+        _refuse_singular(tree, q)
+        D = np.zeros((n + 6 + b, n + 6 + b))
+        D[:n, :n] = M
+        D[n:, n:] = floating_mass_matrix(payload, inner.q)
+        W = np.zeros((n + 6 + b, n + k + b))
+        W[:n, :n] = np.eye(n)
+        W[n : n + 6, :n] = J
+        W[n : n + 6, n : n + k] = S
+        W[n + 6 :, n + k :] = np.eye(b)
+        slip = np.zeros(n + 6 + b)
+        slip[n : n + 6] = caught.twist - carried
+        jump = np.linalg.solve(W.T @ D @ W, W.T @ D @ slip)
+        change = W @ jump - slip
+        lost = float(0.5 * change @ D @ change)
+        after = State(tree, q, np.concatenate([state.qd, np.zeros(k), inner.qd]) + jump)
+        return GraspEvent(after, (D @ change)[n : n + 6], lost, handle, caught)
 
 
 def release(tree: KinematicTree, state: State, what: Handle | str) -> ReleaseEvent:
@@ -167,14 +178,12 @@ def release(tree: KinematicTree, state: State, what: Handle | str) -> ReleaseEve
     StaleHandleError, UnknownLinkError, TopologyError
         As for :meth:`KinematicTree.detach`; or a state that is not one of the tree as it is now.
     """
-    state.fits(tree)
+    check_state(state, tree)
     root = tree.resolve(what)
     pose = tree.forward_kinematics(root, state.q)
     twist = tree.jacobian(root, state.q, "body") @ state.qd
     removed = tree.detach(what)
-    rest = state.without(tree, [c for c in state.coordinates if c not in tree.coordinates])
-    inner = state.without(removed, [c for c in state.coordinates if c not in removed.coordinates])
-    return ReleaseEvent(rest, FreeBody(removed, pose, twist, inner))
+    return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
 
 
 def floating_mass_matrix(tree: KinematicTree, q: Array) -> Array:
@@ -187,6 +196,12 @@ def floating_mass_matrix(tree: KinematicTree, q: Array) -> Array:
             W = np.hstack([X, tree.jacobian(name, q, "body")])
             total += W.T @ inertia.matrix @ W
     return total
+
+
+def _refuse_singular(tree: KinematicTree, q: Array) -> None:
+    """Raise SingularAttachmentError if a joint carries no inertia, which is seen by asking for accelerations."""
+    rest = np.zeros(tree.nv)
+    tree.forward_dynamics(q, rest, rest)
 
 
 def _payload_twist(twist: Twist, co_moving: Array) -> Array:

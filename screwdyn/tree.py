@@ -228,29 +228,6 @@ class KinematicTree(Structure, Dynamics):
 
     # Other forms
 
-    def compile(self, threads: int | None = None) -> Compiled:
-        """The dynamics of the tree as it is now, as machine code made for its own structure.
-
-        The code is made in the background and kept in the process: meanwhile the result answers by the tree's own
-        kernels, and a tree that differs in inertias only, such as by another payload on its tool, needs no new code.
-
-        Parameters
-        ----------
-        threads : int, optional
-            How many threads share a large batch; as many as there are processors if not given.
-
-        Returns
-        -------
-        Compiled
-            With the methods of a tree. Those of the dynamics take ``out=``, and ``dynamics(q, qd)`` gives M, C and g
-            in one call; see :class:`screwdyn.compiled.Compiled`. A later change of the tree does not reach it.
-        """
-        from .compiled import Compiled
-
-        return Compiled(self.model, threads)
-
-    # Other forms
-
     def operation_count(self, *functions: str) -> dict[str, int]:
         """How many operations some functions cost, written out for this tree's numbers.
 

@@ -1,0 +1,67 @@
+"""What the benchmarks share: robots to measure on, a fair clock, and the machine's name."""
+
+import importlib.metadata
+import os
+import platform
+import statistics
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from timeit import Timer
+from typing import Any
+
+import numpy as np
+
+import screwdyn as sd
+
+ROBOTS = {"UR5": "ur5_robot.urdf", "Panda": "panda.urdf", "Talos": "talos_reduced.urdf"}
+
+# Seconds of processor time that so many calls take.
+Timed = Callable[[int], float]
+
+
+def robot_file(name: str) -> Path:
+    """URDF file of a robot in example-robot-data, which holds no importable module."""
+    files = importlib.metadata.files("example-robot-data") or []
+    return Path(str(next(f.locate() for f in files if f.name == ROBOTS[name])))
+
+
+def read(name: str) -> sd.KinematicTree:
+    """A robot on a fixed base. What its file should not say is warned about elsewhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sd.ScrewdynWarning)
+        return sd.KinematicTree.from_urdf(robot_file(name))
+
+
+def clock(statement: str, scope: dict[str, Any]) -> Timed:
+    """Times a statement. Processor time, because others may be using the machine."""
+    return Timer(statement, timer=process_time, globals=dict(scope)).timeit
+
+
+def often(timed: Timed, seconds: float) -> int:
+    """How many calls last about that long. The very first call, which may compile or load, does not count."""
+    timed(1)
+    return max(1, round(seconds / min(timed(3) / 3 for _ in range(5))))
+
+
+def seconds_per_call(timed: Timed, repeats: int = 15) -> float:
+    """Median time of one call."""
+    number = often(timed, 0.005)
+    return statistics.median(timed(number) / number for _ in range(repeats))
+
+
+def side_by_side(ours: Timed, theirs: Timed, repeats: int = 400) -> tuple[float, float, float]:
+    """Median seconds of either call, and the median ratio of short runs in turns: a slow moment hits both."""
+    number = min(often(ours, 0.001), often(theirs, 0.001))
+    pairs = [(ours(number) / number, theirs(number) / number) for _ in range(repeats)]
+    a, b = (statistics.median(times) for times in zip(*pairs, strict=True))
+    return a, b, statistics.median(x / y for x, y in pairs)
+
+
+def machine() -> str:
+    """Processor, cores, Python."""
+    cpu, info = platform.machine(), Path("/proc/cpuinfo")
+    if info.exists():
+        cpu = next((line.split(": ")[1] for line in info.read_text().splitlines() if "model name" in line), cpu)
+    return f"{cpu}, {os.cpu_count()} cores, Python {platform.python_version()}, numpy {np.__version__}"

@@ -1,0 +1,286 @@
+"""What ``tree.compile()`` gives: a tree's dynamics as machine code made for its own structure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ._types import Array, ArrayLike
+from .dynamics import Dynamics
+from .errors import ShapeError
+from .model import Model
+from .physics import native
+
+__all__ = ["Compiled"]
+
+# States that are worth a thread.
+_SHARE = 4096
+
+
+class Compiled(Dynamics):
+    """The dynamics of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
+
+    The methods are those of a tree, with the same arguments and errors. The functions ``mass_matrix``,
+    ``coriolis_matrix``, ``gravity_vector``, ``bias_force``, ``inverse_dynamics``, ``forward_dynamics`` and
+    :meth:`dynamics` are compiled and take ``out=``: float64 arrays of the shape of the result, in any layout, also
+    such as share memory with the arguments; after an error they hold anything. All else is answered as by the tree itself.
+
+    It is quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
+    batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states stand side by side. Where all
+    arguments of a batch are laid out so, and ``out`` is not given, the result is too. A state gives the same bits
+    alone, in any batch and on any number of threads.
+
+    Compilation runs in the background and begins when this is made; until a function is ready, the tree's own
+    kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. Code
+    is kept in the process and reused for trees that differ in inertias only: see ``physics.native``.
+
+    Parameters
+    ----------
+    model : Model
+        It goes on answering for that form of the tree.
+    threads : int, optional
+        How many threads share a large batch; as many as there are processors if not given.
+
+    Attributes
+    ----------
+    threads : int
+    """
+
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        self._model, self.threads = model, threads or os.cpu_count() or 1
+        self._bound: dict[str, native.Bound] = {}
+        self._waiting: list[Future[Any]] = []
+        self._pool: ThreadPoolExecutor | None = None
+        if not model.nv:
+            return
+        structure = native.structure(model.table)
+        self._batches = structure.batch
+        self._waiting = [*structure.single.values(), *structure.batch.values()]
+        for name, single in structure.single.items():
+            if single.done():
+                self._take(name, single)
+            else:
+                single.add_done_callback(lambda done, name=name: self._take(name, done))  # type: ignore[misc]
+
+    @property
+    def model(self) -> Model:
+        """The snapshot that the code was made for."""
+        return self._model
+
+    @property
+    def ready(self) -> bool:
+        """Whether all code is there."""
+        return all(part.done() for part in self._waiting)
+
+    def wait(self, timeout: float | None = None) -> Compiled:
+        """Wait until all code is there.
+
+        Raises
+        ------
+        TimeoutError
+            If it is not, after so many seconds.
+        """
+        if wait(self._waiting, timeout).not_done:
+            raise TimeoutError(f"the code is not ready after {timeout} s")
+        for part in self._waiting:
+            part.result()
+        return self
+
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Mass matrix M(q), (…, nv, nv); see :meth:`KinematicTree.mass_matrix`."""
+        return self._answer("mass_matrix", out, q=q)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """Coriolis matrix C(q, q̇), (…, nv, nv); see :meth:`KinematicTree.coriolis_matrix`."""
+        return self._answer("coriolis_matrix", out, q=q, qd=qd)
+
+    def gravity_vector(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Torques g(q) that hold the arm still, (…, nv); see :meth:`KinematicTree.gravity_vector`."""
+        return self._answer("gravity_vector", out, q=q)
+
+    def bias_force(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """C(q, q̇) q̇ + g(q), (…, nv); see :meth:`KinematicTree.bias_force`."""
+        return self._answer("bias_force", out, q=q, qd=qd)
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Torques for a motion, (…, nv); see :meth:`KinematicTree.inverse_dynamics`."""
+        if wrenches is None:
+            return self._answer("inverse_dynamics", out, q=q, qd=qd, qdd=qdd)
+        tau = self._answer("inverse_dynamics", None, q=q, qd=qd, qdd=qdd) - self.wrench_torque(q, wrenches)
+        return _given(tau, out, "out")
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Accelerations, (…, nv); see :meth:`KinematicTree.forward_dynamics`."""
+        if wrenches is not None:
+            tau = self._model.numbers("tau", tau) + self.wrench_torque(q, wrenches)
+        return self._answer("forward_dynamics", out, q=q, qd=qd, tau=tau)
+
+    def dynamics(
+        self, q: ArrayLike, qd: ArrayLike, *, out: tuple[Array, Array, Array] | None = None
+    ) -> tuple[Array, Array, Array]:
+        """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv), sharing the work.
+
+        Parameters
+        ----------
+        q, qd : (…, nv)
+        out : tuple of three arrays, optional
+        """
+        M, C, g = self._answers("dynamics", out, q=q, qd=qd)
+        return out or (M, C, g)
+
+    # Inside
+
+    def _take(self, name: str, done: Future[native.Program | None]) -> None:
+        """Answer single states by compiled code from now on."""
+        if done.exception() is None and (program := done.result()) is not None:
+            self._bound[name] = bound = native.Bound(program, self._model.table)
+            vars(self)[name] = bound.builtin(getattr(type(self), name).__get__(self))
+
+    def _answer(self, name: str, out: Array | None, **named: ArrayLike) -> Array:
+        result: Array
+        (result,) = self._answers(name, None if out is None else (out,), **named)
+        return result
+
+    def _answers(self, name: str, out: Any, **named: ArrayLike) -> Any:
+        """What one function gives, as a tuple, by its code if that is there and the arguments are in order."""
+        model = self._model
+        values = [model.numbers(what, value) for what, value in named.items()]
+        fits = all(a.ndim and a.shape[-1] == model.nv for a in values)
+        try:
+            batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
+        except ValueError:
+            fits = False
+        if not fits:
+            model.flat(**named)  # names what does not fit
+        shapes = [(*batch, *shape) for shape in _shapes(name, model.nv)]
+        count = int(np.prod(batch, dtype=int))
+        names = ("out",) if len(shapes) == 1 else tuple(f"out[{k}]" for k in range(len(shapes)))
+        if out is not None:
+            if not isinstance(out, tuple) or len(out) != len(shapes):
+                raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {out!r}")
+            for what, array, shape in zip(names, out, shapes, strict=True):
+                _check(array, shape, what)
+        inputs = [_states(np.broadcast_to(a, (*batch, model.nv)), len(batch), count) for a in values]
+        results = self._compute(name, batch, count, inputs, shapes, out)
+        if results is None:
+            results = self._looped(name, named)
+        if out is None:
+            return results
+        return tuple(_given(*each) for each in zip(results, out, names, strict=True))
+
+    def _compute(
+        self,
+        name: str,
+        batch: tuple[int, ...],
+        count: int,
+        inputs: Sequence[Array],
+        shapes: Sequence[tuple[int, ...]],
+        out: Sequence[Array] | None,
+    ) -> tuple[Array, ...] | None:
+        """The results by compiled code; None if there is none, or if the numbers mean nothing."""
+        bound = self._bound.get(name)
+        if bound is None:
+            return None
+        single = count == 1
+        if not single and not (self._batches[name].done() and bound.program.batch):
+            return None
+        beside = not single and all(a.strides[0] == a.itemsize for a in inputs)
+        results = []
+        for k, shape in enumerate(shapes):
+            given = None if out is None else out[k]
+            if given is None or not given.flags.aligned or any(np.may_share_memory(given, a) for a in inputs):
+                given = _empty(shape, len(batch), count, beside)
+            results.append(given)
+        flat = [_states(a, len(batch), count) for a in results]
+        if any(not np.may_share_memory(a, b) for a, b in zip(flat, results, strict=True) if a.size):
+            results = [_empty(shape, len(batch), count, beside) for shape in shapes]
+            flat = [_states(a, len(batch), count) for a in results]
+        if single:
+            arrays = [np.ascontiguousarray(a) for a in inputs]
+            whole = [np.ascontiguousarray(a) for a in flat]
+            if not bound.one(arrays, whole):
+                return None
+            for a, b in zip(flat, whole, strict=True):
+                if a is not b:
+                    a[...] = b
+        elif not self._share(bound, count, inputs, flat):
+            return None
+        return tuple(results)
+
+    def _share(self, bound: native.Bound, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Compute a batch in as many parts as there are threads; what a state gives does not depend on it."""
+        threads = min(self.threads, count // _SHARE)
+        if threads < 2:
+            return bound.many(inputs, outputs)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, "screwdyn-batch")
+        # Whole cache lines for each.
+        ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
+        parts = [slice(a, b) for a, b in pairwise(ends)]
+        return all([*self._pool.map(lambda p: bound.many([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
+
+    def _looped(self, name: str, named: Mapping[str, ArrayLike]) -> tuple[Array, ...]:
+        if name == "dynamics":
+            return (*super().mass_and_coriolis(**named), super().gravity_vector(named["q"]))
+        return (getattr(super(), name)(**named),)
+
+
+def _shapes(name: str, n: int) -> list[tuple[int, ...]]:
+    if name == "dynamics":
+        return [(n, n), (n, n), (n,)]
+    return [(n, n) if name in ("mass_matrix", "coriolis_matrix") else (n,)]
+
+
+def _check(array: Any, shape: tuple[int, ...], what: str) -> None:
+    """Refuse what results cannot be written to."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.dtype.isnative:
+        kind = f"{array.dtype} array" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ShapeError(f"{what} must be an array of float64; got {kind}")
+    if array.shape != shape:
+        raise ShapeError(f"{what} has shape {array.shape}; the result has shape {shape}")
+    if not array.flags.writeable:
+        raise ShapeError(f"{what} cannot be written to; pass an array that can")
+
+
+def _given(result: Array, out: Array | None, what: str) -> Array:
+    """The result, in ``out`` if that is given."""
+    if out is None or result is out:
+        return result
+    _check(out, result.shape, what)
+    out[...] = result
+    return out
+
+
+def _states(a: Array, axes: int, count: int) -> Array:
+    """An aligned array with its leading axes, so many, made one; a view where that is possible."""
+    a = np.asarray(a)
+    return np.require(a.reshape(count, *a.shape[axes:]), requirements=["A"])
+
+
+def _empty(shape: tuple[int, ...], axes: int, count: int, beside: bool) -> Array:
+    """A new array, with the states side by side or each by itself."""
+    if not beside:
+        return np.empty(shape)
+    entries = np.empty((*shape[axes:], count))
+    return np.moveaxis(entries, -1, 0).reshape(shape)

@@ -1,0 +1,248 @@
+"""Machine code of the functions of a structure: a tape, written out for this processor and kept for the next time.
+
+A structure is what code is made for: where the links sit, how the joints move, gravity, and which inertial numbers
+are exactly zero. The other inertial numbers are parameters. They stay open in rows that nothing hangs on, where
+payloads go, and in any row once one of its zeros has changed; so a payload's ten numbers change without a compiler.
+"""
+
+import ctypes
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+import numpy as np
+import numpy.typing as npt
+
+from . import native_batch, native_body, native_call, native_text
+from .rows import MASS, PARENT
+from .tape import Tape
+from .unrolled import FUNCTIONS, constants, record
+
+__all__ = ["ARGUMENTS", "LARGEST", "Bound", "Structure", "structure"]
+
+Array = npt.NDArray[np.float64]
+
+# What each compiled function is a function of, and what it gives.
+ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
+_PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
+_MATRICES = ("mass_matrix", "coriolis_matrix")
+# Operations of one function beyond which it is left to ``looped``: about 5 s of compiling.
+LARGEST = 40_000
+# Structures whose code is kept.
+_KEPT = 32
+_STATES = 64
+
+
+class Host(NamedTuple):
+    """What this processor has, and the code that all functions share."""
+
+    width: int
+    fused: bool
+    sincos: int
+    drive: int
+    engines: tuple[Any, ...]
+
+
+@functools.cache
+def host() -> Host:
+    """Lanes of the widest vectors, and addresses of ``sincos`` and ``drive``."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    x86 = llvm.get_default_triple().startswith(("x86_64", "i686"))
+    width = 8 if features.get("avx512f") and features.get("avx512dq") else 4 if features.get("avx2") else 2
+    sincos = assemble(native_text.sincos(width))
+    drive = assemble(native_batch.driver(width))
+    return Host(
+        width,
+        not x86 or bool(features.get("fma")),
+        sincos.get_function_address(native_text.SINCOS),
+        drive.get_function_address(native_batch.DRIVER),
+        (sincos, drive),
+    )
+
+
+def assemble(text: str) -> Any:
+    """Machine code of a module, for this very processor; the engine must outlive what points into it."""
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    # The operations are folded and ordered by the tape: what is left to do is to choose instructions and registers.
+    machine = target.create_target_machine(
+        opt=1, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
+    )
+    module = llvm.parse_assembly(text)
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine
+
+
+class Program:
+    """One function of a structure.
+
+    Attributes
+    ----------
+    name : str
+    shapes : list of tuples
+        Of the outputs.
+    """
+
+    def __init__(self, name: str, table: Array, opened: npt.NDArray[np.bool_]) -> None:
+        self.name, self.n = name, len(table) - 1
+        parts = _PARTS.get(name, (name,))
+        self.shapes = [(self.n, self.n) if part in _MATRICES else (self.n,) for part in parts]
+        tape = Tape()
+        numbers = constants(table)
+        for row, k in np.argwhere(opened).tolist():
+            numbers[row, MASS + k] = tape.input(("inertia", (row, k)))
+        outputs = [record(tape, numbers, part).ravel().tolist() for part in parts]
+        self.plan = native_body.Plan(tape, ARGUMENTS[name], outputs, tape.assumed, self.n, host().fused)
+        self._engines: list[Any] = []
+        self.single = self.entry = self.batch = 0
+
+    def compile_single(self) -> None:
+        """Code for one state, with an entry for Python where that is possible."""
+        text = native_body.single(self.plan, host().width, host().sincos)
+        direct = native_call.understood()
+        if direct:
+            text += "\n" + native_call.entry(len(ARGUMENTS[self.name]), self.n, self.shapes)
+        engine = assemble(text)
+        self._engines.append(engine)
+        self.single = engine.get_function_address(native_body.SINGLE)
+        if direct:
+            self.entry = engine.get_function_address(native_call.ENTRY)
+
+    def compile_batch(self) -> None:
+        """Code for many states."""
+        engine = assemble(native_body.batch(self.plan, host().width, host().sincos))
+        self._engines.append(engine)
+        self.batch = engine.get_function_address(native_body.BATCH)
+
+
+class Bound:
+    """A program with the parameters of one table."""
+
+    def __init__(self, program: Program, table: Array) -> None:
+        self.program = program
+        values: dict[Hashable, float] = {
+            ("inertia", (row, k)): table[row, MASS + k] for row in range(program.n) for k in range(PARENT - MASS)
+        }
+        self.parameters = np.array([*program.plan.parameters(values), 0.0])
+
+    def builtin(self, slow: Callable[..., Any]) -> Any:
+        """The function for one state as Python calls it fastest, or ``slow`` where it cannot be reached so."""
+        program = self.program
+        if not program.entry:
+            return slow
+        return native_call.builtin(program.name, program.entry, self.parameters, slow, program)
+
+    def one(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """One state in contiguous arrays; whether the numbers mean anything."""
+        arrays = [self.parameters, *inputs, *outputs]
+        call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(self.program.single)
+        return not call(*(a.ctypes.data for a in arrays))
+
+    def many(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Any number of states along the first axis, in arrays of any strides; whether all numbers mean anything."""
+        count = len(outputs[0])
+        if count == 0:
+            return True
+        arrays = [a[:, None] for a in inputs] + [a if a.ndim == 3 else a[:, None] for a in outputs]
+        entries = [a.shape[1] * a.shape[2] for a in arrays]
+        # Blocks that stay in the processor's second cache.
+        block = min(_STATES, max(host().width, 2 ** int(np.log2(1e5 / sum(entries)))))
+        table = []
+        start = 0
+        for k, (a, size) in enumerate(zip(arrays, entries, strict=True)):
+            states, row, column = a.strides
+            table += [a.ctypes.data, states, a.shape[1], a.shape[2], row, column, start, k >= len(inputs)]
+            start += 8 * size * block
+        fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8)
+        drive = ctypes.CFUNCTYPE(
+            ctypes.c_int64,
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_int64,
+        )(host().drive)
+        return not drive(
+            self.program.batch,
+            count,
+            self.parameters.ctypes.data,
+            len(arrays),
+            fields.ctypes.data,
+            scratch.ctypes.data,
+            block,
+        )
+
+
+class Structure:
+    """The programs of one structure, compiled one after another in the background.
+
+    Attributes
+    ----------
+    opened : (n, 10) array of bool
+        Which inertial numbers are parameters; the others are zero.
+    single, batch : dict of Future
+        By name of function; each gives a program, or None if it is left to ``looped``.
+    """
+
+    def __init__(self, table: Array, opened: npt.NDArray[np.bool_]) -> None:
+        self.opened = opened
+        self.single: dict[str, Future[Program | None]] = {}
+        self.batch: dict[str, Future[Program | None]] = {}
+        for name in ARGUMENTS:
+            self.single[name] = _background().submit(_first, name, table, opened)
+        for name in ARGUMENTS:
+            self.batch[name] = _background().submit(_second, self.single[name])
+
+
+def _first(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program | None:
+    try:
+        program = Program(name, table, opened)
+    except ZeroDivisionError:  # a joint that carries nothing, whatever the numbers: ``looped`` names it
+        return None
+    if program.plan.size > LARGEST:
+        return None
+    program.compile_single()
+    return program
+
+
+def _second(first: "Future[Program | None]") -> Program | None:
+    program = first.result()
+    if program is not None:
+        program.compile_batch()
+    return program
+
+
+@functools.cache
+def _background() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "screwdyn-compile")
+
+
+_structures: OrderedDict[bytes, Structure] = OrderedDict()
+
+
+def structure(table: Array) -> Structure:
+    """The structure that serves a table: one that is known, or a new one, whose compilation then begins."""
+    frame = table + 0.0
+    inertias = frame[:-1, MASS:PARENT]
+    needed = inertias != 0
+    inertias[:] = 0
+    key = frame.tobytes()
+    known = _structures.get(key)
+    if known is None or (needed & ~known.opened).any():
+        rows = np.arange(len(needed))
+        opened = needed | ~np.isin(rows, frame[:-1, PARENT])[:, None]
+        if known is not None:
+            opened |= known.opened | (needed & ~known.opened).any(axis=1)[:, None]
+        known = _structures[key] = Structure(frame, opened)
+    _structures.move_to_end(key)
+    while len(_structures) > _KEPT:
+        _structures.popitem(last=False)
+    return known

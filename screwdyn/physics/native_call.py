@@ -1,0 +1,166 @@
+"""How Python reaches a compiled function of one state: an entry in machine code that reads NumPy's arrays itself.
+
+The entry answers a call that fits exactly, f(q, …, out=array): plain, contiguous, aligned float64 arrays of the right
+lengths, ``out`` writeable and apart from the others. Anything else it hands on, arguments unopened, to a function of
+Python that answers everything.
+"""
+
+import ctypes
+import struct
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .native_body import SINGLE
+from .native_text import Code
+
+__all__ = ["ENTRY", "builtin", "entry", "understood"]
+
+ENTRY = "entry"
+# Offsets in bytes of what the entry reads, on CPython and NumPy 2 with 64 bits.
+_TYPE, _TUPLE_SIZE, _TUPLE_ITEMS = 8, 16, 24
+_DATA, _NDIM, _SHAPE, _DESCRIPTOR, _FLAGS = 16, 24, 32, 56, 64
+_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x2
+# The name of the keyword and the type of entries must be these very objects.
+_OUT, _FLOAT64 = sys.intern("out"), np.dtype(np.float64)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def understood() -> bool:
+    """Whether objects lie in memory here as the entry expects: tried on arrays whose contents are known."""
+    if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or np.__version__.split(".")[0] != "2":
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
+        return False
+    if (object.__basicsize__, tuple.__basicsize__, np.ndarray.__basicsize__ >= _FLAGS + 4) != (16, 24, True):
+        return False
+    return all(_as_expected(a) for a in (np.zeros(3), np.ones((2, 5)), np.zeros((4, 4), order="F"), _read_only()))
+
+
+def _read_only() -> np.ndarray:
+    a = np.zeros(7)
+    a.setflags(write=False)
+    return a
+
+
+def _as_expected(a: np.ndarray) -> bool:
+    def at(address: int, kind: Any) -> int:
+        return int(kind.from_address(address).value)
+
+    one, items = id(a), (a, _OUT)
+    shape = at(one + _SHAPE, ctypes.c_int64)
+    flags = at(one + _FLAGS, ctypes.c_int32)
+    return (
+        at(one + _TYPE, ctypes.c_int64) == id(np.ndarray)
+        and at(one + _DATA, ctypes.c_int64) == a.ctypes.data
+        and at(one + _NDIM, ctypes.c_int32) == a.ndim
+        and [at(shape + 8 * k, ctypes.c_int64) for k in range(a.ndim)] == list(a.shape)
+        and at(one + _DESCRIPTOR, ctypes.c_int64) == id(_FLOAT64)
+        and bool(flags & _CONTIGUOUS) == a.flags.c_contiguous
+        and bool(flags & _ALIGNED) == a.flags.aligned
+        and bool(flags & _WRITEABLE) == a.flags.writeable
+        and at(id(items) + _TYPE, ctypes.c_int64) == id(tuple)
+        and at(id(items) + _TUPLE_SIZE, ctypes.c_int64) == 2
+        and at(id(items) + _TUPLE_ITEMS + 8, ctypes.c_int64) == id(_OUT)
+    )
+
+
+def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
+    """Text that joins a module with ``single``: a function that Python calls, for outputs of some shapes.
+
+    Its ``self`` is a tuple of the array of parameters and the function for all that does not fit. Several outputs are
+    expected as a tuple.
+    """
+    code = Code(1)
+
+    def read(address: str, offset: int, kind: str = "i64") -> str:
+        at = code.let(f"getelementptr i8, ptr {address}, i64 {offset}")
+        return code.let(f"load {kind}, ptr {at}, align {4 if kind == 'i32' else 8}")
+
+    blocks = iter(range(1000))
+
+    def require(equal: Sequence[tuple[str, str, str]]) -> None:
+        """Go on only if all pairs of values of some type are equal."""
+        wrong = "false"
+        for kind, x, y in equal:
+            wrong = code.let(f"or i1 {wrong}, {code.let(f'icmp ne {kind} {x}, {y}')}")
+        label = f"next{next(blocks)}"
+        code.do(f"br i1 {wrong}, label %slow, label %{label}")
+        code.label(label)
+
+    def pointer(thing: object) -> str:
+        return f"inttoptr (i64 {id(thing)} to ptr)"
+
+    require([("i64", "%count", str(inputs)), ("i1", code.let("icmp eq ptr %names, null"), "false")])
+    require([("i64", read("%names", _TUPLE_SIZE), "1"), ("ptr", read("%names", _TUPLE_ITEMS, "ptr"), pointer(_OUT))])
+    arrays = [read("%args", 8 * k, "ptr") for k in range(inputs)]
+    out = read("%args", 8 * inputs, "ptr")
+    outs = [out]
+    if len(shapes) > 1:
+        require([("ptr", read(out, _TYPE, "ptr"), pointer(tuple))])
+        require([("i64", read(out, _TUPLE_SIZE), str(len(shapes)))])
+        outs = [read(out, _TUPLE_ITEMS + 8 * k, "ptr") for k in range(len(shapes))]
+    arrays += outs
+    expected = [(n,)] * inputs + list(shapes)
+    require([("ptr", read(a, _TYPE, "ptr"), pointer(np.ndarray)) for a in arrays])
+    pairs = []
+    for k, (a, shape) in enumerate(zip(arrays, expected, strict=True)):
+        needed = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if k >= inputs else 0)
+        pairs += [
+            ("i32", read(a, _NDIM, "i32"), str(len(shape))),
+            ("ptr", read(a, _DESCRIPTOR, "ptr"), pointer(_FLOAT64)),
+            ("i32", code.let(f"and i32 {read(a, _FLAGS, 'i32')}, {needed}"), str(needed)),
+        ]
+    require(pairs)
+    pairs, spans = [], []
+    for a, shape in zip(arrays, expected, strict=True):
+        lengths = read(a, _SHAPE, "ptr")
+        pairs += [("i64", read(lengths, 8 * axis), str(length)) for axis, length in enumerate(shape)]
+        data = read(a, _DATA, "ptr")
+        size = 8
+        for length in shape:
+            size *= length
+        spans.append((data, code.let(f"getelementptr i8, ptr {data}, i64 {size}")))
+    # What is written must not overlap anything else.
+    for k in range(inputs, len(spans)):
+        for j in range(k):
+            before = code.let(f"icmp ult ptr {spans[k][0]}, {spans[j][1]}")
+            after = code.let(f"icmp ult ptr {spans[j][0]}, {spans[k][1]}")
+            pairs.append(("i1", code.let(f"and i1 {before}, {after}"), "false"))
+    require(pairs)
+    parameters = read(read("%self", _TUPLE_ITEMS, "ptr"), _DATA, "ptr")
+    handed = ", ".join(f"ptr {data}" for data in (parameters, *(start for start, _ in spans)))
+    require([("i64", code.let(f"call i64 @{SINGLE}({handed})"), "0")])
+    code.do(f"call void {_function(ctypes.pythonapi.Py_IncRef)}(ptr {out})")
+    code.do(f"ret ptr {out}")
+    code.label("slow")
+    slow = read("%self", _TUPLE_ITEMS + 8, "ptr")
+    call = f"{_function(ctypes.pythonapi.PyObject_Vectorcall)}(ptr {slow}, ptr %args, i64 %count, ptr %names)"
+    code.do(f"ret ptr {code.let(f'call ptr {call}')}")
+    signature = "ptr %self, ptr %args, i64 %count, ptr %names"
+    return "\n".join([f"define ptr @{ENTRY}({signature}) {{", *code.lines, "}"])
+
+
+def _function(exported: Any) -> str:
+    return f"inttoptr (i64 {ctypes.cast(exported, ctypes.c_void_p).value} to ptr)"
+
+
+def builtin(name: str, address: int, parameters: np.ndarray, slow: Callable[..., Any], owner: Any) -> Any:
+    """A function of Python whose code is at an address; it keeps alive what it needs."""
+    method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, (slow.__doc__ or "").encode())
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+    return make(ctypes.addressof(method), (parameters, slow, owner, method), None)

@@ -19,16 +19,15 @@ import numpy.typing as npt
 from . import native_batch, native_body, native_call, native_text
 from .rows import MASS, PARENT
 from .tape import Tape
-from .unrolled import FUNCTIONS, constants, record
+from .unrolled import FUNCTIONS, Scalars, constants, record
 
-__all__ = ["ARGUMENTS", "LARGEST", "Bound", "Structure", "structure"]
+__all__ = ["ARGUMENTS", "LARGEST", "Bound", "Program", "Structure", "structure"]
 
 Array = npt.NDArray[np.float64]
 
 # What each compiled function is a function of, and what it gives.
 ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
 _PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
-_MATRICES = ("mass_matrix", "coriolis_matrix")
 # Operations of one function beyond which it is left to ``looped``: about 5 s of compiling.
 LARGEST = 40_000
 # Structures whose code is kept.
@@ -80,25 +79,29 @@ def assemble(text: str) -> Any:
 
 
 class Program:
-    """One function of a structure.
+    """A function on a tape, and its code.
+
+    Parameters
+    ----------
+    name : str
+    tape : Tape
+    groups : sequence of str
+        Names of the input arrays in order; inputs are named (group, index). Other inputs are parameters.
+    n : int
+        Entries of every input array.
+    outputs : sequence of arrays of scalars
 
     Attributes
     ----------
-    name : str
     shapes : list of tuples
         Of the outputs.
     """
 
-    def __init__(self, name: str, table: Array, opened: npt.NDArray[np.bool_]) -> None:
-        self.name, self.n = name, len(table) - 1
-        parts = _PARTS.get(name, (name,))
-        self.shapes = [(self.n, self.n) if part in _MATRICES else (self.n,) for part in parts]
-        tape = Tape()
-        numbers = constants(table)
-        for row, k in np.argwhere(opened).tolist():
-            numbers[row, MASS + k] = tape.input(("inertia", (row, k)))
-        outputs = [record(tape, numbers, part).ravel().tolist() for part in parts]
-        self.plan = native_body.Plan(tape, ARGUMENTS[name], outputs, tape.assumed, self.n, host().fused)
+    def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
+        self.name, self.n = name, n
+        self.shapes = [out.shape for out in outputs]
+        entries = [out.ravel().tolist() for out in outputs]
+        self.plan = native_body.Plan(tape, groups, entries, tape.assumed, n, host().fused)
         self._engines: list[Any] = []
         self.single = self.entry = self.batch = 0
 
@@ -107,7 +110,7 @@ class Program:
         text = native_body.single(self.plan, host().width, host().sincos)
         direct = native_call.understood()
         if direct:
-            text += "\n" + native_call.entry(len(ARGUMENTS[self.name]), self.n, self.shapes)
+            text += "\n" + native_call.entry(len(self.plan.groups), self.n, self.shapes)
         engine = assemble(text)
         self._engines.append(engine)
         self.single = engine.get_function_address(native_body.SINGLE)
@@ -122,13 +125,15 @@ class Program:
 
 
 class Bound:
-    """A program with the parameters of one table."""
+    """A program with the parameters of one table, if it has parameters."""
 
-    def __init__(self, program: Program, table: Array) -> None:
+    def __init__(self, program: Program, table: Array | None = None) -> None:
         self.program = program
-        values: dict[Hashable, float] = {
-            ("inertia", (row, k)): table[row, MASS + k] for row in range(program.n) for k in range(PARENT - MASS)
-        }
+        values: dict[Hashable, float] = {}
+        if table is not None:
+            values = {
+                ("inertia", (row, k)): table[row, MASS + k] for row in range(program.n) for k in range(PARENT - MASS)
+            }
         self.parameters = np.array([*program.plan.parameters(values), 0.0])
 
     def builtin(self, slow: Callable[..., Any]) -> Any:
@@ -202,9 +207,18 @@ class Structure:
             self.batch[name] = _background().submit(_second, self.single[name])
 
 
+def _recorded(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program:
+    """One function of a structure."""
+    tape, numbers = Tape(), constants(table)
+    for row, k in np.argwhere(opened).tolist():
+        numbers[row, MASS + k] = tape.input(("inertia", (row, k)))
+    outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
+    return Program(name, tape, ARGUMENTS[name], len(table) - 1, outputs)
+
+
 def _first(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program | None:
     try:
-        program = Program(name, table, opened)
+        program = _recorded(name, table, opened)
     except ZeroDivisionError:  # a joint that carries nothing, whatever the numbers: ``looped`` names it
         return None
     if program.plan.size > LARGEST:

@@ -20,6 +20,7 @@ from .structure import Body, Handle, Structure
 
 if TYPE_CHECKING:
     from .compiled import Compiled
+    from .derivatives import Derivatives
     from .model import Model, Placement
     from .state import State
     from .transition import GraspEvent, ReleaseEvent, Twist
@@ -201,6 +202,25 @@ class KinematicTree(Structure, Dynamics):
             tree.attach(link.subs(bound), parent, joint.subs(bound), expressions.substituted(home, bound))
         return tree
 
+    # Derivatives
+
+    @cached_property
+    def derivatives(self) -> Derivatives:
+        """Exact derivatives of the dynamics of the tree as it is now, and the regressor of its inertial parameters.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> by_q, by_qd, by_qdd = arm.derivatives.inverse_dynamics(*np.zeros((3, 2)))
+        >>> bool(np.allclose(by_qdd, arm.mass_matrix(np.zeros(2))))
+        True
+        """
+        from .derivatives import Derivatives
+
+        return Derivatives(self.model)
+
     # Picking up and letting go
 
     def grasp(
@@ -366,3 +386,4 @@ class KinematicTree(Structure, Dynamics):
     def _changed(self) -> None:
         super()._changed()
         vars(self).pop("model", None)
+        vars(self).pop("derivatives", None)

@@ -1,0 +1,161 @@
+"""What ``tree.derivatives`` is: exact derivatives of the dynamics, and the regressor of the inertial parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._types import Array, ArrayLike
+from .errors import UnknownLinkError
+from .physics.derivatives import DERIVATIVES, regressor
+from .physics.evaluated import Evaluated
+from .physics.tape import Tape
+from .physics.unrolled import constants
+
+if TYPE_CHECKING:
+    from .link import Link
+    from .model import Model
+
+__all__ = ["Derivatives"]
+
+_ARGUMENTS = {name: groups for name, (groups, _) in DERIVATIVES.items()} | {"regressor": ("q", "qd", "qdd")}
+_UPPER = np.triu_indices(3)
+
+
+class Derivatives:
+    """Derivatives of one snapshot's dynamics, exact to rounding (docs/mathematics.md §10).
+
+    A function is written out on a tape when it is first asked for, differentiated there operation by operation,
+    compiled for this processor and kept. That takes a good part of a second for six or seven joints.
+    Shapes: q, qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and broadcast. The
+    coordinate along which something is differentiated is always the last index. Springs, damping and friction of the
+    joints are no part of it, as in :meth:`KinematicTree.inverse_dynamics`. Arrays of the wrong shape or with entries
+    that are not finite raise :class:`ShapeError`.
+
+    Parameters
+    ----------
+    model : Model
+        Later changes of the tree do not matter to it.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._functions: dict[tuple[str, tuple[str, ...]], Evaluated] = {}
+
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (…, nv, nv), of τ = M q̈ + C q̇ + g.
+
+        Entry [i, j] is ∂τ_i/∂(·)_j. N m per rad, and so on: units of τ_i by units of the coordinate j.
+        """
+        (dq, dqd, M), _ = self._evaluate("inverse_dynamics", q, qd, qdd)
+        return dq, dqd, M
+
+    def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
+        """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ = M⁻¹, each (…, nv, nv), of q̈ = M⁻¹ (τ − C q̇ − g).
+
+        Entry [i, j] is ∂q̈_i/∂(·)_j.
+
+        Raises
+        ------
+        SingularAttachmentError
+            If a joint carries no inertia along its screw, so that M is singular; the message names it.
+        """
+        try:
+            results, sound = self._evaluate("forward_dynamics", q, qd, tau)
+        except ZeroDivisionError:  # while recording: some joint carries nothing, whatever the state
+            results, sound = (), False
+        if not sound:
+            self._model.forward_dynamics(q, qd, tau)  # names the joint
+        dq, dqd, inverse = results
+        return dq, dqd, inverse
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """∂M/∂q, (…, nv, nv, nv): entry [i, j, k] is ∂M_ij/∂q_k."""
+        return self._evaluate("mass_matrix", q)[0][0]
+
+    def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Ṁ = Σ_k ∂M/∂q_k q̇_k, (…, nv, nv), symmetric; it equals C + Cᵀ."""
+        return self._evaluate("mass_matrix_dot", q, qd)[0][0]
+
+    def gravity_vector(self, q: ArrayLike) -> Array:
+        """∂g/∂q, (…, nv, nv): the Hessian of the potential energy, symmetric."""
+        return self._evaluate("gravity_vector", q)[0][0]
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None) -> Array:
+        """Y with τ = Y π, where π are the inertial parameters of the links: :meth:`parameters`.
+
+        Parameters
+        ----------
+        q, qd, qdd : (…, nv)
+        link : str, optional
+            Only this link's ten columns: what a payload adds to τ is ``regressor(…, link=name) @ its ten numbers``.
+
+        Returns
+        -------
+        (…, nv, 10 · number of links) array, or (…, nv, 10) for one link
+            Ten columns for every link but the base, in order of attachment: [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz,
+            Izz] about the origin of the link's frame and in its axes, h = m c. Massless links have their columns too.
+            The base has none, since it does not move; a link welded to it has zeros.
+
+        Raises
+        ------
+        UnknownLinkError
+            If there is no such link.
+        """
+        return self._evaluate("regressor", q, qd, qdd, links=self._links(link))[0][0]
+
+    def parameters(self, link: str | None = None) -> Array:
+        """π, the inertial parameters that :meth:`regressor` multiplies, (10 · number of links,), or (10,) for one link.
+
+        Raises
+        ------
+        UnknownLinkError
+            If there is no such link.
+        """
+        return np.concatenate(
+            [np.zeros(0), *(_parameters(self._model.placements[name].link) for name in self._links(link))]
+        )
+
+    # Inside
+
+    def _links(self, link: str | None) -> tuple[str, ...]:
+        known = tuple(self._model.placements)
+        if link is None:
+            return known[1:]
+        if link not in known:
+            raise UnknownLinkError.of(link, known)
+        return (link,)
+
+    def _evaluate(self, name: str, *state: ArrayLike, links: tuple[str, ...] = ()) -> tuple[Sequence[Array], bool]:
+        """The derivatives of one function, and whether all that was assumed of the states is true."""
+        function = self._functions.get((name, links))
+        if function is None:
+            flat, _ = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
+            function = self._functions[name, links] = self._written(name, links)
+        single = function.single(*state)
+        if single is not None:
+            return single, True
+        flat, batch = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
+        count = int(np.prod(batch))
+        results, sound = function.many([x.reshape(count, self._model.nv) for x in flat])
+        return [x.reshape(*batch, *x.shape[1:]) for x in results], sound
+
+    def _written(self, name: str, links: tuple[str, ...]) -> Evaluated:
+        """A function, written out on a tape."""
+        tape, table = Tape(), constants(self._model.table)
+        if name == "regressor":
+            places = [self._model.placements[link] for link in links]
+            bodies = [(self._model.index[at.coordinate], at.R, at.p) for at in places]
+            outputs = regressor(tape, table, bodies)
+        else:
+            outputs = DERIVATIVES[name][1](tape, table)
+        return Evaluated(name, tape, _ARGUMENTS[name], self._model.nv, outputs)
+
+
+def _parameters(link: Link) -> Array:
+    """The ten numbers of one link, zeros if it is massless."""
+    if link.inertia is None:
+        return np.zeros(10)
+    return np.concatenate([[link.inertia.mass], link.inertia.first_moment, link.inertia.origin_tensor[_UPPER]])

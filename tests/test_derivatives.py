@@ -1,0 +1,235 @@
+"""Derivatives of a tree: against differences of the functions themselves, and the laws that tie them together."""
+
+import numpy as np
+import pytest
+from cases import EPS, cases, close, derivative, gradient, norm, total
+from hypothesis import given
+from hypothesis import strategies as st
+
+import screwdyn as sd
+from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, UnknownLinkError, revolute
+
+NUMBERS = 10
+
+
+def transposed(A):
+    return np.swapaxes(A, -1, -2)
+
+
+def size_of(case):
+    """Of torques at a state of order one."""
+    return 1 + 10 * case.tree.mass * (1 + total(case.qdd) + total(case.qd) ** 2)
+
+
+@given(cases(most=5))
+def test_inverse_dynamics(case):
+    tree, q, qd, qdd = case.tree, case.q, case.qd, case.qdd
+    dq, dqd, M = tree.derivatives.inverse_dynamics(q, qd, qdd)
+    scale = size_of(case)
+    close(dq, gradient(lambda x: tree.inverse_dynamics(x, qd, qdd), q), scale, 1e-10)
+    close(dqd, gradient(lambda x: tree.inverse_dynamics(q, x, qdd), qd), scale, 1e-10)
+    close(M, tree.mass_matrix(q), 1 + norm(M), 100 * EPS)
+    close(dqd, 2 * tree.coriolis_matrix(q, qd), scale, 100 * EPS)
+
+
+@given(cases(least=1, most=5))
+def test_forward_dynamics(case):
+    """M ∂q̈ = −∂τ at the acceleration that τ causes: the definition of an implicit derivative."""
+    tree, q, qd, tau = case.tree, case.q, case.qd, case.qdd
+    dq, dqd, inverse = tree.derivatives.forward_dynamics(q, qd, tau)
+    M = tree.mass_matrix(q)
+    qdd = tree.forward_dynamics(q, qd, tau)
+    tau_q, tau_qd, _ = tree.derivatives.inverse_dynamics(q, qd, qdd)
+    kappa = np.linalg.cond(M) if tree.nv else 1.0
+    close(M @ inverse, np.eye(tree.nv), kappa, 100 * EPS)
+    close(inverse, transposed(inverse), norm(inverse), 0)
+    close(M @ dq, -tau_q, 1 + norm(tau_q), 1e3 * kappa * EPS)
+    close(M @ dqd, -tau_qd, 1 + norm(tau_qd), 1e3 * kappa * EPS)
+
+
+def test_forward_dynamics_along_any_direction():
+    rng = np.random.default_rng(4)
+    arm = sd.robots.ur5()
+    q, qd, tau = rng.uniform(-1, 1, (3, 6))
+    for found, along in zip(arm.derivatives.forward_dynamics(q, qd, tau), np.eye(3), strict=True):
+        u = rng.uniform(-1, 1, 6)
+        moved = derivative(
+            lambda x, a=along: arm.forward_dynamics(q + a[0] * x, qd + a[1] * x, tau + a[2] * x), np.zeros(6), u
+        )
+        close(found @ u, moved, 1 + norm(moved), 1e-6)
+
+
+@given(cases(most=5))
+def test_mass_matrix(case):
+    tree, q, qd = case.tree, case.q, case.qd
+    D, rate, C = tree.derivatives.mass_matrix(q), tree.derivatives.mass_matrix_dot(q, qd), tree.coriolis_matrix(q, qd)
+    scale = 1 + norm(tree.mass_matrix(q)) * (1 + total(qd))
+    close(D, gradient(tree.mass_matrix, q), scale, 1e-10)
+    close(D, np.swapaxes(D, 0, 1), scale, 0)
+    close(rate, D @ qd, scale, 100 * EPS)
+    close(rate, C + C.T, scale, 100 * EPS)
+
+
+@given(cases(most=5))
+def test_gravity_vector(case):
+    tree, q = case.tree, case.q
+    hessian = tree.derivatives.gravity_vector(q)
+    close(hessian, gradient(tree.gravity_vector, q), 1 + 10 * tree.mass, 1e-10)
+    close(hessian, hessian.T, 1 + 10 * tree.mass, 100 * EPS)
+
+
+@given(cases(most=5), st.data())
+def test_regressor(case, data):
+    tree, q, qd, qdd = case.tree, case.q, case.qd, case.qdd
+    Y, parameters = tree.derivatives.regressor(q, qd, qdd), tree.derivatives.parameters()
+    links = tree.links[1:]
+    assert Y.shape == (tree.nv, NUMBERS * len(links))
+    assert parameters.shape == (NUMBERS * len(links),)
+    close(Y @ parameters, tree.inverse_dynamics(q, qd, qdd), size_of(case), 100 * EPS)
+    if links:
+        k = data.draw(st.integers(0, len(links) - 1))
+        columns = slice(NUMBERS * k, NUMBERS * (k + 1))
+        close(tree.derivatives.regressor(q, qd, qdd, links[k]), Y[:, columns], 1 + norm(Y), 100 * EPS)
+        assert np.array_equal(tree.derivatives.parameters(links[k]), parameters[columns])
+
+
+def test_ten_columns_tell_what_any_payload_adds():
+    rng = np.random.default_rng(5)
+    arm = sd.robots.ur5()
+    q, qd, qdd = rng.uniform(-2, 2, (3, 20, 6))
+    empty = arm.inverse_dynamics(q, qd, qdd)
+    at = sd.testing.random_pose(rng)
+    handle = arm.attach(Link("tool"), to=arm.links[-1], at=at)
+    Y = arm.derivatives.regressor(q, qd, qdd, "tool")
+    arm.detach(handle)
+    for _ in range(5):
+        payload = sd.testing.random_inertia(rng)
+        with arm.attached(payload, to=arm.links[-1], at=at, name="tool"):
+            felt = arm.inverse_dynamics(q, qd, qdd) - empty
+            close(Y @ arm.derivatives.parameters("tool"), felt, norm(felt), 1e-13)
+
+
+def test_order_of_the_ten_numbers():
+    body = Inertia(2.0, (0.1, 0.2, 0.3), [[0.5, 0.01, 0.02], [0.01, 0.6, 0.03], [0.02, 0.03, 0.7]])
+    tree = KinematicTree()
+    tree.attach(Link("frame"), to="base")
+    tree.attach(body, to="frame", joint=revolute(), name="body")
+    I = body.origin_tensor
+    expected = [2.0, 0.2, 0.4, 0.6, I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]]
+    assert np.allclose(tree.derivatives.parameters("body"), expected, rtol=1e-15)
+    assert not tree.derivatives.parameters("frame").any()
+    # About a fixed vertical axis only Izz matters, and what is welded to the base never does.
+    Y = tree.derivatives.regressor([0.4], [0.5], [2.0])
+    assert np.allclose(Y, [[*[0] * 19, 2.0]], atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (7,), (100,), (3, 0), (2, 3)])
+def test_batches(shape):
+    rng = np.random.default_rng(6)
+    tree = sd.testing.random_tree(rng, 4)
+    q, qd, qdd = rng.uniform(-1, 1, (3, *shape, 4))
+    D = tree.derivatives
+    functions = [
+        (D.inverse_dynamics, (q, qd, qdd), 3 * [(4, 4)]),
+        (D.forward_dynamics, (q, qd, qdd), 3 * [(4, 4)]),
+        (lambda *x: (D.mass_matrix(*x),), (q,), [(4, 4, 4)]),
+        (lambda *x: (D.mass_matrix_dot(*x),), (q, qd), [(4, 4)]),
+        (lambda *x: (D.gravity_vector(*x),), (q,), [(4, 4)]),
+        (lambda *x: (D.regressor(*x),), (q, qd, qdd), [(4, NUMBERS * (len(tree.links) - 1))]),
+    ]
+    for function, arguments, tails in functions:
+        results = function(*arguments)
+        for result, tail in zip(results, tails, strict=True):
+            assert result.shape == (*shape, *tail)
+        for where in np.ndindex(shape):
+            alone = function(*(x[where] for x in arguments))
+            for result, one in zip(results, alone, strict=True):
+                close(result[where], one, 1 + norm(one), 10 * EPS)
+
+
+def test_batch_axes_broadcast():
+    rng = np.random.default_rng(7)
+    D = sd.robots.pelican().derivatives
+    q, qd = rng.uniform(-1, 1, (2, 5, 1, 2))
+    qdd = rng.uniform(-1, 1, (3, 2))
+    for result in (*D.inverse_dynamics(q, qd, qdd), *D.forward_dynamics(q, qd, qdd)):
+        assert result.shape == (5, 3, 2, 2)
+    assert np.array_equal(D.inverse_dynamics(q, qd, qdd)[0][4, 2], D.inverse_dynamics(q[4, 0], qd[4, 0], qdd[2])[0])
+
+
+def test_same_bits_every_time():
+    rng = np.random.default_rng(8)
+    arm = sd.robots.ur5()
+    q, qd, qdd = rng.uniform(-1, 1, (3, 6))
+    first = arm.derivatives.inverse_dynamics(q, qd, qdd)
+    for again in (arm.derivatives.inverse_dynamics(q, qd, qdd), arm.copy().derivatives.inverse_dynamics(q, qd, qdd)):
+        for a, b in zip(first, again, strict=True):
+            assert np.array_equal(a, b)
+            assert a is not b
+
+
+def test_a_tree_that_changes():
+    rng = np.random.default_rng(9)
+    arm = sd.robots.ur5()
+    q, qd, qdd = rng.uniform(-1, 1, (3, 6))
+    before = arm.derivatives
+    assert arm.derivatives is before
+    M = before.inverse_dynamics(q, qd, qdd)[2]
+    arm.attach(Inertia(3.0, (0, 0, 0.1)), to=arm.links[-1])
+    assert arm.derivatives is not before
+    assert np.array_equal(before.inverse_dynamics(q, qd, qdd)[2], M)
+    close(arm.derivatives.inverse_dynamics(q, qd, qdd)[2], arm.mass_matrix(q), 10, 100 * EPS)
+    arm.gravity = (0, 0, 0)
+    assert not arm.derivatives.gravity_vector(q).any()
+
+
+def test_nothing_that_moves():
+    tree = KinematicTree()
+    tree.attach(Inertia(1.0), to="base")
+    assert [x.shape for x in tree.derivatives.inverse_dynamics([], [], [])] == [(0, 0)] * 3
+    assert [x.shape for x in tree.derivatives.forward_dynamics([], [], [])] == [(0, 0)] * 3
+    assert tree.derivatives.mass_matrix([]).shape == (0, 0, 0)
+    assert tree.derivatives.regressor([], [], []).shape == (0, NUMBERS)
+    assert KinematicTree().derivatives.regressor([], [], []).shape == (0, 0)
+    assert KinematicTree().derivatives.parameters().shape == (0,)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(5), np.full(6, np.nan), 1.0, np.zeros((2, 3)), "six", [1, 2j, 0, 0, 0, 0]])
+def test_wrong_arguments_are_named(wrong):
+    D, right = sd.robots.ur5().derivatives, np.zeros(6)
+    calls = [
+        ("qdd", lambda: D.inverse_dynamics(right, right, wrong)),
+        ("tau", lambda: D.forward_dynamics(right, right, wrong)),
+        ("q", lambda: D.mass_matrix(wrong)),
+        ("qd", lambda: D.mass_matrix_dot(right, wrong)),
+        ("q", lambda: D.gravity_vector(wrong)),
+        ("qd", lambda: D.regressor(right, wrong, right)),
+    ]
+    # Before anything is compiled, and after.
+    for _ in range(2):
+        for name, call in calls:
+            with pytest.raises(ShapeError, match=rf"^{name} "):
+                call()
+        D.inverse_dynamics(right, right, right), D.forward_dynamics(right, right, right)
+    with pytest.raises(ShapeError, match="batch axes"):
+        D.inverse_dynamics(np.zeros((2, 6)), np.zeros((3, 6)), right)
+
+
+def test_unknown_link():
+    D = sd.robots.ur5().derivatives
+    with pytest.raises(UnknownLinkError, match="wrist"):
+        D.regressor(*np.zeros((3, 6)), link="wrist")
+    with pytest.raises(UnknownLinkError):
+        D.parameters("wrist")
+
+
+@pytest.mark.parametrize("body", [Link("load"), Link("load", Inertia.point(1.0))])
+def test_a_joint_without_inertia_is_named(body):
+    arm = sd.robots.ur5()
+    arm.attach(body, to=arm.links[-1], joint=revolute((1, 2, 2), name="loose"))
+    arguments = np.zeros((3, 7))
+    for state in (arguments, np.zeros((3, 4, 7))):
+        with pytest.raises(SingularAttachmentError, match="loose"):
+            arm.derivatives.forward_dynamics(*state)
+    dq, dqd, M = arm.derivatives.inverse_dynamics(*arguments)
+    assert np.isfinite([dq, dqd, M]).all()

@@ -28,7 +28,7 @@ class Compiled(Dynamics):
     The methods are those of a tree, with the same arguments and errors. The functions ``mass_matrix``,
     ``coriolis_matrix``, ``gravity_vector``, ``bias_force``, ``inverse_dynamics``, ``forward_dynamics`` and
     :meth:`dynamics` are compiled and take ``out=``: float64 arrays of the shape of the result, in any layout, also
-    such as share memory with the arguments; after an error they hold anything. All else is answered as by the tree itself.
+    such as share memory with the arguments; after an error they hold anything. All else is answered as by the tree.
 
     It is quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
     batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states stand side by side. Where all

@@ -9,6 +9,8 @@ from .tape import Node, Recorded, Tape
 __all__ = ["BATCH", "SINGLE", "Plan", "batch", "single"]
 
 SINGLE, BATCH = "single", "batch"
+# Bytes.
+_AHEAD = 512
 
 
 class Plan:
@@ -75,6 +77,9 @@ class Plan:
                 node = nodes[at]
                 if node.op in "+-" and {node.a, node.b} <= self._inner:
                     self._inner.discard(min(node.a, node.b))
+        # Several divisions by one number are one, and products; the slowest operation there is.
+        divisors = [nodes[at].b for at in steps if nodes[at].op == "/"]
+        self._often = {at for at in divisors if divisors.count(at) > 1}
         self._steps = [at for at in steps if at not in self._inner and nodes[at].op not in ("sin", "cos")]
         self.size = len(steps)
 
@@ -96,6 +101,7 @@ class Plan:
         """
         nodes = self.tape.nodes
         value: dict[int, str] = {}
+        inverses: dict[int, str] = {}
         place = {at: k for k, at in enumerate(self.known)}
 
         def read(at: int) -> str:
@@ -111,7 +117,7 @@ class Plan:
             if node.op == "input":
                 value[at] = load(*node.a)
             else:
-                value[at] = self._operation(code, node, read)
+                value[at] = self._operation(code, node, read, inverses)
             return value[at]
 
         def scalar(x: Any) -> str:
@@ -155,7 +161,7 @@ class Plan:
                 node = self.tape.position(Node(op, at))
                 value[node] = result
 
-    def _operation(self, code: Code, node: Node, read: Callable[[int], str]) -> str:
+    def _operation(self, code: Code, node: Node, read: Callable[[int], str], inverses: dict[int, str]) -> str:
         op, a, b = node
         if op in "+-":
             inner = [x for x in (a, b) if x in self._inner]
@@ -165,6 +171,12 @@ class Plan:
                 if inner[-1] == b:
                     return code.fma(code.negative(x) if op == "-" else x, y, read(a))
                 return code.fma(x, y, code.negative(read(b)) if op == "-" else read(b))
+        if op == "/" and b in self._often:
+            inverse = inverses.get(b)
+            if inverse is None:
+                inverse = inverses[b] = code.binary("fdiv", code.constant(1.0), read(b))
+            top = self.tape.nodes[a]
+            return inverse if top == Node("constant", 1.0) else code.binary("fmul", read(a), inverse)
         return code.binary({"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op], read(a), read(b))
 
 
@@ -243,11 +255,17 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         offset = code.let(f"mul i64 {bases[array][1]}, {k}")
         return code.let(f"getelementptr i8, ptr {current[array]}, i64 {offset}")
 
+    def ahead(pointer: str, write: int) -> None:
+        """Ask the memory for what a later turn will need: more streams than the processor follows by itself."""
+        later = code.let(f"getelementptr i8, ptr {pointer}, i64 {_AHEAD}")
+        code.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {write}, i32 3, i32 1)")
+
     loaded: dict[tuple[str, int], str] = {}
     total = code.constant(0.0)
     for array, group in enumerate(plan.groups):
         for k in range(plan.n):
             loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
+            ahead(address(array, k), 0)
             total = code.fma(x, code.constant(0.0), total)
 
     def turn(code: Code, angles: list[str]) -> list[tuple[str, str]]:
@@ -255,6 +273,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
 
     def store(array: int, k: int, value: str) -> None:
         code.do(f"store {t} {value}, ptr {address(len(plan.groups) + array, k)}, align 8")
+        ahead(address(len(plan.groups) + array, k), 1)
 
     problems = [code.let(f"fcmp uno {t} {total}, {total}")]
     problems += plan.write(code, lambda group, k: loaded[group, k], turn, store)
@@ -274,6 +293,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
             *code.lines,
             "}",
             code.fma_declaration(),
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
         ]
     )
 

@@ -46,7 +46,7 @@ class Dynamics:
         model = self.model
         M = empty(model.square)
         try:
-            if model.kernels.mass_matrix(model.table, q, M) == 0:
+            if model.kernels.mass_matrix(model.ready, q, M) == 0:
                 return M
         except model.kernels.REFUSALS:
             pass
@@ -60,7 +60,7 @@ class Dynamics:
         model = self.model
         M, C = empty(model.square), empty(model.square)
         try:
-            if model.kernels.coriolis_matrix(model.table, q, qd, M, C) == 0:
+            if model.kernels.coriolis_matrix(model.ready, q, qd, M, C) == 0:
                 return M, C
         except model.kernels.REFUSALS:
             pass
@@ -81,7 +81,7 @@ class Dynamics:
         model = self.model
         g = empty(model.nv)
         try:
-            if model.kernels.gravity_vector(model.table, q, g) == 0:
+            if model.kernels.gravity_vector(model.ready, q, g) == 0:
                 return g
         except model.kernels.REFUSALS:
             pass
@@ -105,7 +105,7 @@ class Dynamics:
         if wrenches is None:
             tau = empty(model.nv)
             try:
-                if model.kernels.inverse_dynamics(model.table, q, qd, qdd, tau) == 0:
+                if model.kernels.inverse_dynamics(model.ready, q, qd, qdd, tau) == 0:
                     return tau
             except model.kernels.REFUSALS:
                 pass
@@ -130,7 +130,7 @@ class Dynamics:
             tau = tau.reshape(*batch, model.nv) + self.wrench_torque(q, wrenches)
         qdd = empty(model.nv)
         try:
-            status = model.kernels.forward_dynamics(model.table, q, qd, tau, qdd)
+            status = model.kernels.forward_dynamics(model.ready, q, qd, tau, qdd)
             if status == 0:
                 return qdd
         except model.kernels.REFUSALS:

@@ -146,6 +146,8 @@ class Model(Dynamics):
         The numbers or expressions of every row; see ``physics.rows``.
     table : (nv + 1, 25) array
         The same as one array of numbers, with gravity at the end.
+    ready : array or None
+        The table if it holds numbers: what a call hands to compiled code at once, which refuses None.
     index : mapping from coordinate to row
     nv, square : int, (int, int)
         Number of rows, and the shape of M and C.
@@ -154,6 +156,9 @@ class Model(Dynamics):
         Gravity in the base frame, and the first moment there of all that is welded to the base.
     revision : int
     """
+
+    # What every call reads: a slot is found faster than what lies beside a cached property.
+    __slots__ = ("kernels", "nv", "ready", "square")
 
     def __init__(self, placements: Mapping[str, Placement], gravity: Array, revision: int) -> None:
         rows: list[list[float]] = []
@@ -177,6 +182,10 @@ class Model(Dynamics):
         self.gravity = gravity
         self.revision = revision
         self._base = base
+        try:
+            self.ready: Array | None = self.table
+        except UnboundSymbolError:
+            self.ready = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # A copy is made anew: compiled functions do not travel.

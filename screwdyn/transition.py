@@ -154,7 +154,7 @@ def grasp(
         slip[n : n + 6] = caught.twist - carried
         jump = np.linalg.solve(W.T @ D @ W, W.T @ D @ slip)
         change = W @ jump - slip
-        lost = float(0.5 * change @ D @ change)
+        lost = max(0.0, float(0.5 * change @ D @ change))
         after = State(tree, q, np.concatenate([state.qd, np.zeros(k), inner.qd]) + jump)
         return GraspEvent(after, (D @ change)[n : n + 6], lost, handle, caught)
 

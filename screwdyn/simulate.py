@@ -140,7 +140,8 @@ class _Simulation:
         return Run(t_all, states, torques, Energy(*ledger), happened, self.joints, self.tree)
 
     def _due(self, t: float, state: State) -> Grasp | Release | None:
-        return next((event for event in self.pending if event.level(t, state) > 0), None)
+        y = np.concatenate([state.q, state.qd])
+        return next((event for event in self.pending if event.level(t, self._state(y)) > 0), None)
 
     def _happen(self, what: Grasp | Release, t: float, state: State) -> State:
         self.pending.remove(what)
@@ -169,14 +170,14 @@ class _Simulation:
         method, rtol, atol = self.solver
 
         def rate(s: float, y: Array) -> Array:
-            now = self._state(y)
-            if not (np.abs(now.qd) < RUNAWAY).all():
-                name = now.coordinates[int(np.argmin(np.abs(now.qd) < RUNAWAY))]
+            q, qd = y[:n], y[n : 2 * n]
+            if not (np.abs(qd) < RUNAWAY).all():
+                name = model.coordinates[int(np.argmin(np.abs(qd) < RUNAWAY))]
                 raise ScrewdynError(f"{name!r} runs away at t = {s:.6g} s, faster than {RUNAWAY:g} /s; see its torque")
-            tau, friction = self._torque(s, now), model.friction_force(now.qd)
-            qdd = model.forward_dynamics(now.q, now.qd, tau + friction + model.spring_force(now.q))
+            tau, friction = self._torque(s, y), model.friction_force(qd)
+            qdd = model.forward_dynamics(q, qd, tau + friction + model.spring_force(q))
             bar.update(max(0.0, s - bar.n))
-            return np.concatenate([now.qd, qdd, [tau @ now.qd, -friction @ now.qd]])
+            return np.concatenate([qd, qdd, [tau @ qd, -friction @ qd]])
 
         conditional = [e for e in self.pending if e.when is not None]
         solution = solve_ivp(
@@ -204,6 +205,7 @@ class _Simulation:
         return end, self._state(y), fired[0] if fired else None
 
     def _state(self, y: Array) -> State:
+        """A state to hand out: what a torque or a condition may write on it goes nowhere."""
         n = self.tree.model.nv
         return State.unchecked(self.tree, self.tree.model.coordinates, y[:n], y[n : 2 * n])
 
@@ -216,11 +218,12 @@ class _Simulation:
         vars(level).update(terminal=True, direction=1.0)
         return level
 
-    def _torque(self, t: float, state: State) -> Array:
-        names, model = state.coordinates, self.tree.model
+    def _torque(self, t: float, y: Array) -> Array:
+        model = self.tree.model
+        names = model.coordinates
         if self.torque is None:
             return np.zeros(model.nv)
-        value = self.torque(t, state)
+        value = self.torque(t, self._state(y))
         if isinstance(value, Mapping):
             for name in value:
                 if name not in names:
@@ -232,7 +235,7 @@ class _Simulation:
                 f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
                 f"{', '.join(names) or 'no coordinates'}"
             )
-        finite, forbidden = np.isfinite(tau), tau * model.passive != 0
+        finite, forbidden = np.isfinite(tau), (tau != 0) & model.passive
         if not finite.all():
             i = int(np.argmin(finite))
             raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
@@ -251,9 +254,8 @@ class _Simulation:
         tree, n = self.tree, self.tree.nv
         self.joints |= {name: tree.joint(name) for name in tree.coordinates}
         q, qd = Y[:n].T, Y[n : 2 * n].T
-        states = [self._state(y) for y in Y.T]
-        self.states += states
-        self.torques += [self._torque(float(t), state).copy() for t, state in zip(times, states, strict=True)]
+        self.states += [self._state(y) for y in Y.T]
+        self.torques += [self._torque(float(t), y).copy() for t, y in zip(times, Y.T, strict=True)]
         impact, exchanged = np.broadcast_to(self.booked[:, None], (2, len(times)))
         kinetic, potential = tree.kinetic_energy(q, qd), tree.potential_energy(q) + tree.model.spring_energy(q)
         self.columns.append((times, kinetic, potential, Y[2 * n], Y[2 * n + 1], impact, exchanged))

@@ -1,0 +1,229 @@
+"""Simulations that cannot go well: a named error, and the tree as it was."""
+
+import numpy as np
+import pytest
+
+import screwdyn as sd
+
+BALL = sd.Inertia.sphere(0.5, 0.05)
+EARLY = sd.Grasp(BALL, to="link2", joint=sd.revolute("z", passive=True), name="ball", twist="at_rest", time=0.01)
+
+
+@pytest.fixture
+def arm():
+    tree = sd.robots.pelican()
+    tree.attach(sd.Inertia.point(0.1, (0.1, 0, 0)), to="link2", joint=sd.revolute("z", passive=True), name="hook")
+    return tree
+
+
+def run(tree, duration=0.1, torque=None, events=(), **options):
+    options = {"step": 0.01} | options
+    return sd.simulate(tree, sd.State(tree, np.full(tree.nq, 0.1)), duration, torque, events, **options)
+
+
+def fingerprint(tree):
+    graph = tree.graph
+    return (
+        *(tree.revision, str(tree), tree.links, tree.joints, tree.coordinates, tree.gravity.tobytes()),
+        *([*graph.nodes(data="serial")], [*graph.edges], tree.mass_matrix(tree.neutral()).tobytes(), id(tree.model)),
+    )
+
+
+def refused(tree, error, match, **asked):
+    """Refused also in the middle of a run that has changed the tree before."""
+    before = fingerprint(tree)
+    for events in ((), (EARLY,)):
+        with pytest.raises(error, match=match):
+            run(
+                tree,
+                **{"events": (*events, *asked.get("events", ()))} | {k: v for k, v in asked.items() if k != "events"},
+            )
+        assert fingerprint(tree) == before
+
+
+@pytest.mark.parametrize("seconds", [0, -1, np.nan, np.inf, "1", None, [1.0]])
+def test_a_bad_duration(arm, seconds):
+    refused(arm, sd.ScrewdynError, "duration", duration=seconds)
+
+
+@pytest.mark.parametrize("step", [0, -0.1, np.nan, "1"])
+def test_a_bad_step(arm, step):
+    refused(arm, sd.ScrewdynError, "step", step=step)
+
+
+@pytest.mark.parametrize("duration", [1, np.float64(1), np.float32(1), np.int64(1)])
+def test_any_kind_of_number_will_do(arm, duration):
+    assert run(arm, duration, step=np.float32(0.5)).t[-1] == 1.0
+
+
+@pytest.mark.parametrize("state", [[0, 0, 0], np.zeros(3), None])
+def test_a_state_that_is_none(arm, state):
+    with pytest.raises(sd.ShapeError, match="the state of the tree must be a State"):
+        sd.simulate(arm, state, 1.0)
+
+
+def test_a_stale_state(arm):
+    state = sd.State(arm)
+    arm.detach("hook")
+    with pytest.raises(sd.StaleHandleError, match="but the tree now has"):
+        sd.simulate(arm, state, 1.0)
+
+
+def test_a_state_spoilt_after_it_was_made(arm):
+    state = sd.State(arm)
+    state.q[1] = np.nan
+    with pytest.raises(sd.ShapeError, match="q is nan at 'elbow'"):
+        sd.simulate(arm, state, 1.0)
+
+
+@pytest.mark.parametrize(
+    "value, error, match",
+    [
+        ([0, 0, 1e-9], sd.JointError, "joint 'hook' is passive, but the torque on it is 1e-09"),
+        ({"hook": 1.0}, sd.JointError, "joint 'hook' is passive"),
+        ([np.nan, 0, 0, 0][:3], sd.ShapeError, "torque is nan at 'shoulder' at t = 0 s"),
+        ([0, np.inf, 0], sd.ShapeError, "torque is inf at 'elbow'"),
+        ({"elbow": np.nan}, sd.ShapeError, "torque is nan at 'elbow'"),
+        ({"elbow": None}, sd.ShapeError, "torque"),
+        ({"elbow": [1, 2]}, sd.ShapeError, "torque must be an array of real numbers"),
+        ({"elbw": 1.0}, sd.UnknownLinkError, "no coordinate 'elbw'; did you mean 'elbow'"),
+        (
+            [0, 0],
+            sd.ShapeError,
+            r"torque has shape \(2,\) at t = 0 s; expected one number for each of: shoulder, elbow",
+        ),
+        ([[0, 0, 0]], sd.ShapeError, r"torque has shape \(1, 3\)"),
+        (1.0, sd.ShapeError, r"torque has shape \(\)"),
+        (None, sd.ShapeError, "torque"),
+        ([1j, 0, 0], sd.ShapeError, "torque must be an array of real numbers"),
+    ],
+    ids=str,
+)
+def test_a_bad_torque(arm, value, error, match):
+    before = fingerprint(arm)
+    with pytest.raises(error, match=match):
+        run(arm, torque=lambda t, state: value)
+    assert fingerprint(arm) == before
+
+
+def test_a_torque_that_goes_bad_only_with_the_payload(arm):
+    refused_later = {"torque": lambda t, state: [0, 0, 0], "events": [EARLY]}
+    before = fingerprint(arm)
+    with pytest.raises(sd.ShapeError, match=r"at t = 0\.01 s; expected one number for each of: .*, hook, ball"):
+        run(arm, **refused_later)
+    assert fingerprint(arm) == before
+
+
+def test_a_torque_that_raises(arm):
+    def torque(t, state):
+        if t > 0.05:
+            raise ZeroDivisionError("mine")
+        return {}
+
+    refused(arm, ZeroDivisionError, "mine", torque=torque)
+
+
+def test_a_torque_that_is_no_function(arm):
+    refused(arm, sd.ScrewdynError, "torque must be a function", torque=[0, 0, 0])
+
+
+def test_a_torque_that_writes_on_its_state_changes_nothing(arm):
+    def vandal(t, state):
+        state.q[:] = 7
+        state.qd[:] = 7
+        return {}
+
+    watched = sd.Release("hook", when=lambda t, state: -1.0 if vandal(t, state) == {} else 1.0)
+    calm = run(arm.copy())
+    for torque, events in ((vandal, ()), (None, [watched])):
+        made = run(arm.copy(), torque=torque, events=events)
+        for one, other in zip(made.states, calm.states, strict=True):
+            assert (one.q == other.q).all() and (one.qd == other.qd).all()
+
+
+def test_a_torque_may_hand_out_the_same_array_each_time(arm):
+    tau = np.zeros(3)
+
+    def torque(t, state):
+        tau[0] = t
+        return tau
+
+    made = run(arm, torque=torque)
+    assert (made.torque("shoulder") == made.t).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, None, "yes", np.zeros(2)])
+def test_a_condition_that_is_none(arm, value):
+    refused(arm, sd.ScrewdynError, "when= of a Release must give", events=[sd.Release("hook", when=lambda t, s: value)])
+
+
+def test_a_condition_that_goes_bad_on_the_way(arm):
+    when = sd.Release("hook", when=lambda t, state: -1 if t < 0.05 else np.nan)
+    refused(arm, sd.ScrewdynError, "it gave nan at t = 0.0", events=[when])
+
+
+def test_a_condition_that_raises(arm):
+    refused(arm, ZeroDivisionError, "division", events=[sd.Release("hook", when=lambda t, state: 1 / 0)])
+
+
+@pytest.mark.parametrize("events", [EARLY, [3], [EARLY, None], "now", {"hook"}])
+def test_events_that_are_none(arm, events):
+    before = fingerprint(arm)
+    with pytest.raises(sd.ScrewdynError, match="events must be a list of Grasp and Release"):
+        run(arm, events=events)
+    assert fingerprint(arm) == before
+
+
+def test_an_event_beyond_the_end(arm):
+    refused(arm, sd.ScrewdynError, "lasts 0.1 s, but a Release is set for 0.2 s", events=[sd.Release("hook", time=0.2)])
+
+
+@pytest.mark.parametrize(
+    "event, error",
+    [
+        (sd.Release("hok", time=0.05), sd.UnknownLinkError),
+        (sd.Release("base", time=0.05), sd.TopologyError),
+        (sd.Grasp(BALL, to="hand", twist="at_rest", time=0.05), sd.UnknownLinkError),
+        (sd.Grasp(BALL, to="hook", twist="at_rest", name="hook", time=0.05), sd.TopologyError),
+        (sd.Grasp(BALL, to="hook", twist=[1, 2], time=0.05), sd.ShapeError),
+        (sd.Grasp("ball", to="hook", twist="at_rest", time=0.05), sd.TopologyError),
+        (
+            sd.Grasp(sd.Link("x"), to="hook", joint=sd.revolute(), twist="at_rest", time=0.05),
+            sd.SingularAttachmentError,
+        ),
+    ],
+)
+def test_an_event_that_cannot_happen(arm, event, error):
+    before = fingerprint(arm)
+    with pytest.raises(error) as raised:
+        run(arm, events=[EARLY, event])
+    assert raised.value.__notes__ == [f"in a {type(event).__name__} at t = 0.05 s"]
+    assert fingerprint(arm) == before
+
+
+def test_a_release_that_leaves_a_joint_with_nothing_to_carry(arm):
+    arm.attach(sd.Link("shell"), to="link1", joint=sd.revolute("z"))
+    arm.attach(BALL, to="shell", name="pea")
+    before = fingerprint(arm)
+    with pytest.raises(sd.SingularAttachmentError, match="nothing beyond joint 'shell'"):
+        run(arm, events=[sd.Release("pea", time=0.05)])
+    assert fingerprint(arm) == before
+
+
+@pytest.mark.parametrize("method", ["DOP853", "Radau", "LSODA"])
+def test_a_controller_that_makes_the_arm_run_away(arm, method):
+    before = fingerprint(arm)
+    with pytest.raises(sd.ScrewdynError, match="runs away at t = "):
+        run(
+            arm,
+            torque=lambda t, state: 100 * state.qd * [1, 1, 0],
+            events=[EARLY],
+            duration=10.0,
+            method=method,
+            rtol=1e-3,
+        )
+    assert fingerprint(arm) == before
+
+
+def test_an_unknown_method(arm):
+    refused(arm, ValueError, "method", method="Euler")

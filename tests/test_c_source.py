@@ -1,16 +1,14 @@
 """C source of a tree's functions, compiled by the system's own compiler and held against the tree."""
 
 import ctypes
-import itertools
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from c_compiler import load, pointer
 from cases import cases, norm
 from hypothesis import assume, given
 
@@ -19,33 +17,15 @@ from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, UnknownLinkErr
 from screwdyn.physics.unrolled import FUNCTIONS
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-FLAGS = "-std=c99 -pedantic -Wall -Wextra -Werror -Wshadow -Wconversion -Wmissing-prototypes -Wstrict-prototypes"
 MATRICES = ("mass_matrix", "coriolis_matrix")
 AGREEMENT = 1e-12
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """Compile C text to a shared library and load it."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    assert compiler, "these tests compile what they test: install a C compiler, as cc or named by CC"
+    """Compile C text and load it."""
     folder = tmp_path_factory.mktemp("c")
-    numbers = itertools.count()
-
-    def compile_(text):
-        source = folder / f"{next(numbers)}.c"
-        source.write_text(text, encoding="ascii")
-        library = source.with_suffix(".so")
-        command = [compiler, *FLAGS.split(), "-O0", "-fPIC", "-shared", str(source), "-o", str(library), "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0 and not done.stderr, done.stderr
-        return ctypes.CDLL(str(library))
-
-    return compile_
-
-
-def pointer(a):
-    return a.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    return lambda text: load(text, folder)
 
 
 def call(function, *inputs, shapes, carried=None):

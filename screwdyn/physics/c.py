@@ -10,7 +10,7 @@ from .tape import Recorded, Scalar, Tape
 
 __all__ = ["number", "statements"]
 
-_WIDTH = 96
+_LONGEST = 44  # characters of an expression that stands inside another: lines stay below 120
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
@@ -60,7 +60,7 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
         else:
             strength = _STRENGTH[op]
             expression = f"{_operand(text[a], strength)} {op} {_operand(text[b], strength + 1)}"
-        if uses[at] == 1 and at not in written and len(expression) <= _WIDTH - 4:
+        if uses[at] == 1 and at not in written and len(expression) <= _LONGEST:
             text[at] = expression, strength
         else:
             lines.append(f"const double x{at} = {expression};")

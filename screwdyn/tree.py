@@ -274,7 +274,7 @@ class KinematicTree(Structure, Dynamics):
         --------
         >>> import screwdyn as sd
         >>> sd.robots.two_link().operation_count("mass_matrix")
-        {'mul': 1, 'add': 3, 'div': 0, 'sincos': 1}
+        {'mul': 1, 'add': 2, 'div': 0, 'sincos': 1}
         """
         from .counting import operation_count
 

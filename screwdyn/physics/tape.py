@@ -122,6 +122,9 @@ class Tape:
         if not isinstance(b, Recorded):
             if b == 0:
                 return a
+            rest, number = self._shifted(a)
+            if number:
+                return self.add(rest, number + b)
             b = self.constant(b)
         merged = self._angle_sum(a, b)
         if merged is not None:
@@ -184,6 +187,17 @@ class Tape:
             if node.op == "constant":
                 return -node.a if x.minus else node.a
         return x
+
+    def _shifted(self, x: Recorded) -> tuple[Recorded, float]:
+        """A scalar as another plus a number."""
+        node = self.nodes[x.node]
+        if node.op in ("+", "-"):
+            terms = Recorded(self, node.a, x.minus), Recorded(self, node.b, x.minus != (node.op == "-"))
+            for term, rest in (terms, terms[::-1]):
+                number = self._read(term)
+                if not isinstance(number, Recorded):
+                    return rest, number
+        return x, 0.0
 
     def _multiple(self, x: Recorded) -> tuple[float, Recorded]:
         """A scalar as a positive number times another."""

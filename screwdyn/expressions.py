@@ -16,6 +16,7 @@ from ._types import Array
 from .errors import UnboundSymbolError, UnknownLinkError
 
 __all__ = [
+    "alike",
     "array",
     "bound",
     "floats",
@@ -177,6 +178,13 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
         if isinstance(key, str) and key not in named:
             raise UnknownLinkError.of(key, sorted(named), "symbol")
     return {named[key] if isinstance(key, str) else key: value for key, value in values.items()}
+
+
+def alike(*tuples: Any) -> Any:
+    """The same tuples of numbers, with exact ones and zeros if there is an expression among them."""
+    if not possible() or all(type(x) is float for entries in tuples for x in entries):
+        return tuples
+    return tuple(tuple(map(whole, entries)) for entries in tuples)
 
 
 def is_zero(x: Any) -> bool:

@@ -72,22 +72,15 @@ def place(
     R, p = _pose(np.eye(4) if home is None else home)
     freedom, carrier, coordinate = None, None, None
     if parent is not None:
-        R, p = composed(*_alike(parent.R, parent.p, R, p))
+        R, p = composed(*expressions.alike(parent.R, parent.p, R, p))
         carrier = coordinate = parent.coordinate
     if joint is not None and joint.screw is not None:
         D, d, turn, slide = _screw_frame(joint.screw)
-        R, p = composed(*_alike(R, p, D, d))
+        R, p = composed(*expressions.alike(R, p, D, d))
         freedom, coordinate = _tidied((*R, *p, turn, slide)), name
         R, p = transpose(D), scale(-1, rotate_back(D, d))
     R, p = _tidied(R), _tidied(p)
     return Placement(coordinate, R, p, _tidied(_body(link, R, p)), freedom, carrier, link, joint)
-
-
-def _alike(*tuples: Any) -> Any:
-    """The same tuples, with exact ones and zeros if there is an expression among them."""
-    if not expressions.possible() or all(type(x) is float for entries in tuples for x in entries):
-        return tuples
-    return tuple(tuple(map(expressions.whole, entries)) for entries in tuples)
 
 
 def _tidied(entries: Any) -> Any:
@@ -103,7 +96,7 @@ def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
         return _NOTHING
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
     com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
-    R, p, com, (m,), I = _alike(R, p, com, (m,), I)
+    R, p, com, (m,), I = expressions.alike(R, p, com, (m,), I)
     m, h, I = inertia_inward(R, add(p, rotate(R, com)), m, (0.0, 0.0, 0.0), I)
     return (m, *h, *I)
 
@@ -148,6 +141,8 @@ class Model(Dynamics):
         The same as one array of numbers, with gravity at the end.
     ready : array or None
         The table if it holds numbers: what a call hands to compiled code at once, which refuses None.
+    base_body : list
+        Mass, first moment and inertia about the base's origin of all that is welded to the base.
     index : mapping from coordinate to row
     nv, square : int, (int, int)
         Number of rows, and the shape of M and C.
@@ -181,7 +176,7 @@ class Model(Dynamics):
         self.placements = placements
         self.gravity = gravity
         self.revision = revision
-        self._base = base
+        self.base_body = base
         try:
             self.ready: Array | None = self.table
         except UnboundSymbolError:
@@ -218,7 +213,7 @@ class Model(Dynamics):
     @cached_property
     def base_first_moment(self) -> Array:
         """(3,): first moment of all that is welded to the base."""
-        return expressions.floats(expressions.array(self._base[1:4]), "the base's first moment")
+        return expressions.floats(expressions.array(self.base_body[1:4]), "the base's first moment")
 
     @cached_property
     def weightless(self) -> Array:

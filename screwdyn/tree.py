@@ -20,9 +20,11 @@ from .structure import Body, Handle, Structure
 
 if TYPE_CHECKING:
     from .compiled import Compiled
+    from .derivation import Derivation
     from .derivatives import Derivatives
     from .model import Model, Placement
     from .state import State
+    from .symbolic import Symbolic
     from .transition import GraspEvent, ReleaseEvent, Twist
 
 __all__ = ["Body", "Handle", "KinematicTree"]
@@ -59,6 +61,7 @@ class KinematicTree(Structure, Dynamics):
         super().__init__(base)
         # By the serial number of the link, which no other link ever has.
         self._placements: dict[int, Placement] = {}
+        self._derivation: Derivation | None = None
         self.gravity = gravity
 
     @classmethod
@@ -201,6 +204,29 @@ class KinematicTree(Structure, Dynamics):
         for link, parent, joint, home in self._newcomers(self.links[1:]):
             tree.attach(link.subs(bound), parent, joint.subs(bound), expressions.substituted(home, bound))
         return tree
+
+    def symbolic(self) -> Symbolic:
+        """The closed form of the tree as it is now: its functions, and each link's contribution, as SymPy matrices.
+
+        What the tree has derived before is not derived again, also after something has been attached or detached.
+
+        Returns
+        -------
+        Symbolic
+            See :class:`screwdyn.symbolic.Symbolic`. A later change of the tree does not reach it.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> sd.robots.two_link().symbolic().mass_matrix()[1, 1]
+        0.333333333333333
+        """
+        from .derivation import Derivation
+        from .symbolic import Symbolic
+
+        if self._derivation is None:
+            self._derivation = Derivation()
+        return Symbolic(self.model, self._derivation)
 
     # Derivatives
 

@@ -7,7 +7,7 @@ or cosine of a sum become just that, as on parallel axes.
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 __all__ = ["Node", "Recorded", "Scalar", "Tape"]
@@ -288,13 +288,13 @@ class Tape:
 
     # What can be asked of it
 
-    def live(self, outputs: Iterable["Scalar"]) -> list[int]:
-        """Positions of the operations that some outputs need, in order; the rest is dead code."""
+    def live(self, outputs: Iterable["Scalar"], known: Container[int] = ()) -> list[int]:
+        """Positions of the operations that some outputs need, in order, short of known ones; the rest is dead code."""
         needed: set[int] = set()
         waiting = [x.node for x in outputs if isinstance(x, Recorded)]
         while waiting:
             at = waiting.pop()
-            if at not in needed:
+            if at not in needed and at not in known:
                 needed.add(at)
                 waiting += self.nodes[at].operands
         return sorted(needed)
@@ -320,12 +320,20 @@ class Tape:
         return counts
 
     def play(
-        self, outputs: Iterable["Scalar"], values: Mapping[Hashable, Any], sin: Any = math.sin, cos: Any = math.cos
+        self,
+        outputs: Iterable["Scalar"],
+        values: Mapping[Hashable, Any],
+        sin: Any = math.sin,
+        cos: Any = math.cos,
+        done: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Carry the operations out on numbers, or on anything that has +, −, ×, ÷ and the sine and cosine given."""
+        """Carry the operations out on numbers, or on anything that has +, −, ×, ÷ and the sine and cosine given.
+
+        ``done`` holds results by position; it is read, and filled with those that were missing.
+        """
         outputs = list(outputs)
-        done: dict[int, Any] = {}
-        for at in self.live(outputs):
+        done = {} if done is None else done
+        for at in self.live(outputs, done):
             op, a, b = self.nodes[at]
             if op == "input":
                 done[at] = values[a]

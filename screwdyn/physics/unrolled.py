@@ -4,6 +4,7 @@ Inputs are named (group, index): ("q", 0), ("qd", 2), …, and ("inertia", (row,
 row where they are left open.
 """
 
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from . import sweeps
 from .rows import MASS, PARENT, WORK
 from .tape import Tape
 
-__all__ = ["FUNCTIONS", "Scalars", "constants", "open_inertias", "record"]
+__all__ = ["FUNCTIONS", "Scalars", "constants", "inputs", "open_inertias", "record"]
 
 Scalars = npt.NDArray[np.object_]
 
@@ -41,10 +42,13 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape) -> Scalars:
     return opened
 
 
-def record(tape: Tape, table: Scalars, function: str) -> Scalars:
-    """One of ``FUNCTIONS`` on the tape: its outputs, (n,) or (n, n), of scalars on the tape and plain numbers."""
+def record(tape: Tape, table: Scalars, function: str, names: Sequence[Hashable] | None = None) -> Scalars:
+    """One of ``FUNCTIONS`` on the tape: its outputs, (n,) or (n, n), of scalars on the tape and plain numbers.
+
+    The inputs of a row are named after its number, or by the names given.
+    """
     n = len(table) - 1
-    given = {group: _inputs(tape, group, n) for group in ("q", "qd", "qdd", "tau")}
+    given = {group: inputs(tape, group, range(n) if names is None else names) for group in ("q", "qd", "qdd", "tau")}
     q, qd = given["q"], given["qd"]
     work, out = _zeros(n, WORK), _zeros(n)
     if function == "mass_matrix":
@@ -66,8 +70,9 @@ def record(tape: Tape, table: Scalars, function: str) -> Scalars:
     return out
 
 
-def _inputs(tape: Tape, group: str, n: int) -> Scalars:
-    return np.array([tape.input((group, i)) for i in range(n)], dtype=object)
+def inputs(tape: Tape, group: str, names: Iterable[Hashable]) -> Scalars:
+    """One input of a group for every name."""
+    return np.array([tape.input((group, name)) for name in names], dtype=object)
 
 
 def _zeros(*shape: int) -> Any:

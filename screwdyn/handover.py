@@ -1,0 +1,78 @@
+"""A tree's functions for the tools that people already use: plain callables, JAX, CasADi.
+
+Each is the tape played on what the tool computes with.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sympy
+
+from .derivation import Derivation, symbol
+from .physics.unrolled import FUNCTIONS, Scalars
+
+__all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
+
+
+class Recording(NamedTuple):
+    """One function of a tree on a tape, with the names of what it takes."""
+
+    derivation: Derivation
+    function: str
+    outputs: Scalars
+    coordinates: Sequence[str]
+    parameters: Sequence[sympy.Symbol]
+
+
+def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
+    """See :meth:`screwdyn.symbolic.Symbolic.lambdify`."""
+    derivation, function, outputs, coordinates, parameters = recording
+    arguments: list[list[sympy.Symbol]] = [[symbol(group, x) for x in coordinates] for group in FUNCTIONS[function]]
+    if parameters:
+        arguments.append(list(parameters))
+    intermediates, matrices = derivation.shared([outputs])
+    made: Callable[..., Any] = sympy.lambdify(arguments, matrices[0], modules, cse=lambda _: (intermediates, matrices[0]))
+    return made
+
+
+def jax_function(recording: Recording) -> Callable[..., Any]:
+    """See :meth:`screwdyn.symbolic.Symbolic.jax`."""
+    import jax.numpy as jnp
+
+    tape, outputs = recording.derivation.tape, recording.outputs
+
+    def made(*arguments: Any) -> Any:
+        entries = tape.play(outputs.ravel().tolist(), _values(recording, arguments, jnp), jnp.sin, jnp.cos)
+        return jnp.array(entries).reshape(outputs.shape)
+
+    return made
+
+
+def casadi_function(recording: Recording) -> Any:
+    """See :meth:`screwdyn.symbolic.Symbolic.casadi`."""
+    import casadi
+
+    derivation, function, outputs, coordinates, parameters = recording
+    arguments = {group: casadi.SX.sym(group, len(coordinates)) for group in FUNCTIONS[function]}
+    if parameters:
+        arguments["parameters"] = casadi.SX.sym("parameters", len(parameters))
+    values = _values(recording, list(arguments.values()), casadi)
+    # CasADi fills column after column.
+    entries = derivation.tape.play(outputs.T.ravel().tolist(), values, casadi.sin, casadi.cos)
+    rows, *columns = outputs.shape
+    result = casadi.reshape(casadi.vertcat(*entries), rows, *(columns or [1]))
+    return casadi.Function(function, list(arguments.values()), [result], list(arguments), ["value"])
+
+
+def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
+    """What the inputs on the tape are in one call: entries of the arguments, and constants made of parameters."""
+    derivation, function, outputs, coordinates, parameters = recording
+    groups = FUNCTIONS[function]
+    values = {(g, x): of[i] for g, of in zip(groups, arguments, strict=False) for i, x in enumerate(coordinates)}
+    live = (derivation.tape.nodes[at] for at in derivation.tape.live(outputs.ravel().tolist()))
+    constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
+    if constants:
+        made = sympy.lambdify(parameters, [expression for _, expression in constants], [vars(module), "math"])
+        given = [arguments[-1][i] for i in range(len(parameters))]
+        values |= zip(constants, made(*given), strict=True)
+    return values

@@ -1,0 +1,67 @@
+"""Of a few ways to write an expression, the shortest: as derived, multiplied out, or as a sum of waves.
+
+These are rearrangements, each of bounded cost; none searches for identities as ``sympy.simplify`` does.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import reduce
+
+import sympy
+from sympy import Expr, cos, sin
+
+__all__ = ["shortest"]
+
+
+def shortest(expression: Expr) -> Expr:
+    """The shortest of the ways to write an expression, counted in operations; as it is, if no other is shorter."""
+    if expression.is_Atom:
+        return expression
+    multiplied = sympy.expand(expression)
+    waves = sympy.expand(_waves(multiplied))
+    within = sympy.factor_terms if expression.has(sympy.Float) else sympy.factor
+    ways = [expression]
+    for way in (multiplied, waves):
+        functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
+        ways += [sympy.factor_terms(way), sympy.factor_terms(sympy.collect(way, functions, within))]
+        ways.append(sympy.collect(way, _commonest(way)))
+    return min(ways, key=sympy.count_ops)
+
+
+def _commonest(way: Expr) -> Expr:
+    """The symbol that most terms of a sum have as a factor."""
+    counts = Counter(x for term in sympy.Add.make_args(way) for x in sympy.Mul.make_args(term) if x.is_Symbol)
+    return max(counts, key=lambda x: (counts[x], str(x)), default=sympy.Integer(1))
+
+
+def _waves(expression: Expr) -> Expr:
+    """A sum of products with every product of sines and cosines turned into sines and cosines of sums."""
+    terms = []
+    for term in sympy.Add.make_args(expression):
+        rest, waves = [], []
+        for factor in sympy.Mul.make_args(term):
+            base, power = factor.as_base_exp()
+            if isinstance(base, sin | cos) and power.is_Integer and power > 0:
+                waves += [base] * int(power)
+            else:
+                rest.append(factor)
+        terms.append(sympy.Mul(*rest, reduce(_product, waves, sympy.Integer(1))))
+    return sympy.Add(*terms)
+
+
+def _product(waves: Expr, wave: Expr) -> Expr:
+    """A sum of waves times one more, as a sum of waves: cos α cos β = ½ (cos(α−β) + cos(α+β)) and its like."""
+    return sympy.Add(*(x for term in sympy.Add.make_args(waves) for x in _pair(term, wave)))
+
+
+def _pair(term: Expr, wave: Expr) -> Iterator[Expr]:
+    factor, other = term.as_coeff_Mul()
+    if not isinstance(other, sin | cos):
+        yield term * wave
+        return
+    if isinstance(other, cos) and isinstance(wave, sin):
+        other, wave = wave, other
+    (a,), (b,) = other.args, wave.args
+    alike = isinstance(other, type(wave))
+    yield factor * (cos if alike else sin)(a - b) / 2
+    yield factor * (cos if alike else sin)(a + b) / (-2 if alike and isinstance(wave, sin) else 2)

@@ -1,0 +1,104 @@
+"""Functions handed over to other tools give the tree's own numbers."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import screwdyn as sd
+from screwdyn.testing import random_tree
+
+ARGUMENTS = {
+    "mass_matrix": ("q",),
+    "coriolis_matrix": ("q", "qd"),
+    "gravity_vector": ("q",),
+    "bias_force": ("q", "qd"),
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+}
+VALUES = dict(a1=0.3, a2=0.25, l1=0.1, l2=0.12, m1=3.0, m2=1.5, I1=0.05, I2=0.02, g=9.81)
+
+
+def states(rng, n):
+    return dict(zip(("q", "qd", "qdd", "tau"), rng.uniform(-2, 2, (4, n)), strict=True))
+
+
+def parametric():
+    tree = sd.robots.pelican(**{name: sp.Symbol(name) for name in VALUES})
+    return tree, tree.subs(VALUES)
+
+
+def agrees(made, numeric, function, state, *parameters):
+    given = [state[group] for group in ARGUMENTS[function]]
+    expected = getattr(numeric, function)(*given)
+    actual = np.asarray(made(*given, *parameters), dtype=float)
+    np.testing.assert_allclose(actual.reshape(expected.shape), expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify(function):
+    rng = np.random.default_rng(1)
+    tree = random_tree(rng, 4)
+    agrees(tree.symbolic().lambdify(function), tree, function, states(rng, 4))
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify_with_parameters(function):
+    tree, numeric = parametric()
+    sym = tree.symbolic()
+    parameters = [VALUES[str(x)] for x in sym.parameters]
+    agrees(sym.lambdify(function), numeric, function, states(np.random.default_rng(2), 2), parameters)
+
+
+def test_lambdify_by_other_modules():
+    tree = sd.robots.pelican()
+    M = tree.symbolic().lambdify("mass_matrix", modules="mpmath")([0.1, 0.2])
+    np.testing.assert_allclose(np.array(M, dtype=float).reshape(2, 2), tree.mass_matrix([0.1, 0.2]), rtol=1e-14)
+
+
+def test_an_unknown_function_is_refused():
+    with pytest.raises(sd.ScrewdynError, match="mass_matrix"):
+        sd.robots.pelican().symbolic().lambdify("mass_matriks")
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_jax(function):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    rng = np.random.default_rng(3)
+    tree = random_tree(rng, 4)
+    agrees(jax.jit(tree.symbolic().jax(function)), tree, function, states(rng, 4))
+    tree, numeric = parametric()
+    sym = tree.symbolic()
+    parameters = np.array([VALUES[str(x)] for x in sym.parameters])
+    agrees(jax.jit(sym.jax(function)), numeric, function, states(rng, 2), parameters)
+
+
+@pytest.mark.handover
+def test_jax_differentiates_and_maps():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    tree = sd.robots.pelican()
+    q, qd = np.random.default_rng(4).uniform(-2, 2, (2, 5, 2))
+    C = jax.vmap(tree.symbolic().jax("coriolis_matrix"))(q, qd)
+    np.testing.assert_allclose(C, tree.coriolis_matrix(q, qd), rtol=1e-12, atol=1e-14)
+    D = jax.jacobian(tree.symbolic().jax("mass_matrix"))(q[0])
+    M_dot = np.einsum("ijk,k->ij", D, qd[0])
+    C = tree.coriolis_matrix(q[0], qd[0])
+    np.testing.assert_allclose(M_dot, C + C.T, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_casadi(function):
+    rng = np.random.default_rng(5)
+    tree = random_tree(rng, 4)
+    agrees(tree.symbolic().casadi(function), tree, function, states(rng, 4))
+    tree, numeric = parametric()
+    sym = tree.symbolic()
+    parameters = [VALUES[str(x)] for x in sym.parameters]
+    made = sym.casadi(function)
+    assert made.name_in() == [*ARGUMENTS[function], "parameters"]
+    agrees(made, numeric, function, states(rng, 2), parameters)

@@ -16,7 +16,6 @@ from .vectors import (
     add,
     apply,
     cross,
-    dot,
     exceeds,
     full,
     hat,

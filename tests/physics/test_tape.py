@@ -42,6 +42,7 @@ def test_constants_are_folded_and_gathered_in_front():
     assert same(x / 4, 0.25 * x)
     assert same(2 * (0.5 * x), x)
     assert same(-2 * x, -(x * 2))
+    assert same((x + 2) + 3, x + 5) and same(1 - (2 - x), x - 1) and same((x - 2) + 2, x)
 
 
 def test_multiples_of_one_scalar_and_equal_multiples_are_gathered():

@@ -58,7 +58,10 @@ class Compiled(Dynamics):
         self._pool: ThreadPoolExecutor | None = None
         if not model.nv:
             return
-        structure = native.structure(model.table)
+        # Payloads are bodies that something else is welded to, or that swing.
+        carriers = [model.index[at.coordinate] for at in model.placements.values() if any(at.body)]
+        loaded = np.array(model.passive) | (np.bincount(np.array(carriers, int) + 1, minlength=model.nv + 1)[1:] > 1)
+        structure = native.structure(model.table, loaded)
         self._batches = structure.batch
         self._waiting = [*structure.single.values(), *structure.batch.values()]
         for name, single in structure.single.items():

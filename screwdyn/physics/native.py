@@ -1,8 +1,8 @@
 """Machine code of the functions of a structure: a tape, written out for this processor and kept for the next time.
 
 A structure is what code is made for: where the links sit, how the joints move, gravity, and which inertial numbers
-are exactly zero. The other inertial numbers are parameters. They stay open in rows that nothing hangs on, where
-payloads go, and in any row once one of its zeros has changed; so a payload's ten numbers change without a compiler.
+are exactly zero. The other inertial numbers are parameters. All ten are, zero or not, in rows that may carry a payload
+and in any row once one of its zeros has changed; so a payload's ten numbers change without a compiler.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import native_batch, native_body, native_call, native_text
+from .regrouped import regrouped
 from .rows import MASS, PARENT
 from .tape import Tape
 from .unrolled import FUNCTIONS, Scalars, constants, record
@@ -207,21 +208,26 @@ class Structure:
             self.batch[name] = _background().submit(_second, self.single[name])
 
 
-def _recorded(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program:
-    """One function of a structure."""
+def _recorded(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program | None:
+    """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers."""
     tape, numbers = Tape(), constants(table)
     for row, k in np.argwhere(opened).tolist():
         numbers[row, MASS + k] = tape.input(("inertia", (row, k)))
-    outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
+    if name != "forward_dynamics":  # whose comparisons are about the bodies themselves
+        numbers = regrouped(numbers)
+    try:
+        outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
+    except ZeroDivisionError:
+        return None
+    # Every joint's inertia is compared with rounding, unless it is exactly zero.
+    if name == "forward_dynamics" and len(tape.assumed) < len(table) - 1:
+        return None
     return Program(name, tape, ARGUMENTS[name], len(table) - 1, outputs)
 
 
 def _first(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program | None:
-    try:
-        program = _recorded(name, table, opened)
-    except ZeroDivisionError:  # a joint that carries nothing, whatever the numbers: ``looped`` names it
-        return None
-    if program.plan.size > LARGEST:
+    program = _recorded(name, table, opened)
+    if program is None or program.plan.size > LARGEST:
         return None
     program.compile_single()
     return program
@@ -242,20 +248,25 @@ def _background() -> ThreadPoolExecutor:
 _structures: OrderedDict[bytes, Structure] = OrderedDict()
 
 
-def structure(table: Array) -> Structure:
-    """The structure that serves a table: one that is known, or a new one, whose compilation then begins."""
+def structure(table: Array, loaded: npt.NDArray[np.bool_]) -> Structure:
+    """The structure that serves a table: one that is known, or a new one, whose compilation then begins.
+
+    Parameters
+    ----------
+    table : (n + 1, 25) array
+    loaded : (n,) array of bool
+        Rows that may carry a payload.
+    """
     frame = table + 0.0
     inertias = frame[:-1, MASS:PARENT]
-    needed = inertias != 0
+    needed = (inertias != 0) | loaded[:, None]
     inertias[:] = 0
     key = frame.tobytes()
     known = _structures.get(key)
     if known is None or (needed & ~known.opened).any():
-        rows = np.arange(len(needed))
-        opened = needed | ~np.isin(rows, frame[:-1, PARENT])[:, None]
         if known is not None:
-            opened |= known.opened | (needed & ~known.opened).any(axis=1)[:, None]
-        known = _structures[key] = Structure(frame, opened)
+            needed |= known.opened | (needed & ~known.opened).any(axis=1)[:, None]
+        known = _structures[key] = Structure(frame, needed)
     _structures.move_to_end(key)
     while len(_structures) > _KEPT:
         _structures.popitem(last=False)

@@ -92,6 +92,18 @@ def test_every_kind_of_array_gives_the_same_bits(tree, name, disguise):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_swapped_bytes_are_noticed_after_an_unaligned_array(tree, name):
+    """The compiler's record of types takes the one for the other, once it has met an unaligned array."""
+    count, ask = questions(tree)[name]
+    state = np.random.default_rng(0).normal(size=(count, 4))
+    unaligned = np.zeros(state.nbytes + 1, np.uint8)[1:].view(float).reshape(state.shape)
+    unaligned[...] = state
+    assert not unaligned.flags.aligned
+    for disguised in (unaligned, state.astype(">f8")):
+        assert_array_equal(ask(*disguised), ask(*state))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_fortran_order_gives_the_same_bits(tree, name):
     count, ask = questions(tree)[name]
     states = np.random.default_rng(0).normal(size=(count, 3, 4))

@@ -6,6 +6,7 @@ or 1 + the row of a joint that carries no inertia. A kernel is compiled when it 
 """
 
 import atexit
+import ctypes
 import functools
 import hashlib
 import os
@@ -102,10 +103,32 @@ def scratch(n: int) -> Array:
     return carray(stack(), (SMALL, WORK)) if n <= SMALL else np.empty((n, WORK))
 
 
+def _own_byte_order(context: Any, x: Any) -> Any:
+    """Whether an array from Python has this machine's byte order.
+
+    numba takes a swapped one for a native one if it has met an unaligned one before, so NumPy's own record is read:
+    the array's descriptor stands at byte 56 of the array, and in it at byte 26 the character of its byte order.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if ctypes.c_void_p.from_address(id(_SAMPLE) + _DESCRIPTOR).value != id(_SAMPLE.dtype):
+            return cgutils.true_bit  # an interpreter that lays out its objects in another way
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        descriptor = cgutils.pointer_add(builder, array.parent, _DESCRIPTOR, cgutils.voidptr_t.as_pointer())
+        order = cgutils.pointer_add(builder, builder.load(descriptor), _BYTE_ORDER, cgutils.voidptr_t)
+        return builder.icmp_unsigned("==", builder.load(order), cgutils.int8_t(ord("=")))
+
+    return types.boolean(x), generate
+
+
+_DESCRIPTOR, _BYTE_ORDER, _SAMPLE = 56, 26, np.zeros(1)
+own_byte_order: Any = intrinsic(_own_byte_order)
+
+
 @register_jitable
 def fits(x: Array, count: int) -> bool:
-    """Whether x has as many entries as it should, all of them finite."""
-    if x.size != count:
+    """Whether x has as many entries as it should, all of them finite and in this machine's byte order."""
+    if x.size != count or not own_byte_order(x):
         return False
     zero = 0.0
     for k in range(count):

@@ -1,0 +1,55 @@
+"""What the documentation says works: docstring examples, and the Python blocks of README.md and docs/."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import screwdyn
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), ROOT / "CONTRIBUTING.md"]
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(screwdyn.__path__, "screwdyn.") if "__main__" not in module.name
+)
+
+
+def python_blocks(page):
+    """The fenced blocks marked as Python, each padded so that an error names its line of the page."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield "\n" * text.count("\n", 0, block.start(1)) + block[1]
+
+
+@pytest.mark.parametrize("name", ["screwdyn", *MODULES])
+def test_docstring_examples(name):
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+def test_there_are_docstring_examples():
+    finder = doctest.DocTestFinder()
+    modules = [importlib.import_module(name) for name in MODULES]
+    assert sum(bool(found.examples) for module in modules for found in finder.find(module)) >= 2
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in python_blocks(page):
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_readme_begins_with_code_that_runs():
+    assert len(list(python_blocks(ROOT / "README.md"))) >= 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

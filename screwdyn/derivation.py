@@ -22,7 +22,7 @@ __all__ = ["SUFFIXES", "Derivation", "Intermediates", "symbol"]
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
 # So many operations, written out in full, a matrix may have to be looked at for a shorter way to write it.
-READABLE = 10_000
+READABLE = 30_000
 
 # How the symbols of each group are called after a coordinate.
 SUFFIXES = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}

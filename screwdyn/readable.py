@@ -24,14 +24,20 @@ def shortest(expression: Expr) -> Expr:
     for way in (multiplied, waves):
         functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
         ways += [sympy.factor_terms(way), sympy.factor_terms(sympy.collect(way, functions, within))]
-        ways.append(sympy.collect(way, _commonest(way)))
+        ways.append(_nested(way))
     return min(ways, key=sympy.count_ops)
 
 
-def _commonest(way: Expr) -> Expr:
-    """The symbol that most terms of a sum have as a factor."""
-    counts = Counter(x for term in sympy.Add.make_args(way) for x in sympy.Mul.make_args(term) if x.is_Symbol)
-    return max(counts, key=lambda x: (counts[x], str(x)), default=sympy.Integer(1))
+def _nested(way: Expr) -> Expr:
+    """A sum with the factor that most of its terms have taken out of them, and so on within and without."""
+    terms = sympy.Add.make_args(way)
+    counts = Counter(f for term in terms for f in {f.as_base_exp()[0] for f in sympy.Mul.make_args(term)})
+    factor = max((f for f in counts if not f.is_number), key=lambda f: (counts[f], str(f)), default=None)
+    if factor is None or counts[factor] < 2:
+        return way
+    taken = [term for term in terms if factor in {f.as_base_exp()[0] for f in sympy.Mul.make_args(term)}]
+    rest = [term for term in terms if term not in taken]
+    return factor * _nested(sympy.Add(*(term / factor for term in taken))) + _nested(sympy.Add(*rest))
 
 
 def _waves(expression: Expr) -> Expr:

@@ -1,0 +1,245 @@
+"""Closed forms of the literature come out, and come out as short as they are printed."""
+
+from functools import cache
+
+import pytest
+import sympy as sp
+from sympy import Matrix, Rational, cos, sin
+from sympy.simplify.fu import TR8
+
+import screwdyn as sd
+
+T1, T2, T3 = sp.symbols("theta1:4", real=True)
+D1, D2, D3 = sp.symbols("theta1_dot theta2_dot theta3_dot", real=True)
+E1, E2 = sp.symbols("theta1_ddot theta2_ddot", real=True)
+c1, c2, c3, c12, c23, c123 = cos(T1), cos(T2), cos(T3), cos(T1 + T2), cos(T2 + T3), cos(T1 + T2 + T3)
+s1, s2, s3, s23 = sin(T1), sin(T2), sin(T3), sin(T2 + T3)
+
+
+def same(actual, printed):
+    # Products of sines and cosines become waves first: simplify alone would take minutes.
+    difference = (actual - Matrix(printed)).applyfunc(lambda x: sp.simplify(TR8(sp.expand(x))))
+    assert difference == sp.zeros(*difference.shape), difference
+
+
+def operations(matrix):
+    return sum(map(sp.count_ops, Matrix(matrix)))
+
+
+# Laus section 3: the pelican and its payload
+a1, a2, a3, l1, l2, l3, m1, m2, m3, I1, I2, I3, g = sp.symbols("a1:4 l1:4 m1:4 I1:4 g")
+M1 = [[m1 * l1**2 + I1]]  # Eq. 47
+M2 = [
+    [m2 * (a1**2 + l2**2 + 2 * a1 * l2 * c2) + I2, m2 * l2 * (l2 + a1 * c2) + I2],
+    [m2 * l2 * (l2 + a1 * c2) + I2, m2 * l2**2 + I2],
+]
+# Eq. 58 has m3 once too often in its first entry: m3 (…)² + m3 (…)² m3.
+M3 = [
+    [
+        m3 * (l3 + a2 * c3 + a1 * c23) ** 2 + m3 * (a2 * s3 + a1 * s23) ** 2 + I3,
+        m3 * (a2**2 + l3**2 + a1 * a2 * c2 + 2 * a2 * l3 * c3 + a1 * l3 * c23) + I3,
+        l3 * m3 * (l3 + a2 * c3 + a1 * c23) + I3,
+    ],
+    [
+        m3 * (a2**2 + l3**2 + a1 * a2 * c2 + 2 * a2 * l3 * c3 + a1 * l3 * c23) + I3,
+        m3 * (a2**2 + l3**2 + 2 * a2 * l3 * c3) + I3,
+        l3 * m3 * (l3 + a2 * c3) + I3,
+    ],
+    # The last entry is printed like the one before it; m3 l3² + I3 is meant, as in M1 and M2.
+    [l3 * m3 * (l3 + a2 * c3 + a1 * c23) + I3, m3 * l3 * (l3 + a2 * c3) + I3, m3 * l3**2 + I3],
+]
+C2 = [[-m2 * a1 * l2 * s2 * D2, -m2 * a1 * l2 * s2 * (D1 + D2)], [m2 * a1 * l2 * s2 * D1, 0]]  # Eq. 48
+# Eq. 59, where a1 is missing before (a2 s2 + l3 s23) in the second entry, and the middle one is printed like its
+# neighbour; it is −m3 l3 a2 s3 θ̇3.
+C3 = [
+    [
+        -m3 * (a1 * (a2 * s2 + l3 * s23) * D2 + l3 * (a2 * s3 + a1 * s23) * D3),
+        -m3 * (a1 * (a2 * s2 + l3 * s23) * (D1 + D2) + l3 * (a2 * s3 + a1 * s23) * D3),
+        -m3 * l3 * (a2 * s3 + a1 * s23) * (D1 + D2 + D3),
+    ],
+    [
+        m3 * (a1 * (a2 * s2 + l3 * s23) * D1 - a2 * l3 * s3 * D3),
+        -m3 * l3 * a2 * s3 * D3,
+        -m3 * l3 * a2 * s3 * (D1 + D2 + D3),
+    ],
+    [m3 * l3 * (a2 * s3 * (D1 + D2) + a1 * s23 * D1), m3 * l3 * a2 * s3 * (D1 + D2), 0],
+]
+g1 = [m1 * g * l1 * c1]  # Eqs. 51, 52, 61
+g2 = [m2 * g * (a1 * c1 + l2 * c12), m2 * g * l2 * c12]
+g3 = [m3 * g * (a1 * c1 + a2 * c12 + l3 * c123), m3 * g * (a2 * c12 + l3 * c123), m3 * g * l3 * c123]
+
+
+class TestLaus:
+    """Laus Eqs. 45-64."""
+
+    @classmethod
+    @cache
+    def derived(cls):
+        """The arm's closed form, then the one with its payload, and what the arm had derived before."""
+
+        def body(m, length, a, I):
+            return sd.Inertia.planar(m, (length - a, 0), I)
+
+        rows = [
+            {"a": a1, "inertia": body(m1, l1, a1, I1), "joint": "theta1"},
+            {"a": a2, "inertia": body(m2, l2, a2, I2), "joint": "theta2"},
+        ]
+        tree = sd.KinematicTree.from_dh(rows, gravity=(0, -g, 0))
+        alone = tree.symbolic()
+        before = alone.contributions()
+        # The frame of the payload lies a3 beyond its joint, as the frames of Table 1 do.
+        hook = sd.revolute("z", point=(-a3, 0, 0), name="theta3", passive=True)
+        tree.attach(body(m3, l3, a3, I3), to="link2", joint=hook, at=(a3, 0, 0), name="payload")
+        return alone, tree.symbolic(), before
+
+    @pytest.mark.parametrize(
+        ("link", "J"),
+        [
+            ("link1", [[0], [0], [1], [0], [l1], [0]]),
+            ("link2", [[0, 0], [0, 0], [1, 1], [a1 * s2, 0], [l2 + a1 * c2, l2], [0, 0]]),
+            (
+                "payload",
+                [
+                    [0, 0, 0],
+                    [0, 0, 0],
+                    [1, 1, 1],
+                    [a2 * s3 + a1 * s23, a2 * s3, 0],
+                    [l3 + a2 * c3 + a1 * c23, l3 + a2 * c3, l3],
+                    [0, 0, 0],
+                ],
+            ),
+        ],
+    )
+    def test_jacobians(self, link, J):
+        """Eqs. 46 and 57."""
+        part = self.derived()[1].contribution(link)
+        same(part.J, J)
+        assert operations(part.J) <= operations(J)
+
+    def test_jacobians_in_the_base(self):
+        """Eq. 45."""
+        J = self.derived()[0].jacobian("link2", "base")
+        same(J, [[0, 0], [0, 0], [1, 1], [0, a1 * s1], [0, -a1 * c1], [0, 0]])
+
+    @pytest.mark.parametrize("which", "MCg")
+    def test_contributions(self, which):
+        """Eqs. 47, 48, 51, 52, 58, 59 and 61: right, and in no more operations than printed."""
+        _, full, _ = self.derived()
+        printed = {
+            "M": (M1, M2, M3),
+            "C": ([[0]], C2, C3),
+            "g": (g1, g2, g3),
+        }[which]
+        for link, matrix in zip(("link1", "link2", "payload"), printed, strict=True):
+            actual = getattr(full.contribution(link), which)
+            same(actual, matrix)
+            assert operations(actual) <= operations(matrix)
+
+    def test_model(self):
+        """Eqs. 62-64: the padded sum of the contributions."""
+        _, full, _ = self.derived()
+        totals = full.mass_matrix(), full.coriolis_matrix(), full.gravity_vector()
+        for total, which in zip(totals, "MCg", strict=True):
+            parts = [getattr(part, which) for part in full.contributions()]
+            padded = [Matrix(*total.shape, lambda i, j, A=A: A[i, j] if max(i, j) < A.rows else 0) for A in parts]
+            same(total, sum(padded, sp.zeros(*total.shape)))
+
+    def test_payload_alone_is_derived(self):
+        _, full, before = self.derived()
+        assert all(full.contribution(part.link) is part for part in before)
+
+    def test_pelican_is_as_compact_as_printed(self):
+        alone, *_ = self.derived()
+        M = Matrix(M2) + Matrix([[M1[0][0], 0], [0, 0]])
+        assert operations(alone.mass_matrix()) <= operations(M)
+        assert operations(alone.coriolis_matrix()) <= operations(C2)
+        assert operations(alone.gravity_vector()) <= operations([g1[0] + g2[0], g2[1]])
+        assert str(alone.gravity_vector()[1]) == "g*l2*m2*cos(theta1 + theta2)"
+        assert str(alone.contribution("link2").C[1, 0]) == "a1*l2*m2*theta1_dot*sin(theta2)"
+
+
+class TestTruc:
+    """The three-link manipulator, Truc Eqs. 58-70."""
+
+    l0, l1, l2, r0, r1, r2, m1, m2, m3, g = sp.symbols("l0:3 r0:3 m1:4 g")
+    I1, I2, I3 = ((sp.Symbol(f"I{i}xx"), sp.Symbol(f"I{i}yy"), sp.Symbol(f"I{i}zz")) for i in (1, 2, 3))
+    q1, q2, q3 = sp.symbols("q1:4", real=True)
+    d1, d2, d3 = sp.symbols("q1_dot q2_dot q3_dot", real=True)
+
+    @classmethod
+    @cache
+    def derived(cls):
+        rows = [
+            {"d": cls.l0, "alpha": -sp.pi / 2, "m": cls.m1, "com": (0, cls.l0 - cls.r0, 0), "inertia": cls.I1},
+            {"a": cls.l1, "m": cls.m2, "com": (cls.r1 - cls.l1, 0, 0), "inertia": cls.I2},
+            {"a": cls.l2, "m": cls.m3, "com": (cls.r2 - cls.l2, 0, 0), "inertia": cls.I3},
+        ]
+        named = [{**row, "joint": f"q{i}"} for i, row in enumerate(rows, start=1)]
+        return sd.KinematicTree.from_dh(named, gravity=(0, 0, -cls.g)).symbolic()
+
+    def test_angular_velocity(self):
+        """Eqs. 58 and 59."""
+        s2, c2 = sin(self.q2), cos(self.q2)
+        s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
+        same(self.derived().contribution("link2").J[:3, :], [[-s2, 0], [-c2, 0], [0, 1]])
+        same(self.derived().contribution("link3").J[:3, :], [[-s23, 0, 0], [-c23, 0, 0], [0, 1, 1]])
+
+    def test_mass_matrix(self):
+        """Eqs. 64 and 65."""
+        m2, m3, l1, r1, r2 = self.m2, self.m3, self.l1, self.r1, self.r2
+        s2, c2, c3 = sin(self.q2), cos(self.q2), cos(self.q3)
+        s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
+        M11 = self.I3[1] * c23**2 + self.I3[0] * s23**2 + self.I2[0] * s2**2 + self.I1[1]
+        M11 += (m2 * r1**2 + self.I2[1]) * c2**2 + m3 * (r2 * c23 + l1 * c2) ** 2
+        M22 = 2 * l1 * m3 * r2 * c3 + (l1**2 + r2**2) * m3 + m2 * r1**2 + self.I3[2] + self.I2[2]
+        M23, M33 = l1 * m3 * r2 * c3 + m3 * r2**2 + self.I3[2], m3 * r2**2 + self.I3[2]
+        same(self.derived().mass_matrix(), [[M11, 0, 0], [0, M22, M23], [0, M23, M33]])
+
+    def test_coriolis_matrix(self):
+        """Eqs. 67 and 70."""
+        m2, m3, l1, r1, r2, d1, d2, d3 = self.m2, self.m3, self.l1, self.r1, self.r2, self.d1, self.d2, self.d3
+        s2, c2, s3 = sin(self.q2), cos(self.q2), sin(self.q3)
+        s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
+        K = m3 * r2**2 + self.I3[1] - self.I3[0]
+        C13 = -((K * s23 + l1 * s2 * m3 * r2) * c23 + l1 * m3 * r2 * s3) * d1
+        shoulder = (l1**2 * m3 + m2 * r1**2 - self.I2[0] + self.I2[1]) * c2 * s2
+        C12 = -((K * s23 + 2 * l1 * s2 * m3 * r2) * c23 + shoulder + l1 * m3 * r2 * s3) * d1
+        C11 = -(K * (d2 + d3) * s23 + m3 * r2 * l1 * (2 * d2 + d3) * s2) * c23 - shoulder * d2
+        C11 -= l1 * m3 * r2 * s3 * (d2 + d3)
+        k = l1 * m3 * r2 * s3
+        C = [[C11, C12, C13], [-C12, -k * d3, -k * (d2 + d3)], [-C13, k * d2, 0]]
+        same(self.derived().coriolis_matrix(), C)
+        assert operations(self.derived().coriolis_matrix()) <= operations(C)
+        M = self.derived().mass_matrix()
+        M_dot = sum((sp.diff(M, x) * rate for x, rate in ((self.q2, d2), (self.q3, d3))), sp.zeros(3))
+        same(
+            M_dot - 2 * self.derived().coriolis_matrix() + (M_dot - 2 * self.derived().coriolis_matrix()).T, sp.zeros(3)
+        )
+
+    def test_gravity(self):
+        """Eqs. 68 and 69."""
+        c2, c23, s2, s23 = cos(self.q2), cos(self.q2 + self.q3), sin(self.q2), sin(self.q2 + self.q3)
+        a, b = (self.l1 * self.m3 + self.m2 * self.r1) * self.g, self.m3 * self.r2 * self.g
+        same(self.derived().gravity_vector(), [0, -a * c2 - b * c23, -b * c23])
+        P = self.g * (self.l0 * (self.m2 + self.m3) + self.m1 * self.r0) - a * s2 - b * s23
+        assert sp.simplify(self.derived().potential_energy() - P) == 0
+
+
+def test_fu_two_link():
+    """Fu section 3.2.6: two thin rods, whose thirds stay exact."""
+    m1, m2, length, g = sp.symbols("m1 m2 l g")
+    sym = sd.robots.two_link(m1, m2, length, g).symbolic()
+    third, half, square = Rational(1, 3), Rational(1, 2), length**2
+    D12 = third * m2 * square + half * m2 * square * c2
+    D11 = third * m1 * square + 4 * third * m2 * square + m2 * c2 * square
+    same(sym.mass_matrix(), [[D11, D12], [D12, third * m2 * square]])
+    h = [-half * m2 * s2 * square * D2**2 - m2 * s2 * square * D1 * D2, half * m2 * s2 * square * D1**2]
+    same(sym.coriolis_matrix() * sym.qd, h)
+    c = [
+        half * m1 * g * length * c1 + half * m2 * g * length * c12 + m2 * g * length * c1,
+        half * m2 * g * length * c12,
+    ]
+    same(sym.gravity_vector(), c)
+    tau = [D11 * E1 + D12 * E2 + h[0] + c[0], D12 * E1 + third * m2 * square * E2 + h[1] + c[1]]
+    same(sym.inverse_dynamics(), tau)
+    assert not sym.inverse_dynamics().atoms(sp.Float)

@@ -326,6 +326,10 @@ def test_a_joint_that_carries_nothing_is_named():
             fast.forward_dynamics(*rng.normal(size=(3, *shape)), out=np.empty(shape))
     q = rng.normal(size=3)
     close(fast.mass_matrix(q), tree.mass_matrix(q), 10, 1e-14)
+    needle = KinematicTree()
+    needle.attach(Inertia(1, (0, 0, 1), np.diag([1, 1, 0])), to="base", joint=revolute("z"), name="needle")
+    with pytest.raises(SingularAttachmentError, match="needle"):
+        needle.compile().wait().forward_dynamics([0], [0], [0])
     only = KinematicTree()
     only.attach(Link("a"), to="base", joint=prismatic(), name="a")
     with pytest.raises(SingularAttachmentError, match="'a'"):

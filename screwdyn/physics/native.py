@@ -19,6 +19,7 @@ import numpy.typing as npt
 from . import native_batch, native_body, native_call, native_text
 from .regrouped import regrouped
 from .rows import MASS, PARENT
+from .solved import forward_dynamics
 from .tape import Tape
 from .unrolled import FUNCTIONS, Scalars, constants, record
 
@@ -213,15 +214,14 @@ def _recorded(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program
     tape, numbers = Tape(), constants(table)
     for row, k in np.argwhere(opened).tolist():
         numbers[row, MASS + k] = tape.input(("inertia", (row, k)))
-    if name != "forward_dynamics":  # whose comparisons are about the bodies themselves
+    if name == "forward_dynamics":
+        qdd = forward_dynamics(tape, numbers)
+        if qdd is None:
+            return None
+        outputs = [qdd]
+    else:
         numbers = regrouped(numbers)
-    try:
         outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
-    except ZeroDivisionError:
-        return None
-    # Every joint's inertia is compared with rounding, unless it is exactly zero.
-    if name == "forward_dynamics" and len(tape.assumed) < len(table) - 1:
-        return None
     return Program(name, tape, ARGUMENTS[name], len(table) - 1, outputs)
 
 

@@ -18,6 +18,7 @@ __all__ = ["simulate"]
 
 # In rad/s or m/s: a motion that is still faster is an unstable controller's, and would take forever to follow.
 RUNAWAY = 1e6
+METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 Torque = Callable[[float, State], ArrayLike | Mapping[str, float]]
 
@@ -81,6 +82,8 @@ def simulate(
     step = duration / 1000 if step is None else seconds("step", step)
     if not (duration > 0 and step > 0):
         raise ScrewdynError(f"duration and step must be > 0; got {duration:g} s and {step:g} s")
+    if method not in METHODS:
+        raise ScrewdynError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     if torque is not None and not callable(torque):
         raise ScrewdynError(f"torque must be a function of (t, state); got {torque!r}")
     if not isinstance(events, Sequence) or not all(isinstance(event, Grasp | Release) for event in events):

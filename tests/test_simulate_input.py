@@ -51,6 +51,11 @@ def test_a_bad_step(arm, step):
     refused(arm, sd.ScrewdynError, "step", step=step)
 
 
+@pytest.mark.parametrize("method", ["rk4", "", None, 3])
+def test_an_unknown_method(arm, method):
+    refused(arm, sd.ScrewdynError, "method must be one of RK23, .*LSODA; got", method=method)
+
+
 @pytest.mark.parametrize("duration", [1, np.float64(1), np.float32(1), np.int64(1)])
 def test_any_kind_of_number_will_do(arm, duration):
     assert run(arm, duration, step=np.float32(0.5)).t[-1] == 1.0

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .counting import known_function
+from .counting import known_function, written_out
 from .errors import ScrewdynError
 from .model import Placement
 from .physics.c import number, statements
 from .physics.regrouped import regrouped
 from .physics.rows import INERTIA, MASS, PARENT
 from .physics.tape import Tape
-from .physics.unrolled import FUNCTIONS, Scalars, constants, record
+from .physics.unrolled import FUNCTIONS, Scalars, constants
 from .tree import KinematicTree
 
 __all__ = ["c_source"]
@@ -113,7 +113,7 @@ class _Source:
                 table[row, INERTIA + 5] += absent
 
     def outputs(self, tape: Tape, function: str) -> list[Any]:
-        scalars = list(record(tape, self.table(tape, function), function).ravel())
+        scalars = written_out(self.tree.model, tape, self.table(tape, function), function)
         if function == "forward_dynamics":
             return [self.present(tape, needs) * x for needs, x in zip(self.row_needs, scalars, strict=True)]
         return scalars

@@ -295,6 +295,8 @@ class KinematicTree(Structure, Dynamics):
         ------
         ScrewdynError
             If a function is unknown, or none is named.
+        SingularAttachmentError
+            For ``forward_dynamics``, if a joint carries no inertia whatever the state.
 
         Examples
         --------
@@ -338,11 +340,13 @@ class KinematicTree(Structure, Dynamics):
             is the base or there are more than 32, or the tree has no coordinates.
         UnknownLinkError
             If an optional link is not in the tree.
+        SingularAttachmentError
+            For ``forward_dynamics``, if a joint carries no inertia whatever the state.
 
         Notes
         -----
-        Whatever is singular in the numbers (a joint that carries no inertia) shows as infinity or NaN in
-        ``forward_dynamics``. Tens of freedoms make tens of thousands of statements, which compilers take time for.
+        Where a joint carries no inertia at some state only, or without some optional link, ``forward_dynamics`` gives
+        infinity, NaN or numbers without meaning. Tens of freedoms make tens of thousands of statements, which compilers take time for.
 
         Examples
         --------

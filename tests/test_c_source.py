@@ -13,7 +13,17 @@ from cases import cases, norm
 from hypothesis import assume, given
 
 import screwdyn as sd
-from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, UnknownLinkError, fixed, prismatic, revolute
+from screwdyn import (
+    Inertia,
+    KinematicTree,
+    Link,
+    ScrewdynError,
+    SingularAttachmentError,
+    UnknownLinkError,
+    fixed,
+    prismatic,
+    revolute,
+)
 from screwdyn.physics.unrolled import FUNCTIONS
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -227,6 +237,15 @@ def test_refusals(functions, options, message):
 def test_unknown_optional_link():
     with pytest.raises(UnknownLinkError, match="link2"):
         sd.robots.puma560().c_source(["mass_matrix"], optional=["link22"])
+
+
+def test_a_joint_that_carries_nothing_has_no_accelerations_to_write_out():
+    tree = sd.robots.two_link()
+    tree.attach(Link("pin"), to=tree.links[-1], joint=revolute("z"), name="loose")
+    assert "mass_matrix" in tree.c_source(["mass_matrix"])
+    for write in (lambda: tree.c_source(["forward_dynamics"]), lambda: tree.operation_count("forward_dynamics")):
+        with pytest.raises(SingularAttachmentError, match="loose"):
+            write()
 
 
 def test_a_tree_without_coordinates_has_nothing_to_compute():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,14 +63,13 @@ class Derivatives:
         SingularAttachmentError
             If a joint carries no inertia along its screw, so that M is singular; the message names it.
         """
-        try:
-            results, sound = self._evaluate("forward_dynamics", q, qd, tau)
-        except ZeroDivisionError:  # while recording: some joint carries nothing, whatever the state
-            results, sound = (), False
-        if not sound:
-            self._model.forward_dynamics(q, qd, tau)  # names the joint
-        dq, dqd, inverse = results
-        return dq, dqd, inverse
+        if self._in_one_piece:
+            (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau)
+            if sound:
+                return dq, dqd, inverse
+        dq, dqd, M = self.inverse_dynamics(q, qd, self._model.forward_dynamics(q, qd, tau))
+        inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
+        return -(inverse @ dq), -(inverse @ dqd), inverse
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """∂M/∂q, (…, nv, nv, nv): entry [i, j, k] is ∂M_ij/∂q_k."""
@@ -130,10 +130,7 @@ class Derivatives:
 
     def _evaluate(self, name: str, *state: ArrayLike, links: tuple[str, ...] = ()) -> tuple[Sequence[Array], bool]:
         """The derivatives of one function, and whether all that was assumed of the states is true."""
-        function = self._functions.get((name, links))
-        if function is None:
-            flat, _ = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
-            function = self._functions[name, links] = self._written(name, links)
+        function = self._function(name, links)
         single = function.single(*state)
         if single is not None:
             return single, True
@@ -141,6 +138,20 @@ class Derivatives:
         count = int(np.prod(batch))
         results, sound = function.many([x.reshape(count, self._model.nv) for x in flat])
         return [x.reshape(*batch, *x.shape[1:]) for x in results], sound
+
+    @cached_property
+    def _in_one_piece(self) -> bool:
+        """Whether forward dynamics is one function with its solution: unless it is too long, or M always singular."""
+        try:
+            return self._function("forward_dynamics").compiled
+        except ZeroDivisionError:
+            return False
+
+    def _function(self, name: str, links: tuple[str, ...] = ()) -> Evaluated:
+        function = self._functions.get((name, links))
+        if function is None:
+            function = self._functions[name, links] = self._written(name, links)
+        return function
 
     def _written(self, name: str, links: tuple[str, ...]) -> Evaluated:
         """A function, written out on a tape."""

@@ -7,12 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import native
-from .tape import Tape
+from .tape import Recorded, Scalar, Tape
 from .unrolled import Scalars
 
 __all__ = ["Evaluated"]
 
 Array = npt.NDArray[np.float64]
+
+# Entries of all outputs together beyond which only those that differ are compiled: most are zeros then.
+MANY = 5000
 
 
 class Evaluated:
@@ -29,52 +32,93 @@ class Evaluated:
     n : int
         Entries of every input array.
     outputs : sequence of arrays of scalars
+
+    Attributes
+    ----------
+    compiled : bool
+        Whether it is short enough for that.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
-        self._tape, self._groups, self._outputs = tape, groups, outputs
-        self._program = native.Program(name, tape, groups, n, outputs)
+        self._tape, self._groups = tape, groups
+        self._shapes = [out.shape for out in outputs]
+        entries = [x for out in outputs for x in out.ravel()]
+        self._different, self._which = _different(entries)
+        self._sparse = len(entries) > MANY
+        self._program = native.Program(name, tape, groups, n, [self._different] if self._sparse else outputs)
+        self.compiled = n > 0 and self._program.plan.size <= native.LARGEST
         self._bound = native.Bound(self._program)
-        self._compiled = n > 0 and self._program.plan.size <= native.LARGEST
         self._entry: Any = None
 
-    def single(self, *state: Any) -> tuple[Array, ...] | None:
-        """The outputs for one state in contiguous arrays of the right shape; None for anything else."""
+    def single(self, *state: Any) -> Sequence[Array] | None:
+        """The outputs for one state in contiguous arrays of the right shape; None where that is not what is given."""
         if self._entry is None:
-            if self._compiled and not self._program.single:
+            if self.compiled:
                 self._program.compile_single()
-            self._entry = self._bound.builtin(_refuse) if self._compiled else _refuse
-        outputs = tuple([np.empty(shape) for shape in self._program.shapes])
+            self._entry = self._bound.builtin(_refuse) if self.compiled and not self._sparse else _refuse
+        if self._entry is _refuse:
+            return None
+        outputs = tuple([np.empty(shape) for shape in self._shapes])
         given = self._entry(*state, out=outputs if len(outputs) > 1 else outputs[0])
         return None if given is None else outputs
 
     def many(self, inputs: Sequence[Array]) -> tuple[list[Array], bool]:
-        """The outputs for any number of states along the first axis, and whether all that the tape assumes is true."""
+        """The outputs for states along the first axis, and whether all that the tape assumes is true of them.
+
+        Arguments are contiguous and have been checked.
+        """
         count = len(inputs[0])
-        if not self._compiled:
-            return self._played(inputs, count)
-        outputs = [np.empty((count, *shape)) for shape in self._program.shapes]
+        if self.compiled and not self._sparse:
+            outputs = self._parts(np.empty(count * sum(map(_size, self._shapes))), count)
+            return outputs, self._run(inputs, outputs)
+        found = np.empty((count, len(self._different)))
+        if self.compiled:
+            sound = self._run(inputs, [found])
+        else:
+            sound = True
+            values: dict[Hashable, Any] = {
+                (group, i): x[:, i] for group, x in zip(self._groups, inputs, strict=True) for i in range(x.shape[1])
+            }
+            for k, x in enumerate(self._tape.play(self._different, values, np.sin, np.cos)):
+                found[:, k] = x
+        # One array after the other, each with its states one after the other.
+        ends = np.cumsum([_size(shape) for shape in self._shapes])[:-1]
+        parts = [np.take(found, which, axis=1) for which in np.split(self._which, ends)]
+        return [part.reshape(count, *shape) for part, shape in zip(parts, self._shapes, strict=True)], sound
+
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        count = len(inputs[0])
         if count == 1:
-            return outputs, self._bound.one(inputs, outputs)
+            return self._bound.one(inputs, outputs)
         if not self._program.batch:
             self._program.compile_batch()
-        return outputs, self._bound.many(
-            inputs, [out.reshape(count, len(out[0]), -1) if count else out for out in outputs]
-        )
+        tables = [out.reshape(count, out.shape[1], -1) for out in outputs] if count else outputs
+        return self._bound.many(inputs, tables)
 
-    def _played(self, inputs: Sequence[Array], count: int) -> tuple[list[Array], bool]:
-        values: dict[Hashable, Any] = {
-            (group, i): x[:, i] for group, x in zip(self._groups, inputs, strict=True) for i in range(x.shape[1])
-        }
-        assumed = [x for pair in self._tape.assumed for x in pair]
-        scalars = [x for out in self._outputs for x in out.ravel()]
-        played = iter(self._tape.play([*scalars, *assumed], values, np.sin, np.cos))
-        results = [np.empty((count, *out.shape)) for out in self._outputs]
-        for out in results:
-            for where in np.ndindex(out.shape[1:]):
-                out[:, *where] = next(played)
-        bounds = list(played)
-        return results, all(np.all(x > least) for x, least in zip(bounds[::2], bounds[1::2], strict=True))
+    def _parts(self, block: Array, count: int) -> list[Array]:
+        """Output arrays in one block of memory, which the operating system is less often asked for than for several."""
+        ends = np.cumsum([count * _size(shape) for shape in self._shapes])[:-1]
+        parts = np.split(block, ends)
+        return [part.reshape(count, *shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape))
+
+
+def _different(entries: Sequence[Scalar]) -> tuple[Scalars, npt.NDArray[np.intp]]:
+    """Entries of which no two are the same scalar or number, and which of them stands where."""
+    places: dict[Hashable, int] = {}
+    scalars: list[Scalar] = []
+    which = np.empty(len(entries), dtype=np.intp)
+    for k, x in enumerate(entries):
+        key: Hashable = (x.node, x.minus) if isinstance(x, Recorded) else float(x)
+        if key not in places:
+            places[key] = len(scalars)
+            scalars.append(x)
+        which[k] = places[key]
+    different: Scalars = np.array(scalars, dtype=object)
+    return different, which
 
 
 def _refuse(*state: Any, out: Any) -> None:

@@ -1,0 +1,123 @@
+"""Derivatives and regressor, entry by entry against Pinocchio's analytical ones."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from engine import Engine, model_of, robot_file
+from numpy.testing import assert_allclose
+
+from screwdyn import Inertia, KinematicTree, ScrewdynWarning, helical, prismatic, revolute
+from screwdyn.testing import random_tree
+
+pytestmark = pytest.mark.oracle
+
+ORACLES = Path(__file__).parents[1] / "data" / "oracles"
+STATES = 10
+EPS = np.finfo(float).eps
+# Where our ten numbers stand among theirs, whose tensor is xx, xy, yy, xz, yz, zz.
+THEIRS = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
+
+
+def agree(actual, expected, terms):
+    """1e-9 relative in every entry; entries that are sums to nothing are held to 1e-13 of the size of their terms."""
+    assert actual.shape == expected.shape
+    assert_allclose(actual, expected, rtol=1e-9, atol=1e-13 * max(terms, 1))
+
+
+def full(A):
+    """They fill the upper triangle of a symmetric matrix."""
+    return np.triu(A) + np.triu(A, 1).T
+
+
+def moved(place):
+    """How a body's ten numbers change with the frame, (10, 10): by differences, since they change linearly."""
+    some = pin.Inertia(1.0, np.zeros(3), np.diag([3.0, 4.0, 5.0])).toDynamicParameters()
+    numbers = [some, *(some + 0.1 * e for e in np.eye(10)[THEIRS])]
+    there = [place.act(pin.Inertia.FromDynamicParameters(x)).toDynamicParameters() for x in numbers]
+    return 10 * (np.array(there[1:]) - there[0]).T
+
+
+def regressor_of(link, Y, model):
+    """Ten columns of their regressor for a body in a link's frame instead of its joint's."""
+    frame = model.frames[model.getFrameId(link, pin.FrameType.BODY)]
+    joint = frame.parentJoint
+    if joint == 0:
+        return np.zeros((len(Y), 10))
+    return Y[:, 10 * joint - 10 : 10 * joint] @ moved(frame.placement)
+
+
+def compare(tree, engine, seed=0):
+    model, data, D = engine.model, engine.data, tree.derivatives
+    rng = np.random.default_rng(seed)
+    Q, V, A = rng.uniform(-2, 2, (3, STATES, tree.nv))
+    ours, solved = D.inverse_dynamics(Q, V, A), D.forward_dynamics(Q, V, A)
+    hessian, regressor = D.gravity_vector(Q), D.regressor(Q, V, A)
+    for s, (q, v, a) in enumerate(zip(Q, V, A, strict=True)):
+        p, u, b = engine.position(q), engine.velocity(v), engine.velocity(a)
+        # A single row comes without its axis.
+        Y = np.reshape(pin.computeJointTorqueRegressor(model, data, p, u, b), (tree.nv, -1))[engine.order]
+        for k, link in enumerate(tree.links[1:]):
+            columns = regressor[s][:, 10 * k : 10 * k + 10]
+            assert_allclose(columns, regressor_of(link, Y, model), rtol=1e-9, atol=1e-11)
+        dq, dqd, M = pin.computeRNEADerivatives(model, data, p, u, b)
+        M = engine.matrix(full(M))
+        terms = 10 * tree.mass + np.abs(M).max() * (np.abs(a).sum() + np.abs(v).sum() ** 2)
+        for found, expected in zip(ours, (engine.matrix(dq), engine.matrix(dqd), M), strict=True):
+            agree(found[s], expected, terms)
+        agree(hessian[s], engine.matrix(pin.computeGeneralizedGravityDerivatives(model, data, p)), terms)
+        # What is solved for is known no better than κ(M) roundings, in either engine.
+        pin.computeABADerivatives(model, data, p, u, b)
+        theirs = [engine.matrix(x) for x in (data.ddq_dq, data.ddq_dv, full(data.Minv))]
+        kappa = np.linalg.cond(M)
+        size = np.abs(theirs[2]).max() * terms
+        for found, expected in zip(solved, theirs, strict=True):
+            assert_allclose(found[s], expected, rtol=0, atol=4 * kappa * EPS * size)
+
+
+@pytest.mark.parametrize(
+    ("file", "nq"),
+    [
+        ("ur5_robot.urdf", 6),
+        ("panda.urdf", 9),
+        ("talos_reduced.urdf", 32),
+    ],
+)
+def test_real_robots(file, nq):
+    path = robot_file(file)
+    with warnings.catch_warnings():
+        # Real files hold impossible inertias and mimic joints, which the reader speaks of and other tests count.
+        warnings.simplefilter("ignore", ScrewdynWarning)
+        tree = KinematicTree.from_urdf(path)
+    assert tree.nq == nq
+    compare(tree, Engine(pin.buildModelFromUrdf(path), tree))
+
+
+def test_branched_rph():
+    oracle = json.loads((ORACLES / "branched_rph.json").read_text())
+    tree = KinematicTree(gravity=oracle["gravity"])
+    make = {"revolute": revolute, "prismatic": prismatic, "helical": helical}
+    for link in oracle["links"]:
+        pitch = () if link["pitch"] is None else (link["pitch"],)
+        tree.attach(
+            Inertia(link["m"], link["com"], link["inertia"]),
+            to=link["parent"] or "base",
+            joint=make[link["kind"]](link["axis"], *pitch, name=link["joint"]),
+            at=link["home"],
+            name=link["name"],
+        )
+    compare(tree, Engine(model_of(tree), tree))
+
+
+@pytest.mark.parametrize(
+    "kinds", [("revolute",), ("prismatic",), ("helical",), ("revolute", "prismatic", "helical", "fixed")]
+)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_random_trees(n, kinds):
+    for seed in range(3):
+        tree = random_tree(np.random.default_rng([n, seed]), n, kinds)
+        if tree.nv:
+            compare(tree, Engine(model_of(tree), tree), seed)

@@ -1,14 +1,16 @@
 """How much a function of a tree costs, in operations."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 import numpy as np
 
-from .errors import ScrewdynError
+from .errors import ScrewdynError, SingularAttachmentError
 from .model import Model
 from .physics.regrouped import regrouped
-from .physics.tape import Recorded, Scalar, Tape
+from .physics.rows import MASS, PARENT
+from .physics.solved import forward_dynamics
+from .physics.tape import Scalar, Tape
 from .physics.unrolled import FUNCTIONS, Scalars, constants, record
 
 __all__ = ["known_function", "operation_count", "written_out"]
@@ -19,23 +21,44 @@ def operation_count(model: Model, functions: Iterable[str]) -> dict[str, int]:
     names = [known_function(name) for name in functions]
     if not names:
         raise ScrewdynError(f"name at least one function to count; known: {', '.join(FUNCTIONS)}")
-    tape = Tape()
-    table = regrouped(constants(model.table))
+    tape, table = Tape(), constants(model.table)
     return tape.count(x for name in names for x in written_out(model, tape, table, name))
 
 
-def written_out(model: Model, tape: Tape, table: Scalars, function: str) -> list[Scalar]:
-    """The outputs of a function on a tape, row by row; ``table`` holds the model's numbers, as far as they are known.
+def written_out(
+    model: Model,
+    tape: Tape,
+    table: Scalars,
+    function: str,
+    optional: Scalars | float = 0.0,
+    armature: Sequence[Scalar] = (),
+) -> list[Scalar]:
+    """The outputs of a function on a tape, row by row, with as few inertial numbers as will do.
+
+    Parameters
+    ----------
+    table : array
+        The model's rows.
+    optional : (nv, 10) array or 0
+        Inertial numbers to add to those of the rows, of scalars on the tape. They are not regrouped, which would cost
+        operations where they are not known.
+    armature : sequence
+        For ``forward_dynamics``, inertia that each joint has besides, felt by no other joint.
 
     Raises
     ------
     SingularAttachmentError
         If a joint carries no inertia, whatever the state, so that there are no accelerations to write out.
     """
-    outputs: list[Scalar] = record(tape, table, function).ravel().tolist()
-    if function == "forward_dynamics" and outputs and not any(isinstance(x, Recorded) for x in outputs):
+    table = table.copy() if function == "forward_dynamics" else regrouped(table)
+    table[:-1, MASS:PARENT] += optional
+    if function != "forward_dynamics":
+        return list(record(tape, table, function).ravel())
+    outputs = forward_dynamics(tape, table, armature)
+    if outputs is None:
         model.forward_dynamics(*np.zeros((3, model.nv)))  # names the joint
-    return outputs
+        raise SingularAttachmentError("some joint carries no more inertia than rounding leaves it")
+    return list(outputs)
 
 
 def known_function(name: str) -> str:

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .counting import known_function, written_out
 from .errors import ScrewdynError
-from .model import Placement
 from .physics.c import number, statements
-from .physics.regrouped import regrouped
-from .physics.rows import INERTIA, MASS, PARENT
+from .physics.rows import MASS, PARENT
 from .physics.tape import Tape
-from .physics.unrolled import FUNCTIONS, Scalars, constants
+from .physics.unrolled import FUNCTIONS, constants
 from .tree import KinematicTree
 
 __all__ = ["c_source"]
@@ -76,44 +76,22 @@ class _Source:
             if at.freedom is not None:
                 self.row_needs[model.index[at.coordinate]] = self.needs[link]
 
-    # The table, with what is optional multiplied in
-
-    def table(self, tape: Tape, function: str) -> Scalars:
-        """The model's rows: what is always there regrouped, what is optional added as it is."""
-        model = self.tree.model
-        known = constants(model.table)
-        bodies: dict[tuple[int, int], list[Placement]] = {}
-        for link, at in model.placements.items():
-            bodies.setdefault((model.index[at.coordinate], self.needs[link]), []).append(at)
-        shares: dict[tuple[int, int], list[float]] = {
-            key: [sum(numbers) for numbers in zip(*(at.body for at in placements), strict=True)]
-            for key, placements in bodies.items()
-        }
-        for row, needs in shares:
-            if needs and row >= 0:
-                known[row, MASS:PARENT] = shares.get((row, 0), 0.0)
-        table: Scalars = regrouped(known)
-        for (row, needs), share in shares.items():
-            if needs and row >= 0:
-                table[row, MASS:PARENT] += [self.present(tape, needs) * x for x in share]
-        if function == "forward_dynamics":
-            self.cut_off(tape, table)
-        return table
-
-    def cut_off(self, tape: Tape, table: Scalars) -> None:
-        """Give an absent freedom an inertia of its own, and a pose through which its parent feels none of it.
-
-        With R = 0 and p = 0 nothing passes to the parent, and no acceleration divides by zero.
-        """
-        for row, needs in enumerate(self.row_needs):
-            if needs:
-                present, absent = self.present(tape, needs), tape.input(("absent", needs))
-                table[row, :12] = [present * x for x in table[row, :12]]
-                table[row, MASS] += absent
-                table[row, INERTIA + 5] += absent
+    # What is computed
 
     def outputs(self, tape: Tape, function: str) -> list[Any]:
-        scalars = written_out(self.tree.model, tape, self.table(tape, function), function)
+        """A function row by row; a freedom that is left out has an inertia of its own, to divide by."""
+        model = self.tree.model
+        table = constants(model.table)
+        optional = np.full((model.nv, PARENT - MASS), 0.0, dtype=object)
+        for row in {model.index[at.coordinate] for link, at in model.placements.items() if self.needs[link]} - {-1}:
+            table[row, MASS:PARENT] = 0.0
+            for link, at in model.placements.items():
+                if model.index[at.coordinate] == row and self.needs[link]:
+                    optional[row] += [self.present(tape, self.needs[link]) * x for x in at.body]
+                elif model.index[at.coordinate] == row:
+                    table[row, MASS:PARENT] += at.body
+        absent = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.row_needs]
+        scalars = written_out(model, tape, table, function, optional, absent)
         if function == "forward_dynamics":
             return [self.present(tape, needs) * x for needs, x in zip(self.row_needs, scalars, strict=True)]
         return scalars

@@ -36,6 +36,7 @@ def test_puma_560_by_its_numbers():
     puma = sd.robots.puma560()
     assert beats(puma.operation_count(*MODEL), 500, 345)
     assert beats(puma.operation_count("inverse_dynamics"), 180, 145)
+    assert beats(puma.operation_count("forward_dynamics"), 345, 260)
 
 
 def test_puma_560_with_ten_open_inertial_parameters_a_link():

@@ -13,15 +13,16 @@ from . import sweeps
 from .regrouped import regrouped
 from .rows import PARENT, SLIDE, TURN, WORK, load3, load6
 from .steps import carries_inertia, rigid_blocks
-from .tape import Tape
+from .tape import Scalar, Tape
 from .unrolled import Scalars, inputs, record
 
 __all__ = ["forward_dynamics"]
 
 
-def forward_dynamics(tape: Tape, table: Scalars) -> Scalars | None:
+def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Scalars | None:
     """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; None if some joint never carries anything.
 
+    ``armature`` is inertia that each joint has besides, felt by no other joint.
     The tape notes for every joint that what it carries is more than rounding. That is asked more strictly than in
     ``sweeps.forward_dynamics``, with the rigid instead of the articulated inertia beyond the joint.
     """
@@ -30,6 +31,8 @@ def forward_dynamics(tape: Tape, table: Scalars) -> Scalars | None:
     x = inputs(tape, "tau", range(n)) - record(tape, regrouped(table), "bias_force")
     M, work = np.full((n, n), 0.0, dtype=object), np.full((n, WORK), 0.0, dtype=object)
     sweeps.mass_matrix(table, inputs(tape, "q", range(n)), 0, work, M)
+    for k, own in enumerate(armature):
+        M[k, k] = M[k, k] + own
     for k in range(n - 1, -1, -1):
         A, _, L = rigid_blocks(work[k, 12], load3(work, k, 13), load6(work, k, 16))
         if M[k, k] == 0 or not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):

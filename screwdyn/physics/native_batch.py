@@ -11,18 +11,64 @@ DRIVER = "drive"
 FIELD_NAMES = ("address", "states", "rows", "columns", "row", "column", "scratch", "written")
 FIELDS = len(FIELD_NAMES)
 
-_COPY = """
-define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
-                             i64 %count, i64 %last) {{
+# One array's block into structure of arrays, all lanes at a time; states beyond the last are the last one over again.
+_PACK = """
+define internal void @pack(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
+                           i64 %count, i64 %last) {{
 entry:
+  %ahead = shl i64 %ss, 5
+  br label %states
+states:
+  %s = phi i64 [ 0, %entry ], [ %s1, %states_end ]
+  %ns = getelementptr double, ptr %near, i64 %s
+{pointers}
+  br label %row
+row:
+  %r = phi i64 [ 0, %states ], [ %r1, %row_end ]
+  %ro = phi i64 [ 0, %states ], [ %ro1, %row_end ]
+  %nr = phi ptr [ %ns, %states ], [ %n1, %row_end ]
+  br label %column
+column:
+  %c = phi i64 [ 0, %row ], [ %c1, %column ]
+  %o = phi i64 [ %ro, %row ], [ %o1, %column ]
+  %n = phi ptr [ %nr, %row ], [ %n1, %column ]
+{loads}
+  store <{lanes} x double> {vector}, ptr %n, align 8
+  %o1 = add i64 %o, %cs
+  %n1 = getelementptr i8, ptr %n, i64 %pitch
+  %c1 = add i64 %c, 1
+  %c_more = icmp slt i64 %c1, %columns
+  br i1 %c_more, label %column, label %row_end
+row_end:
+  %ro1 = add i64 %ro, %rs
+  %r1 = add i64 %r, 1
+  %r_more = icmp slt i64 %r1, %rows
+  br i1 %r_more, label %row, label %states_end
+states_end:
+  %s1 = add i64 %s, {lanes}
+  %s_more = icmp slt i64 %s1, %count
+  br i1 %s_more, label %states, label %end
+end:
+  ret void
+}}
+"""
+
+# And back, state by state, so that memory is written in its order.
+_UNPACK = """
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
+
+define internal void @unpack(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
+                             i64 %count) {
+entry:
+  %ahead = shl i64 %ss, 5
   br label %state
 state:
   %s = phi i64 [ 0, %entry ], [ %s1, %state_end ]
-  %beyond = icmp sgt i64 %s, %last
-  %from = select i1 %beyond, i64 %last, i64 %s
-  %so = mul i64 %from, %ss
+  %so = mul i64 %s, %ss
   %fs = getelementptr i8, ptr %far, i64 %so
   %ns = getelementptr double, ptr %near, i64 %s
+  %later = getelementptr i8, ptr %fs, i64 %ahead
+  call void @llvm.prefetch.p0(ptr %later, i32 1, i32 3, i32 1)
   br label %row
 row:
   %r = phi i64 [ 0, %state ], [ %r1, %row_end ]
@@ -33,7 +79,8 @@ column:
   %c = phi i64 [ 0, %row ], [ %c1, %column ]
   %f = phi ptr [ %fr, %row ], [ %f1, %column ]
   %n = phi ptr [ %nr, %row ], [ %n1, %column ]
-  {move}
+  %v = load double, ptr %n, align 8
+  store double %v, ptr %f, align 8
   %f1 = getelementptr i8, ptr %f, i64 %cs
   %n1 = getelementptr i8, ptr %n, i64 %pitch
   %c1 = add i64 %c, 1
@@ -50,11 +97,27 @@ state_end:
   br i1 %s_more, label %state, label %end
 end:
   ret void
-}}
+}
 """
 
-_IN = "%v = load double, ptr %f, align 8\n  store double %v, ptr %n, align 8"
-_OUT = "%v = load double, ptr %n, align 8\n  store double %v, ptr %f, align 8"
+
+def _pack(lanes: int) -> str:
+    pointers, loads, vector = [], [], "poison"
+    for k in range(lanes):
+        pointers += [f"%i{k} = add i64 %s, {k}", f"%beyond{k} = icmp sgt i64 %i{k}, %last"]
+        pointers += [f"%k{k} = select i1 %beyond{k}, i64 %last, i64 %i{k}", f"%b{k} = mul i64 %k{k}, %ss"]
+        pointers += [f"%state{k} = getelementptr i8, ptr %far, i64 %b{k}"]
+        pointers += [f"%later{k} = getelementptr i8, ptr %state{k}, i64 %ahead"]
+        pointers += [f"call void @llvm.prefetch.p0(ptr %later{k}, i32 0, i32 3, i32 1)"]
+        loads += [f"%p{k} = getelementptr i8, ptr %state{k}, i64 %o", f"%x{k} = load double, ptr %p{k}, align 8"]
+        loads += [f"%v{k} = insertelement <{lanes} x double> {vector}, double %x{k}, i64 {k}"]
+        vector = f"%v{k}"
+    return _PACK.format(lanes=lanes, vector=vector, pointers=_lines(pointers), loads=_lines(loads))
+
+
+def _lines(lines: list[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines)
+
 
 _DRIVE = """
 define i64 @{driver}(ptr %body, i64 %count, ptr %parameters, i64 %arrays, ptr %table, ptr %scratch, i64 %block) {{
@@ -121,7 +184,7 @@ outward:
   br i1 %o_moves, label %o_copy, label %outward_end
 o_copy:
   call void @unpack(ptr %o_far, ptr %o_near, i64 %pitch, i64 %o_states, i64 %o_rows, i64 %o_columns,
-                    i64 %o_row_step, i64 %o_column_step, i64 %now, i64 %last)
+                    i64 %o_row_step, i64 %o_column_step, i64 %now)
   br label %outward_end
 outward_end:
   %o1 = add i64 %o, 1
@@ -145,8 +208,8 @@ def driver(width: int) -> str:
     written that does not belong to a state.
     """
     return (
-        _COPY.format(name="pack", move=_IN)
-        + _COPY.format(name="unpack", move=_OUT)
+        _pack(width)
+        + _UNPACK
         + _DRIVE.format(driver=DRIVER, width=width, fields=_fields("%a", "%"), fields_out=_fields("%o", "%o_"))
     )
 
@@ -161,4 +224,4 @@ def _fields(index: str, prefix: str) -> str:
         lines.append(f"{prefix}p{k} = getelementptr i64, ptr %table, i64 {prefix}at{k}")
         lines.append(f"{prefix}{name} = load {kind}, ptr {prefix}p{k}, align 8")
     lines.append(f"{prefix}offset = mul i64 {prefix}states, %first")
-    return "\n".join(f"  {line}" for line in lines)
+    return _lines(lines)

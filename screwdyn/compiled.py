@@ -184,7 +184,8 @@ class Compiled(Dynamics):
                 raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {out!r}")
             for what, array, shape in zip(names, out, shapes, strict=True):
                 _check(array, shape, what)
-        inputs = [_states(np.broadcast_to(a, (*batch, model.nv)), len(batch), count) for a in values]
+        full = (*batch, model.nv)
+        inputs = [_states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count) for a in values]
         results = self._compute(name, batch, count, inputs, shapes, out)
         if results is None:
             results = self._looped(name, named)
@@ -216,7 +217,7 @@ class Compiled(Dynamics):
                 given = _empty(shape, len(batch), count, beside)
             results.append(given)
         flat = [_states(a, len(batch), count) for a in results]
-        if any(not np.may_share_memory(a, b) for a, b in zip(flat, results, strict=True) if a.size):
+        if any(a is not b and not np.may_share_memory(a, b) for a, b in zip(flat, results, strict=True) if a.size):
             results = [_empty(shape, len(batch), count, beside) for shape in shapes]
             flat = [_states(a, len(batch), count) for a in results]
         if single:
@@ -277,8 +278,9 @@ def _given(result: Array, out: Array | None, what: str) -> Array:
 
 def _states(a: Array, axes: int, count: int) -> Array:
     """An aligned array with its leading axes, so many, made one; a view where that is possible."""
-    a = np.asarray(a)
-    return np.require(a.reshape(count, *a.shape[axes:]), requirements=["A"])
+    if axes != 1 or type(a) is not np.ndarray:
+        a = np.asarray(a).reshape(count, *a.shape[axes:])
+    return a if a.flags.aligned else a.copy()
 
 
 def _empty(shape: tuple[int, ...], axes: int, count: int, beside: bool) -> Array:

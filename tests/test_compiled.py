@@ -1,6 +1,7 @@
 """What ``tree.compile()`` gives: the tree's numbers, in every layout, and nothing worse than an error for anything."""
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -412,6 +413,25 @@ def test_a_tree_without_coordinates(tmp_path):
     assert fast.mass_matrix([]).shape == (0, 0)
     assert fast.inverse_dynamics(np.zeros((7, 0)), [], []).shape == (7, 0)
     assert [a.shape for a in fast.dynamics([], [])] == [(0, 0), (0, 0), (0,)]
+
+
+def test_calls_leave_no_reference_behind(arm, fast):
+    q, tau, many = np.zeros(arm.nv), np.zeros(arm.nv), np.zeros((3, arm.nv))
+    bad, short = np.full(arm.nv, np.nan), np.zeros(2)
+    held = (q, tau, many, bad, short, None)
+    before = [sys.getrefcount(a) for a in held]
+    for _ in range(100):
+        assert fast.gravity_vector(q, out=tau) is tau
+        assert sys.getrefcount(fast.gravity_vector(q)) == 1
+        fast.gravity_vector(many)
+        for wrong in (bad, short):
+            for keywords in ({}, {"out": tau}):
+                with pytest.raises(ShapeError):
+                    fast.gravity_vector(wrong, **keywords)
+        assert sys.getrefcount(fast.dynamics(q, q)[0]) == 1
+    del keywords, wrong
+    gc.collect()
+    assert [sys.getrefcount(a) for a in held[:-1]] == before[:-1]
 
 
 def test_functions_outlive_what_they_were_taken_from(arm):

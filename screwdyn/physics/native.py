@@ -126,6 +126,19 @@ class Program:
         self.batch = engine.get_function_address(native_body.BATCH)
 
 
+# As ``native_batch.driver`` says.
+_Drive = ctypes.CFUNCTYPE(
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+)
+
+
 class Bound:
     """A program with the parameters of one table, if it has parameters."""
 
@@ -167,16 +180,7 @@ class Bound:
             table += [a.ctypes.data, states, a.shape[1], a.shape[2], row, column, start, k >= len(inputs)]
             start += 8 * size * block
         fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8)
-        drive = ctypes.CFUNCTYPE(
-            ctypes.c_int64,
-            ctypes.c_void_p,
-            ctypes.c_int64,
-            ctypes.c_void_p,
-            ctypes.c_int64,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_int64,
-        )(host().drive)
+        drive = _Drive(host().drive)
         return not drive(
             self.program.batch,
             count,

@@ -1,11 +1,13 @@
 """How Python reaches a compiled function of one state: an entry in machine code that reads NumPy's arrays itself.
 
-The entry answers a call that fits exactly, f(q, …, out=array): plain, contiguous, aligned float64 arrays of the right
-lengths, ``out`` writeable and apart from the others. Anything else it hands on, arguments unopened, to a function of
-Python that answers everything.
+The entry answers a call that fits exactly, f(q, …) or f(q, …, out=array): plain, contiguous, aligned float64 arrays of
+the right lengths, ``out`` writeable and apart from the others. Anything else it hands on, arguments unopened, to a
+function of Python that answers everything.
 """
 
 import ctypes
+import importlib
+import math
 import struct
 import sys
 import sysconfig
@@ -25,6 +27,8 @@ _TYPE, _TUPLE_SIZE, _TUPLE_ITEMS = 8, 16, 24
 _DATA, _NDIM, _SHAPE, _DESCRIPTOR, _FLAGS = 16, 24, 32, 56, 64
 _CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x2
+# NumPy's number of float64, and the place of PyArray_New in its table of functions, fixed by its binary interface.
+_DOUBLE, _PYARRAY_NEW = 12, 93
 # The name of the keyword and the type of entries must be these very objects.
 _OUT, _FLOAT64 = sys.intern("out"), np.dtype(np.float64)
 
@@ -46,7 +50,30 @@ def understood() -> bool:
         return False
     if (object.__basicsize__, tuple.__basicsize__, np.ndarray.__basicsize__ >= _FLAGS + 4) != (16, 24, True):
         return False
+    made = ctypes.PYFUNCTYPE(
+        ctypes.py_object,
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_void_p,
+    )(_new_array())(id(np.ndarray), 2, (ctypes.c_int64 * 2)(3, 5), _DOUBLE, None, None, 0, 0, None)
+    if type(made) is not np.ndarray or (made.shape, made.dtype) != ((3, 5), _FLOAT64):
+        return False
     return all(_as_expected(a) for a in (np.zeros(3), np.ones((2, 5)), np.zeros((4, 4), order="F"), _read_only()))
+
+
+def _new_array() -> int:
+    """Address of NumPy's function that makes arrays."""
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = pointer(importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API, None)
+    return int(ctypes.c_void_p.from_address(table + 8 * _PYARRAY_NEW).value or 0)
 
 
 def _read_only() -> np.ndarray:
@@ -103,48 +130,80 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
     def pointer(thing: object) -> str:
         return f"inttoptr (i64 {id(thing)} to ptr)"
 
-    require([("i64", "%count", str(inputs)), ("i1", code.let("icmp eq ptr %names, null"), "false")])
+    def array_checks(arrays: Sequence[str], shapes: Sequence[tuple[int, ...]], flags: int) -> list[str]:
+        """Go on only if objects are plain arrays of some shapes; returns where their entries begin."""
+        require([("ptr", read(a, _TYPE, "ptr"), pointer(np.ndarray)) for a in arrays])
+        pairs = []
+        for a, shape in zip(arrays, shapes, strict=True):
+            pairs += [
+                ("i32", read(a, _NDIM, "i32"), str(len(shape))),
+                ("ptr", read(a, _DESCRIPTOR, "ptr"), pointer(_FLOAT64)),
+                ("i32", code.let(f"and i32 {read(a, _FLAGS, 'i32')}, {flags}"), str(flags)),
+            ]
+        require(pairs)
+        pairs = []
+        for a, shape in zip(arrays, shapes, strict=True):
+            lengths = read(a, _SHAPE, "ptr")
+            pairs += [("i64", read(lengths, 8 * axis), str(length)) for axis, length in enumerate(shape)]
+        require(pairs)
+        return [read(a, _DATA, "ptr") for a in arrays]
+
+    def compute(outs: Sequence[str]) -> str:
+        parameters = read(read("%self", _TUPLE_ITEMS, "ptr"), _DATA, "ptr")
+        handed = ", ".join(f"ptr {data}" for data in (parameters, *given, *outs))
+        return code.let(f"call i64 @{SINGLE}({handed})")
+
+    require([("i64", "%count", str(inputs))])
+    given = array_checks([read("%args", 8 * k, "ptr") for k in range(inputs)], [(n,)] * inputs, _CONTIGUOUS | _ALIGNED)
+    code.do(f"br i1 {code.let('icmp eq ptr %names, null')}, label %fresh, label %named")
+
+    code.label("named")
     require([("i64", read("%names", _TUPLE_SIZE), "1"), ("ptr", read("%names", _TUPLE_ITEMS, "ptr"), pointer(_OUT))])
-    arrays = [read("%args", 8 * k, "ptr") for k in range(inputs)]
     out = read("%args", 8 * inputs, "ptr")
     outs = [out]
     if len(shapes) > 1:
         require([("ptr", read(out, _TYPE, "ptr"), pointer(tuple))])
         require([("i64", read(out, _TUPLE_SIZE), str(len(shapes)))])
         outs = [read(out, _TUPLE_ITEMS + 8 * k, "ptr") for k in range(len(shapes))]
-    arrays += outs
-    expected = [(n,)] * inputs + list(shapes)
-    require([("ptr", read(a, _TYPE, "ptr"), pointer(np.ndarray)) for a in arrays])
-    pairs = []
-    for k, (a, shape) in enumerate(zip(arrays, expected, strict=True)):
-        needed = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if k >= inputs else 0)
-        pairs += [
-            ("i32", read(a, _NDIM, "i32"), str(len(shape))),
-            ("ptr", read(a, _DESCRIPTOR, "ptr"), pointer(_FLOAT64)),
-            ("i32", code.let(f"and i32 {read(a, _FLAGS, 'i32')}, {needed}"), str(needed)),
-        ]
-    require(pairs)
-    pairs, spans = [], []
-    for a, shape in zip(arrays, expected, strict=True):
-        lengths = read(a, _SHAPE, "ptr")
-        pairs += [("i64", read(lengths, 8 * axis), str(length)) for axis, length in enumerate(shape)]
-        data = read(a, _DATA, "ptr")
-        size = 8
-        for length in shape:
-            size *= length
-        spans.append((data, code.let(f"getelementptr i8, ptr {data}, i64 {size}")))
+    starts = array_checks(outs, shapes, _CONTIGUOUS | _ALIGNED | _WRITEABLE)
+    sizes = [8 * n] * inputs + [8 * math.prod(shape) for shape in shapes]
+    spans = [
+        (start, code.let(f"getelementptr i8, ptr {start}, i64 {size}"))
+        for start, size in zip((*given, *starts), sizes, strict=True)
+    ]
     # What is written must not overlap anything else.
+    apart = []
     for k in range(inputs, len(spans)):
         for j in range(k):
             before = code.let(f"icmp ult ptr {spans[k][0]}, {spans[j][1]}")
             after = code.let(f"icmp ult ptr {spans[j][0]}, {spans[k][1]}")
-            pairs.append(("i1", code.let(f"and i1 {before}, {after}"), "false"))
-    require(pairs)
-    parameters = read(read("%self", _TUPLE_ITEMS, "ptr"), _DATA, "ptr")
-    handed = ", ".join(f"ptr {data}" for data in (parameters, *(start for start, _ in spans)))
-    require([("i64", code.let(f"call i64 @{SINGLE}({handed})"), "0")])
+            apart.append(("i1", code.let(f"and i1 {before}, {after}"), "false"))
+    require(apart)
+    require([("i64", compute(starts), "0")])
     code.do(f"call void {_function(ctypes.pythonapi.Py_IncRef)}(ptr {out})")
     code.do(f"ret ptr {out}")
+
+    code.label("fresh")
+    if len(shapes) == 1:
+        # PyArray_New: type, axes, shape, double, no strides, no data, …
+        lengths = code.let("alloca [2 x i64], align 8")
+        for axis, length in enumerate(shapes[0]):
+            at = code.let(f"getelementptr i64, ptr {lengths}, i64 {axis}")
+            code.do(f"store i64 {length}, ptr {at}, align 8")
+        details = f"i32 {len(shapes[0])}, ptr {lengths}, i32 {_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+        new = code.let(f"call ptr inttoptr (i64 {_new_array()} to ptr)(ptr {pointer(np.ndarray)}, {details})")
+        code.do(f"br i1 {code.let(f'icmp eq ptr {new}, null')}, label %failed, label %made")
+        code.label("failed")
+        code.do("ret ptr null")
+        code.label("made")
+        bad = code.let(f"icmp ne i64 {compute([read(new, _DATA, 'ptr')])}, 0")
+        code.do(f"br i1 {bad}, label %drop, label %good")
+        code.label("good")
+        code.do(f"ret ptr {new}")
+        code.label("drop")
+        code.do(f"call void {_function(ctypes.pythonapi.Py_DecRef)}(ptr {new})")
+    code.do("br label %slow")
+
     code.label("slow")
     slow = read("%self", _TUPLE_ITEMS + 8, "ptr")
     call = f"{_function(ctypes.pythonapi.PyObject_Vectorcall)}(ptr {slow}, ptr %args, i64 %count, ptr %names)"

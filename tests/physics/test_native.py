@@ -1,0 +1,174 @@
+"""Machine code of a tape: its sine and cosine, and that it does what the tape says, to the bit, in every lane."""
+
+import math
+from concurrent.futures import Future
+
+import mpmath
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from screwdyn.physics import native, native_body, native_call, native_text
+from screwdyn.physics.tape import Tape
+from screwdyn.robots import puma560, ur5
+
+
+@pytest.fixture(scope="module")
+def turned():
+    """Sine and cosine of an array by the code that all functions share, through tapes of one operation each."""
+    tape = Tape()
+    x = tape.input(("x", 0))
+    program = native.Program("turned", tape, ("x",), 1, [np.array([x.sin(), x.cos()], dtype=object)])
+    program.compile_single()
+    program.compile_batch()
+    bound = native.Bound(program)
+
+    def turn(angles):
+        out = np.empty((len(angles), 2))
+        assert bound.many([np.ascontiguousarray(angles)[:, None]], [out])
+        return out.T
+
+    turn.bound = bound
+    return turn
+
+
+def ulps(found, function, x):
+    """Largest distance from a function to 120 bits, in units of the last place."""
+    with mpmath.workprec(120):
+        exact = [function(mpmath.mpf(a)) for a in x.tolist()]
+        return max(abs(mpmath.mpf(f) - e) / math.ulp(float(e)) for f, e in zip(found.tolist(), exact, strict=True))
+
+
+def angles(rng, size=2_000):
+    """Of every order of magnitude up to the range, and close to multiples of π/2, where the reduction cancels most."""
+    logarithmic = 10 ** rng.uniform(-18, np.log10(native_text.RANGE), size) * rng.choice([-1, 1], size)
+    multiples = rng.integers(-(2**29), 2**29, size) * (math.pi / 2)
+    small = np.arange(-40, 41) * (math.pi / 2)
+    around = np.concatenate([np.nextafter(small, -np.inf), small, np.nextafter(small, np.inf)])
+    ordinary = rng.uniform(-10, 10, size)
+    return np.concatenate([logarithmic, multiples, around, ordinary, [0.0, -0.0, 5e-324, 1e-310, native_text.RANGE]])
+
+
+def test_sine_and_cosine_are_good_to_two_units_of_the_last_place(turned):
+    x = angles(np.random.default_rng(0))
+    assert np.abs(x).max() <= native_text.RANGE
+    s, c = turned(x)
+    assert ulps(s, mpmath.sin, x) <= 2
+    assert ulps(c, mpmath.cos, x) <= 2
+
+
+def test_angles_next_to_multiples_of_a_right_angle_keep_all_digits(turned):
+    """The double nearest k π/2 misses it by what Σ of three parts of π/2 says: there the value is the miss itself."""
+    k = np.arange(1, 2000)
+    x = k * (math.pi / 2)
+    parts = [math.pi / 2, 6.123233995736766e-17, -1.4973849048591833e-33]
+    miss = np.array([math.fsum([a, *(-float(n) * p for p in _split(parts))]) for a, n in zip(x, k, strict=True)])
+    s, c = turned(x)
+    near_zero = np.where(k % 2, c, s)
+    expected = miss * np.where((k % 4 == 1) | (k % 4 == 2), -1, 1)
+    np.testing.assert_allclose(near_zero, expected, rtol=5e-16)
+
+
+def _split(parts):
+    """Every part as two of 26 bits, so that products with small integers are exact."""
+    for p in parts:
+        head = float(np.float64(p) * 134217729 - (np.float64(p) * 134217729 - p))
+        yield head
+        yield p - head
+
+
+def test_angles_beyond_the_range_go_to_the_library(turned):
+    x = np.array([1e10, -1e15, 1e22, 1e300, 2.0**30 + 1, 1.0, -2.0])
+    s, c = turned(x)
+    assert_array_equal(s[:5], [math.sin(a) for a in x[:5]])
+    assert_array_equal(c[:5], [math.cos(a) for a in x[:5]])
+    assert_array_equal(np.stack([s, c])[:, 5:], turned(x[5:]))
+
+
+def test_what_is_not_finite_is_reported(turned):
+    out = np.empty((9, 2))
+    for bad in (np.nan, np.inf, -np.inf):
+        for lane in range(9):
+            x = np.zeros((9, 1))
+            x[lane] = bad
+            assert not turned.bound.many([x], [out])
+            assert not turned.bound.one([x[lane]], [out[0]])
+    assert turned.bound.many([np.zeros((9, 1))], [out])
+
+
+def test_sums_of_known_angles_are_added_not_turned_again():
+    tape = Tape()
+    a, b = (tape.input(("x", k)) for k in range(2))
+    outputs = [x.sin() for x in (a, b, a + b, a - b)] + [x.cos() for x in (a, b, a + b, a - b)]
+    program = native.Program("sums", tape, ("x",), 2, [np.array(outputs, dtype=object)])
+    text = native_body.batch(program.plan, 4, 0)
+    assert text.count("inttoptr (i64 0 to ptr)(") == 2
+    program.compile_single()
+    out, x = np.empty(8), np.array([0.7, -2.3])
+    assert native.Bound(program).one([x], [out])
+    each = np.array([*x, x[0] + x[1], x[0] - x[1]])
+    np.testing.assert_allclose(out, [*np.sin(each), *np.cos(each)], rtol=0, atol=4e-16)
+
+
+def test_constants_signs_divisions_and_bounds():
+    tape = Tape()
+    a, b = (tape.input(("x", k)) for k in range(2))
+    outputs = [0.0, -3.5, a, -b, a / b, 1.0 / b, -(a * b) - 2.0, a * a - b * b, (a - b) / b]
+    tape.assumed.append((b, 0.25))
+    program = native.Program("mixed", tape, ("x",), 2, [np.array(outputs, dtype=object)])
+    program.compile_single()
+    program.compile_batch()
+    bound = native.Bound(program)
+    x = np.random.default_rng(1).uniform(0.5, 2, (37, 2))
+    many, one = np.empty((37, 9)), np.empty(9)
+    assert bound.many([x], [many])
+    u, v = x.T
+    expected = [0 * u, 0 * u - 3.5, u, -v, u / v, 1 / v, -u * v - 2, u * u - v * v, (u - v) / v]
+    np.testing.assert_allclose(many, np.transpose(expected), rtol=1e-14, atol=1e-15)
+    for k in range(37):
+        assert bound.one([x[k]], [one])
+        assert_array_equal(one, many[k])
+    x[35, 1] = 0.25
+    assert not bound.many([x], [many])
+    assert not bound.one([x[35]], [one])
+
+
+def test_python_s_objects_are_understood_here():
+    """On CPython with NumPy 2, which is what the fast entry is for."""
+    assert native_call.understood()
+
+
+def test_a_structure_is_kept_by_what_it_is_made_for():
+    model = ur5().model
+    nowhere = np.zeros(model.nv, dtype=bool)
+    first = native.structure(model.table, nowhere)
+    heavier = model.table.copy()
+    heavier[:-1, 14:24] *= 1.5
+    assert native.structure(heavier, nowhere) is first
+    tilted = model.table.copy()
+    tilted[-1, 0] = 1.0
+    other = native.structure(tilted, nowhere)
+    assert other is not first
+    fuller = model.table.copy()
+    fuller[2, 15] = 0.125
+    wider = native.structure(fuller, nowhere)
+    assert wider is not first
+    assert wider.opened[2].all()
+    fuller[2, 14:24] = 1
+    assert native.structure(fuller, nowhere) is wider
+    assert native.structure(model.table, nowhere) is wider
+    for kept in (first, other, wider):
+        for part in (*kept.single.values(), *kept.batch.values()):
+            assert isinstance(part, Future)
+            assert part.result() is not None
+
+
+def test_functions_too_large_are_left_to_the_sweeps(monkeypatch):
+    monkeypatch.setattr(native, "LARGEST", 300)
+    tree = puma560()
+    tree.gravity = (0.25, 0.5, -9)
+    fast = tree.compile(threads=1).wait()
+    q, qd = np.random.default_rng(2).normal(size=(2, 6))
+    assert_array_equal(fast.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))
+    assert isinstance(fast.gravity_vector, type(len))
+    assert not isinstance(fast.coriolis_matrix, type(len))

@@ -141,11 +141,8 @@ class Derivatives:
 
     @cached_property
     def _in_one_piece(self) -> bool:
-        """Whether forward dynamics is one function with its solution: unless it is too long, or M always singular."""
-        try:
-            return self._function("forward_dynamics").compiled
-        except ZeroDivisionError:
-            return False
+        """Whether ∂q̈ is one compiled function: unless that is too long, or some joint never carries anything."""
+        return self._function("forward_dynamics").compiled
 
     def _function(self, name: str, links: tuple[str, ...] = ()) -> Evaluated:
         function = self._functions.get((name, links))

@@ -6,12 +6,13 @@ coordinate touches the links beyond its joint and nothing else. Equations: docs/
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
+from . import solved
+from .regrouped import regrouped
 from .rows import MASS, PARENT
-from .steps import NO_INERTIA, inertia_inward
+from .steps import inertia_inward
 from .tape import Recorded, Scalar, Tape
 from .unrolled import Scalars, record
 from .vectors import Matrix, Vector
@@ -101,42 +102,44 @@ def _along(tape: Tape, outputs: Scalars, group: str, n: int) -> Scalars:
 
 def inverse_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂τ/∂q, ∂τ/∂q̇ = 2 C and ∂τ/∂q̈ = M."""
-    n = len(table) - 1
+    n, table = len(table) - 1, regrouped(table)
     dq = _along(tape, record(tape, table, "inverse_dynamics"), "q", n)
     return [dq, 2.0 * record(tape, table, "coriolis_matrix"), record(tape, table, "mass_matrix")]
 
 
 def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
-    """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and M⁻¹; the tape notes that M is assumed to have one."""
+    """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹; nothing if some joint never carries anything."""
     n = len(table) - 1
-    dq, dqd, M = inverse_dynamics(tape, table)
-    inverse, D = _inverse(M)
-    qdd = inverse @ (_inputs(tape, "tau", n) - record(tape, table, "bias_force"))
+    qdd = solved.forward_dynamics(tape, table)
+    if qdd is None:
+        return []
+    inverse = _along(tape, qdd, "tau", n)
+    inverse = np.where(np.tri(n, dtype=bool), inverse.T, inverse)
+    dq, dqd, _ = inverse_dynamics(tape, table)
     # q̈ was held while τ was differentiated; only now does it become what τ makes it.
     values: dict[Hashable, Scalar] = {(g, i): tape.input((g, i)) for g in ("q", "qd") for i in range(n)}
     values |= {("qdd", i): qdd[i] for i in range(n)}
     played = tape.play(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
     dq = np.array(played, dtype=object).reshape(n, n)
-    tape.assumed += [(D[i], NO_INERTIA * M[i, i]) for i in range(n)]
     return [-(inverse @ dq), -(inverse @ dqd), inverse]
 
 
 def mass_matrix(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂M_ij/∂q_k at [i, j, k]."""
-    return [_along(tape, record(tape, table, "mass_matrix"), "q", len(table) - 1)]
+    return [_along(tape, record(tape, regrouped(table), "mass_matrix"), "q", len(table) - 1)]
 
 
 def mass_matrix_dot(tape: Tape, table: Scalars) -> list[Scalars]:
     """Ṁ, the derivative of M along q̇."""
     n = len(table) - 1
-    M = record(tape, table, "mass_matrix")
+    M = record(tape, regrouped(table), "mass_matrix")
     rates = tangent(tape, M.ravel(), {("q", i): tape.input(("qd", i)) for i in range(n)})
     return [np.array(rates, dtype=object).reshape(n, n)]
 
 
 def gravity_vector(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂g/∂q."""
-    return [_along(tape, record(tape, table, "gravity_vector"), "q", len(table) - 1)]
+    return [_along(tape, record(tape, regrouped(table), "gravity_vector"), "q", len(table) - 1)]
 
 
 # What each is a function of, and how it is recorded.
@@ -165,33 +168,3 @@ def regressor(tape: Tape, table: Scalars, bodies: Bodies) -> list[Scalars]:
     tau = record(tape, loaded, "inverse_dynamics")
     rows = [gradient(tape, tau[i], names) for i in range(n)]
     return [np.array(rows, dtype=object).reshape(n, len(names))]
-
-
-def _inputs(tape: Tape, group: str, n: int) -> Scalars:
-    return np.array([tape.input((group, i)) for i in range(n)], dtype=object)
-
-
-def _inverse(M: Scalars) -> tuple[Scalars, Scalars]:
-    """M⁻¹ and the pivots D of M = Lᵀ D L, which leaves zero what is zero in M for want of a common branch.
-
-    D_i is the inertia that joint i feels when all joints beyond it are free.
-    """
-    n = len(M)
-    L, W = M.copy(), np.full((n, n), 0.0, dtype=object)
-    reciprocal: Any = np.full(n, 0.0, dtype=object)
-    for k in range(n - 1, -1, -1):
-        reciprocal[k] = 1.0 / L[k, k]
-        for i in range(k - 1, -1, -1):
-            factor = L[k, i] * reciprocal[k]
-            L[i, : i + 1] = L[i, : i + 1] - L[k, : i + 1] * factor
-            L[k, i] = factor
-    # W = L⁻¹, so that M⁻¹ = W D⁻¹ Wᵀ.
-    for i in range(n):
-        W[i, i] = 1.0
-        for j in range(i - 1, -1, -1):
-            W[i, j] = -(L[i, j:i] @ W[j:i, j])
-    inverse = np.full((n, n), 0.0, dtype=object)
-    for i in range(n):
-        for j in range(i + 1):
-            inverse[i, j] = inverse[j, i] = (W[i, : j + 1] * reciprocal[: j + 1]) @ W[j, : j + 1]
-    return inverse, np.diag(L)

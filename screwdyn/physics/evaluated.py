@@ -36,7 +36,7 @@ class Evaluated:
     Attributes
     ----------
     compiled : bool
-        Whether it is short enough for that.
+        Whether it is short enough for that, and gives anything.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
@@ -46,7 +46,7 @@ class Evaluated:
         self._different, self._which = _different(entries)
         self._sparse = len(entries) > MANY
         self._program = native.Program(name, tape, groups, n, [self._different] if self._sparse else outputs)
-        self.compiled = n > 0 and self._program.plan.size <= native.LARGEST
+        self.compiled = n > 0 and len(outputs) > 0 and self._program.plan.size <= native.LARGEST
         self._bound = native.Bound(self._program)
         self._entry: Any = None
 

@@ -128,9 +128,8 @@ def test_forward_dynamics_against_articulated_bodies(case):
     original = record(tape, table, "forward_dynamics")
     found = DERIVATIVES["forward_dynamics"][1](tape, table)
     M = case.tree.mass_matrix(case.q)
-    pivots, least = played(tape, np.array(tape.assumed[-n:], dtype=object), values).T
-    assert np.all(pivots > least)
-    assert math.isclose(np.prod(pivots), np.linalg.det(M), rel_tol=1e-9)
+    assumed = played(tape, np.array(tape.assumed, dtype=object), values)
+    assert all(x > least for x, least in assumed.reshape(-1, 2))
     for group, derivative in zip(("q", "qd", "tau"), found, strict=True):
         expected = complex_step(tape, original, values, [(group, i) for i in range(n)])
         tolerance = 1e3 * np.linalg.cond(M) * EPS
@@ -169,11 +168,11 @@ def test_regressor_is_the_gradient_by_inertial_numbers(case):
 def test_price_on_a_known_arm():
     table = constants(screwdyn.robots.ur5().model.table)
     most = {
-        "inverse_dynamics": (1200, 900),
-        "forward_dynamics": (2000, 1450),
-        "mass_matrix": (300, 220),
-        "mass_matrix_dot": (330, 250),
-        "gravity_vector": (220, 170),
+        "inverse_dynamics": (860, 610),
+        "forward_dynamics": (1460, 1180),
+        "mass_matrix": (280, 170),
+        "mass_matrix_dot": (290, 200),
+        "gravity_vector": (15, 10),
     }
     assert most.keys() == DERIVATIVES.keys()
     for name, (mul, add) in most.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._types import Array, ArrayLike
-from .errors import UnknownLinkError
+from .errors import ShapeError, UnknownLinkError
 from .physics.derivatives import DERIVATIVES, regressor
 from .physics.evaluated import Evaluated
 from .physics.tape import Tape
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .model import Model
 
 __all__ = ["Derivatives"]
+
+Triple = tuple[Array, Array, Array]
 
 _ARGUMENTS = {name: groups for name, (groups, _) in DERIVATIVES.items()} | {"regressor": ("q", "qd", "qdd")}
 _UPPER = np.triu_indices(3)
@@ -45,18 +47,24 @@ class Derivatives:
         self._model = model
         self._functions: dict[tuple[str, tuple[str, ...]], Evaluated] = {}
 
-    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (…, nv, nv), of τ = M q̈ + C q̇ + g.
 
         Entry [i, j] is ∂τ_i/∂(·)_j. N m per rad, and so on: units of τ_i by units of the coordinate j.
+
+        Parameters
+        ----------
+        q, qd, qdd : (…, nv)
+        out : tuple of three (…, nv, nv) arrays, optional
+            Contiguous arrays of float64 to write to, which saves the time to get memory for large batches.
         """
-        (dq, dqd, M), _ = self._evaluate("inverse_dynamics", q, qd, qdd)
+        (dq, dqd, M), _ = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
         return dq, dqd, M
 
-    def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array, Array]:
+    def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ = M⁻¹, each (…, nv, nv), of q̈ = M⁻¹ (τ − C q̇ − g).
 
-        Entry [i, j] is ∂q̈_i/∂(·)_j.
+        Entry [i, j] is ∂q̈_i/∂(·)_j. Parameters as :meth:`inverse_dynamics`.
 
         Raises
         ------
@@ -64,12 +72,12 @@ class Derivatives:
             If a joint carries no inertia along its screw, so that M is singular; the message names it.
         """
         if self._in_one_piece:
-            (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau)
+            (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
             if sound:
                 return dq, dqd, inverse
         dq, dqd, M = self.inverse_dynamics(q, qd, self._model.forward_dynamics(q, qd, tau))
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
-        return -(inverse @ dq), -(inverse @ dqd), inverse
+        return _given((-(inverse @ dq), -(inverse @ dqd), inverse), out)
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """∂M/∂q, (…, nv, nv, nv): entry [i, j, k] is ∂M_ij/∂q_k."""
@@ -128,16 +136,23 @@ class Derivatives:
             raise UnknownLinkError.of(link, known)
         return (link,)
 
-    def _evaluate(self, name: str, *state: ArrayLike, links: tuple[str, ...] = ()) -> tuple[Sequence[Array], bool]:
+    def _evaluate(
+        self, name: str, *state: ArrayLike, links: tuple[str, ...] = (), out: Triple | None = None
+    ) -> tuple[Sequence[Array], bool]:
         """The derivatives of one function, and whether all that was assumed of the states is true."""
         function = self._function(name, links)
-        single = function.single(*state)
+        single = function.single(state, out)
         if single is not None:
             return single, True
         flat, batch = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
+        shapes = [(*batch, *shape) for shape in function.shapes]
+        if out is not None:
+            _check(out, shapes)
+            flat = [x.copy() if any(np.may_share_memory(x, y) for y in out) else x for x in flat]
         count = int(np.prod(batch))
-        results, sound = function.many([x.reshape(count, self._model.nv) for x in flat])
-        return [x.reshape(*batch, *x.shape[1:]) for x in results], sound
+        whole = None if out is None else [y.reshape(count, *y.shape[len(batch) :]) for y in out]
+        results, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
+        return [x.reshape(shape) for x, shape in zip(results, shapes, strict=True)] if out is None else out, sound
 
     @cached_property
     def _in_one_piece(self) -> bool:
@@ -160,6 +175,31 @@ class Derivatives:
         else:
             outputs = DERIVATIVES[name][1](tape, table)
         return Evaluated(name, tape, _ARGUMENTS[name], self._model.nv, outputs)
+
+
+def _check(out: object, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Refuse what results cannot be written to."""
+    if not isinstance(out, tuple) or len(out) != len(shapes):
+        raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {out!r}")
+    for k, (array, shape) in enumerate(zip(out, shapes, strict=True)):
+        if (
+            not isinstance(array, np.ndarray)
+            or array.dtype != np.dtype(float)
+            or array.shape != shape
+            or not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned)
+            or any(np.may_share_memory(array, other) for other in out[:k])
+        ):
+            raise ShapeError(f"out[{k}] must be a contiguous array of float64 of shape {shape} with memory of its own")
+
+
+def _given(results: Triple, out: Triple | None) -> Triple:
+    """The results, in ``out`` if that is given."""
+    if out is None:
+        return results
+    _check(out, [x.shape for x in results])
+    for x, y in zip(results, out, strict=True):
+        y[...] = x
+    return out
 
 
 def _parameters(link: Link) -> Array:

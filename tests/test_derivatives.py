@@ -265,3 +265,49 @@ def test_a_loose_joint_is_named_by_large_functions_too(monkeypatch):
     arm.attach(Inertia.point(1.0), to=arm.links[-1], joint=revolute("z", name="loose"))
     with pytest.raises(SingularAttachmentError, match="loose"):
         arm.derivatives.forward_dynamics(*np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("limit", [None, "LARGEST"])
+@pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 3)])
+def test_out(monkeypatch, batch, limit):
+    if limit:
+        monkeypatch.setattr(native, limit, 10)
+    state = np.random.default_rng(11).uniform(-1, 1, (3, *batch, 2))
+    D = sd.robots.pelican().derivatives
+    for function in (D.inverse_dynamics, D.forward_dynamics):
+        expected = function(*state)
+        out = tuple(np.empty((3, *batch, 2, 2)))
+        for own, found, wanted in zip(out, function(*state, out=out), expected, strict=True):
+            assert found is own
+            assert np.array_equal(found, wanted)
+
+
+def test_out_may_lie_where_the_state_lies():
+    D = sd.robots.pelican().derivatives
+    q, qd, qdd = np.random.default_rng(12).uniform(-1, 1, (3, 2))
+    expected = D.inverse_dynamics(q, qd, qdd)
+    shared = np.array([[q, qd], [qd, qdd], [qdd, q]])
+    found = D.inverse_dynamics(shared[0, 0], shared[0, 1], shared[1, 1], out=tuple(shared))
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.empty((3, 2, 2)),
+        (np.empty((2, 2)),) * 2,
+        (np.empty((2, 2)),) * 3,
+        tuple(np.empty((3, 1, 2, 2))),
+        tuple(np.empty((3, 2, 2), dtype=np.float32)),
+        tuple(np.empty((3, 2, 4))[:, :, ::2]),
+        (np.empty((2, 2)), np.empty((2, 2)), [[0, 0], [0, 0]]),
+    ],
+)
+@pytest.mark.parametrize("limit", [None, "LARGEST"])
+def test_wrong_out_is_named(monkeypatch, wrong, limit):
+    if limit:
+        monkeypatch.setattr(native, limit, 10)
+    D = sd.robots.pelican().derivatives
+    for function in (D.inverse_dynamics, D.forward_dynamics):
+        with pytest.raises(ShapeError, match="out"):
+            function(*np.zeros((3, 2)), out=wrong)

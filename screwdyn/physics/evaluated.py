@@ -35,13 +35,15 @@ class Evaluated:
 
     Attributes
     ----------
+    shapes : list of tuples
+        Of the outputs.
     compiled : bool
         Whether it is short enough for that, and gives anything.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
         self._tape, self._groups = tape, groups
-        self._shapes = [out.shape for out in outputs]
+        self.shapes = [out.shape for out in outputs]
         entries = [x for out in outputs for x in out.ravel()]
         self._different, self._which = _different(entries)
         self._sparse = len(entries) > MANY
@@ -50,7 +52,7 @@ class Evaluated:
         self._bound = native.Bound(self._program)
         self._entry: Any = None
 
-    def single(self, *state: Any) -> Sequence[Array] | None:
+    def single(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
         """The outputs for one state in contiguous arrays of the right shape; None where that is not what is given."""
         if self._entry is None:
             if self.compiled:
@@ -58,18 +60,18 @@ class Evaluated:
             self._entry = self._bound.builtin(_refuse) if self.compiled and not self._sparse else _refuse
         if self._entry is _refuse:
             return None
-        outputs = tuple([np.empty(shape) for shape in self._shapes])
-        given = self._entry(*state, out=outputs if len(outputs) > 1 else outputs[0])
+        outputs = tuple([np.empty(shape) for shape in self.shapes]) if out is None else out
+        given = self._entry(*state, out=outputs if len(self.shapes) > 1 else outputs[0])
         return None if given is None else outputs
 
-    def many(self, inputs: Sequence[Array]) -> tuple[list[Array], bool]:
+    def many(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
         """The outputs for states along the first axis, and whether all that the tape assumes is true of them.
 
-        Arguments are contiguous and have been checked.
+        Arguments are contiguous, apart from each other, and have been checked.
         """
         count = len(inputs[0])
         if self.compiled and not self._sparse:
-            outputs = self._parts(np.empty(count * sum(map(_size, self._shapes))), count)
+            outputs = self._parts(np.empty(count * sum(map(_size, self.shapes))), count) if out is None else out
             return outputs, self._run(inputs, outputs)
         found = np.empty((count, len(self._different)))
         if self.compiled:
@@ -82,9 +84,12 @@ class Evaluated:
             for k, x in enumerate(self._tape.play(self._different, values, np.sin, np.cos)):
                 found[:, k] = x
         # One array after the other, each with its states one after the other.
-        ends = np.cumsum([_size(shape) for shape in self._shapes])[:-1]
+        ends = np.cumsum([_size(shape) for shape in self.shapes])[:-1]
         parts = [np.take(found, which, axis=1) for which in np.split(self._which, ends)]
-        return [part.reshape(count, *shape) for part, shape in zip(parts, self._shapes, strict=True)], sound
+        results = [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        for x, y in zip(results, out or (), strict=out is not None):
+            y[...] = x
+        return results, sound
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         count = len(inputs[0])
@@ -97,9 +102,9 @@ class Evaluated:
 
     def _parts(self, block: Array, count: int) -> list[Array]:
         """Output arrays in one block of memory, which the operating system is less often asked for than for several."""
-        ends = np.cumsum([count * _size(shape) for shape in self._shapes])[:-1]
+        ends = np.cumsum([count * _size(shape) for shape in self.shapes])[:-1]
         parts = np.split(block, ends)
-        return [part.reshape(count, *shape) for part, shape in zip(parts, self._shapes, strict=True)]
+        return [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
 
 def _size(shape: tuple[int, ...]) -> int:

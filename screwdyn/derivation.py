@@ -6,6 +6,7 @@ to which something is attached finds all that it knew before.
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
@@ -108,7 +109,8 @@ class Derivation:
         uses.update(x.node for x in scalars if not isinstance(x, float | int))
         done: dict[int, Any] = {}
         inputs = self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
-        names = sympy.numbered_symbols("x", exclude=expressions.free_symbols(inputs))
+        taken = {x.name for x in expressions.free_symbols(inputs)}
+        names = (sympy.Symbol(name) for i in count() if (name := f"x{i}") not in taken)
         intermediates = []
         for at in live:
             if uses[at] > 1:

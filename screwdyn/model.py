@@ -96,8 +96,8 @@ def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
         return _NOTHING
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
     com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
-    R, p, com, (m,), I = expressions.alike(R, p, com, (m,), I)
-    m, h, I = inertia_inward(R, add(p, rotate(R, com)), m, (0.0, 0.0, 0.0), I)
+    R, p, com, (m,), I, zero = expressions.alike(R, p, com, (m,), I, (0.0, 0.0, 0.0))
+    m, h, I = inertia_inward(R, add(p, rotate(R, com)), m, zero, I)
     return (m, *h, *I)
 
 

@@ -70,6 +70,10 @@ class Compiled(Dynamics):
             else:
                 single.add_done_callback(lambda done, name=name: self._take(name, done))  # type: ignore[misc]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Code is not copied: a copy compiles again, or takes what the process has."""
+        return Compiled, (self._model, self.threads)
+
     @property
     def model(self) -> Model:
         """The snapshot that the code was made for."""

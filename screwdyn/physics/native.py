@@ -5,11 +5,15 @@ are exactly zero. The other inertial numbers are parameters. All ten are, zero o
 and in any row once one of its zeros has changed; so a payload's ten numbers change without a compiler.
 """
 
+import atexit
 import ctypes
 import functools
+import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -244,12 +248,49 @@ def _second(first: "Future[Program | None]") -> Program | None:
     return program
 
 
+class _Background:
+    """A thread that does one thing after another, and drops the rest when the process ends."""
+
+    def __init__(self) -> None:
+        self._tasks: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+        self._ended = False
+        self._thread = threading.Thread(target=self._work, name="screwdyn-compile", daemon=True)
+        self._thread.start()
+        atexit.register(self._end)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have a function called later."""
+        future: Future[Any] = Future()
+        self._tasks.put((future, function, arguments))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, function, arguments = self._tasks.get()
+            if self._ended:
+                return
+            try:
+                future.set_result(function(*arguments))
+            except Exception as error:
+                future.set_exception(error)
+
+    def _end(self) -> None:
+        # The compiler must not be at work when the process is taken apart.
+        self._ended = True
+        self.submit(_Background)
+        self._thread.join()
+
+
 @functools.cache
-def _background() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, "screwdyn-compile")
+def _background() -> _Background:
+    return _Background()
 
 
 _structures: OrderedDict[bytes, Structure] = OrderedDict()
+if hasattr(os, "register_at_fork"):
+    # The thread that compiles does not follow into another process; what is not compiled yet would never be.
+    os.register_at_fork(after_in_child=_structures.clear)
+    os.register_at_fork(after_in_child=_background.cache_clear)
 
 
 def structure(table: Array, loaded: npt.NDArray[np.bool_]) -> Structure:

@@ -31,7 +31,9 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
     if parameters:
         arguments.append(list(parameters))
     intermediates, matrices = derivation.shared([outputs])
-    made: Callable[..., Any] = sympy.lambdify(arguments, matrices[0], modules, cse=lambda _: (intermediates, matrices[0]))
+    made: Callable[..., Any] = sympy.lambdify(
+        arguments, matrices[0], modules, cse=lambda _: (intermediates, matrices[0])
+    )
     return made
 
 

@@ -16,13 +16,13 @@ from . import expressions
 from .counting import known_function
 from .derivation import Derivation, Intermediates, symbol
 from .dynamics import Frame
-from .errors import ScrewdynError, ShapeError
+from .errors import ScrewdynError, ShapeError, SingularAttachmentError
 from .handover import Recording, casadi_function, jax_function, lambdified
 from .model import Model
 from .path import Path, motion, path_to
 from .physics.rows import FIRST_MOMENT, INERTIA, MASS, PARENT
 from .physics.steps import momentum, wrench_inward
-from .physics.tape import Scalar
+from .physics.tape import Recorded, Scalar
 from .physics.unrolled import Scalars, inputs, record
 from .physics.vectors import add, dot, rotate, scale
 
@@ -124,7 +124,13 @@ class Symbolic:
         return self._form("inverse_dynamics", expand)
 
     def forward_dynamics(self, expand: bool = True) -> Form:
-        """q̈(q, q̇, τ), (nv, 1), by articulated bodies."""
+        """q̈(q, q̇, τ), (nv, 1), by articulated bodies.
+
+        Raises
+        ------
+        SingularAttachmentError
+            If a joint carries no inertia whatever the state, so that M is singular.
+        """
         return self._form("forward_dynamics", expand)
 
     def shared(self, *functions: str) -> tuple[Intermediates, list[Matrix]]:
@@ -146,7 +152,21 @@ class Symbolic:
     def recorded(self, function: str) -> Scalars:
         """One of the functions on the derivation's tape: an array of scalars and numbers."""
         known_function(function)
-        return self._once(function, lambda: record(self._derivation.tape, self._table, function, self.coordinates))
+
+        def recorded() -> Scalars:
+            outputs = record(self._derivation.tape, self._table, function, self.coordinates)
+            # Accelerations depend on torques, unless the sweep has given up.
+            if function == "forward_dynamics" and outputs.size and not any(isinstance(x, Recorded) for x in outputs):
+                idle = [
+                    x for x, m in zip(self.coordinates, np.diag(self.recorded("mass_matrix")), strict=True) if m == 0
+                ]
+                raise SingularAttachmentError(
+                    f"a joint carries no inertia along its screw ({', '.join(idle or self.coordinates)}), so its "
+                    "acceleration is undetermined; give the links beyond it a mass"
+                )
+            return outputs
+
+        return self._once(function, recorded)
 
     def _form(self, function: str, expand: bool) -> Form:
         if expand:

@@ -310,6 +310,12 @@ class TestRefusals:
         with pytest.raises(sd.ScrewdynError, match="elbow is both"):
             tree.symbolic()
 
+    def test_a_joint_without_inertia(self):
+        tree = sd.robots.pelican(m1=sp.Symbol("m1"))
+        tree.attach(sd.Link("tool"), to="link2", joint=sd.revolute("z"))
+        with pytest.raises(sd.SingularAttachmentError, match="tool"):
+            tree.symbolic().forward_dynamics()
+
     def test_unknown_names(self):
         sym = sd.robots.pelican().symbolic()
         with pytest.raises(sd.UnknownLinkError, match="link1"):

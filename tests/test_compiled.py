@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from cases import Case, close, norm, total
+from cases import EPS, Case, christoffel, close, derivative, norm, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -96,6 +96,13 @@ def test_it_obeys_the_equation_of_motion(case):
     close(M, M.T, 1, 0)
     close(fast.inverse_dynamics(q, qd, qdd), M @ qdd + C @ qd + g, scale, 1e-13)
     close(fast.bias_force(q, qd), C @ qd + g, scale, 1e-13)
+    close(C, christoffel(fast.mass_matrix, q, qd), norm(M) * total(qd), 1e-11)
+    close(C + C.T, derivative(fast.mass_matrix, q, qd), norm(M) * total(qd), 1e-11)
+    tau = fast.inverse_dynamics(q, qd, qdd)
+    weight = 9.81 * case.tree.mass / np.linalg.norm(M, 2)
+    terms = np.linalg.norm(qdd) + np.linalg.norm(qd) ** 2 + weight
+    bound = 4 * np.linalg.cond(M) * EPS * terms
+    assert np.linalg.norm(fast.forward_dynamics(q, qd, tau) - qdd) <= bound
 
 
 LAYOUTS = {

@@ -79,7 +79,7 @@ def array(value: Any) -> Array:
     """
     if possible():
         given = np.array(value)
-        if given.dtype == object:
+        if given.dtype == object and any(is_expression(entry) for entry in given.flat):
             entries = [_entry(entry) for entry in given.flat]
             if any(is_expression(entry) for entry in entries):
                 result = np.empty(given.shape, dtype=object)

@@ -87,3 +87,11 @@ def norm(a):
 def total(a):
     """Sum of the absolute entries."""
     return float(np.abs(a).sum())
+
+
+def unaligned(a):
+    """The same numbers at odd addresses."""
+    memory = np.zeros(a.nbytes + 1, dtype=np.uint8)[1:]
+    odd = memory.view(np.float64).reshape(a.shape)
+    odd[...] = a
+    return odd

@@ -22,8 +22,8 @@ from .model import Model
 from .path import Path, motion, path_to
 from .physics.rows import FIRST_MOMENT, INERTIA, MASS, PARENT
 from .physics.steps import momentum, wrench_inward
-from .physics.tape import Recorded, Scalar
-from .physics.unrolled import Scalars, inputs, record
+from .physics.tape import Scalar
+from .physics.unrolled import Scalars, Undetermined, inputs, record
 from .physics.vectors import add, dot, rotate, scale
 
 __all__ = ["Symbolic", "SymbolicContribution"]
@@ -154,17 +154,13 @@ class Symbolic:
         known_function(function)
 
         def recorded() -> Scalars:
-            outputs = record(self._derivation.tape, self._table, function, self.coordinates)
-            # Accelerations depend on torques, unless the sweep has given up.
-            if function == "forward_dynamics" and outputs.size and not any(isinstance(x, Recorded) for x in outputs):
-                idle = [
-                    x for x, m in zip(self.coordinates, np.diag(self.recorded("mass_matrix")), strict=True) if m == 0
-                ]
+            try:
+                return record(self._derivation.tape, self._table, function, self.coordinates)
+            except Undetermined as joint:
                 raise SingularAttachmentError(
-                    f"a joint carries no inertia along its screw ({', '.join(idle or self.coordinates)}), so its "
-                    "acceleration is undetermined; give the links beyond it a mass"
-                )
-            return outputs
+                    f"nothing beyond joint {self.coordinates[joint.row]!r} resists its motion, so its acceleration is "
+                    "undetermined; give a link that it carries an inertia, or make the joint fixed"
+                ) from None
 
         return self._once(function, recorded)
 

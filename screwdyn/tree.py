@@ -346,7 +346,8 @@ class KinematicTree(Structure, Dynamics):
         Notes
         -----
         Where a joint carries no inertia at some state only, or without some optional link, ``forward_dynamics`` gives
-        infinity, NaN or numbers without meaning. Tens of freedoms make tens of thousands of statements, which compilers take time for.
+        infinity, NaN or numbers without meaning. Tens of freedoms make tens of thousands of statements, which compilers
+        take time for.
 
         Examples
         --------

@@ -228,7 +228,3 @@ def test_a_controller_that_makes_the_arm_run_away(arm, method):
             rtol=1e-3,
         )
     assert fingerprint(arm) == before
-
-
-def test_an_unknown_method(arm):
-    refused(arm, ValueError, "method", method="Euler")

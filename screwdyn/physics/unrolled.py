@@ -14,7 +14,7 @@ from . import sweeps
 from .rows import MASS, PARENT, WORK
 from .tape import Tape
 
-__all__ = ["FUNCTIONS", "Scalars", "constants", "inputs", "open_inertias", "record"]
+__all__ = ["FUNCTIONS", "Scalars", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
 Scalars = npt.NDArray[np.object_]
 
@@ -27,6 +27,14 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "forward_dynamics": ("q", "qd", "tau"),
 }
+
+
+class Undetermined(Exception):
+    """A joint carries no inertia along its screw, so that there is no acceleration to record; ``row`` says which."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"row {row} carries no inertia along its joint")
+        self.row = row
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:
@@ -64,7 +72,9 @@ def record(tape: Tape, table: Scalars, function: str, names: Sequence[Hashable] 
     elif function == "inverse_dynamics":
         sweeps.inverse_dynamics(table, q, qd, given["qdd"], 0, work, out)
     elif function == "forward_dynamics":
-        sweeps.forward_dynamics(table, q, qd, given["tau"], 0, work, out)
+        massless = sweeps.forward_dynamics(table, q, qd, given["tau"], 0, work, out)
+        if massless >= 0:
+            raise Undetermined(massless)
     else:
         raise ValueError(f"there is no function {function!r} to record; known: {', '.join(FUNCTIONS)}")
     return out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -77,7 +78,8 @@ class _Timed:
                 f"when= of a {type(self).__name__} must give a finite number, True or False; "
                 f"it gave {value!r} at t = {t:g} s"
             )
-        return level
+        # The integrator takes a step from zero to zero for a rise through zero.
+        return level if level > 0 else min(level, -sys.float_info.min)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ class Grasp(_Timed):
     time : float
         When, in seconds from the start; or
     when : callable (t, state) -> float or bool
-        As soon as the value is true or positive. A number that changes its sign smoothly is located most exactly.
+        As soon as the value is true or positive; zero is not yet. A number that changes its sign smoothly is located most exactly.
         It is asked from the start of the run, over the coordinates of that time, and once a ``step`` at least.
     """
 

@@ -82,6 +82,9 @@ def simulate(
     step = duration / 1000 if step is None else seconds("step", step)
     if not (duration > 0 and step > 0):
         raise ScrewdynError(f"duration and step must be > 0; got {duration:g} s and {step:g} s")
+    for what, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not (isinstance(tolerance, float | int | np.floating) and 0 < tolerance < math.inf):
+            raise ScrewdynError(f"{what} must be a number > 0; got {tolerance!r}")
     if method not in METHODS:
         raise ScrewdynError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     if torque is not None and not callable(torque):

@@ -427,3 +427,23 @@ def test_the_released_payload_can_be_caught_by_another_robot():
     caught = catcher.grasp(state, free.tree, to="bob", at=at, twist=free.twist)
     speed = free.twist[4] if abs(free.twist[4]) > 0 else free.twist[3]
     assert_allclose(caught.state.qd, [-speed * 0.5 * 1.0 / (3.0 * 0.25)], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "when, fires",
+    [
+        (lambda t, s: 0.0, None),
+        (lambda t, s: 0, None),
+        (lambda t, s: t * t - t, None),
+        (lambda t, s: int(t > 0.5), 0.5),
+        (lambda t, s: np.int64(t > 0.5), 0.5),
+        (lambda t, s: max(0.0, t - 0.5), 0.5),
+        (lambda t, s: t - 0.5, 0.5),
+        (lambda t, s: 1.0, 0.0),
+    ],
+)
+def test_a_condition_that_is_zero_does_not_hold_yet(when, fires):
+    tree = sd.robots.pelican()
+    tree.attach(sd.Inertia.box(1, (0.1, 0.1, 0.1)), "link2", name="c")
+    run = sd.simulate(tree, sd.State(tree, [0.5, 0.3]), 1.0, events=[sd.Release("c", when=when)], step=0.05)
+    assert [e.t for e in run.events] == ([] if fires is None else [pytest.approx(fires, abs=1e-9)])

@@ -51,6 +51,12 @@ def test_a_bad_step(arm, step):
     refused(arm, sd.ScrewdynError, "step", step=step)
 
 
+@pytest.mark.parametrize("option", ["rtol", "atol"])
+@pytest.mark.parametrize("tolerance", [0, -1, np.nan, np.inf, "x", None])
+def test_a_bad_tolerance(arm, option, tolerance):
+    refused(arm, sd.ScrewdynError, f"{option} must be a number > 0", **{option: tolerance})
+
+
 @pytest.mark.parametrize("method", ["rk4", "", None, 3])
 def test_an_unknown_method(arm, method):
     refused(arm, sd.ScrewdynError, "method must be one of RK23, .*LSODA; got", method=method)

@@ -45,8 +45,9 @@ def test_levels():
     state = sd.State(sd.robots.pelican())
     at = sd.Release("ball", time=1.0)
     assert [at.level(t, state) > 0 for t in (0.0, np.nextafter(1.0, 0), 1.0, 2.0)] == [False, False, True, True]
-    for value, level in [(True, 1), (False, -1), (np.True_, 1), (np.False_, -1), (0.25, 0.25), (-3, -3), (0, 0)]:
+    for value, level in [(True, 1), (False, -1), (np.True_, 1), (np.False_, -1), (0.25, 0.25), (-3, -3)]:
         assert sd.Release("ball", when=lambda t, state, v=value: v).level(0.0, state) == level
+    assert sd.Release("ball", when=lambda t, state: 0.0).level(0.0, state) < 0
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, None, "soon", np.zeros(2)])

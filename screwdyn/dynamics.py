@@ -179,6 +179,8 @@ class Dynamics:
         (flat,), q_batch = model.flat(q=q)
         batch = q_batch
         on_rows: dict[int, Array] = {}
+        if not isinstance(wrenches, Mapping):
+            raise ShapeError(f"wrenches must map names of links to [n; f], {{link: six numbers}}; got {wrenches!r}")
         for link, F in wrenches.items():
             row, T = self._carrier(link)
             F = model.numbers(f"the wrench on {link!r}", F)

@@ -83,8 +83,10 @@ class Structure:
 
     @property
     def graph(self) -> nx.DiGraph:
-        """Read-only view: nodes carry ``link``, edges ``joint``, ``home`` (pose at q = 0), ``name``, ``coordinate``."""
-        return self._graph.copy(as_view=True)
+        """A frozen copy: nodes carry ``link``, edges ``joint``, ``home`` (pose at q = 0), ``name``, ``coordinate``."""
+        import networkx as nx
+
+        return nx.freeze(self._graph.copy())
 
     @property
     def base(self) -> str:
@@ -148,7 +150,7 @@ class Structure:
         UnknownLinkError
             If there is none; the message lists the near ones.
         """
-        if name not in self._carried:
+        if not isinstance(name, str) or name not in self._carried:
             raise UnknownLinkError.of(name, self._carried, "joint")
         return self._edge(self._carried[name])["joint"]
 
@@ -297,6 +299,8 @@ class Structure:
         twin._changed()
         return twin
 
+    __copy__ = copy
+
     def resolve(self, what: Handle | str) -> str:
         """The name of the link that a handle or name stands for.
 
@@ -365,11 +369,11 @@ class Structure:
     def _unpack(self, body: Body, name: str | None) -> tuple[Link, list[_Newcomer]]:
         """The root that a body brings, and all that hangs on it."""
         if isinstance(body, Inertia):
-            return Link(name or self._free_name("payload"), body), []
+            return Link(self._free_name("payload") if name is None else name, body), []
         if isinstance(body, Link):
-            return Link(name or body.name, body.inertia), []
+            return Link(body.name if name is None else name, body.inertia), []
         if isinstance(body, Structure):
-            root = Link(name or body._base, body.link(body._base).inertia)
+            root = Link(body._base if name is None else name, body.link(body._base).inertia)
             rest = body._newcomers(body.links[1:])
             return root, [new._replace(parent=root.name) if new.parent == body._base else new for new in rest]
         raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {type(body).__name__}")

@@ -13,7 +13,7 @@ from . import expressions
 from ._types import Array, ArrayLike
 from .contribution import Contribution, LinkMotion, contribution_of, motion_beyond
 from .dynamics import Dynamics
-from .errors import ShapeError, UnboundSymbolError
+from .errors import JointError, ScrewdynError, ShapeError, UnboundSymbolError
 from .joint import Joint
 from .link import Link
 from .structure import Body, Handle, Structure
@@ -65,7 +65,9 @@ class KinematicTree(Structure, Dynamics):
         self.gravity = gravity
 
     @classmethod
-    def from_urdf(cls, path_or_text: str | os.PathLike[str], *, strict: bool = False) -> KinematicTree:
+    def from_urdf(
+        cls, path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False
+    ) -> KinematicTree:
         """Read a URDF file, or URDF text that begins with ``<``.
 
         Fixed joints stay links, the root link becomes the base, coordinates are named after the joints.
@@ -73,6 +75,8 @@ class KinematicTree(Structure, Dynamics):
         Parameters
         ----------
         path_or_text : str or path
+        floating_base : bool
+            Refused unless false: a base that floats needs a free joint, and there is none yet.
         strict : bool
             Refuse what is otherwise only warned about, such as an inertia that no rigid body has.
 
@@ -80,7 +84,11 @@ class KinematicTree(Structure, Dynamics):
         ------
         URDFError
             Listing every problem in the file with its line.
+        JointError
+            If a floating base is asked for.
         """
+        if floating_base:
+            raise JointError("a floating base needs a free joint, which is not supported yet; leave floating_base false")
         from .io.urdf import read_urdf
 
         return read_urdf(path_or_text, strict=strict)
@@ -122,6 +130,8 @@ class KinematicTree(Structure, Dynamics):
 
     def random_configuration(self, rng: np.random.Generator) -> Array:
         """A configuration drawn evenly within the limits, or within ±π (rad or m) where there are none, (nq,)."""
+        if not isinstance(rng, np.random.Generator):
+            raise ScrewdynError(f"rng must be a numpy.random.Generator, such as default_rng(0); got {rng!r}")
         anywhere = (-np.pi, np.pi)
         limits = [edge["joint"].limits or anywhere for edge in self._freedoms()]
         low, high = np.array([pair if np.isfinite(pair).all() else anywhere for pair in limits]).reshape(-1, 2).T

@@ -232,3 +232,11 @@ def test_a_small_inertia_is_not_taken_for_none():
     tree.attach(Inertia.point(1e-9, (1e-4, 0, 0)), to="big", joint=revolute("z"), name="small")
     qdd = tree.forward_dynamics([0, 0], [0, 0], [0, 1e-17])
     np.testing.assert_allclose(qdd, [0, 1], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("wrenches", [[0.0] * 6, np.zeros(6), "link", 3])
+def test_wrenches_that_name_no_link(tree, wrenches):
+    x = np.zeros(4)
+    for ask in (tree.inverse_dynamics, tree.forward_dynamics):
+        with pytest.raises(ShapeError, match="wrenches must map names of links to"):
+            ask(x, x, x, wrenches)

@@ -1,5 +1,7 @@
 """Surgery: what attach and detach promise. What they refuse is in ``test_structure_errors``."""
 
+import copy
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from screwdyn import (
     Link,
     StaleHandleError,
     TopologyError,
+    UnknownLinkError,
     fixed,
     helical,
     prismatic,
@@ -363,3 +366,28 @@ def test_a_chain_of_two_thousand_links():
     assert (tree.nq, half.nq) == (500, 500)
     tree.attach(half, to="l999", at=(0.01, 0, 0))
     assert tree.links == twin.links
+
+
+def test_what_is_written_on_the_graph_does_not_reach_the_tree():
+    tree = arm()
+    tree.graph.nodes[tree.links[1]]["link"] = None
+    assert tree.link(tree.links[1]).name == tree.links[1]
+
+
+def test_a_shallow_copy_is_a_tree_of_its_own_too():
+    tree = arm()
+    before = fingerprint(tree)
+    copy.copy(tree).attach(BODY, to=tree.links[-1], joint=revolute("x"), name="only here")
+    assert fingerprint(tree) == before
+
+
+@pytest.mark.parametrize("name", ["", 0, 3, ["a"]])
+def test_a_name_that_is_none(name):
+    tree = arm()
+    before = fingerprint(tree)
+    for body in (BODY, Link("a", BODY), KinematicTree("a")):
+        with pytest.raises(TopologyError, match="needs a non-empty string as its name"):
+            tree.attach(body, to=tree.links[-1], name=name)
+    with pytest.raises(UnknownLinkError, match="there is no joint"):
+        tree.joint(name)
+    assert fingerprint(tree) == before

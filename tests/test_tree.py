@@ -6,8 +6,10 @@ from numpy.testing import assert_array_equal
 
 from screwdyn import (
     Inertia,
+    JointError,
     KinematicTree,
     Link,
+    ScrewdynError,
     ShapeError,
     helical,
     prismatic,
@@ -92,3 +94,16 @@ def test_a_tree_hangs_from_its_base_however_it_is_called():
     q, qd, qdd = rng.normal(size=(3, 4))
     assert_array_equal(world.inverse_dynamics(q, qd, qdd), tree.inverse_dynamics(q, qd, qdd))
     assert world.coordinates == tree.coordinates
+
+
+def test_a_floating_base_is_refused_by_name():
+    text = '<robot name="r"><link name="a"/></robot>'
+    assert KinematicTree.from_urdf(text, floating_base=False).links == ("a",)
+    with pytest.raises(JointError, match="a floating base needs a free joint, which is not supported yet"):
+        KinematicTree.from_urdf(text, floating_base=True)
+
+
+@pytest.mark.parametrize("rng", [None, 3, np.random])
+def test_a_random_configuration_needs_a_generator(rng):
+    with pytest.raises(ScrewdynError, match="rng must be a numpy"):
+        KinematicTree().random_configuration(rng)

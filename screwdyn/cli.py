@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -38,6 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = _say
         try:
             code: int = arguments.run(arguments)
+            sys.stdout.flush()
+        except OSError as error:
+            # What could not be written goes nowhere, also at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):  # who read along has left, as in `screwdyn info FILE | head`
+                return 0
+            print(f"screwdyn: {error}", file=sys.stderr)
+            return 2
         except ScrewdynError as error:
             print(f"screwdyn: {error}", file=sys.stderr)
             return 2

@@ -190,3 +190,16 @@ def test_the_package_runs_as_a_module_even_where_only_ascii_can_be_shown() -> No
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"?? turret [revolute turn] 3.1 kg" in done.stdout
+
+
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=environment)
+
+
+def test_a_full_disk_and_a_reader_who_leaves() -> None:
+    info = f"{sys.executable} -m screwdyn info {ARM}"
+    full = shell(f"{info} > /dev/full")
+    assert (full.returncode, full.stderr) == (2, "screwdyn: [Errno 28] No space left on device\n")
+    left = shell(f"({info}; echo code $? >&2) | true")
+    assert left.stderr == "code 0\n"

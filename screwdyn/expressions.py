@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._types import Array
 from .errors import UnboundSymbolError, UnknownLinkError
@@ -28,6 +29,7 @@ __all__ = [
     "is_zero",
     "number",
     "possible",
+    "real",
     "root",
     "short",
     "substituted",
@@ -75,22 +77,44 @@ def array(value: Any) -> Array:
     Raises
     ------
     TypeError, ValueError
-        What is no array of real numbers, as NumPy says it.
+        If there is something else in it, or its rows differ in length. Words are no numbers, also those that spell one.
     """
-    if possible():
-        given = np.array(value)
-        if given.dtype == object and any(is_expression(entry) for entry in given.flat):
-            entries = [_entry(entry) for entry in given.flat]
-            if any(is_expression(entry) for entry in entries):
-                result = np.empty(given.shape, dtype=object)
-                result.ravel()[:] = entries
-                return result
-            value = np.array(entries, dtype=np.float64).reshape(given.shape)
-    return np.array(value, dtype=np.float64)
+    given = _given(value)
+    if given.dtype == object and possible() and any(is_expression(entry) for entry in given.flat):
+        entries = [_entry(entry) for entry in given.flat]
+        if any(is_expression(entry) for entry in entries):
+            result = np.empty(given.shape, dtype=object)
+            result.ravel()[:] = entries
+            return result
+        given = np.array(entries, dtype=np.float64).reshape(given.shape)
+    return np.array(_float64(given))
+
+
+def real(value: Any) -> Array:
+    """A float64 array of real numbers, which may be the given one; raises as :func:`array`, for expressions too."""
+    return _float64(_given(value))
+
+
+def _given(value: Any) -> npt.NDArray[Any]:
+    """What may be an array of numbers: words, dates, complex numbers and nothing are not."""
+    given = np.asarray(value)
+    kind = given.dtype.kind
+    if kind not in "biufO" or (kind == "O" and any(x is None or isinstance(x, str | bytes) for x in given.flat)):
+        raise TypeError("these are no real numbers")
+    return given
+
+
+def _float64(given: npt.NDArray[Any]) -> Array:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except OverflowError as error:  # a whole number with more than 308 digits
+        raise ValueError(str(error)) from None
 
 
 def number(value: Any) -> Any:
     """One float or expression; raises as :func:`array` does."""
+    if type(value) is float:
+        return value
     entry = array(value)
     if entry.shape != ():
         raise ValueError(f"one number is expected; got shape {entry.shape}")

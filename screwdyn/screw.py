@@ -3,6 +3,10 @@
 A twist is V = [w; v] and a wrench F = [n; f], angular part first; a pose T_AB is the 4x4 matrix of frame B
 in frame A. Units are SI and radians. Every function batches over leading axes, written ``...`` in the shapes.
 Conventions and formulas: docs/mathematics.md §1.
+
+A function of a pose takes it on trust: what is finite but no rigid motion, such as a matrix of ones, gives numbers that
+mean nothing. `as_pose` checks a pose that comes from elsewhere. Shapes, and that all entries are finite numbers, are
+checked everywhere (ShapeError).
 """
 
 import math
@@ -12,39 +16,36 @@ import numpy.typing as npt
 
 from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
-from screwdyn.errors import ScrewdynError, ShapeError, UnboundSymbolError
+from screwdyn.errors import ScrewdynError
+from screwdyn.poses import as_pose, cross, entries, inverse, pose, pose_of, shaped, skew, skew_of, unskew
+
+__all__ = [
+    "Ad",
+    "ad",
+    "as_pose",
+    "axis",
+    "direction",
+    "exp",
+    "from_linear_first",
+    "inverse",
+    "log",
+    "pitch",
+    "pose",
+    "reciprocal_product",
+    "screw_from_axis",
+    "screw_motion",
+    "skew",
+    "to_linear_first",
+    "to_linear_first_matrix",
+    "unit",
+    "unskew",
+    "virtual_power",
+]
 
 # A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
 _LARGEST_PITCH = 1e12
 _AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}
-
-
-def _shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
-    """Return x as floats, after checking that its last axes have lengths `tail`."""
-    try:
-        array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if symbols := expressions.symbols_in(x):
-            raise UnboundSymbolError.of(symbols, what) from error
-        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
-    return _with_tail(array, tail, what)
-
-
-def _entries(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
-    """Return x as floats or expressions, after checking that its last axes have lengths `tail`."""
-    try:
-        array = expressions.array(x)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
-    return _with_tail(array, tail, what)
-
-
-def _with_tail(array: Array, tail: tuple[int, ...], what: str) -> Array:
-    if array.shape[-len(tail) :] != tail:
-        expected = ", ".join(("...", *map(str, tail)))
-        raise ShapeError(f"{what} must have shape ({expected}), got {array.shape}")
-    return array
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -53,102 +54,6 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 # rigid motions ------------------------------------------------------------------------------------------
-
-
-def skew(v: ArrayLike) -> Array:
-    """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``."""
-    v = _entries(v, (3,), "vector")
-    result = np.zeros((*v.shape, 3), dtype=v.dtype)
-    result[..., 2, 1] = v[..., 0]
-    result[..., 0, 2] = v[..., 1]
-    result[..., 1, 0] = v[..., 2]
-    return result - result.swapaxes(-1, -2)
-
-
-def unskew(matrix: ArrayLike) -> Array:
-    """Vector (..., 3) of the skew part of a matrix (..., 3, 3): ``unskew(skew(v)) == v``."""
-    a = _shaped(matrix, (3, 3), "matrix")
-    a = 0.5 * (a - a.swapaxes(-1, -2))
-    return np.stack([a[..., 2, 1], a[..., 0, 2], a[..., 1, 0]], axis=-1)
-
-
-def pose(R: ArrayLike, p: ArrayLike) -> Array:
-    """Pose (..., 4, 4) with rotation R (..., 3, 3) and origin p (..., 3); unchecked (`as_pose` checks)."""
-    R, p = _shaped(R, (3, 3), "rotation"), _shaped(p, (3,), "position")
-    T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
-    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
-    return T
-
-
-def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
-    """Read what a person may write for a pose.
-
-    Parameters
-    ----------
-    at : None, array_like of shape (3,) or (4, 4)
-        Nothing (the identity), a translation in metres, or a homogeneous matrix. A rotation that misses
-        orthonormality by less than 1e-6 (numbers copied from a file) is replaced by the nearest rotation.
-    what : str
-        How error messages call it.
-
-    Returns
-    -------
-    ndarray, shape (4, 4)
-        A new array. With expressions in it, only what is certain without their values is checked.
-
-    Raises
-    ------
-    ShapeError
-        If `at` has another shape, is not finite, or is no rigid motion.
-    """
-    if at is None:
-        return np.eye(4)
-    try:
-        given = expressions.array(at)
-    except (TypeError, ValueError) as error:
-        raise ShapeError(f"{what} must be numbers, got {at!r}") from error
-    T = np.eye(4, dtype=given.dtype)
-    if not expressions.is_finite(given):
-        raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
-    if given.shape == (3,):
-        T[:3, 3] = given
-        return T
-    if given.shape != (4, 4):
-        raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}")
-    R = given[:3, :3]
-    if given.dtype == object:
-        _check_known_entries(given, what)
-        return given
-    error_size = float(np.abs(R.T @ R - T[:3, :3]).max())
-    if error_size > 1e-6:
-        raise ShapeError(f"the rotation of {what} is not orthonormal: R^T R - 1 reaches {error_size:.3g}")
-    if float(R[0] @ _cross(R[1], R[2])) < 0.0:
-        raise ShapeError(f"the rotation of {what} is a reflection (determinant -1); swap or negate an axis")
-    if float(np.abs(given[3] - T[3]).max()) > 1e-6:
-        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {given[3].tolist()}")
-    if error_size > 1e-14:
-        for _ in range(2):  # Newton's polar iteration: the error is squared each time
-            R = R @ (1.5 * np.eye(3) - 0.5 * (R.T @ R))
-    T[:3, :3], T[:3, 3] = R, given[:3, 3]
-    return T
-
-
-def _check_known_entries(T: Array, what: str) -> None:
-    """Refuse a pose with expressions whose entries without symbols already tell that it is no rigid motion."""
-    R = T[:3, :3]
-    if any(expressions.is_number(x) and abs(x - (k == 3)) > 1e-6 for k, x in enumerate(T[3])):
-        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {T[3].tolist()}")
-    if not expressions.free_symbols([R]):
-        as_pose(pose(R, (0, 0, 0)), what)
-    elif any(expressions.is_number(x) and abs(x) > 1 + 1e-6 for x in R.flat):
-        raise ShapeError(f"the rotation of {what} has an entry larger than 1: {R.tolist()}")
-
-
-def inverse(T: ArrayLike) -> Array:
-    """Inverse of a pose (..., 4, 4): T_BA from T_AB."""
-    T = _shaped(T, (4, 4), "pose")
-    Rt = T[..., :3, :3].swapaxes(-1, -2)
-    return pose(Rt, -(Rt @ T[..., :3, 3, None])[..., 0])
 
 
 def Ad(T: ArrayLike) -> Array:
@@ -162,9 +67,9 @@ def Ad(T: ArrayLike) -> Array:
 
     Returns an array of shape (..., 6, 6).
     """
-    T = _shaped(T, (4, 4), "pose")
+    T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
-    return _lower_blocks(R, skew(T[..., :3, 3]) @ R)
+    return _lower_blocks(R, skew_of(T[..., :3, 3]) @ R)
 
 
 def ad(V: ArrayLike) -> Array:
@@ -172,8 +77,8 @@ def ad(V: ArrayLike) -> Array:
 
     ``ad(V1) @ V2 == -ad(V2) @ V1``. docs/mathematics.md §1.
     """
-    V = _shaped(V, (6,), "twist")
-    return _lower_blocks(skew(V[..., :3]), skew(V[..., 3:]))
+    V = shaped(V, (6,), "twist")
+    return _lower_blocks(skew_of(V[..., :3]), skew_of(V[..., 3:]))
 
 
 def _lower_blocks(diagonal: Array, lower: Array) -> Array:
@@ -184,18 +89,14 @@ def _lower_blocks(diagonal: Array, lower: Array) -> Array:
     return result
 
 
-def _cross(a: Array, b: Array) -> Array:
-    return (skew(a) @ b[..., None])[..., 0]
-
-
 def _motion(V: Array, sine: Array, versine: Array, lag: Array, slide: Array) -> Array:
     """Pose with R = 1 + sine w^ + versine w^^2 and p = (slide 1 + versine w^ + lag w^^2) v."""
-    w1 = skew(V[..., :3])
+    w1 = skew_of(V[..., :3])
     w2 = w1 @ w1
     one = np.eye(3)
     sine, versine, lag, slide = (k[..., None, None] for k in (sine, versine, lag, slide))
     travel = slide * one + versine * w1 + lag * w2
-    return pose(one + sine * w1 + versine * w2, (travel @ V[..., 3:, None])[..., 0])
+    return pose_of(one + sine * w1 + versine * w2, (travel @ V[..., 3:, None])[..., 0])
 
 
 def _exp_coefficients(angle: Array) -> tuple[Array, Array, Array]:
@@ -226,7 +127,7 @@ def exp(V: ArrayLike) -> Array:
 
     Returns an array of shape (..., 4, 4).
     """
-    V = _shaped(V, (6,), "twist")
+    V = shaped(V, (6,), "twist")
     angle = np.sqrt(_dot(V[..., :3], V[..., :3]))
     return _motion(V, *_exp_coefficients(angle), np.ones_like(angle))
 
@@ -245,7 +146,7 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
 
     Returns an array of shape (..., 4, 4).
     """
-    S, q = _shaped(S, (6,), "screw"), np.asarray(q, dtype=np.float64)
+    S, q = shaped(S, (6,), "screw"), shaped(q, (), "coordinate")
     sine = np.sin(q)
     return _motion(S, sine, 2.0 * np.sin(0.5 * q) ** 2, q - sine, q)
 
@@ -262,7 +163,7 @@ def log(T: ArrayLike) -> Array:
 
     Returns an array of shape (..., 6).
     """
-    T = _shaped(T, (4, 4), "pose")
+    T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
     outer = np.empty((*R.shape[:-2], 4, 4))
     trace = np.trace(R, axis1=-2, axis2=-1)
@@ -290,8 +191,6 @@ def log(T: ArrayLike) -> Array:
 def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
     """|w|, |v| and whether the screw turns at all; refuses the zero screw."""
     w, v = np.sqrt(_dot(S[..., :3], S[..., :3])), np.sqrt(_dot(S[..., 3:], S[..., 3:]))
-    if not np.isfinite(S).all():
-        raise ScrewdynError(f"a screw has entries that are not finite: {S.tolist()}")
     if np.any((w == 0.0) & (v == 0.0)):
         raise ScrewdynError("a screw is zero: it has neither an axis nor a direction")
     return w, v, w * _LARGEST_PITCH > v
@@ -315,7 +214,7 @@ def unit(S: ArrayLike) -> Array:
     ScrewdynError
         If a screw is zero or not finite.
     """
-    S = _shaped(S, (6,), "screw")
+    S = shaped(S, (6,), "screw")
     w, v, turning = _turns(S)
     result = S / np.where(turning, w, v)[..., None]
     result[..., :3] *= turning[..., None]
@@ -327,7 +226,7 @@ def pitch(S: ArrayLike) -> Array:
 
     Raises ScrewdynError as `unit` does.
     """
-    S = _entries(S, (6,), "screw")
+    S = entries(S, (6,), "screw")
     if S.dtype == object and S.shape == (6,):  # a unit screw already, or not known to be anything else
         w = S[:3]
         return expressions.array(expressions.tidied(w @ S[3:] / (w @ w))) if w.any() else np.array(np.inf)
@@ -349,14 +248,14 @@ def axis(S: ArrayLike) -> tuple[Array, Array]:
     """
     S = unit(S)
     w, v = S[..., :3], S[..., 3:]
-    return np.where(w.any(axis=-1, keepdims=True), w, v), _cross(w, v)
+    return np.where(w.any(axis=-1, keepdims=True), w, v), cross(w, v)
 
 
 def direction(axis: str | ArrayLike) -> Array:
     """Unit vector (..., 3) along "x", "-x", … or vectors (..., 3); ScrewdynError if it has no direction."""
     if isinstance(axis, str) and axis not in _AXES:
         raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z", "-x", "-y", "-z" or a vector')
-    a = _entries(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
+    a = entries(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
     if a.dtype == object and a.shape == (3,):
         return expressions.array(a / expressions.root(a @ a))
     length = np.sqrt(_dot(a, a))
@@ -386,15 +285,15 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
     ScrewdynError
         If an axis is zero, or anything but the pitch is not finite.
     """
-    a, r, h = direction(axis), _entries(point, (3,), "point"), expressions.array(pitch)
+    a, r, h = direction(axis), entries(point, (3,), "point"), entries(pitch, (), "pitch")
     if not expressions.is_finite(r):
         raise ScrewdynError(f"a point of an axis is not finite: {r.tolist()}")
     if object in (a.dtype, r.dtype, h.dtype):
         slides = h.dtype != object and np.isinf(h)
-        parts = (0 * a, a) if slides else (a, _cross(r, a) + h * a)
+        parts = (0 * a, a) if slides else (a, cross(r, a) + h * a)
         return expressions.array([expressions.tidied(x) for x in np.concatenate(parts)])
     sliding = np.isinf(h[..., None])
-    v = np.where(sliding, a, _cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
+    v = np.where(sliding, a, cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
     S = np.concatenate(np.broadcast_arrays(np.where(sliding, 0.0, a), v), axis=-1)
     return unit(S)
 
@@ -411,12 +310,12 @@ def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
 
     Returns an array of shape (...).
     """
-    return _dot(_shaped(S1, (6,), "screw"), to_linear_first(S2))
+    return _dot(shaped(S1, (6,), "screw"), to_linear_first(S2))
 
 
 def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
     """Power w.n + v.f in watts of wrenches [n; f] on twists [w; v], both (..., 6) and in the same frame."""
-    return _dot(_shaped(V, (6,), "twist"), _shaped(F, (6,), "wrench"))
+    return _dot(shaped(V, (6,), "twist"), shaped(F, (6,), "wrench"))
 
 
 # other people's order of coordinates --------------------------------------------------------------------
@@ -424,7 +323,7 @@ def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
 
 def to_linear_first(V: ArrayLike) -> Array:
     """[v; w] from [w; v] (or [f; n] from [n; f]), shape (..., 6)."""
-    V = _shaped(V, (6,), "twist or wrench")
+    V = shaped(V, (6,), "twist or wrench")
     return np.concatenate([V[..., 3:], V[..., :3]], axis=-1)
 
 
@@ -435,4 +334,4 @@ def from_linear_first(V: ArrayLike) -> Array:
 
 def to_linear_first_matrix(matrix: ArrayLike) -> Array:
     """6x6 matrix on [v; w] from the same map on [w; v], or the other way round; shape (..., 6, 6)."""
-    return np.roll(_shaped(matrix, (6, 6), "matrix"), (3, 3), axis=(-2, -1))
+    return np.roll(shaped(matrix, (6, 6), "matrix"), (3, 3), axis=(-2, -1))

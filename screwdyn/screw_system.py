@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
 from screwdyn.errors import ShapeError
 from screwdyn.screw import to_linear_first
@@ -11,8 +12,11 @@ __all__ = ["reciprocal_system", "system_basis", "system_order"]
 
 def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
     """Orthonormal basis of six-space whose first rows span the screws, and how many those are."""
-    S = np.asarray(screws, dtype=np.float64)
-    if S.size and S.shape[-1] != 6:
+    try:
+        S = expressions.real(screws)
+    except (TypeError, ValueError):
+        raise ShapeError(f"screws must be an array of numbers, got {screws!r}") from None
+    if S.size and S.shape[-1:] != (6,):
         raise ShapeError(f"screws must have shape (..., 6), got {S.shape}")
     if not np.isfinite(S).all():
         raise ShapeError("screws have entries that are not finite")

@@ -158,3 +158,59 @@ def test_shortest_is_equal_and_no_longer():
         at = dict(zip((x, y, a, b), rng.uniform(-1, 1, 4), strict=True))
         assert float((short - e).subs(at)) == pytest.approx(0, abs=1e-12)
     assert shortest(sp.sin(a) * sp.cos(b) + sp.cos(a) * sp.sin(b)) == sp.sin(a + b)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "1",
+        b"1",
+        ["1", 2],
+        np.array(["1"]),
+        np.array(["1", 2], dtype=object),
+        [x, "1"],
+        None,
+        [1, None],
+        [1j],
+        np.array(1j),
+        np.array([1], dtype="M8[s]"),
+        np.array([1], dtype="m8[s]"),
+        10**400,
+        [[1], [1, 2]],
+    ],
+)
+@pytest.mark.parametrize("read", [expressions.array, expressions.real])
+def test_words_dates_and_nothing_are_no_numbers(read, words):
+    with pytest.raises((TypeError, ValueError)):
+        read(words)
+
+
+def test_real_numbers_are_kept_if_they_are_floats():
+    a = np.arange(3.0)
+    assert expressions.real(a) is a
+    assert expressions.array(a) is not a
+    assert expressions.real([True, np.float32(2), sp.Integer(3)]).tolist() == [1, 2, 3]
+    with pytest.raises(TypeError):
+        expressions.real([x])
+
+
+def test_a_joint_from_a_symbolic_screw():
+    S = sd.revolute((0, sp.sin(alpha), sp.cos(alpha)), point=(x, 0, 0)).screw
+    assert sd.Joint(S).screw.tolist() == S.tolist()
+    assert sd.Joint([0, 0, 1, x, 0, 0]).free_symbols == {x}
+    for wrong in ([0, 0, 2, x, 0, 0], [0, 0, 1, sp.oo, x, 0], [x, 0]):
+        with pytest.raises(sd.JointError):
+            sd.Joint(wrong)
+
+
+def test_bodies_of_symbolic_size():
+    for body in (
+        sd.Inertia.rod(x, y, "y"),
+        sd.Inertia.box(x, (y, y, 1)),
+        sd.Inertia.cylinder(x, y, 1),
+        sd.Inertia.sphere(x, y),
+        sd.Inertia.planar(x, (y, 0), y),
+        sd.Inertia.from_radii_of_gyration(x, (y, y, y)),
+    ):
+        assert body.free_symbols == {x, y}
+        assert body.subs({x: 2, y: 0.5}).evaluated().mass == 2

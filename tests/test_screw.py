@@ -269,53 +269,6 @@ def test_lines_that_meet_are_reciprocal(a, b, r):
     close(screw.reciprocal_product(screw.screw_from_axis(a, r), screw.screw_from_axis(b, r)), 0.0)
 
 
-# reading poses ------------------------------------------------------------------------------------------
-
-
-def test_as_pose_reads_nothing_a_translation_or_a_matrix():
-    T = exp([0.1, 0.2, 0.3, 1.0, 2.0, 3.0])
-    close(screw.as_pose(None), np.eye(4), 0.0)
-    close(screw.as_pose([1, 2, 3]), pose(np.eye(3), [1.0, 2.0, 3.0]), 0.0)
-    result = screw.as_pose(T)
-    close(result, T, 0.0)
-    result[0, 3] = 9.0
-    assert T[0, 3] != 9.0
-
-
-@given(poses)
-def test_as_pose_mends_a_rotation_copied_with_few_digits(T):
-    rounded = np.round(T, 7)
-    R = screw.as_pose(rounded)[:3, :3]
-    close(R.T @ R, np.eye(3), 2e-14)
-    U, _, V = np.linalg.svd(rounded[:3, :3])
-    close(R, U @ V, 2e-14)
-
-
-def test_as_pose_mends_the_worst_that_it_accepts():
-    R = Rotation.from_rotvec((0.3, -1.0, 2.0)).as_matrix()
-    close(screw.as_pose(pose(R @ np.diag([1.0 + 4e-7, 1.0, 1.0 - 4e-7]), np.zeros(3)))[:3, :3], R, 1e-14)
-
-
-@pytest.mark.parametrize(
-    ("at", "reason"),
-    [
-        (np.diag([1.0, 1.0, 1.001, 1.0]), "not orthonormal"),
-        (np.diag([1.0, 1.0, -1.0, 1.0]), "reflection"),
-        (np.diag([1.0, 1.0, 1.0, 2.0]), "last row"),
-        (np.eye(3), "shape"),
-        ([1.0, 2.0], "shape"),
-        (1.0, "shape"),
-        ([0.0, math.nan, 0.0], "not finite"),
-        ("tool", "numbers"),
-        ([[1.0], [1.0, 2.0]], "numbers"),
-    ],
-)
-def test_as_pose_refuses_what_is_no_pose(at, reason):
-    with pytest.raises(ShapeError, match=reason) as error:
-        screw.as_pose(at, "the mounting of 'crate'")
-    assert "the mounting of 'crate'" in str(error.value)
-
-
 # shapes -------------------------------------------------------------------------------------------------
 
 
@@ -382,3 +335,23 @@ def test_linear_first_and_back():
     close(screw.from_linear_first(screw.to_linear_first(V)), V, 0.0)
     A = np.arange(36.0).reshape(6, 6)
     close(screw.to_linear_first_matrix(A) @ screw.to_linear_first(V), screw.to_linear_first(A @ V), 0.0)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_refused_by_name(bad):
+    V, T = np.ones(6), np.tile(np.eye(4), (2, 1, 1))
+    V[4], T[1, 0, 3] = bad, bad
+    for function in (exp, ad, screw.unit, screw.pitch, screw.axis, screw.to_linear_first):
+        with pytest.raises(ShapeError, match="not finite"):
+            function(V)
+    for function in (log, Ad, inverse):
+        with pytest.raises(ShapeError, match="pose has entries that are not finite"):
+            function(T)
+    with pytest.raises(ShapeError, match="coordinate has entries that are not finite"):
+        screw_motion(screw.unit(np.ones(6)), bad)
+
+
+def test_words_are_no_coordinates():
+    for wrong in (lambda: screw_motion(np.eye(6)[2], "1"), lambda: screw.screw_from_axis("z", pitch="1")):
+        with pytest.raises(ShapeError, match="must be an array of numbers, got '1'"):
+            wrong()

@@ -77,3 +77,8 @@ def test_what_is_no_screw_is_refused():
         system_order(np.zeros((2, 5)))
     with pytest.raises(ShapeError, match="not finite"):
         system_basis([0, 0, np.nan, 0, 0, 0])
+    for words in ("screw", [["0"] * 6], None, [[1], [1, 2]]):
+        with pytest.raises(ShapeError, match="screws must be an array of numbers"):
+            system_order(words)
+    with pytest.raises(ShapeError, match=r"got \(\)"):
+        system_order(3)

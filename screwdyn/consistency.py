@@ -1,16 +1,77 @@
-"""Which mass and inertia tensor a rigid body can have (docs/mathematics.md §5)."""
+"""What is read as mass properties, and which of them a rigid body can have (docs/mathematics.md §5)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
+from screwdyn.errors import InertiaError
 
-__all__ = ["ROUNDING", "failing_condition", "malformed_numbers"]
+__all__ = [
+    "ROUNDING",
+    "failing_condition",
+    "malformed_numbers",
+    "read_array",
+    "read_com",
+    "read_number",
+    "read_size",
+    "read_tensor",
+]
 
 # What rounding may add to a moment of a point, a rod or a lamina, relative to the sum of the moments.
 ROUNDING = 1e-9
+# What a length in metres may be, so that no product overflows.
+LARGEST = 1e50
+
+
+def read_array(value: ArrayLike, what: str) -> Array:
+    """Numbers and expressions as a new array of any shape; InertiaError, as by all readers, if they are none."""
+    try:
+        return expressions.array(value)
+    except (TypeError, ValueError) as error:
+        raise InertiaError(f"{what} must be numbers, got {value!r}") from error
+
+
+def read_number(value: ArrayLike, what: str) -> Any:
+    """One number or expression."""
+    number = read_array(value, what)
+    if number.shape != ():
+        raise InertiaError(f"{what} must be one number, got shape {number.shape}")
+    return number.item()
+
+
+def read_size(value: ArrayLike, what: str) -> Any:
+    """One length, which is not negative, or an expression."""
+    size = read_number(value, what)
+    if expressions.is_number(size) and not 0.0 <= size <= LARGEST:
+        raise InertiaError(f"{what} must be finite, not negative and at most {LARGEST:g} m, got {float(size):g}")
+    return size
+
+
+def read_com(value: ArrayLike) -> Array:
+    """Centre of mass, (3,); 0 stands for the origin."""
+    com = read_array(value, "com")
+    if com.shape == () and com == 0.0:
+        return np.zeros(3)
+    if com.shape != (3,):
+        raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
+    if not expressions.is_finite(com):
+        raise InertiaError(f"com is not finite: {com.tolist()}")
+    return com
+
+
+def read_tensor(value: ArrayLike) -> Array:
+    """Tensor of inertia, (3, 3), from nine numbers, three moments, or 0."""
+    tensor = read_array(value, "tensor")
+    if tensor.shape == (3, 3):
+        return tensor
+    if tensor.shape == (3,):
+        return np.diag(tensor)
+    if tensor.shape == () and tensor == 0.0:
+        return np.zeros((3, 3))
+    raise InertiaError(f"tensor must be 3x3, 3 principal moments or 0, got {tensor.tolist()}")
 
 
 def malformed_numbers(mass: float, tensor: Array) -> str | None:

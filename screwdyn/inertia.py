@@ -1,6 +1,5 @@
 """Mass properties of a rigid body, and Ball's principal screws of inertia (docs/mathematics.md §4-5)."""
 
-import math
 import warnings
 from collections.abc import Mapping
 from itertools import permutations
@@ -10,55 +9,20 @@ import numpy as np
 
 from screwdyn import expressions
 from screwdyn._types import Array, ArrayLike
-from screwdyn.consistency import ROUNDING, failing_condition, malformed_numbers
+from screwdyn.consistency import (
+    ROUNDING,
+    failing_condition,
+    malformed_numbers,
+    read_array,
+    read_com,
+    read_number,
+    read_size,
+    read_tensor,
+)
 from screwdyn.errors import InertiaError, ScrewdynWarning
 from screwdyn.screw import as_pose, direction, pose, skew, unskew
 
 __all__ = ["Inertia", "failing_condition"]
-
-
-def _array(value: ArrayLike, what: str) -> Array:
-    try:
-        return expressions.array(value)
-    except (TypeError, ValueError) as error:
-        raise InertiaError(f"{what} must be numbers, got {value!r}") from error
-
-
-def _mass(value: ArrayLike) -> float:
-    mass = _array(value, "mass")
-    if mass.shape != ():
-        raise InertiaError(f"mass must be one number in kg, got shape {mass.shape}")
-    number: float = mass.item()
-    return number
-
-
-def _com(value: ArrayLike) -> Array:
-    com = _array(value, "com")
-    if com.shape == () and com == 0.0:
-        return np.zeros(3)
-    if com.shape != (3,):
-        raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
-    if not expressions.is_finite(com):
-        raise InertiaError(f"com is not finite: {com.tolist()}")
-    return com
-
-
-def _tensor(value: ArrayLike) -> Array:
-    tensor = _array(value, "tensor")
-    if tensor.shape == (3, 3):
-        return tensor
-    if tensor.shape == (3,):
-        return np.diag(tensor)
-    if tensor.shape == () and tensor == 0.0:
-        return np.zeros((3, 3))
-    raise InertiaError(f"tensor must be 3x3, 3 principal moments or 0, got {tensor.tolist()}")
-
-
-def _size(value: float, what: str) -> float:
-    size: float = _array(value, what).item()
-    if expressions.is_number(size) and not 0.0 <= size < math.inf:
-        raise InertiaError(f"{what} must be finite and not negative, got {float(size):g}")
-    return size
 
 
 def _parallel_axis(mass: float, offset: Array) -> Array:
@@ -66,6 +30,11 @@ def _parallel_axis(mass: float, offset: Array) -> Array:
     x, y, z = offset.tolist()
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     return mass * np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
+
+
+def _squares(sizes: Array, what: str) -> Array:
+    """Squares of lengths, none of which may be negative."""
+    return np.array([size * size for size in (read_size(x, what) for x in sizes)])
 
 
 class Inertia:
@@ -91,7 +60,7 @@ class Inertia:
     __slots__ = ("_com", "_effective", "_mass", "_tensor")
 
     def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> None:
-        self._set(_mass(mass), _com(com), _tensor(tensor), effective=False)
+        self._set(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=False)
         condition = self.failing_condition
         if condition:
             raise InertiaError(f"no rigid body has this inertia: {condition}")
@@ -120,7 +89,7 @@ class Inertia:
         Parameters as for `Inertia`. Warns (ScrewdynWarning) with the failing condition if there is one, and
         still raises InertiaError for wrong shapes, an asymmetric tensor and numbers that are not finite.
         """
-        self = cls._of(_mass(mass), _com(com), _tensor(tensor), effective=True)
+        self = cls._of(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=True)
         condition = self.failing_condition
         if condition:
             warnings.warn(f"effective inertia of no rigid body: {condition}", ScrewdynWarning, stacklevel=2)
@@ -135,34 +104,38 @@ class Inertia:
     def _axial(cls, mass: float, along: float, across: float, axis: str | ArrayLike, com: ArrayLike) -> Self:
         """Body of revolution: moment `along` its axis and `across` it."""
         a = direction(axis)
+        if a.shape != (3,):
+            raise InertiaError(f"axis must be one direction, got {a.tolist()}")
         return cls(mass, com, np.diag([across] * 3) + (along - across) * np.outer(a, a))
 
     @classmethod
     def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
         """Thin uniform rod: m l^2 / 12 across `axis` ("x", "y", "z" or a vector), nothing along it."""
-        return cls._axial(mass, 0.0, mass * _size(length, "length") ** 2 / 12, axis, com)
+        m, l = read_number(mass, "mass"), read_size(length, "length")
+        return cls._axial(m, 0.0, m * (l * l) / 12, axis, com)
 
     @classmethod
     def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
         """Uniform box with edges `size` (3,) in metres along the link axes: m (y^2 + z^2) / 12 and so on."""
-        edges = _array(size, "size")
+        m, edges = read_number(mass, "mass"), read_array(size, "size")
         if edges.shape != (3,):
             raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
-        squares = np.array([_size(edge, "edge") ** 2 for edge in edges])
-        return cls(mass, com, mass * (squares.sum() - squares) / 12)
+        squares = _squares(edges, "edge")
+        return cls(m, com, m * (squares.sum() - squares) / 12)
 
     @classmethod
     def cylinder(
         cls, mass: float, radius: float, length: float, axis: str | ArrayLike = "z", com: ArrayLike = 0.0
     ) -> Self:
         """Uniform solid cylinder: m r^2 / 2 along `axis`, m (3 r^2 + l^2) / 12 across it."""
-        r, length = _size(radius, "radius"), _size(length, "length")
-        return cls._axial(mass, mass * r**2 / 2, mass * (3 * r**2 + length**2) / 12, axis, com)
+        m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
+        return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
 
     @classmethod
     def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
         """Uniform solid sphere: 2 m r^2 / 5."""
-        return cls(mass, com, [2 * mass * _size(radius, "radius") ** 2 / 5] * 3)
+        m, r = read_number(mass, "mass"), read_size(radius, "radius")
+        return cls(m, com, [2 * m * (r * r) / 5] * 3)
 
     @classmethod
     def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
@@ -170,7 +143,7 @@ class Inertia:
 
         Textbook planar arms give no more than that, and their motion about z asks for no more.
         """
-        com = _array(com, "com")
+        com, izz = read_array(com, "com"), read_number(izz, "izz")
         if com.shape == (2,):
             com = np.append(com, 0)
         return cls(mass, com, (izz / 2, izz / 2, izz))
@@ -190,12 +163,12 @@ class Inertia:
         rotation : array_like, shape (3, 3), optional
             Principal axes in the link frame, as columns; the link axes if left out.
         """
-        gyration = _array(radii, "radii")
+        m, gyration = read_number(mass, "mass"), read_array(radii, "radii")
         if gyration.shape != (3,):
             raise InertiaError(f"radii must be three radii of gyration, got {gyration.tolist()}")
-        moments = mass * np.array([_size(radius, "radius of gyration") ** 2 for radius in gyration])
+        moments = m * _squares(gyration, "radius of gyration")
         R = np.eye(3) if rotation is None else as_pose(pose(rotation, np.zeros(3)), "principal axes")[:3, :3]
-        return cls(mass, com, (R * moments) @ R.T)
+        return cls(m, com, (R * moments) @ R.T)
 
     @classmethod
     def from_principal_screws(cls, mass: float, screws: ArrayLike, com: ArrayLike = 0.0) -> Self:
@@ -208,9 +181,11 @@ class Inertia:
         screws : array_like, shape (6, 6)
             As `principal_screws` gives them, in any order and with either sign.
         """
-        S = _array(screws, "screws")
+        m, S = read_number(mass, "mass"), expressions.floats(read_array(screws, "screws"), "the screws")
         if S.shape != (6, 6):
             raise InertiaError(f"screws must be six rows of six coordinates, got shape {S.shape}")
+        if not np.isfinite(S).all():
+            raise InertiaError(f"screws have entries that are not finite: {S.tolist()}")
         gram = 0.5 * S.T @ S
         expected = np.eye(6)
         expected[:3, :3] = gram[:3, :3]
@@ -219,7 +194,7 @@ class Inertia:
                 "these are not six principal screws of inertia: they must come in pairs of pitches +a, -a "
                 "along three perpendicular axes, as [pitch * axis; axis]"
             )
-        return cls(mass, com, mass * gram[:3, :3])
+        return cls(m, com, m * gram[:3, :3])
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Self:
@@ -227,7 +202,7 @@ class Inertia:
 
         Raises InertiaError if the matrix has not that form, or belongs to no rigid body.
         """
-        given = _array(matrix, "matrix")
+        given = expressions.floats(read_array(matrix, "matrix"), "the matrix")
         if given.shape != (6, 6) or not np.isfinite(given).all():
             raise InertiaError(f"matrix must be 6x6 and finite, got {given.tolist()}")
         mass = float(np.trace(given[3:, 3:])) / 3.0

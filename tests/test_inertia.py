@@ -313,11 +313,43 @@ def test_masses_that_cancel():
         lambda: Inertia.sphere(-1.0, 1.0),
         lambda: Inertia.planar(1.0, (0.0, 0.0), -1.0),
         lambda: Inertia.from_radii_of_gyration(1.0, (1.0, 1.0)),
+        lambda: Inertia.rod(1.0, 1e200),
+        lambda: Inertia.rod(1.0, 1.0, np.eye(3)),
     ],
 )
 def test_senseless_shapes_are_refused(make):
     with pytest.raises(InertiaError):
         make()
+
+
+@pytest.mark.parametrize("bad", ["1", "a", b"1", None, [1, 2], [], 1j, np.datetime64(1, "s"), 10**400, {}])
+@pytest.mark.parametrize(
+    ("what", "make"),
+    [
+        ("mass", lambda x: Inertia(x)),
+        ("mass", lambda x: Inertia.point(x)),
+        ("mass", lambda x: Inertia.rod(x, 1)),
+        ("mass", lambda x: Inertia.box(x, (1, 1, 1))),
+        ("mass", lambda x: Inertia.cylinder(x, 1, 1)),
+        ("mass", lambda x: Inertia.sphere(x, 1)),
+        ("mass", lambda x: Inertia.planar(x, (0, 0), 1)),
+        ("mass", lambda x: Inertia.from_radii_of_gyration(x, (1, 1, 1))),
+        ("mass", lambda x: Inertia.from_principal_screws(x, np.eye(6))),
+        ("length", lambda x: Inertia.rod(1, x)),
+        ("size", lambda x: Inertia.box(1, x)),
+        ("radius", lambda x: Inertia.cylinder(1, x, 1)),
+        ("length", lambda x: Inertia.cylinder(1, 1, x)),
+        ("radius", lambda x: Inertia.sphere(1, x)),
+        ("izz", lambda x: Inertia.planar(1, 0, x)),
+        ("radii", lambda x: Inertia.from_radii_of_gyration(1, x)),
+        ("screws", lambda x: Inertia.from_principal_screws(1, x)),
+        ("matrix", lambda x: Inertia.from_matrix(x)),
+        ("tensor", lambda x: Inertia(1, 0, x)),
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(what, make, bad):
+    with pytest.raises(InertiaError, match=f"^{what} must be "):
+        make(bad)
 
 
 def test_an_axis_without_direction_is_refused():

@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, isnan
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+
 from . import expressions
 from ._types import Array, ArrayLike
 from .errors import JointError, ScrewdynError
@@ -17,6 +19,9 @@ from .screw import pitch as pitch_of
 from .screw import screw_from_axis
 
 __all__ = ["Joint", "JointOptions", "fixed", "helical", "prismatic", "revolute"]
+
+# What rounding may take |w|^2 or |v|^2 of a unit screw away from one.
+_UNIT = 1e-9
 
 
 class JointOptions(TypedDict, total=False):
@@ -38,7 +43,7 @@ class Joint:
     Parameters
     ----------
     screw : (6,) array or None
-        Unit screw [ω; v] in the carried link's own frame; ``None`` for a fixed joint.
+        Unit screw [ω; v] in the carried link's own frame, copied; ``None`` for a fixed joint.
     passive : bool
         No motor: simulation refuses a torque on it.
     damping, friction, stiffness, rest : float
@@ -52,7 +57,8 @@ class Joint:
     Raises
     ------
     JointError
-        Negative or non-finite damping, friction or stiffness; limits the wrong way round; an empty name.
+        A screw that is none or has another length than one; negative or non-finite damping, friction or stiffness;
+        limits the wrong way round; an empty name; a `passive` that is no bool.
     """
 
     screw: Array | None
@@ -70,8 +76,11 @@ class Joint:
         object.__setattr__(self, "limits", _limits(self.limits))
         if self.name is not None and (not isinstance(self.name, str) or not self.name):
             raise JointError(f"a joint's name must be a non-empty string; got {self.name!r}")
+        if not isinstance(self.passive, bool | np.bool_):
+            raise JointError(f"passive must be True or False; got {self.passive!r}")
+        object.__setattr__(self, "passive", bool(self.passive))
         if self.screw is not None:
-            self.screw.setflags(write=False)
+            object.__setattr__(self, "screw", _unit_screw(self.screw))
 
     @property
     def kind(self) -> str:
@@ -115,12 +124,12 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **options: Unpac
     JointError
         Zero or non-finite axis, or an option that makes no sense.
     """
-    return Joint(_screw(axis, point, 0.0), **options)
+    return _made("revolute", _screw(axis, point, 0.0), options)
 
 
 def prismatic(axis: str | ArrayLike = "z", **options: Unpack[JointOptions]) -> Joint:
     """Slide along an axis: S = [0; a]. Parameters and errors as :func:`revolute`."""
-    return Joint(_screw(axis, 0, inf), **options)
+    return _made("prismatic", _screw(axis, 0, inf), options)
 
 
 def helical(axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **options: Unpack[JointOptions]) -> Joint:
@@ -128,12 +137,41 @@ def helical(axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **options
 
     Parameters and errors as :func:`revolute`; a pitch that is not a finite number is refused too.
     """
-    return Joint(_screw(axis, point, _number("pitch", pitch)), **options)
+    return _made("helical", _screw(axis, point, _number("pitch", pitch)), options)
 
 
 def fixed(name: str | None = None) -> Joint:
     """No freedom: the link is welded to its parent."""
     return Joint(None, name=name)
+
+
+def _made(function: str, S: Array, options: JointOptions) -> Joint:
+    for key in options.keys() - JointOptions.__annotations__.keys():
+        known = ", ".join(JointOptions.__annotations__)
+        raise TypeError(f"{function}() got an unexpected keyword argument {key!r}; options: {known}")
+    return Joint(S, **options)
+
+
+def _unit_screw(value: ArrayLike) -> Array:
+    """A read-only copy of a screw, after checking that it is a unit screw as far as its symbols let that be known."""
+    try:
+        S = expressions.array(value)
+    except (TypeError, ValueError):
+        raise JointError(f"a joint's screw must be six numbers; got {value!r}") from None
+    if S.shape != (6,):
+        raise JointError(f"a joint's screw must have shape (6,), as [w; v]; got {S.shape}")
+    entries = S.tolist()
+    if not all(isfinite(x) for x in entries if expressions.is_number(x)):
+        raise JointError(f"a joint's screw has entries that are not finite: {entries}")
+    turning = any(entries[:3])
+    part = entries[:3] if turning else entries[3:]
+    if all(map(expressions.is_number, part)) and abs(sum(x * x for x in part) - 1) > _UNIT:
+        raise JointError(
+            f"a joint's screw must be a unit screw, |w| = 1, or w = 0 and |v| = 1; got {entries}; "
+            "scale it with screwdyn.screw.unit, or use revolute, prismatic or helical"
+        )
+    S.setflags(write=False)
+    return S
 
 
 def _screw(axis: str | ArrayLike, point: ArrayLike, pitch: float) -> Array:
@@ -160,7 +198,7 @@ def _limits(limits: Sequence[float] | None) -> tuple[float, float] | None:
     if limits is None:
         return None
     try:
-        low, high = (float(x) for x in limits)
+        low, high = map(float, expressions.real(limits))
     except (TypeError, ValueError):
         raise JointError(f"limits must be two numbers (lower, upper); got {limits!r}") from None
     if isnan(low) or isnan(high) or low > high:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn import JointError, fixed, helical, prismatic, revolute, screw
+from screwdyn import Joint, JointError, fixed, helical, prismatic, revolute, screw
 
 MAKERS = {
     "revolute": lambda axis, **options: revolute(axis, **options),
@@ -92,7 +92,7 @@ def test_limits_may_be_open():
         ("", "there is no axis"),
         ([1, 0], "axis must have shape"),
         ([[1, 0, 0]], "a joint has one axis"),
-        (None, "axis must have shape"),
+        (None, "axis must be an array of numbers"),
         (1, "axis must have shape"),
         (["a", "b", "c"], "axis must be an array of numbers"),
         ([1j, 0, 0], "axis must be an array of numbers"),
@@ -129,6 +129,15 @@ def test_bad_points_are_refused(point):
         ({"limits": (1,)}, "limits must be two numbers"),
         ({"limits": 3}, "limits must be two numbers"),
         ({"limits": ("a", "b")}, "limits must be two numbers"),
+        ({"limits": ("-1", "1")}, "limits must be two numbers"),
+        ({"limits": np.zeros((2, 2))}, "limits must be two numbers"),
+        ({"damping": "1"}, "damping must be a number"),
+        ({"damping": None}, "damping must be a number"),
+        ({"damping": np.datetime64(3, "s")}, "damping must be a number"),
+        ({"damping": 10**400}, "damping must be a number"),
+        ({"passive": "no"}, "passive must be True or False; got 'no'"),
+        ({"passive": 1}, "passive must be True or False"),
+        ({"passive": None}, "passive must be True or False"),
         ({"name": ""}, "name must be a non-empty string"),
         ({"name": 3}, "name must be a non-empty string"),
     ],
@@ -136,3 +145,54 @@ def test_bad_points_are_refused(point):
 def test_bad_options_are_refused(make, options, message):
     with pytest.raises(JointError, match=message):
         make("z", **options)
+
+
+@pytest.mark.parametrize("make", [lambda **o: revolute("z", **o), lambda **o: prismatic("z", **o)])
+@pytest.mark.parametrize("key", ["foo", "screw"])
+def test_an_unknown_option_is_one_of_the_function_that_was_called(make, key):
+    with pytest.raises(TypeError, match=rf"^(revolute|prismatic)\(\) got .* '{key}'; options: passive, damping"):
+        make(**{key: 1})
+    with pytest.raises(TypeError, match=rf"^helical\(\) got an unexpected keyword argument '{key}'"):
+        helical("z", 1, **{key: 1})
+
+
+# a joint from its screw ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [[0, 0, 1, 0, -1, 0], (0.0, 0.0, 0.0, 0.0, 0.6, 0.8), [0, 0, 1 + 1e-12, 5, 5, 5]])
+def test_a_screw_may_be_any_six_numbers_of_unit_length(given):
+    assert_array_equal(Joint(given).screw, given)
+    assert Joint(given).screw.dtype == float
+
+
+def test_the_screw_is_a_copy():
+    S = np.array([0, 0, 1.0, 0, 0, 0])
+    joint = Joint(S, passive=np.bool_(True))
+    S[0] = 7
+    assert joint.screw[0] == 0
+    assert joint.passive is True
+
+
+@pytest.mark.parametrize(
+    ("S", "message"),
+    [
+        (np.zeros(6), "must be a unit screw"),
+        ([0, 0, 2, 0, 0, 0], "must be a unit screw.*scale it with screwdyn.screw.unit"),
+        ([0, 0, 0, 0, 0, 0.9], "must be a unit screw"),
+        ([0, 0, 1e-9, 0, 0, 1], "must be a unit screw"),
+        ([0, 0, 1, 0, 0], r"shape \(6,\), as \[w; v\]; got \(5,\)"),
+        (np.eye(6), "shape"),
+        ([], "shape"),
+        (3, "shape"),
+        ([0, 0, 1, np.nan, 0, 0], "not finite"),
+        ([0, 0, np.inf, 0, 0, 0], "not finite"),
+        ("z", "must be six numbers; got 'z'"),
+        (["0", "0", "1", "0", "0", "0"], "must be six numbers"),
+        ([0, 0, 1j, 0, 0, 0], "must be six numbers"),
+        ([[0, 0, 1], [0]], "must be six numbers"),
+        ({"axis": "z"}, "must be six numbers"),
+    ],
+)
+def test_what_is_no_unit_screw_is_refused(S, message):
+    with pytest.raises(JointError, match=message):
+        Joint(S)

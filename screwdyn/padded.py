@@ -11,6 +11,11 @@ from .errors import ShapeError, UnknownLinkError
 __all__ = ["Padded", "padded_sum"]
 
 
+def _repeated(names: Sequence[str]) -> str:
+    """The first name that comes again."""
+    return next(name for i, name in enumerate(names) if name in names[:i])
+
+
 class Padded:
     """A matrix or vector over named coordinates; the rows and columns that it does not have are zero.
 
@@ -44,7 +49,7 @@ class Padded:
         self.order = order
         k = len(self.coordinates)
         if len(set(self.coordinates)) != k:
-            raise ShapeError(f"a coordinate is named twice in {self.coordinates}")
+            raise ShapeError(f"{_repeated(self.coordinates)!r} is named twice in {self.coordinates}")
         if self.array.ndim < order or self.array.shape[self.array.ndim - order :] != (k,) * order:
             raise ShapeError(
                 f"an array over {', '.join(self.coordinates) or 'no coordinates'} needs {order} trailing axes of {k}; "
@@ -58,8 +63,12 @@ class Padded:
         ------
         UnknownLinkError
             If one of this term's own coordinates is not among them: nothing is dropped silently.
+        ShapeError
+            If one of them comes twice.
         """
         place = {name: i for i, name in enumerate(coordinates)}
+        if len(place) != len(coordinates):
+            raise ShapeError(f"{_repeated(coordinates)!r} is named twice in {tuple(coordinates)}")
         for name in self.coordinates:
             if name not in place:
                 raise UnknownLinkError.of(name, coordinates, "coordinate")
@@ -96,10 +105,12 @@ def padded_sum(terms: Iterable[Padded]) -> Padded:
     Raises
     ------
     ShapeError
-        If there is no term: an empty sum has neither coordinates nor an order.
+        If there is no term (an empty sum has neither coordinates nor an order), or something else than a Padded.
     """
     total: Padded | None = None
     for term in terms:
+        if not isinstance(term, Padded):
+            raise ShapeError(f"the terms of a padded sum are Padded, which know their coordinates; got {term!r}")
         total = term if total is None else total + term
     if total is None:
         raise ShapeError("the padded sum of no terms is undefined: give at least one")

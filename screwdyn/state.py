@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._types import Array, ArrayLike
-from .errors import ShapeError, StaleHandleError, UnknownLinkError
+from .errors import ScrewdynError, ShapeError, StaleHandleError, UnknownLinkError
 from .tree import KinematicTree
 
 __all__ = ["State", "check_state"]
@@ -31,6 +31,8 @@ class State:
     ------
     ShapeError
         Wrong shape, or an entry that is not finite.
+    ScrewdynError
+        If `tree` is no KinematicTree.
 
     Examples
     --------
@@ -43,6 +45,8 @@ class State:
     __slots__ = ("coordinates", "q", "qd", "tree")
 
     def __init__(self, tree: KinematicTree, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
+        if not isinstance(tree, KinematicTree):
+            raise ScrewdynError(f"a State(tree, q, qd) is of a KinematicTree; got {type(tree).__name__}")
         model = tree.model
         zeros = np.zeros(model.nv)
         (flat, flat_qd), batch = model.flat(q=zeros if q is None else q, qd=zeros if qd is None else qd)

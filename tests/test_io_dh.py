@@ -146,8 +146,10 @@ def test_impossible_numbers_are_used_with_a_warning():
     with pytest.warns(ScrewdynWarning, match="triangle"):
         tree = from_dh([{"m": 1, "inertia": (1, 0.1, 0.1)}])
     assert_allclose(tree.link("link1").inertia.tensor, np.diag([1, 0.1, 0.1]))
-    with pytest.warns(ScrewdynWarning, match="DH row 1 .link1.: mass -1 kg"):
-        from_dh([{"m": -1}])
+    with pytest.warns(ScrewdynWarning, match="DH row 1 .link1.: mass 0 kg"):
+        tree = from_dh([{"inertia": (0, 0.35, 0)}])
+    assert tree.link("link1").inertia.mass == 0
+    assert from_dh([{"inertia": np.zeros((3, 3))}]).link("link1").inertia is None
 
 
 def test_an_effective_inertia_given_as_such_is_not_questioned():
@@ -166,6 +168,13 @@ def test_an_effective_inertia_given_as_such_is_not_questioned():
         ({"theta": "q2"}, ShapeError, "theta must be a finite number; got 'q2'"),
         ({"a": None}, ShapeError, "a must be a finite number"),
         ({"m": np.inf}, ShapeError, "m must be a finite number"),
+        ({"m": "1"}, ShapeError, "m must be a finite number; got '1'"),
+        ({"m": -1}, InertiaError, "DH row 2 .link2.: the mass is negative .-1 kg.; give a mass >= 0"),
+        ({"inertia": [[1], [1, 2]]}, InertiaError, "DH row 2 .link2.: tensor must be numbers"),
+        ({"inertia": ""}, InertiaError, "tensor must be numbers"),
+        (3, ScrewdynError, "DH row 2 must be a dict .*; got 3"),
+        ("abc", ScrewdynError, "DH row 2 must be a dict .*; got 'abc'"),
+        (None, ScrewdynError, "DH row 2 must be a dict .*; got None"),
         ({"m": 1, "com": (0, 0)}, InertiaError, "com"),
         ({"m": 1, "inertia": np.nan}, InertiaError, "tensor"),
         ({"damping": -1}, JointError, "DH row 2 .link2.: damping"),
@@ -180,3 +189,13 @@ def test_bad_rows_are_refused_by_name(row, error, words):
 def test_unknown_convention():
     with pytest.raises(ScrewdynError, match="'classic'; use 'standard' or 'modified'"):
         from_dh([{}], "classic")
+
+
+@pytest.mark.parametrize("rows", [None, 3, {"d": 1}, "abc", b"abc"])
+def test_what_is_no_table(rows):
+    with pytest.raises(ScrewdynError, match="a DH table must be a list of dicts"):
+        from_dh(rows)
+
+
+def test_any_iterable_of_mappings_is_a_table():
+    assert from_dh({"a": x} for x in (1, 2)).nq == 2

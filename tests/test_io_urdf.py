@@ -419,6 +419,25 @@ def test_a_file_that_cannot_be_opened_is_named(path):
         assert str(path)[:50] in str(caught.value).replace("\\x00", "\0")
 
 
+@pytest.mark.parametrize("path", ["", "  \n"])
+def test_an_empty_path_is_called_empty(path):
+    for function in (read_urdf, check_urdf):
+        with pytest.raises(URDFError, match="the path is empty; give the path of a URDF file, or its text"):
+            function(path)
+
+
+@pytest.mark.parametrize(
+    ("thing", "kind"), [(3, "int"), (None, "NoneType"), (["<robot/>"], "list"), (b"<robot", "bytes")]
+)
+def test_what_is_neither_path_nor_text_is_refused(thing, kind):
+    for function in (read_urdf, check_urdf):
+        with pytest.raises(
+            URDFError, match=f"a {kind} is no URDF: give the path of a URDF file, or its text"
+        ) as caught:
+            function(thing)
+        assert ("decode bytes" in str(caught.value)) == (kind == "bytes")
+
+
 def test_problem_reads_well():
     problem = Problem(3, '<link name="b">', "it is odd", "mend it")
     assert str(problem) == 'line 3, <link name="b">: it is odd; mend it'

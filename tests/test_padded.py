@@ -109,5 +109,14 @@ def test_arrays_must_fit_their_names(names, shape, order):
 
 
 def test_a_name_comes_once():
-    with pytest.raises(ShapeError, match="named twice"):
+    with pytest.raises(ShapeError, match="'x' is named twice"):
         Padded(["x", "x"], np.zeros((2, 2)))
+    for names in (("a", "b", "b"), ["a", "b", "b"]):
+        with pytest.raises(ShapeError, match=r"'b' is named twice in \('a', 'b', 'b'\)"):
+            Padded(("a",), np.eye(1)).matrix(names)
+
+
+@pytest.mark.parametrize("terms", [[3], [Padded(["x"], np.eye(1)), 3], [np.eye(1)], [None], "ab"])
+def test_only_padded_terms_have_a_padded_sum(terms):
+    with pytest.raises(ShapeError, match="the terms of a padded sum are Padded"):
+        padded_sum(terms)

@@ -98,3 +98,9 @@ def test_a_state_of_other_coordinates_is_stale(arm):
 def test_only_a_state_is_a_state(arm, thing):
     with pytest.raises(sd.ShapeError, match="must be a State"):
         check_state(thing, arm)
+
+
+@pytest.mark.parametrize("thing", [None, 3, "arm"])
+def test_a_state_is_of_a_tree(thing):
+    with pytest.raises(sd.ScrewdynError, match="is of a KinematicTree; got"):
+        sd.State(thing)

@@ -65,13 +65,13 @@ def from_dh(
     Raises
     ------
     ScrewdynError
-        Unknown convention, or an unknown key of a row (with its near names).
+        Unknown convention, no rows, a row that is no dict, or an unknown key of a row (with its near names).
     JointError
         A type that is neither "R" nor "P", or bad joint parameters.
     ShapeError
         ``d``, ``a``, ``alpha``, ``theta`` or ``m`` is not a finite number.
     InertiaError
-        NaN, wrong shapes or an asymmetric tensor.
+        A negative mass, NaN, wrong shapes or an asymmetric tensor.
 
     Warns
     -----
@@ -81,10 +81,14 @@ def from_dh(
     """
     if convention not in ("standard", "modified"):
         raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise ScrewdynError(f"a DH table must be a list of dicts, one for each row; got {rows!r}")
     tree = KinematicTree(base=base, gravity=gravity)
     doubtful = []
     parent = base.name if isinstance(base, Link) else base
     for i, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise ScrewdynError(f"DH row {i} must be a dict such as {{'a': 0.4, 'm': 2}}; got {row!r}")
         name = row.get("name", f"link{i}")
         where = f"DH row {i} ({name})"
         _check_keys(row, where)
@@ -178,9 +182,10 @@ def _inertia(row: Mapping[str, Any], where: str) -> Inertia | None:
             raise ScrewdynError(f"{where}: inertia is an Inertia, so {' and '.join(extra)} must not be given too")
         return tensor
     mass = _number(row, "m", where)
-    if mass == 0 and not np.any(tensor):
-        return None
+    if expressions.is_number(mass) and mass < 0:
+        raise InertiaError(f"{where}: the mass is negative ({float(mass):g} kg); give a mass >= 0")
     try:
-        return known_effective(mass, row.get("com", (0.0, 0.0, 0.0)), tensor)
+        inertia = known_effective(mass, row.get("com", (0.0, 0.0, 0.0)), tensor)
     except InertiaError as error:
         raise InertiaError(f"{where}: {error}") from None
+    return inertia if mass != 0 or inertia.tensor.any() else None

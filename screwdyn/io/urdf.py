@@ -88,18 +88,23 @@ def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | No
 
 
 def _document(path_or_text: str | os.PathLike[str]) -> tuple[str, bytes, str | None, int]:
+    hint = "give the path of a URDF file, or its text beginning with '<'"
     if isinstance(path_or_text, str):
         text = path_or_text.lstrip("\ufeff \t\r\n")
         if text.startswith("<"):
             skipped = path_or_text[: len(path_or_text) - len(text)]
             return "the URDF text", text.encode("utf-8", "replace"), "utf-8", skipped.count("\n")
+        if not text:
+            raise URDFError(f"cannot read the file {shown(path_or_text)!r}: the path is empty; {hint}")
+    elif not isinstance(path_or_text, os.PathLike):
+        decode = "; decode bytes to a str first" if isinstance(path_or_text, bytes) else ""
+        raise URDFError(f"a {type(path_or_text).__name__} is no URDF: {hint}{decode}")
     path = Path(path_or_text)
     name = shown(str(path_or_text), 200)
     try:
         return name, path.read_bytes(), None, 0
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        hint = "give the path of a URDF file, or its text beginning with '<'"
         raise URDFError(f"cannot read the file {name!r}: {reason}; {hint}") from None
 
 

@@ -93,8 +93,9 @@ class Grasp(_Timed):
     time : float
         When, in seconds from the start; or
     when : callable (t, state) -> float or bool
-        As soon as the value is true or positive; zero is not yet. A number that changes its sign smoothly is located most exactly.
-        It is asked from the start of the run, over the coordinates of that time, and once a ``step`` at least.
+        As soon as the value is true or positive; zero is not yet. A number that changes its sign smoothly is located
+        most exactly. It is asked from the start of the run, over the coordinates of that time, and once a ``step``
+        at least.
     """
 
     body: Body

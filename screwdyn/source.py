@@ -8,11 +8,11 @@ import numpy as np
 
 from .counting import known_function, written_out
 from .errors import ScrewdynError
+from .forms import Forms
 from .physics.c import number, statements
 from .physics.rows import MASS, PARENT
 from .physics.tape import Tape
 from .physics.unrolled import FUNCTIONS, constants
-from .tree import KinematicTree
 
 __all__ = ["c_source"]
 
@@ -35,9 +35,9 @@ _MOST_OPTIONAL = 32  # what unsigned long has at least
 
 
 def c_source(
-    tree: KinematicTree, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
+    tree: Forms, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
 ) -> str:
-    """See :meth:`screwdyn.KinematicTree.c_source`."""
+    """See :meth:`screwdyn.Forms.c_source`."""
     groups = [(group,) if isinstance(group, str) else tuple(group) for group in _listed(functions)]
     for group in groups:
         for name in group:
@@ -60,7 +60,7 @@ def _listed(functions: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence
 class _Source:
     """What the functions of one text have in common."""
 
-    def __init__(self, tree: KinematicTree, prefix: str, optional: tuple[str, ...]) -> None:
+    def __init__(self, tree: Forms, prefix: str, optional: tuple[str, ...]) -> None:
         self.tree, self.prefix, self.optional = tree, prefix, optional
         for link in optional:
             if tree.parent(link) is None:

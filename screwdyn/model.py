@@ -294,7 +294,7 @@ class Model(Dynamics):
 
     @staticmethod
     def numbers(what: str, value: ArrayLike) -> Array:
-        """A float64 array of real numbers; what complex numbers, words and ragged lists are not.
+        """A float64 array of real numbers; what complex numbers, words, dates and ragged lists are not.
 
         Raises
         ------
@@ -302,10 +302,7 @@ class Model(Dynamics):
             Naming the argument.
         """
         try:
-            # NumPy would drop the imaginary part of an array with no more than a warning.
-            if np.iscomplexobj(value):
-                raise TypeError
-            return np.asarray(value, dtype=float)
+            return expressions.real(value)
         except (TypeError, ValueError, OverflowError):
             raise ShapeError(f"{what} must be an array of real numbers; got {value!r}") from None
 

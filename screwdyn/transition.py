@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from . import screw
+from . import expressions, screw
 from ._types import Array, ArrayLike
 from .errors import ShapeError
 from .joint import Joint
@@ -212,8 +212,8 @@ def _payload_twist(twist: Twist, co_moving: Array) -> Array:
             return np.zeros(6)
         raise ShapeError(f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v]; got {twist!r}")
     try:
-        V = np.array(twist, dtype=float)
-    except (TypeError, ValueError):
+        V = np.array(expressions.real(twist))
+    except (TypeError, ValueError, OverflowError):
         raise ShapeError(f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v]; got {twist!r}") from None
     if V.shape != (6,) or not np.isfinite(V).all():
         raise ShapeError(f"twist must be six finite numbers [ω; v] in the payload's own frame; got {twist!r}")

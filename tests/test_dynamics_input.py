@@ -240,3 +240,12 @@ def test_wrenches_that_name_no_link(tree, wrenches):
     for ask in (tree.inverse_dynamics, tree.forward_dynamics):
         with pytest.raises(ShapeError, match="wrenches must map names of links to"):
             ask(x, x, x, wrenches)
+
+
+@pytest.mark.parametrize(
+    "value", [["1"] * 4, np.array(["1"] * 4), np.zeros(4, "datetime64[s]"), np.zeros(4, "timedelta64[s]"), [None] * 4]
+)
+def test_what_reads_like_numbers_but_is_none(tree, value):
+    for ask in (tree.mass_matrix, tree.gravity_vector, tree.potential_energy):
+        with pytest.raises(ShapeError, match="q must be an array of real numbers"):
+            ask(value)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from branched import branched_rph
 from cases import EPS, cases, christoffel, close, derivative, gradient, norm, total
 from hypothesis import assume, given
 
@@ -352,3 +353,19 @@ def test_gravity_may_be_set_and_is_kept_apart_from_the_velocity_product():
     tree.gravity = (0, 0, 0)
     assert norm(tree.gravity_vector(q)) == 0
     np.testing.assert_array_equal(tree.bias_force(q, qd), velocity)
+
+
+def test_a_branched_tree_of_every_kind_of_joint_has_the_values_of_another_engine():
+    tree, oracle = branched_rph()
+    assert len(oracle["states"]) > 1
+    for state in oracle["states"]:
+        q, qd, qdd = (np.array(state[name]) for name in ("q", "qd", "qdd"))
+        for found, name in (
+            (tree.mass_matrix(q), "mass_matrix"),
+            (tree.coriolis_matrix(q, qd), "coriolis_matrix"),
+            (tree.gravity_vector(q), "gravity_vector"),
+            (tree.inverse_dynamics(q, qd, qdd), "inverse_dynamics"),
+        ):
+            expected = np.array(state[name])
+            # Entries that are zero but for rounding are held to 1e-13 of the largest.
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * np.abs(expected).max(), err_msg=name)

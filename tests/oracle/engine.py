@@ -1,12 +1,13 @@
 """Pinocchio as an outside engine: its answers in this library's order and signs, and trees built in both."""
 
+import warnings
 from importlib.metadata import files
 
 import networkx as nx
 import numpy as np
 import pinocchio as pin
 
-from screwdyn import screw
+from screwdyn import KinematicTree, ScrewdynWarning, screw
 
 # What Pinocchio calls these frames; its twists put the linear part first.
 FRAMES = {
@@ -21,6 +22,14 @@ def robot_file(ending):
     found = [file for file in files("example-robot-data") if str(file).endswith(f"/{ending}")]
     assert len(found) == 1, f"{ending} stands for {found}"
     return str(found[0].locate())
+
+
+def robot(file):
+    """A tree from a public URDF file, whose dirt other tests count, and the same in Pinocchio."""
+    path = robot_file(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScrewdynWarning)
+        return KinematicTree.from_urdf(path), pin.buildModelFromUrdf(path)
 
 
 def reversed_halves(A):

@@ -1,21 +1,16 @@
 """Derivatives and regressor, entry by entry against Pinocchio's analytical ones."""
 
-import json
-import warnings
-from pathlib import Path
-
 import numpy as np
 import pinocchio as pin
 import pytest
-from engine import Engine, model_of, robot_file
+from branched import branched_rph
+from engine import Engine, model_of, robot
 from numpy.testing import assert_allclose
 
-from screwdyn import Inertia, KinematicTree, ScrewdynWarning, helical, prismatic, revolute
 from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.oracle
 
-ORACLES = Path(__file__).parents[1] / "data" / "oracles"
 STATES = 10
 EPS = np.finfo(float).eps
 # Where our ten numbers stand among theirs, whose tensor is xx, xy, yy, xz, yz, zz.
@@ -87,28 +82,13 @@ def compare(tree, engine, seed=0):
     ],
 )
 def test_real_robots(file, nq):
-    path = robot_file(file)
-    with warnings.catch_warnings():
-        # Real files hold impossible inertias and mimic joints, which the reader speaks of and other tests count.
-        warnings.simplefilter("ignore", ScrewdynWarning)
-        tree = KinematicTree.from_urdf(path)
+    tree, model = robot(file)
     assert tree.nq == nq
-    compare(tree, Engine(pin.buildModelFromUrdf(path), tree))
+    compare(tree, Engine(model, tree))
 
 
 def test_branched_rph():
-    oracle = json.loads((ORACLES / "branched_rph.json").read_text())
-    tree = KinematicTree(gravity=oracle["gravity"])
-    make = {"revolute": revolute, "prismatic": prismatic, "helical": helical}
-    for link in oracle["links"]:
-        pitch = () if link["pitch"] is None else (link["pitch"],)
-        tree.attach(
-            Inertia(link["m"], link["com"], link["inertia"]),
-            to=link["parent"] or "base",
-            joint=make[link["kind"]](link["axis"], *pitch, name=link["joint"]),
-            at=link["home"],
-            name=link["name"],
-        )
+    tree, _ = branched_rph()
     compare(tree, Engine(model_of(tree), tree))
 
 

@@ -31,13 +31,19 @@ def shortest(expression: Expr) -> Expr:
 def _nested(way: Expr) -> Expr:
     """A sum with the factor that most of its terms have taken out of them, and so on within and without."""
     terms = sympy.Add.make_args(way)
-    counts = Counter(f for term in terms for f in {f.as_base_exp()[0] for f in sympy.Mul.make_args(term)})
-    factor = max((f for f in counts if not f.is_number), key=lambda f: (counts[f], str(f)), default=None)
+    counts = Counter(factor for term in terms for factor in _factors(term))
+    factor = max(counts, key=lambda f: (counts[f], str(f)), default=None)
     if factor is None or counts[factor] < 2:
         return way
-    taken = [term for term in terms if factor in {f.as_base_exp()[0] for f in sympy.Mul.make_args(term)}]
+    taken = [term for term in terms if factor in _factors(term)]
     rest = [term for term in terms if term not in taken]
     return factor * _nested(sympy.Add(*(term / factor for term in taken))) + _nested(sympy.Add(*rest))
+
+
+def _factors(term: Expr) -> set[Expr]:
+    """What a product can be divided by and be the shorter for it: neither numbers nor denominators nor roots."""
+    powers = (factor.as_base_exp() for factor in sympy.Mul.make_args(term))
+    return {base for base, power in powers if power.is_Integer and power > 0 and not base.is_number}
 
 
 def _waves(expression: Expr) -> Expr:

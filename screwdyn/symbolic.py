@@ -4,6 +4,7 @@ The sweeps that compute the numbers run on a tape, and the tape is read out as e
 nothing is differentiated; C is made of composite B's like the numbers are (docs/mathematics.md §4).
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,8 +89,11 @@ class Symbolic:
         )
         held = expressions.free_symbols([x for row in model.rows for x in row] + [model.gravity])
         self.parameters = tuple(sorted(held, key=str))
-        clash = held & {*self.q, *self.qd, *self.qdd, *self.tau}
-        if clash:
+        own = Counter([*self.q, *self.qd, *self.qdd, *self.tau])
+        if twice := [x for x, count in own.items() if count > 1]:
+            names = ", ".join(sorted(map(str, twice)))
+            raise ScrewdynError(f"{names} is the symbol of two things, such as a rate and a coordinate; rename a joint")
+        if clash := held & own.keys():
             names = ", ".join(sorted(map(str, clash)))
             raise ScrewdynError(f"{names} is both a parameter and a coordinate's symbol; rename the one or the other")
 

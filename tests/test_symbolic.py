@@ -159,6 +159,35 @@ def test_parameters_may_be_mixed():
     assert tree.symbolic().parameters == (m,)
 
 
+a, b, k, m = sp.symbols("a b k m")
+
+
+@pytest.mark.parametrize(
+    ("mass", "axis"),
+    [
+        (m / a, "z"),
+        (1 / a, "z"),
+        (m / (1 + a), "z"),
+        ((a + b) ** k, "z"),
+        (sp.sqrt(a**2 + b**2), "z"),
+        (m / a**2 + k / a, "z"),
+        (m, (a, 1, 0)),
+    ],
+    ids=str,
+)
+def test_parameters_may_be_denominators_exponents_and_under_roots(mass, axis):
+    held = {a: 0.7, b: 1.3, k: 1.5, m: 2.0}
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    for name, to, at in (("t0", "base", None), ("t1", "t0", (1, 0, 0))):
+        tree.attach(sd.Inertia.planar(mass, (0.5, 0), 1), to=to, joint=sd.revolute(axis, name=name), at=at, name=name)
+    q, qd = np.array([[0.3, -0.8], [0.9, 0.4]])
+    sym, numeric = tree.symbolic(), tree.subs(held)
+    at = values(sym, q, qd) | held
+    for function, arguments in (("mass_matrix", (q,)), ("coriolis_matrix", (q, qd)), ("gravity_vector", (q,))):
+        expected = getattr(numeric, function)(*arguments)
+        close(evaluated(getattr(sym, function)(), at, expected.shape), expected, norm(expected) + 1, TOLERANCE)
+
+
 class TestShape:
     def test_symbols(self):
         sym = sd.robots.pelican().symbolic()
@@ -308,6 +337,14 @@ class TestRefusals:
     def test_a_parameter_that_is_a_coordinate(self):
         tree = sd.robots.pelican(m1=sp.Symbol("elbow", real=True))
         with pytest.raises(sd.ScrewdynError, match="elbow is both"):
+            tree.symbolic()
+
+    @pytest.mark.parametrize("suffix", ["dot", "ddot", "tau"])
+    def test_a_coordinate_that_is_called_like_a_rate(self, suffix):
+        tree = sd.KinematicTree()
+        for name, to in (("a", "base"), (f"a_{suffix}", "a")):
+            tree.attach(sd.Inertia.point(1, (1, 0, 0)), to=to, joint=sd.revolute("z", name=name), name=name)
+        with pytest.raises(sd.ScrewdynError, match=f"a_{suffix} is the symbol of two things"):
             tree.symbolic()
 
     def test_a_joint_without_inertia(self):

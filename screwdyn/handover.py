@@ -6,9 +6,11 @@ Each is the tape played on what the tool computes with.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import sympy
 
 from .derivation import Derivation, symbol
+from .errors import ShapeError
 from .physics.unrolled import FUNCTIONS, Scalars
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
@@ -27,13 +29,15 @@ class Recording(NamedTuple):
 def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
     """See :meth:`screwdyn.symbolic.Symbolic.lambdify`."""
     derivation, function, outputs, coordinates, parameters = recording
-    arguments: list[list[sympy.Symbol]] = [[symbol(group, x) for x in coordinates] for group in FUNCTIONS[function]]
+    groups = [[symbol(group, x) for x in coordinates] for group in FUNCTIONS[function]]
     if parameters:
-        arguments.append(list(parameters))
-    intermediates, matrices = derivation.shared([outputs])
-    made: Callable[..., Any] = sympy.lambdify(
-        arguments, matrices[0], modules, cse=lambda _: (intermediates, matrices[0])
-    )
+        groups.append(list(parameters))
+    # Names of their own: a joint or a parameter may be called like a function of the module.
+    safe = {x: sympy.Dummy() for group in groups for x in group}
+    intermediates, (matrix,) = derivation.shared([outputs])
+    intermediates, matrix = [(x, e.xreplace(safe)) for x, e in intermediates], matrix.xreplace(safe)
+    arguments = [[safe[x] for x in group] for group in groups]
+    made: Callable[..., Any] = sympy.lambdify(arguments, matrix, modules, cse=lambda _: (intermediates, matrix))
     return made
 
 
@@ -42,8 +46,16 @@ def jax_function(recording: Recording) -> Callable[..., Any]:
     import jax.numpy as jnp
 
     tape, outputs = recording.derivation.tape, recording.outputs
+    expected = {group: (len(recording.coordinates),) for group in FUNCTIONS[recording.function]}
+    if recording.parameters:
+        expected["parameters"] = (len(recording.parameters),)
 
     def made(*arguments: Any) -> Any:
+        shapes = [(len(x),) if isinstance(x, list | tuple) else np.shape(x) for x in arguments]
+        if shapes != list(expected.values()):
+            wanted = ", ".join(f"{name} {shape}" for name, shape in expected.items())
+            given = ", ".join(map(str, shapes)) or "nothing"
+            raise ShapeError(f"{recording.function} takes {wanted}; got {given}; for batches use jax.vmap")
         entries = tape.play(outputs.ravel().tolist(), _values(recording, arguments, jnp), jnp.sin, jnp.cos)
         return jnp.array(entries).reshape(outputs.shape)
 
@@ -74,7 +86,9 @@ def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapp
     live = (derivation.tape.nodes[at] for at in derivation.tape.live(outputs.ravel().tolist()))
     constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
     if constants:
-        made = sympy.lambdify(parameters, [expression for _, expression in constants], [vars(module), "math"])
+        made = sympy.lambdify(
+            parameters, [expression for _, expression in constants], [vars(module), "math"], dummify=True
+        )
         given = [arguments[-1][i] for i in range(len(parameters))]
         values |= zip(constants, made(*given), strict=True)
     return values

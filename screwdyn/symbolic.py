@@ -257,7 +257,8 @@ class Symbolic:
     def jax(self, function: str) -> Callable[..., Any]:
         """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
 
-        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv,).
+        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv,). Raises ShapeError for arguments of another number
+        or length.
         """
         return jax_function(self._recording(function))
 

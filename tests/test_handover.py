@@ -55,6 +55,23 @@ def test_lambdify_by_other_modules():
     np.testing.assert_allclose(np.array(M, dtype=float).reshape(2, 2), tree.mass_matrix([0.1, 0.2]), rtol=1e-14)
 
 
+def called_like_functions():
+    """An arm whose joints and parameters are called like what the made code calls."""
+    tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
+    for name, mass in (("sin", "array"), ("cos", "sqrt"), ("numpy", "ImmutableDenseMatrix")):
+        body = sd.Inertia.planar(1 / sp.Symbol(mass), (0.5, 0), 1)
+        to = tree.attach(body, to=to, joint=sd.revolute("z"), at=(1, 0, 0), name=name).name
+    held = {"array": 1.5, "sqrt": 0.7, "ImmutableDenseMatrix": 2.0}
+    sym = tree.symbolic()
+    return sym, tree.subs(held), [held[str(x)] for x in sym.parameters]
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify_whatever_joints_are_called(function):
+    sym, numeric, parameters = called_like_functions()
+    agrees(sym.lambdify(function), numeric, function, states(np.random.default_rng(6), 3), parameters)
+
+
 def test_an_unknown_function_is_refused():
     with pytest.raises(sd.ScrewdynError, match="mass_matrix"):
         sd.robots.pelican().symbolic().lambdify("mass_matriks")
@@ -73,6 +90,34 @@ def test_jax(function):
     sym = tree.symbolic()
     parameters = np.array([VALUES[str(x)] for x in sym.parameters])
     agrees(jax.jit(sym.jax(function)), numeric, function, states(rng, 2), parameters)
+
+
+@pytest.mark.handover
+def test_jax_whatever_joints_are_called():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    sym, numeric, parameters = called_like_functions()
+    made = jax.jit(sym.jax("bias_force"))
+    agrees(made, numeric, "bias_force", states(np.random.default_rng(7), 3), parameters)
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((2,),),
+        ((2,), (2,), (8,), (8,)),
+        ((3,), (2,), (8,)),
+        ((2,), (2,), (7,)),
+        ((2,), (2,), ()),
+        ((5, 2), (5, 2), (8,)),
+    ],
+)
+def test_jax_refuses_other_arguments(shapes):
+    made = parametric()[0].symbolic().jax("bias_force")
+    with pytest.raises(sd.ShapeError, match=r"bias_force takes q \(2,\), qd \(2,\), parameters \(8,\)"):
+        made(*map(np.zeros, shapes))
 
 
 @pytest.mark.handover

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -36,8 +37,9 @@ class Compiled(Dynamics):
     alone, in any batch and on any number of threads.
 
     Compilation runs in the background and begins when this is made; until a function is ready, the tree's own
-    kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. Code
-    is kept in the process and reused for trees that differ in inertias only: see ``physics.native``.
+    kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. A
+    forked process has the code that was ready, and compiles what was not when it is next asked. Code is kept in the
+    process and reused for trees that differ in inertias only: see ``physics.native``. Methods can be pickled.
 
     Parameters
     ----------
@@ -56,8 +58,14 @@ class Compiled(Dynamics):
         self._bound: dict[str, native.Bound] = {}
         self._waiting: list[Future[Any]] = []
         self._pool: ThreadPoolExecutor | None = None
-        if not model.nv:
-            return
+        self._forked = False
+        _all.add(self)
+        if model.nv:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Ask for the code, and take what there is of it."""
+        model = self._model
         # Payloads are bodies that something else is welded to, or that swing.
         carriers = [model.index[at.coordinate] for at in model.placements.values() if any(at.body)]
         loaded = np.array(model.passive) | (np.bincount(np.array(carriers, int) + 1, minlength=model.nv + 1)[1:] > 1)
@@ -80,8 +88,24 @@ class Compiled(Dynamics):
         return self._model
 
     @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of the entries of q."""
+        return self._model.coordinates
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self._model.nv
+
+    @property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        return self._model.nv
+
+    @property
     def ready(self) -> bool:
         """Whether all code is there."""
+        self._follow()
         return all(part.done() for part in self._waiting)
 
     def wait(self, timeout: float | None = None) -> Compiled:
@@ -92,6 +116,7 @@ class Compiled(Dynamics):
         TimeoutError
             If it is not, after so many seconds.
         """
+        self._follow()
         if wait(self._waiting, timeout).not_done:
             raise TimeoutError(f"the code is not ready after {timeout} s")
         for part in self._waiting:
@@ -158,6 +183,17 @@ class Compiled(Dynamics):
 
     # Inside
 
+    def _leave(self) -> None:
+        """Let go of threads of another process."""
+        self._pool = None
+        self._forked = not all(part.done() for part in self._waiting)
+
+    def _follow(self) -> None:
+        """Compile here what another process was compiling for itself."""
+        if self._forked:
+            self._forked = False
+            self._begin()
+
     def _take(self, name: str, done: Future[native.Program | None]) -> None:
         """Answer single states by compiled code from now on."""
         if done.exception() is None and (program := done.result()) is not None:
@@ -207,6 +243,7 @@ class Compiled(Dynamics):
         out: Sequence[Array] | None,
     ) -> tuple[Array, ...] | None:
         """The results by compiled code; None if there is none, or if the numbers mean nothing."""
+        self._follow()
         bound = self._bound.get(name)
         if bound is None:
             return None
@@ -252,6 +289,18 @@ class Compiled(Dynamics):
         if name == "dynamics":
             return (*super().mass_and_coriolis(**named), super().gravity_vector(named["q"]))
         return (getattr(super(), name)(**named),)
+
+
+_all: WeakSet[Compiled] = WeakSet()
+
+
+def _after_fork() -> None:
+    for each in _all:
+        each._leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _shapes(name: str, n: int) -> list[tuple[int, ...]]:

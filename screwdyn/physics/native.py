@@ -13,7 +13,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
-from queue import SimpleQueue
+from itertools import count
+from queue import PriorityQueue
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -24,7 +25,7 @@ from . import native_batch, native_body, native_call, native_text
 from .regrouped import regrouped
 from .rows import MASS, PARENT
 from .solved import forward_dynamics
-from .tape import Tape
+from .tape import Node, Tape
 from .unrolled import FUNCTIONS, Scalars, constants, record
 
 __all__ = ["ARGUMENTS", "LARGEST", "Bound", "Program", "Structure", "structure"]
@@ -36,9 +37,13 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
 _PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
 # Operations of one function beyond which it is left to ``looped``: about 5 s of compiling.
 LARGEST = 40_000
+# Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
+_WRITTEN = 3
 # Structures whose code is kept.
 _KEPT = 32
 _STATES = 64
+# Held where a process must not be forked: the other one would inherit locks that nobody there opens.
+_whole = threading.RLock()
 
 
 class Host(NamedTuple):
@@ -72,16 +77,17 @@ def host() -> Host:
 
 def assemble(text: str) -> Any:
     """Machine code of a module, for this very processor; the engine must outlive what points into it."""
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    # The operations are folded and ordered by the tape: what is left to do is to choose instructions and registers.
-    machine = target.create_target_machine(
-        opt=1, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
-    )
-    module = llvm.parse_assembly(text)
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine
+    with _whole:
+        target = llvm.Target.from_triple(llvm.get_process_triple())
+        # The operations are folded and ordered by the tape: what is left is to choose instructions and registers.
+        machine = target.create_target_machine(
+            opt=1, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
+        )
+        module = llvm.parse_assembly(text)
+        module.verify()
+        engine = llvm.create_mcjit_compiler(module, machine)
+        engine.finalize_object()
+        return engine
 
 
 class Program:
@@ -212,14 +218,33 @@ class Structure:
         self.single: dict[str, Future[Program | None]] = {}
         self.batch: dict[str, Future[Program | None]] = {}
         for name in ARGUMENTS:
-            self.single[name] = _background().submit(_first, name, table, opened)
+            self.single[name] = _background().submit(len(table), _first, name, table, opened)
         for name in ARGUMENTS:
-            self.batch[name] = _background().submit(_second, self.single[name])
+            self.batch[name] = _background().submit(len(table), _second, self.single[name])
+
+
+class _TooLong(Exception):
+    """There are more operations than will be compiled."""
+
+
+class _Nodes(list[Node]):
+    """Operations, up to a number beyond which hardly fewer than ``LARGEST`` can be left of them."""
+
+    def append(self, node: Node) -> None:
+        if len(self) > _WRITTEN * LARGEST:
+            raise _TooLong
+        super().append(node)
 
 
 def _recorded(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program | None:
-    """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers."""
+    """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers.
+
+    Raises
+    ------
+    _TooLong
+    """
     tape, numbers = Tape(), constants(table)
+    tape.nodes = _Nodes()
     for row, k in np.argwhere(opened).tolist():
         numbers[row, MASS + k] = tape.input(("inertia", (row, k)))
     if name == "forward_dynamics":
@@ -234,7 +259,10 @@ def _recorded(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program
 
 
 def _first(name: str, table: Array, opened: npt.NDArray[np.bool_]) -> Program | None:
-    program = _recorded(name, table, opened)
+    try:
+        program = _recorded(name, table, opened)
+    except _TooLong:
+        return None
     if program is None or program.plan.size > LARGEST:
         return None
     program.compile_single()
@@ -249,36 +277,44 @@ def _second(first: "Future[Program | None]") -> Program | None:
 
 
 class _Background:
-    """A thread that does one thing after another, and drops the rest when the process ends."""
+    """A thread that does one thing after another, small ones first, and drops the rest when the process ends."""
 
     def __init__(self) -> None:
-        self._tasks: SimpleQueue[tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]] = SimpleQueue()
+        self._tasks: PriorityQueue[tuple[int, int, Future[Any], Callable[..., Any], tuple[Any, ...]]] = PriorityQueue()
+        self._order = count()
         self._ended = False
         self._thread = threading.Thread(target=self._work, name="screwdyn-compile", daemon=True)
         self._thread.start()
         atexit.register(self._end)
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a function called later."""
+    def submit(self, size: int, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Have a function called after all that is smaller, and after what is as large and was submitted before."""
         future: Future[Any] = Future()
-        self._tasks.put((future, function, arguments))
+        self._tasks.put((size, next(self._order), future, function, arguments))
         return future
 
     def _work(self) -> None:
         while True:
-            future, function, arguments = self._tasks.get()
+            _, _, future, function, arguments = self._tasks.get()
             if self._ended:
                 return
             try:
-                future.set_result(function(*arguments))
+                result = function(*arguments)
             except Exception as error:
-                future.set_exception(error)
+                with _whole:
+                    future.set_exception(error)
+            else:
+                with _whole:
+                    future.set_result(result)
+            # What is waited for may be large, and nobody else may want it.
+            del future, function, arguments
 
     def _end(self) -> None:
         # The compiler must not be at work when the process is taken apart.
         self._ended = True
-        self.submit(_Background)
-        self._thread.join()
+        if self._thread.is_alive():  # in a forked process it is not, and its queue may be locked for good
+            self.submit(-1, _Background)
+            self._thread.join()
 
 
 @functools.cache
@@ -287,10 +323,19 @@ def _background() -> _Background:
 
 
 _structures: OrderedDict[bytes, Structure] = OrderedDict()
+
+
+def _after_fork() -> None:
+    """The thread that compiles does not follow into another process: what is not compiled yet would never be."""
+    _whole.release()
+    _background.cache_clear()
+    for key, known in list(_structures.items()):
+        if not all(part.done() for part in (*known.single.values(), *known.batch.values())):
+            del _structures[key]
+
+
 if hasattr(os, "register_at_fork"):
-    # The thread that compiles does not follow into another process; what is not compiled yet would never be.
-    os.register_at_fork(after_in_child=_structures.clear)
-    os.register_at_fork(after_in_child=_background.cache_clear)
+    os.register_at_fork(before=_whole.acquire, after_in_parent=_whole.release, after_in_child=_after_fork)
 
 
 def structure(table: Array, loaded: npt.NDArray[np.bool_]) -> Structure:

@@ -216,10 +216,23 @@ def _function(exported: Any) -> str:
     return f"inttoptr (i64 {ctypes.cast(exported, ctypes.c_void_p).value} to ptr)"
 
 
+class _Itself(tuple[Any, ...]):
+    """What an entry is called with; where it is pickled with its function, the object that ``slow`` is a method of."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _same, (self[1].__self__,)
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
 def builtin(name: str, address: int, parameters: np.ndarray, slow: Callable[..., Any], owner: Any) -> Any:
     """A function of Python whose code is at an address; it keeps alive what it needs."""
     method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, (slow.__doc__ or "").encode())
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
-    return make(ctypes.addressof(method), (parameters, slow, owner, method), None)
+    return make(ctypes.addressof(method), _Itself((parameters, slow, owner, method)), None)

@@ -1,0 +1,113 @@
+"""Compiled functions in other processes and beside large trees: nothing hangs and nobody waits for long."""
+
+import multiprocessing
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from screwdyn.physics import native
+from screwdyn.testing import random_tree
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return random_tree(np.random.default_rng(3), 5)
+
+
+@pytest.fixture(scope="module")
+def fast(arm):
+    return arm.compile(threads=1).wait()
+
+
+def run(program):
+    """What a program prints; it may not hang."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_forked_process_shares_batches_among_threads_of_its_own():
+    assert run(FORKED.format(before="fast.wait(); expected = fast.gravity_vector(q)")).count("same") == 1
+
+
+def test_a_forked_process_compiles_what_was_not_ready():
+    assert run(FORKED.format(before="expected = tree.gravity_vector(q)")).count("same") == 1
+
+
+FORKED = """
+import os
+import numpy as np
+from screwdyn.testing import random_tree
+tree = random_tree(np.random.default_rng(0), 4)
+q = np.random.default_rng(1).uniform(-1, 1, (30_000, 4))
+fast = tree.compile(threads=2)
+{before}
+child = os.fork()
+if not child:
+    assert fast.wait(60).ready
+    np.testing.assert_allclose(fast.gravity_vector(q), expected, atol=1e-11)
+    assert isinstance(fast.gravity_vector, type(len))
+    assert tree.compile().wait(60).ready
+    print("same", flush=True)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert fast.wait(60).ready
+"""
+
+
+def test_code_that_is_ready_follows_into_a_forked_process():
+    program = """
+import os
+import numpy as np
+import sys
+from screwdyn.testing import random_tree
+tree = random_tree(np.random.default_rng(0), 3)
+tree.compile().wait()
+child = os.fork()
+if not child:
+    print("ready" if tree.compile().ready else "not ready")
+    sys.exit()
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    assert run(program) == "ready\n"
+
+
+def test_methods_travel_to_other_processes(arm, fast):
+    q = np.random.default_rng(16).normal(size=(5, arm.nv))
+    for method in (fast.gravity_vector, fast.inverse_dynamics, fast.dynamics, fast.joint_force):
+        twin = pickle.loads(pickle.dumps(method))
+        assert twin.__name__ == method.__name__
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for found, expected in zip(pool.map(fast.gravity_vector, q), fast.gravity_vector(q), strict=True):
+            assert_array_equal(found, expected)
+
+
+def test_a_large_tree_keeps_nobody_waiting_for_longer_than_one_function(monkeypatch):
+    order, first = [], native._first
+
+    def noted(name, table, opened):
+        order.append(len(table) - 1)
+        return first(name, table, opened)
+
+    monkeypatch.setattr(native, "_first", noted)
+    rng = np.random.default_rng(17)
+    large, small = random_tree(rng, 10).compile(), random_tree(rng, 3).compile()
+    small.wait()
+    assert order.count(10) <= 2
+    large.wait()
+    assert order.count(10) == order.count(3) == 7
+
+
+def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
+    monkeypatch.setattr(native, "LARGEST", 500)
+    tree = random_tree(np.random.default_rng(18), 12)
+    nothing = np.zeros((12, 10), dtype=bool)
+    with pytest.raises(native._TooLong):
+        native._recorded("coriolis_matrix", tree.model.table, nothing)
+    fast = tree.compile().wait()
+    q, qd = np.random.default_rng(18).normal(size=(2, 12))
+    assert_array_equal(fast.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))

@@ -69,7 +69,7 @@ def known_function(name: str) -> str:
     ScrewdynError
         If there is no such function; with the nearest name.
     """
-    if name not in FUNCTIONS:
+    if not isinstance(name, str) or name not in FUNCTIONS:
         near = get_close_matches(str(name), FUNCTIONS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(FUNCTIONS)}"
         raise ScrewdynError(f"no function {name!r} can be written out; {hint}")

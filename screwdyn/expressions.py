@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._types import Array
-from .errors import UnboundSymbolError, UnknownLinkError
+from .errors import ShapeError, UnboundSymbolError, UnknownLinkError
 
 __all__ = [
     "alike",
@@ -196,7 +196,16 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
     ------
     UnknownLinkError
         For a name that no symbol has.
+    ShapeError
+        For a value that is neither a number nor an expression, or if there is no mapping.
     """
+    if not isinstance(values, Mapping):
+        raise ShapeError(f"values are given as a mapping from symbols or their names; got {values!r}")
+    for key, value in values.items():
+        try:
+            number(value)
+        except (TypeError, ValueError):
+            raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
     named = {symbol.name: symbol for symbol in symbols}
     for key in values:
         if isinstance(key, str) and key not in named:

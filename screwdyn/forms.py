@@ -87,12 +87,12 @@ class Forms(Structure, Dynamics):
 
         Parameters
         ----------
-        functions : sequence of str, or of sequences of str
+        functions : str, or sequence of str or of sequences of str
             As for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
             ``mass_matrix_and_bias_force`` with several results, which shares the work between them.
         prefix : str
             Begins the names of all functions and, in capitals, of all macros.
-        optional : sequence of str
+        optional : str or sequence of str
             Links, such as a payload, that a running controller can do without. Every function then takes, after its
             inputs, ``unsigned long carried``: a bit ``<PREFIX>CARRIES_<LINK>`` for each. What is left out is left out
             with all that hangs on it, and the results are those of the tree without it. Where its own coordinates

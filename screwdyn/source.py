@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .counting import known_function, written_out
-from .errors import ScrewdynError
+from .errors import ScrewdynError, UnknownLinkError
 from .forms import Forms
 from .physics.c import number, statements
 from .physics.rows import MASS, PARENT
@@ -38,7 +38,7 @@ def c_source(
     tree: Forms, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
 ) -> str:
     """See :meth:`screwdyn.Forms.c_source`."""
-    groups = [(group,) if isinstance(group, str) else tuple(group) for group in _listed(functions)]
+    groups = [_listed(group, "a group of functions") for group in _listed(functions, "functions")]
     for group in groups:
         for name in group:
             known_function(name)
@@ -46,15 +46,22 @@ def c_source(
             raise ScrewdynError(f"name each function of a group once; got {group!r}")
     if not groups or len(set(groups)) < len(groups):
         raise ScrewdynError(f"name at least one function to write out, and each once; known: {', '.join(FUNCTIONS)}")
-    if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
+    if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
         raise ScrewdynError(f"a prefix must be the beginning of a C name; got {prefix!r}")
     if not tree.nv:
         raise ScrewdynError("the tree has no coordinates, so there is nothing to compute; attach a link by a joint")
-    return _Source(tree, prefix, tuple(optional)).text(groups)
+    links = _listed(optional, "optional links")
+    for link in links:
+        if link not in tree.links:
+            raise UnknownLinkError.of(link, tree.links)
+    return _Source(tree, prefix, links).text(groups)
 
 
-def _listed(functions: Iterable[str | Sequence[str]]) -> Iterable[str | Sequence[str]]:
-    return [functions] if isinstance(functions, str) else functions
+def _listed(names: Any, what: str) -> tuple[Any, ...]:
+    """Several names, or a single one, as a tuple."""
+    if not isinstance(names, Iterable):
+        raise ScrewdynError(f"{what} are given by their names, as strings; got {names!r}")
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 class _Source:

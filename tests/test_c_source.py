@@ -224,7 +224,13 @@ def test_the_text_stays_when_the_tree_changes(compiled):
         ([("mass_matrix", "mass_matrix")], {}, "once"),
         ([()], {}, "once"),
         (["mass_matrix"], {"prefix": "1st_"}, "C name"),
+        (None, {}, "functions are given by their names"),
+        ([3], {}, "a group of functions are given by their names"),
+        ([[["mass_matrix"]]], {}, "no function"),
         (["mass_matrix"], {"prefix": "a-b"}, "C name"),
+        (["mass_matrix"], {"prefix": 3}, "C name"),
+        (["mass_matrix"], {"optional": None}, "optional links are given by their names"),
+        (["mass_matrix"], {"optional": [["link2"]]}, "no link"),
         (["mass_matrix"], {"optional": ["base"]}, "is the base"),
         (["mass_matrix"], {"optional": ["link2", "link2"]}, "each once"),
     ],
@@ -232,6 +238,12 @@ def test_the_text_stays_when_the_tree_changes(compiled):
 def test_refusals(functions, options, message):
     with pytest.raises(ScrewdynError, match=message):
         sd.robots.puma560().c_source(functions, **options)
+
+
+def test_a_lone_name_is_a_list_of_one():
+    tree = sd.robots.puma560()
+    listed = tree.c_source(["mass_matrix"], optional=["link6"])
+    assert tree.c_source("mass_matrix", optional="link6") == listed
 
 
 def test_unknown_optional_link():

@@ -214,3 +214,11 @@ def test_bodies_of_symbolic_size():
     ):
         assert body.free_symbols == {x, y}
         assert body.subs({x: 2, y: 0.5}).evaluated().mass == 2
+
+
+@pytest.mark.parametrize("values", [{"m": None}, {sp.Symbol("m"): None}, {"m": "heavy"}, {"m": [1, 2]}, None, 3])
+def test_what_is_no_value_is_refused(values):
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(sp.Symbol("m"), (1, 0, 0)), to="base", joint=sd.revolute("z"), name="a")
+    with pytest.raises(sd.ShapeError, match="value"):
+        tree.subs(values)

@@ -77,6 +77,11 @@ def test_an_unknown_function_is_refused():
         sd.robots.pelican().symbolic().lambdify("mass_matriks")
 
 
+def test_a_list_of_functions_is_refused():
+    with pytest.raises(sd.ScrewdynError, match="no function"):
+        sd.robots.pelican().symbolic().lambdify(["mass_matrix"])
+
+
 @pytest.mark.handover
 @pytest.mark.parametrize("function", ARGUMENTS)
 def test_jax(function):

@@ -162,5 +162,7 @@ def test_refusals():
         tree.operation_count("massmatrix")
     with pytest.raises(ScrewdynError, match="no function 'x'"):
         tree.operation_count("x")
+    with pytest.raises(ScrewdynError, match=r"no function .'mass_matrix'."):
+        tree.operation_count(["mass_matrix"])
     with pytest.raises(ScrewdynError, match="at least one"):
         tree.operation_count()

@@ -80,7 +80,8 @@ class Forms(Structure, Dynamics):
 
         One text that is header and implementation at once: compile it as it is; where only its declarations are
         wanted, define ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before it is
-        included. It begins with a comment that names every coordinate in order with its unit. The functions are
+        included. Including it twice does no harm, and C++ can call the functions. It begins with a comment that names
+        every coordinate in order with its unit. The functions are
         ``void``, take arrays of ``double`` (first q, qd, qdd or tau as far as they are needed, then the results,
         matrices row by row), need ``math.h`` only, use no heap and keep no state. The tree's numbers are written
         with all their digits; a later change of the tree does not reach the text.

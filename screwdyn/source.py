@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -111,16 +112,24 @@ class _Source:
 
     def text(self, groups: Sequence[tuple[str, ...]]) -> str:
         upper = self.prefix.upper()
-        guard, hidden = f"{upper or 'SCREWDYN_'}DYNAMICS_H", f"{upper or 'SCREWDYN_'}DECLARATIONS_ONLY"
+        hidden = f"{upper or 'SCREWDYN_'}DECLARATIONS_ONLY"
+        declared = [
+            self.sizes(),
+            '#ifdef __cplusplus\nextern "C" {\n#endif',
+            *(f"{self.comment(group)}\n{self.signature(group)};" for group in groups),
+            "#ifdef __cplusplus\n}\n#endif",
+        ]
+        defined = [f"{self.signature(group)}\n{{\n{self.body(group)}\n}}" for group in groups]
+        # Guards are the text's own: another text with the same names must clash with this one, not vanish behind it.
+        own = f"{upper or 'SCREWDYN_'}DYNAMICS_{crc32(''.join(declared + defined).encode()):08X}"
         parts = [
             self.introduction(hidden),
-            f"#ifndef {guard}\n#define {guard}",
-            self.sizes(),
-            *(f"{self.comment(group)}\n{self.signature(group)};" for group in groups),
-            f"#endif /* {guard} */",
-            f"#ifndef {hidden}\n\n#include <math.h>",
-            *(f"{self.signature(group)}\n{{\n{self.body(group)}\n}}" for group in groups),
-            f"#endif /* {hidden} */\n",
+            f"#ifndef {own}_H\n#define {own}_H",
+            *declared,
+            f"#endif /* {own}_H */",
+            f"#if !defined({hidden}) && !defined({own}_C)\n#define {own}_C\n\n#include <math.h>",
+            *defined,
+            f"#endif /* {own}_C */\n",
         ]
         return "\n\n".join(parts)
 

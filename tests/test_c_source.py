@@ -174,7 +174,22 @@ def test_declarations_alone_can_be_included(compiled):
     twice = "#define ARM_DECLARATIONS_ONLY\n" + text + text
     user = "void use(const double *q, double *M);\nvoid use(const double *q, double *M) { arm_mass_matrix(q, M); }\n"
     compiled(twice + "#undef ARM_DECLARATIONS_ONLY\n" + text + user)
-    assert "sin(" not in text.split("#endif")[0] and "malloc" not in text
+    assert "sin(" not in text.split("#include")[0] and "malloc" not in text
+
+
+def test_a_text_may_be_included_twice_but_not_hide_another(compiled):
+    tree = sd.robots.two_link()
+    text = tree.c_source(FUNCTIONS)
+    check(compiled(text + text), tree, np.random.default_rng(0))
+    with pytest.raises(AssertionError, match="redefinition"):
+        compiled(text + sd.robots.pelican().c_source(FUNCTIONS))
+
+
+def test_cpp_sees_c_linkage():
+    text = sd.robots.two_link().c_source(FUNCTIONS)
+    opened, closed = text.index('extern "C" {'), text.index("#ifdef __cplusplus\n}")
+    declared = [text.index(f"void {name}(") for name in FUNCTIONS]
+    assert all(opened < at < closed for at in declared)
 
 
 def test_coordinates_are_listed_in_order_with_units():

@@ -24,6 +24,8 @@ Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
 # So many operations, written out in full, a matrix may have to be looked at for a shorter way to write it.
 READABLE = 30_000
+# The same for a robot without symbols of its own: in larger ones numbers hide what could be put together.
+SMALL = 300
 
 # How the symbols of each group are called after a coordinate.
 SUFFIXES = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
@@ -78,7 +80,7 @@ class Derivation:
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
         """Outputs as a matrix (a column, if they are a vector) of expressions.
 
-        Those of a robot with symbols of its own are meant for reading: short ones are written in the shortest way.
+        Short ones are meant for reading and written in the shortest way, most of all if the robot has symbols.
         """
         scalars = outputs.ravel().tolist()
         values = self._play(scalars, self._expressions)
@@ -90,8 +92,9 @@ class Derivation:
         nodes = self.tape.nodes
         for node in nodes[len(self._lengths) :]:
             self._lengths.append(1 + sum(self._lengths[at] for at in node.operands))
-        if sum(self._lengths[x.node] for x in scalars if isinstance(x, Recorded)) > READABLE:
-            return False
+        length = sum(self._lengths[x.node] for x in scalars if isinstance(x, Recorded))
+        if not SMALL < length <= READABLE:
+            return length <= SMALL
         live = (nodes[at] for at in self.tape.live(scalars))
         return any(node.op == "input" and node.a[0] == "symbol" for node in live)
 

@@ -231,6 +231,10 @@ class TestShape:
         count = sum(sp.count_ops(e) for _, e in intermediates) + sum(sp.count_ops(x) for m in matrices for x in m)
         assert count <= 1100
 
+    def test_small_arms_are_written_shortly(self):
+        sym = sd.robots.pelican().symbolic()
+        assert str(sym.coriolis_matrix()[0, 0]) == "-0.0121806932*elbow_dot*sin(elbow)"
+
 
 class TestExactness:
     def test_exact_numbers_stay_exact(self):

@@ -10,10 +10,11 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+import numpy.typing as npt
 
 from ._types import Array, ArrayLike
 from .dynamics import Dynamics
-from .errors import ShapeError
+from .errors import ScrewdynError, ShapeError
 from .model import Model
 from .physics import native
 
@@ -51,10 +52,19 @@ class Compiled(Dynamics):
     Attributes
     ----------
     threads : int
+
+    Raises
+    ------
+    ScrewdynError
+        If ``threads`` is no whole number of at least 1.
     """
 
     def __init__(self, model: Model, threads: int | None = None) -> None:
-        self._model, self.threads = model, threads or os.cpu_count() or 1
+        if threads is None:
+            threads = os.cpu_count() or 1
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise ScrewdynError(f"threads must be a whole number of at least 1, or None for all; got {threads!r}")
+        self._model, self.threads = model, int(threads)
         self._bound: dict[str, native.Bound] = {}
         self._waiting: list[Future[Any]] = []
         self._pool: ThreadPoolExecutor | None = None
@@ -66,10 +76,7 @@ class Compiled(Dynamics):
     def _begin(self) -> None:
         """Ask for the code, and take what there is of it."""
         model = self._model
-        # Payloads are bodies that something else is welded to, or that swing.
-        carriers = [model.index[at.coordinate] for at in model.placements.values() if any(at.body)]
-        loaded = np.array(model.passive) | (np.bincount(np.array(carriers, int) + 1, minlength=model.nv + 1)[1:] > 1)
-        structure = native.structure(model.table, loaded)
+        structure = native.structure(model.table, _loaded(model))
         self._batches = structure.batch
         self._waiting = [*structure.single.values(), *structure.batch.values()]
         for name, single in structure.single.items():
@@ -224,6 +231,9 @@ class Compiled(Dynamics):
                 raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {out!r}")
             for what, array, shape in zip(names, out, shapes, strict=True):
                 _check(array, shape, what)
+            for k, what in enumerate(names):
+                if any(np.shares_memory(out[k], other) for other in out[:k]):
+                    raise ShapeError(f"{what} must have memory of its own; it overlaps another array of out")
         full = (*batch, model.nv)
         inputs = [_states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count) for a in values]
         results = self._compute(name, batch, count, inputs, shapes, out)
@@ -292,6 +302,17 @@ class Compiled(Dynamics):
 
 
 _all: WeakSet[Compiled] = WeakSet()
+
+
+def _loaded(model: Model) -> npt.NDArray[np.bool_]:
+    """(nv,): rows that may carry a payload: a body that is welded to something, that swings, or a point at an end."""
+    loaded = np.array(model.passive)
+    carriers = {model.index[at.parent] for at in model.placements.values() if at.freedom is not None}
+    for at in model.placements.values():
+        row, inertia = model.index[at.coordinate], at.link.inertia
+        if row >= 0 and inertia is not None:
+            loaded[row] |= at.freedom is None or (row not in carriers and not inertia.tensor.any())
+    return loaded
 
 
 def _after_fork() -> None:

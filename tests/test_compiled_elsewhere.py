@@ -1,4 +1,4 @@
-"""Compiled functions in other processes and beside large trees: nothing hangs and nobody waits for long."""
+"""Compiled functions in other processes, beside large trees and with other payloads: nobody waits for long."""
 
 import multiprocessing
 import pickle
@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prismatic, revolute
 from screwdyn.physics import native
-from screwdyn.testing import random_tree
+from screwdyn.testing import random_inertia, random_tree
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +112,41 @@ def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
     fast = tree.compile().wait()
     q, qd = np.random.default_rng(18).normal(size=(2, 12))
     assert_array_equal(fast.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))
+
+
+def laden(joint, flange, body):
+    """An arm with a payload on a joint of its own, with or without a massless flange between."""
+    tree = random_tree(np.random.default_rng(19), 3, ("revolute",))
+    if flange:
+        tree.attach(Link("flange"), to="link3", joint=joint, at=(0, 0, 0.3), name="flange")
+        tree.attach(body, to="flange", name="payload")
+    else:
+        tree.attach(body, to="link3", joint=joint, at=(0, 0, 0.3), name="payload")
+    return tree
+
+
+@pytest.mark.parametrize("joint", [revolute("y"), prismatic("x"), helical("z", 0.1)], ids=lambda j: j.kind)
+@pytest.mark.parametrize("flange", [False, True])
+def test_a_point_on_a_joint_becomes_a_body_without_a_compiler(joint, flange):
+    rng = np.random.default_rng(20)
+    laden(joint, flange, Inertia.point(2, (0.1, 0, 0))).compile().wait()
+    for body in (Inertia.box(1, (0.1, 0.2, 0.3)), random_inertia(rng), Inertia.point(3)):
+        tree = laden(joint, flange, body)
+        fast, q = tree.compile(), rng.normal(size=4)
+        assert fast.ready
+        np.testing.assert_allclose(fast.mass_matrix(q), tree.mass_matrix(q), atol=1e-12)
+
+
+def test_a_body_on_a_flange_may_begin_as_anything():
+    laden(revolute("y"), True, Inertia.box(1, (0.1, 0.2, 0.3))).compile().wait()
+    assert laden(revolute("y"), True, random_inertia(np.random.default_rng(21))).compile().ready
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "two"])
+def test_threads_are_counted_from_one(threads):
+    with pytest.raises(ScrewdynError, match="threads"):
+        KinematicTree().compile(threads)
+
+
+def test_what_is_said_of_the_coordinates(arm, fast):
+    assert (fast.coordinates, fast.nq, fast.nv) == (arm.coordinates, arm.nq, arm.nv)

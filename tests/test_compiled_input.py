@@ -78,6 +78,21 @@ def test_wrong_outs_are_refused(arm, fast, name):
             getattr(fast, name)(*good, out=out)
 
 
+def test_results_may_not_overwrite_each_other(arm, fast):
+    for batch in ((), (12,)):
+        M, g = np.empty((*batch, 5, 5)), np.empty((*batch, 5))
+        q, qd = np.random.default_rng(7).normal(size=(2, *batch, 5))
+        for out in ((M, M, g), (M, np.empty_like(M), M[..., 0])):
+            with pytest.raises(ShapeError, match="overlaps"):
+                fast.dynamics(q, qd, out=out)
+        record = np.zeros((*batch, 55))
+        M, C = (record[..., k : k + 25].reshape(*batch, 5, 5) for k in (0, 25))
+        M, C, g = fast.dynamics(q, qd, out=(M, C, record[..., 50:]))
+        assert all(np.shares_memory(x, record) for x in (M, C, g))
+        close(C, arm.coriolis_matrix(q, qd), norm(C) + norm(M), 1e-12)
+        close(M, arm.mass_matrix(q), norm(M), 1e-13)
+
+
 def test_calls_that_python_refuses(fast, arm):
     q = np.zeros(arm.nv)
     for call in (

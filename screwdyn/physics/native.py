@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from itertools import count
 from queue import PriorityQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -31,6 +31,7 @@ from .unrolled import FUNCTIONS, Scalars, constants, record
 __all__ = ["ARGUMENTS", "LARGEST", "Bound", "Program", "Structure", "structure"]
 
 Array = npt.NDArray[np.float64]
+Result = TypeVar("Result")
 
 # What each compiled function is a function of, and what it gives.
 ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
@@ -56,7 +57,19 @@ class Host(NamedTuple):
     engines: tuple[Any, ...]
 
 
+def _undivided(function: Callable[..., Result]) -> Callable[..., Result]:
+    """The function, during which no process is forked; the compiler has locks of its own in all that it does."""
+
+    @functools.wraps(function)
+    def undivided(*arguments: Any) -> Result:
+        with _whole:
+            return function(*arguments)
+
+    return undivided
+
+
 @functools.cache
+@_undivided
 def host() -> Host:
     """Lanes of the widest vectors, and addresses of ``sincos`` and ``drive``."""
     llvm.initialize_native_target()
@@ -77,17 +90,16 @@ def host() -> Host:
 
 def assemble(text: str) -> Any:
     """Machine code of a module, for this very processor; the engine must outlive what points into it."""
-    with _whole:
-        target = llvm.Target.from_triple(llvm.get_process_triple())
-        # The operations are folded and ordered by the tape: what is left is to choose instructions and registers.
-        machine = target.create_target_machine(
-            opt=1, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
-        )
-        module = llvm.parse_assembly(text)
-        module.verify()
-        engine = llvm.create_mcjit_compiler(module, machine)
-        engine.finalize_object()
-        return engine
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    # The operations are folded and ordered by the tape: what is left is to choose instructions and registers.
+    machine = target.create_target_machine(
+        opt=1, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
+    )
+    module = llvm.parse_assembly(text)
+    module.verify()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    return engine
 
 
 class Program:
@@ -117,6 +129,7 @@ class Program:
         self._engines: list[Any] = []
         self.single = self.entry = self.batch = 0
 
+    @_undivided
     def compile_single(self) -> None:
         """Code for one state, with an entry for Python where that is possible."""
         text = native_body.single(self.plan, host().width, host().sincos)
@@ -129,6 +142,7 @@ class Program:
         if direct:
             self.entry = engine.get_function_address(native_call.ENTRY)
 
+    @_undivided
     def compile_batch(self) -> None:
         """Code for many states."""
         engine = assemble(native_body.batch(self.plan, host().width, host().sincos))

@@ -136,8 +136,9 @@ class Forms(Structure, Dynamics):
     def compile(self, threads: int | None = None) -> Compiled:
         """The dynamics of the tree as it is now, as machine code made for its own structure.
 
-        The code is made in the background and kept in the process: meanwhile the result answers by the tree's own
-        kernels, and a tree that differs in inertias only, such as by another payload on its tool, needs no new code.
+        The code is made in the background and kept in the process; meanwhile the result answers by the tree's own
+        kernels. A payload that is welded on or hangs on a passive joint changes its inertial numbers without new code;
+        elsewhere, code is made anew the first time that a zero among them becomes something else (docs/compiled.md).
 
         Parameters
         ----------

@@ -104,6 +104,28 @@ def test_numbers_do_not_depend_on_where_a_body_s_link_frame_is():
     np.testing.assert_allclose(*torques, rtol=1e-12, atol=1e-12)
 
 
+def test_right_angles_in_floats_cost_no_operations():
+    """cos(π/2) is 6e-17 in floats; the rows hold 0, and a chain of such turns as few operations as an exact one."""
+    costs, rows = [], []
+    for c, s in ((np.cos(np.pi / 2), np.sin(np.pi / 2)), (0.0, 1.0)):
+        tree, bend = sd.KinematicTree(), np.eye(4)
+        bend[1:3, 1:3] = [[c, -s], [s, c]]
+        bend[:3, 3] = 0.1, 0.2, 0.3
+        for k in range(4):
+            tree.attach(sd.Inertia.point(1.0, (0.1, 0.0, 0.0)), to=tree.links[-1], joint=sd.revolute(), at=bend, name=f"b{k}")
+        costs.append(tree.operation_count("inverse_dynamics"))
+        rows.append(tree.model.table)
+    assert costs[0] == costs[1]
+    assert_array_equal(*rows)
+
+
+def test_small_angles_are_not_taken_for_none():
+    tree, bend = sd.KinematicTree(), np.eye(4)
+    bend[:2, :2] = [[1.0, -1e-12], [1e-12, 1.0]]
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="base", joint=sd.revolute(), at=bend)
+    assert tree.model.table[0, 3] == 1e-12
+
+
 def test_welding_is_the_sum_of_inertias():
     rng = np.random.default_rng(7)
     first, second, T = random_inertia(rng), random_inertia(rng), random_pose(rng)

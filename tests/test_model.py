@@ -112,7 +112,9 @@ def test_right_angles_in_floats_cost_no_operations():
         bend[1:3, 1:3] = [[c, -s], [s, c]]
         bend[:3, 3] = 0.1, 0.2, 0.3
         for k in range(4):
-            tree.attach(sd.Inertia.point(1.0, (0.1, 0.0, 0.0)), to=tree.links[-1], joint=sd.revolute(), at=bend, name=f"b{k}")
+            tree.attach(
+                sd.Inertia.point(1.0, (0.1, 0.0, 0.0)), to=tree.links[-1], joint=sd.revolute(), at=bend, name=f"b{k}"
+            )
         costs.append(tree.operation_count("inverse_dynamics"))
         rows.append(tree.model.table)
     assert costs[0] == costs[1]

@@ -42,7 +42,7 @@ LARGEST = 40_000
 _WRITTEN = 3
 # Structures whose code is kept.
 _KEPT = 32
-_STATES = 64
+_STATES = 32
 # Held where a process must not be forked: the other one would inherit locks that nobody there opens.
 _whole = threading.RLock()
 
@@ -71,17 +71,22 @@ def _undivided(function: Callable[..., Result]) -> Callable[..., Result]:
 @functools.cache
 @_undivided
 def host() -> Host:
-    """Lanes of the widest vectors, and addresses of ``sincos`` and ``drive``."""
+    """This processor, with its widest vectors."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     features = llvm.get_host_cpu_features()
     x86 = llvm.get_default_triple().startswith(("x86_64", "i686"))
     width = 8 if features.get("avx512f") and features.get("avx512dq") else 4 if features.get("avx2") else 2
+    return with_lanes(width, not x86 or bool(features.get("fma")))
+
+
+def with_lanes(width: int, fused: bool) -> Host:
+    """The code that functions share, for vectors of so many lanes."""
     sincos = assemble(native_text.sincos(width))
     drive = assemble(native_batch.driver(width))
     return Host(
         width,
-        not x86 or bool(features.get("fma")),
+        fused,
         sincos.get_function_address(native_text.SINCOS),
         drive.get_function_address(native_batch.DRIVER),
         (sincos, drive),
@@ -196,14 +201,16 @@ class Bound:
         arrays = [a[:, None] for a in inputs] + [a if a.ndim == 3 else a[:, None] for a in outputs]
         entries = [a.shape[1] * a.shape[2] for a in arrays]
         # Blocks that stay in the processor's second cache.
-        block = min(_STATES, max(host().width, 2 ** int(np.log2(1e5 / sum(entries)))))
+        block = min(_STATES, max(host().width, 2 ** int(np.log2(5e4 / sum(entries)))))
         table = []
         start = 0
         for k, (a, size) in enumerate(zip(arrays, entries, strict=True)):
-            states, row, column = a.strides
-            table += [a.ctypes.data, states, a.shape[1], a.shape[2], row, column, start, k >= len(inputs)]
+            (_, rows, columns), (states, row, column) = a.shape, a.strides
+            if row == columns * column:
+                rows, columns = 1, size
+            table += [a.ctypes.data, states, rows, columns, row, column, start, k >= len(inputs)]
             start += 8 * size * block
-        fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8)
+        fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8 + host().width * block)
         drive = _Drive(host().drive)
         return not drive(
             self.program.batch,

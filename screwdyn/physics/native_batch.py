@@ -2,122 +2,21 @@
 
 It is the same for every function. An array is described by ``FIELDS`` integers: address, distance of states, rows,
 columns, distance of rows, distance of columns (distances in bytes), offset of its scratch space in bytes, and whether
-it is written; an input of n entries has one row.
+it is written. Rows that follow one another at the distance of the columns must be described as one.
 """
 
-__all__ = ["DRIVER", "FIELDS", "FIELD_NAMES", "driver"]
+from .native_text import Code
+
+__all__ = ["DRIVER", "driver"]
 
 DRIVER = "drive"
 FIELD_NAMES = ("address", "states", "rows", "columns", "row", "column", "scratch", "written")
 FIELDS = len(FIELD_NAMES)
 
-# One array's block into structure of arrays, all lanes at a time; states beyond the last are the last one over again.
-_PACK = """
-define internal void @pack(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
-                           i64 %count, i64 %last) {{
-entry:
-  %ahead = shl i64 %ss, 5
-  br label %states
-states:
-  %s = phi i64 [ 0, %entry ], [ %s1, %states_end ]
-  %ns = getelementptr double, ptr %near, i64 %s
-{pointers}
-  br label %row
-row:
-  %r = phi i64 [ 0, %states ], [ %r1, %row_end ]
-  %ro = phi i64 [ 0, %states ], [ %ro1, %row_end ]
-  %nr = phi ptr [ %ns, %states ], [ %n1, %row_end ]
-  br label %column
-column:
-  %c = phi i64 [ 0, %row ], [ %c1, %column ]
-  %o = phi i64 [ %ro, %row ], [ %o1, %column ]
-  %n = phi ptr [ %nr, %row ], [ %n1, %column ]
-{loads}
-  store <{lanes} x double> {vector}, ptr %n, align 8
-  %o1 = add i64 %o, %cs
-  %n1 = getelementptr i8, ptr %n, i64 %pitch
-  %c1 = add i64 %c, 1
-  %c_more = icmp slt i64 %c1, %columns
-  br i1 %c_more, label %column, label %row_end
-row_end:
-  %ro1 = add i64 %ro, %rs
-  %r1 = add i64 %r, 1
-  %r_more = icmp slt i64 %r1, %rows
-  br i1 %r_more, label %row, label %states_end
-states_end:
-  %s1 = add i64 %s, {lanes}
-  %s_more = icmp slt i64 %s1, %count
-  br i1 %s_more, label %states, label %end
-end:
-  ret void
-}}
+_HEAD = """
+define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
+                             i64 %count, i64 %last) {{
 """
-
-# And back, state by state, so that memory is written in its order.
-_UNPACK = """
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-
-define internal void @unpack(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
-                             i64 %count) {
-entry:
-  %ahead = shl i64 %ss, 5
-  br label %state
-state:
-  %s = phi i64 [ 0, %entry ], [ %s1, %state_end ]
-  %so = mul i64 %s, %ss
-  %fs = getelementptr i8, ptr %far, i64 %so
-  %ns = getelementptr double, ptr %near, i64 %s
-  %later = getelementptr i8, ptr %fs, i64 %ahead
-  call void @llvm.prefetch.p0(ptr %later, i32 1, i32 3, i32 1)
-  br label %row
-row:
-  %r = phi i64 [ 0, %state ], [ %r1, %row_end ]
-  %fr = phi ptr [ %fs, %state ], [ %fr1, %row_end ]
-  %nr = phi ptr [ %ns, %state ], [ %n1, %row_end ]
-  br label %column
-column:
-  %c = phi i64 [ 0, %row ], [ %c1, %column ]
-  %f = phi ptr [ %fr, %row ], [ %f1, %column ]
-  %n = phi ptr [ %nr, %row ], [ %n1, %column ]
-  %v = load double, ptr %n, align 8
-  store double %v, ptr %f, align 8
-  %f1 = getelementptr i8, ptr %f, i64 %cs
-  %n1 = getelementptr i8, ptr %n, i64 %pitch
-  %c1 = add i64 %c, 1
-  %c_more = icmp slt i64 %c1, %columns
-  br i1 %c_more, label %column, label %row_end
-row_end:
-  %fr1 = getelementptr i8, ptr %fr, i64 %rs
-  %r1 = add i64 %r, 1
-  %r_more = icmp slt i64 %r1, %rows
-  br i1 %r_more, label %row, label %state_end
-state_end:
-  %s1 = add i64 %s, 1
-  %s_more = icmp slt i64 %s1, %count
-  br i1 %s_more, label %state, label %end
-end:
-  ret void
-}
-"""
-
-
-def _pack(lanes: int) -> str:
-    pointers, loads, vector = [], [], "poison"
-    for k in range(lanes):
-        pointers += [f"%i{k} = add i64 %s, {k}", f"%beyond{k} = icmp sgt i64 %i{k}, %last"]
-        pointers += [f"%k{k} = select i1 %beyond{k}, i64 %last, i64 %i{k}", f"%b{k} = mul i64 %k{k}, %ss"]
-        pointers += [f"%state{k} = getelementptr i8, ptr %far, i64 %b{k}"]
-        pointers += [f"%later{k} = getelementptr i8, ptr %state{k}, i64 %ahead"]
-        pointers += [f"call void @llvm.prefetch.p0(ptr %later{k}, i32 0, i32 3, i32 1)"]
-        loads += [f"%p{k} = getelementptr i8, ptr %state{k}, i64 %o", f"%x{k} = load double, ptr %p{k}, align 8"]
-        loads += [f"%v{k} = insertelement <{lanes} x double> {vector}, double %x{k}, i64 {k}"]
-        vector = f"%v{k}"
-    return _PACK.format(lanes=lanes, vector=vector, pointers=_lines(pointers), loads=_lines(loads))
-
-
-def _lines(lines: list[str]) -> str:
-    return "\n".join(f"  {line}" for line in lines)
-
 
 _DRIVE = """
 define i64 @{driver}(ptr %body, i64 %count, ptr %parameters, i64 %arrays, ptr %table, ptr %scratch, i64 %block) {{
@@ -144,12 +43,9 @@ inward:
   %near = getelementptr i8, ptr %scratch, i64 %scratch_offset
   %together = icmp eq i64 %states, 8
   %even = xor i1 %uneven, true
-  %whole_row = mul i64 %columns, %column_step
   %one_row = icmp eq i64 %rows, 1
-  %regular_row = icmp eq i64 %whole_row, %row_step
-  %regular = or i1 %one_row, %regular_row
   %close = and i1 %together, %even
-  %direct = and i1 %close, %regular
+  %direct = and i1 %close, %one_row
   %base = select i1 %direct, ptr %far, ptr %near
   %distance = select i1 %direct, i64 %column_step, i64 %pitch
   %pair = getelementptr {{ptr, i64}}, ptr %pairs, i64 %a
@@ -184,7 +80,7 @@ outward:
   br i1 %o_moves, label %o_copy, label %outward_end
 o_copy:
   call void @unpack(ptr %o_far, ptr %o_near, i64 %pitch, i64 %o_states, i64 %o_rows, i64 %o_columns,
-                    i64 %o_row_step, i64 %o_column_step, i64 %now)
+                    i64 %o_row_step, i64 %o_column_step, i64 %whole, i64 %last)
   br label %outward_end
 outward_end:
   %o1 = add i64 %o, 1
@@ -200,17 +96,124 @@ end:
 """
 
 
+def _move(lanes: int, inward: bool) -> str:
+    """One array's block into structure of arrays, or back; states beyond the last are the last one over again.
+
+    Entries that stand side by side are moved as squares, turned over in registers; others one by one.
+    """
+    c = Code(lanes)
+    c.do("br label %states")
+    c.label("states")
+    c.do("%s = phi i64 [ 0, %0 ], [ %s1, %states_end ]")
+    c.do("%ns = getelementptr double, ptr %near, i64 %s")
+    states = []
+    for k in range(lanes):
+        at = c.let(f"add i64 %s, {k}")
+        beyond = c.let(f"icmp sgt i64 {at}, %last")
+        offset = c.let(f"mul i64 {c.let(f'select i1 {beyond}, i64 %last, i64 {at}')}, %ss")
+        states.append(c.let(f"getelementptr i8, ptr %far, i64 {offset}"))
+        later = c.let(f"getelementptr i8, ptr {states[-1]}, i64 {c.let('shl i64 %ss, 6')}")
+        c.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(not inward)}, i32 3, i32 1)")
+    c.do("br label %row")
+    c.label("row")
+    c.do("%r = phi i64 [ 0, %states ], [ %r1, %row_end ]")
+    c.do("%ro = phi i64 [ 0, %states ], [ %ro1, %row_end ]")
+    c.do("%nr = phi ptr [ %ns, %states ], [ %nr1, %row_end ]")
+    c.do(f"br i1 {c.let('icmp eq i64 %cs, 8')}, label %square, label %column")
+    for block, width in (("square", lanes), ("column", 1)):
+        c.label(block)
+        c.do(f"%{block}_c = phi i64 [ 0, %row ], [ %{block}_c1, %{block} ]")
+        c.do(f"%{block}_o = phi i64 [ %ro, %row ], [ %{block}_o1, %{block} ]")
+        c.do(f"%{block}_n = phi ptr [ %nr, %row ], [ %{block}_n1, %{block} ]")
+        far = [c.let(f"getelementptr i8, ptr {state}, i64 %{block}_o") for state in states]
+        rows = [c.let(f"mul i64 %pitch, {k}") for k in range(width)]
+        near = [c.let(f"getelementptr i8, ptr %{block}_n, i64 {row}") for row in rows]
+        (_square if width > 1 else _column)(c, far, near, inward)
+        c.do(f"%{block}_c1 = add i64 %{block}_c, {width}")
+        c.do(f"%{block}_o1 = add i64 %{block}_o, {c.let(f'mul i64 %cs, {width}')}")
+        c.do(f"%{block}_n1 = getelementptr i8, ptr %{block}_n, i64 {c.let(f'mul i64 %pitch, {width}')}")
+        c.do(f"br i1 {c.let(f'icmp slt i64 %{block}_c1, %columns')}, label %{block}, label %row_end")
+    c.label("row_end")
+    c.do("%r1 = add i64 %r, 1")
+    c.do("%ro1 = add i64 %ro, %rs")
+    c.do(f"%nr1 = getelementptr i8, ptr %nr, i64 {c.let('mul i64 %columns, %pitch')}")
+    c.do(f"br i1 {c.let('icmp slt i64 %r1, %rows')}, label %row, label %states_end")
+    c.label("states_end")
+    c.do(f"%s1 = add i64 %s, {lanes}")
+    c.do(f"br i1 {c.let('icmp slt i64 %s1, %count')}, label %states, label %end")
+    c.label("end")
+    c.do("ret void")
+    name = "pack" if inward else "unpack"
+    return "\n".join([_HEAD.format(name=name), *c.lines, "}"])
+
+
+def _column(c: Code, far: list[str], near: list[str], inward: bool) -> None:
+    """One entry of every state."""
+    if inward:
+        vector = "poison"
+        for k, pointer in enumerate(far):
+            x = c.let(f"load double, ptr {pointer}, align 8")
+            vector = c.let(f"insertelement {c.type} {vector}, double {x}, i64 {k}")
+        c.do(f"store {c.type} {vector}, ptr {near[0]}, align 8")
+    else:
+        vector = c.let(f"load {c.type}, ptr {near[0]}, align 8")
+        for k, pointer in enumerate(far):
+            c.do(f"store double {c.let(f'extractelement {c.type} {vector}, i64 {k}')}, ptr {pointer}, align 8")
+
+
+def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
+    """As many entries of every state as there are lanes; of the last ones, those that there are."""
+    n, t = c.width, c.type
+    left = c.let("sub i64 %columns, %square_c")
+    first = c.let(f"insertelement <{n} x i64> poison, i64 {left}, i64 0")
+    all_left = c.let(f"shufflevector <{n} x i64> {first}, <{n} x i64> poison, <{n} x i32> zeroinitializer")
+    numbers = "<" + ", ".join(f"i64 {k}" for k in range(n)) + ">"
+    there = f"<{n} x i1> {c.let(f'icmp sgt <{n} x i64> {all_left}, {numbers}')}"
+    if inward:
+        load = f"call {t} @llvm.masked.load.{c.suffix}.p0"
+        rows = [c.let(f"{load}(ptr {pointer}, i32 8, {there}, {t} zeroinitializer)") for pointer in far]
+        for row, pointer in zip(_transposed(c, rows), near, strict=True):
+            c.do(f"store {t} {row}, ptr {pointer}, align 8")
+    else:
+        rows = [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near]
+        for row, pointer in zip(_transposed(c, rows), far, strict=True):
+            c.do(f"call void @llvm.masked.store.{c.suffix}.p0({t} {row}, ptr {pointer}, i32 8, {there})")
+
+
+def _transposed(c: Code, rows: list[str]) -> list[str]:
+    """A square matrix turned over: the blocks beside its diagonal change places, then those of all its blocks, …."""
+    n, rows, size = c.width, list(rows), c.width // 2
+    while size:
+        # Lanes of a pair of rows, of the first and then of the second.
+        upper = [k if not k & size else n + k - size for k in range(n)]
+        lower = [k + size if not k & size else n + k for k in range(n)]
+        for i in range(n):
+            if not i & size:
+                a, b = rows[i], rows[i + size]
+                for at, lanes in ((i, upper), (i + size, lower)):
+                    mask = ", ".join(f"i32 {k}" for k in lanes)
+                    rows[at] = c.let(f"shufflevector {c.type} {a}, {c.type} {b}, <{n} x i32> <{mask}>")
+        size //= 2
+    return rows
+
+
 def driver(width: int) -> str:
     """Module text of ``i64 drive(body, count, parameters, arrays, table, scratch, block)``.
 
     ``body`` is a compiled ``batch``, ``count`` > 0, ``block`` a multiple of the width. Scratch space is needed for
-    ``block`` states of every array. The last state is repeated where lanes are left over, and nothing is read or
-    written that does not belong to a state.
+    ``block`` states of every array, and behind it for those of ``width`` entries more. The last state is repeated
+    where lanes are left over, and nothing is read or written that does not belong to a state.
     """
-    return (
-        _pack(width)
-        + _UNPACK
-        + _DRIVE.format(driver=DRIVER, width=width, fields=_fields("%a", "%"), fields_out=_fields("%o", "%o_"))
+    t, suffix = f"<{width} x double>", f"v{width}f64.p0"
+    return "\n".join(
+        [
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            f"declare {t} @llvm.masked.load.{suffix}(ptr, i32, <{width} x i1>, {t})",
+            f"declare void @llvm.masked.store.{suffix}({t}, ptr, i32, <{width} x i1>)",
+            _move(width, inward=True),
+            _move(width, inward=False),
+            _DRIVE.format(driver=DRIVER, width=width, fields=_fields("%a", "%"), fields_out=_fields("%o", "%o_")),
+        ]
     )
 
 
@@ -224,4 +227,4 @@ def _fields(index: str, prefix: str) -> str:
         lines.append(f"{prefix}p{k} = getelementptr i64, ptr %table, i64 {prefix}at{k}")
         lines.append(f"{prefix}{name} = load {kind}, ptr {prefix}p{k}, align 8")
     lines.append(f"{prefix}offset = mul i64 {prefix}states, %first")
-    return _lines(lines)
+    return "\n".join(f"  {line}" for line in lines)

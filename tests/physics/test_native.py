@@ -6,7 +6,7 @@ from concurrent.futures import Future
 import mpmath
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn.physics import native, native_body, native_call, native_text
 from screwdyn.physics.tape import Tape
@@ -161,6 +161,36 @@ def test_a_structure_is_kept_by_what_it_is_made_for():
         for part in (*kept.single.values(), *kept.batch.values()):
             assert isinstance(part, Future)
             assert part.result() is not None
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
+    """This processor does what those do, if slowly."""
+    other = native.with_lanes(width, fused)
+    monkeypatch.setattr(native, "host", lambda: other)
+    tree = puma560()
+    states = np.random.default_rng(3).uniform(-2, 2, (3, 21, 6))
+    opened = np.full((6, 10), True)
+    for name, groups in native.ARGUMENTS.items():
+        program = native._recorded(name, tree.model.table, opened)
+        program.compile_single()
+        program.compile_batch()
+        bound = native.Bound(program, tree.model.table)
+        arguments = states[: len(groups)]
+        for count in (1, 2, 7, 8, 21):
+            for lay in (np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, axis=-1)[..., ::2]):
+                given = [lay(a[:count]) for a in arguments]
+                out = [lay(np.full((count, *shape), np.nan)) for shape in program.shapes]
+                assert bound.many(given, out)
+                for k in range(count):
+                    one = [np.empty(shape) for shape in program.shapes]
+                    assert bound.one([np.ascontiguousarray(a[k]) for a in given], one)
+                    for x, y in zip(out, one, strict=True):
+                        assert_array_equal(x[k], y)
+        if name != "dynamics":
+            expected = getattr(tree, name)(*arguments)
+            assert_allclose(out[0], expected, rtol=1e-11, atol=1e-12 * np.abs(expected).max())
 
 
 def test_functions_too_large_are_left_to_the_sweeps(monkeypatch):

@@ -14,7 +14,7 @@ from .regrouped import regrouped
 from .rows import MASS, PARENT
 from .steps import inertia_inward
 from .tape import Recorded, Scalar, Tape
-from .unrolled import Scalars, record
+from .unrolled import Scalars, inputs, record
 from .vectors import Matrix, Vector
 
 __all__ = ["DERIVATIVES", "Bodies", "gradient", "regressor", "tangent"]
@@ -110,18 +110,24 @@ def inverse_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
 def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹; nothing if some joint never carries anything."""
     n = len(table) - 1
-    qdd = solved.forward_dynamics(tape, table)
-    if qdd is None:
+    found = solved.factors(tape, table)
+    if found is None:
         return []
-    inverse = _along(tape, qdd, "tau", n)
-    inverse = np.where(np.tri(n, dtype=bool), inverse.T, inverse)
+    qdd = found.solve(inputs(tape, "tau", range(n)) - record(tape, regrouped(table), "bias_force"))
     dq, dqd, _ = inverse_dynamics(tape, table)
     # q̈ was held while τ was differentiated; only now does it become what τ makes it.
     values: dict[Hashable, Scalar] = {(g, i): tape.input((g, i)) for g in ("q", "qd") for i in range(n)}
     values |= {("qdd", i): qdd[i] for i in range(n)}
     played = tape.play(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
     dq = np.array(played, dtype=object).reshape(n, n)
-    return [-(inverse @ dq), -(inverse @ dqd), inverse]
+    inverse = _solved(found, np.eye(n).astype(object))
+    return [_solved(found, -dq), _solved(found, -dqd), np.where(np.tri(n, dtype=bool), inverse, inverse.T)]
+
+
+def _solved(factors: solved.Factors, B: Scalars) -> Scalars:
+    """M⁻¹ B."""
+    columns = [factors.solve(B[:, k]) for k in range(B.shape[1])]
+    return np.array(columns, dtype=object).reshape(B.T.shape).T
 
 
 def mass_matrix(tape: Tape, table: Scalars) -> list[Scalars]:

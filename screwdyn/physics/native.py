@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
 _PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
 # Operations of one function beyond which it is left to ``looped``: about 5 s of compiling.
-LARGEST = 40_000
+LARGEST = 50_000
 # Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
 _WRITTEN = 3
 # Structures whose code is kept.
@@ -71,9 +71,7 @@ def _undivided(function: Callable[..., Result]) -> Callable[..., Result]:
 @functools.cache
 @_undivided
 def host() -> Host:
-    """This processor, with its widest vectors."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    """What functions share on this processor, for its widest vectors."""
     features = llvm.get_host_cpu_features()
     x86 = llvm.get_default_triple().startswith(("x86_64", "i686"))
     width = 8 if features.get("avx512f") and features.get("avx512dq") else 4 if features.get("avx2") else 2
@@ -82,6 +80,8 @@ def host() -> Host:
 
 def with_lanes(width: int, fused: bool) -> Host:
     """The code that functions share, for vectors of so many lanes."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     sincos = assemble(native_text.sincos(width))
     drive = assemble(native_batch.driver(width))
     return Host(

@@ -6,6 +6,7 @@ in R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,40 @@ from .steps import carries_inertia, rigid_blocks
 from .tape import Scalar, Tape
 from .unrolled import Scalars, inputs, record
 
-__all__ = ["forward_dynamics"]
+__all__ = ["Factors", "factors", "forward_dynamics"]
 
 
-def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Scalars | None:
-    """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; None if some joint never carries anything.
+class Factors(NamedTuple):
+    """M = Lᵀ D L.
+
+    Attributes
+    ----------
+    above : list of lists of int
+        The rows that carry each row, nearest first: where L is not zero, besides its ones on the diagonal.
+    L : (n, n) array
+        Read below the diagonal only.
+    D : (n,) array
+    """
+
+    above: list[list[int]]
+    L: Scalars
+    D: Scalars
+
+    def solve(self, b: Scalars) -> Scalars:
+        """x with M x = b, (n,)."""
+        x = b.copy()
+        for k in range(len(x) - 1, -1, -1):
+            for i in self.above[k]:
+                x[i] = x[i] - self.L[k, i] * x[k]
+        x = x / self.D
+        for k in range(len(x)):
+            for i in self.above[k]:
+                x[k] = x[k] - self.L[k, i] * x[i]
+        return x
+
+
+def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Factors | None:
+    """Factors of M(q) for ``q`` on the tape; None if some joint never carries anything.
 
     ``armature`` is inertia that each joint has besides, felt by no other joint.
     The tape notes for every joint that what it carries is more than rounding. That is asked more strictly than in
@@ -28,7 +58,7 @@ def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()
     """
     n = len(table) - 1
     parents = [int(k) for k in table[:-1, PARENT]]
-    x = inputs(tape, "tau", range(n)) - record(tape, regrouped(table), "bias_force")
+    above = [_above(parents, k) for k in range(n)]
     M, work = np.full((n, n), 0.0, dtype=object), np.full((n, WORK), 0.0, dtype=object)
     sweeps.mass_matrix(table, inputs(tape, "q", range(n)), 0, work, M)
     for k, own in enumerate(armature):
@@ -37,21 +67,21 @@ def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()
         A, _, L = rigid_blocks(work[k, 12], load3(work, k, 13), load6(work, k, 16))
         if M[k, k] == 0 or not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):
             return None
-        above = _above(parents, k)
-        factors = [M[k, i] / M[k, k] for i in above]
-        for i, a in zip(above, factors, strict=True):
-            for j in _above(parents, i):
+        shares = [M[k, i] / M[k, k] for i in above[k]]
+        for i, a in zip(above[k], shares, strict=True):
+            for j in above[i]:
                 M[i, j] = M[i, j] - a * M[k, j]
             M[i, i] = M[i, i] - a * M[k, i]
-        M[k, above] = factors
-    for k in range(n - 1, -1, -1):
-        for i in _above(parents, k):
-            x[i] = x[i] - M[k, i] * x[k]
-    x = x / M.diagonal()
-    for k in range(n):
-        for i in _above(parents, k):
-            x[k] = x[k] - M[k, i] * x[i]
-    return x
+        M[k, above[k]] = shares
+    return Factors(above, M, M.diagonal())
+
+
+def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Scalars | None:
+    """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; None, and ``armature``, as in :func:`factors`."""
+    found = factors(tape, table, armature)
+    if found is None:
+        return None
+    return found.solve(inputs(tape, "tau", range(len(table) - 1)) - record(tape, regrouped(table), "bias_force"))
 
 
 def _above(parents: Sequence[int], k: int) -> list[int]:

@@ -7,15 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import native
-from .tape import Recorded, Scalar, Tape
+from .tape import Tape
 from .unrolled import Scalars
 
 __all__ = ["Evaluated"]
 
 Array = npt.NDArray[np.float64]
-
-# Entries of all outputs together beyond which only those that differ are compiled: most are zeros then.
-MANY = 5000
 
 
 class Evaluated:
@@ -42,12 +39,9 @@ class Evaluated:
     """
 
     def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
-        self._tape, self._groups = tape, groups
+        self._tape, self._groups, self._outputs = tape, groups, outputs
         self.shapes = [out.shape for out in outputs]
-        entries = [x for out in outputs for x in out.ravel()]
-        self._different, self._which = _different(entries)
-        self._sparse = len(entries) > MANY
-        self._program = native.Program(name, tape, groups, n, [self._different] if self._sparse else outputs)
+        self._program = native.Program(name, tape, groups, n, outputs)
         self.compiled = n > 0 and len(outputs) > 0 and self._program.plan.size <= native.LARGEST
         self._bound = native.Bound(self._program)
         self._entry: Any = None
@@ -57,7 +51,7 @@ class Evaluated:
         if self._entry is None:
             if self.compiled:
                 self._program.compile_single()
-            self._entry = self._bound.builtin(_refuse) if self.compiled and not self._sparse else _refuse
+            self._entry = self._bound.builtin(_refuse) if self.compiled else _refuse
         if self._entry is _refuse:
             return None
         outputs = tuple([np.empty(shape) for shape in self.shapes]) if out is None else out
@@ -70,26 +64,17 @@ class Evaluated:
         Arguments are contiguous, apart from each other, and have been checked.
         """
         count = len(inputs[0])
-        if self.compiled and not self._sparse:
-            outputs = self._parts(np.empty(count * sum(map(_size, self.shapes))), count) if out is None else out
-            return outputs, self._run(inputs, outputs)
-        found = np.empty((count, len(self._different)))
+        results = self._parts(np.empty(count * sum(map(_size, self.shapes))), count) if out is None else out
         if self.compiled:
-            sound = self._run(inputs, [found])
-        else:
-            sound = True
-            values: dict[Hashable, Any] = {
-                (group, i): x[:, i] for group, x in zip(self._groups, inputs, strict=True) for i in range(x.shape[1])
-            }
-            for k, x in enumerate(self._tape.play(self._different, values, np.sin, np.cos)):
-                found[:, k] = x
-        # One array after the other, each with its states one after the other.
-        ends = np.cumsum([_size(shape) for shape in self.shapes])[:-1]
-        parts = [np.take(found, which, axis=1) for which in np.split(self._which, ends)]
-        results = [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
-        for x, y in zip(results, out or (), strict=out is not None):
-            y[...] = x
-        return results, sound
+            return results, self._run(inputs, results)
+        values: dict[Hashable, Any] = {
+            (group, i): x[:, i] for group, x in zip(self._groups, inputs, strict=True) for i in range(x.shape[1])
+        }
+        entries = [x for whole in self._outputs for x in whole.ravel()]
+        columns = [column for y in results for column in y.reshape(count, _size(y.shape[1:])).T]
+        for column, x in zip(columns, self._tape.play(entries, values, np.sin, np.cos), strict=True):
+            column[:] = x
+        return results, True
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         count = len(inputs[0])
@@ -97,8 +82,7 @@ class Evaluated:
             return self._bound.one(inputs, outputs)
         if not self._program.batch:
             self._program.compile_batch()
-        tables = [out.reshape(count, out.shape[1], -1) for out in outputs] if count else outputs
-        return self._bound.many(inputs, tables)
+        return self._bound.many(inputs, [out.reshape(count, 1, _size(out.shape[1:])) for out in outputs])
 
     def _parts(self, block: Array, count: int) -> list[Array]:
         """Output arrays in one block of memory, which the operating system is less often asked for than for several."""
@@ -109,21 +93,6 @@ class Evaluated:
 
 def _size(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape))
-
-
-def _different(entries: Sequence[Scalar]) -> tuple[Scalars, npt.NDArray[np.intp]]:
-    """Entries of which no two are the same scalar or number, and which of them stands where."""
-    places: dict[Hashable, int] = {}
-    scalars: list[Scalar] = []
-    which = np.empty(len(entries), dtype=np.intp)
-    for k, x in enumerate(entries):
-        key: Hashable = (x.node, x.minus) if isinstance(x, Recorded) else float(x)
-        if key not in places:
-            places[key] = len(scalars)
-            scalars.append(x)
-        which[k] = places[key]
-    different: Scalars = np.array(scalars, dtype=object)
-    return different, which
 
 
 def _refuse(*state: Any, out: Any) -> None:

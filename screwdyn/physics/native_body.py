@@ -11,6 +11,8 @@ __all__ = ["BATCH", "SINGLE", "Plan", "batch", "single"]
 SINGLE, BATCH = "single", "batch"
 # Bytes.
 _AHEAD = 512
+# Zeros in an array beyond which they are written by a loop, which is compiled in no time.
+_FEW = 100
 
 
 class Plan:
@@ -83,6 +85,11 @@ class Plan:
         self._steps = [at for at in steps if at not in self._inner and nodes[at].op not in ("sin", "cos")]
         self.size = len(steps)
 
+    def zeros(self) -> list[tuple[int, list[int]]]:
+        """Arrays with many entries that are always zero, and which these are: ``write`` leaves them to others."""
+        found = [[k for k, x in enumerate(entries) if _zero(x)] for entries in self.outputs]
+        return [(array, entries) for array, entries in enumerate(found) if len(entries) > _FEW]
+
     def parameters(self, values: dict[Hashable, float]) -> list[float]:
         """Values of ``known`` for the values of the inputs that are no state."""
         return [float(x) for x in self.tape.play([Recorded(self.tape, at) for at in self.known], values)]
@@ -126,11 +133,12 @@ class Plan:
             return code.negative(read(x.node)) if x.minus else read(x.node)
 
         wanted: dict[int, list[tuple[int, int, Any]]] = {}
+        cleared = {array for array, _ in self.zeros()}
         for array, entries in enumerate(self.outputs):
             for k, x in enumerate(entries):
                 if isinstance(x, Recorded):
                     wanted.setdefault(x.node, []).append((array, k, x))
-                else:
+                elif not (array in cleared and _zero(x)):
                     store(array, k, scalar(x))
         self._turns(code, read, turn, value)
         for at in self._steps:
@@ -180,6 +188,10 @@ class Plan:
         return code.binary({"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op], read(a), read(b))
 
 
+def _zero(x: Any) -> bool:
+    return not isinstance(x, Recorded) and x == 0
+
+
 def single(plan: Plan, width: int, sincos: int) -> str:
     """Module text of ``i64 single(parameters, inputs…, outputs…)``; nonzero: some input is not finite or bound broken.
 
@@ -224,12 +236,23 @@ def single(plan: Plan, width: int, sincos: int) -> str:
         address = code.let(f"getelementptr double, ptr %y{array}, i64 {k}")
         code.do(f"store double {value}, ptr {address}, align 8")
 
+    for array, _ in plan.zeros():
+        size = 8 * len(plan.outputs[array])
+        code.do(f"call void @llvm.memset.p0.i64(ptr align 8 %y{array}, i8 0, i64 {size}, i1 false)")
     problems += plan.write(code, load, turn, store)
     any_problem = "false"
     for problem in problems:
         any_problem = code.let(f"or i1 {any_problem}, {problem}")
     code.do(f"ret i64 {code.let(f'zext i1 {any_problem} to i64')}")
-    return "\n".join([f"define i64 @{SINGLE}({', '.join(arrays)}) {{", *code.lines, "}", code.fma_declaration()])
+    return "\n".join(
+        [
+            f"define i64 @{SINGLE}({', '.join(arrays)}) {{",
+            *code.lines,
+            "}",
+            code.fma_declaration(),
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        ]
+    )
 
 
 def batch(plan: Plan, width: int, sincos: int) -> str:
@@ -247,9 +270,30 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         bases.append((code.let(f"load ptr, ptr {first}, align 8"), code.let(f"load i64, ptr {second}, align 8")))
     code.do("br label %loop")
     code.label("loop")
-    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %loop ]")
-    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %loop ]")
+    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %body ]")
+    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %body ]")
     current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
+    tables, before = [], "loop"
+    for array, zeros in plan.zeros():
+        table, here = f"@zeros{array}", f"zeros{array}"
+        kind, numbers = f"[{len(zeros)} x i64]", ", ".join(f"i64 {k}" for k in zeros)
+        tables.append(f"{table} = private unnamed_addr constant {kind} [{numbers}]")
+        code.do(f"br label %{here}")
+        code.label(here)
+        code.do(f"%{here}_k = phi i64 [ 0, %{before} ], [ %{here}_k1, %{here} ]")
+        entry = code.let(
+            f"load i64, ptr {code.let(f'getelementptr {kind}, ptr {table}, i64 0, i64 %{here}_k')}, align 8"
+        )
+        offset = code.let(f"mul i64 {bases[len(plan.groups) + array][1]}, {entry}")
+        pointer = code.let(f"getelementptr i8, ptr {current[len(plan.groups) + array]}, i64 {offset}")
+        code.do(f"store {t} zeroinitializer, ptr {pointer}, align 8")
+        code.do(f"%{here}_k1 = add i64 %{here}_k, 1")
+        more = code.let(f"icmp slt i64 %{here}_k1, {len(zeros)}")
+        before = f"{here}_end"
+        code.do(f"br i1 {more}, label %{here}, label %{before}")
+        code.label(before)
+    code.do("br label %body")
+    code.label("body")
 
     def address(array: int, k: int) -> str:
         offset = code.let(f"mul i64 {bases[array][1]}, {k}")
@@ -289,6 +333,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
     return "\n".join(
         [
+            *tables,
             f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) {{",
             *code.lines,
             "}",

@@ -13,7 +13,7 @@ T1, T2, T3 = sp.symbols("theta1:4", real=True)
 D1, D2, D3 = sp.symbols("theta1_dot theta2_dot theta3_dot", real=True)
 E1, E2 = sp.symbols("theta1_ddot theta2_ddot", real=True)
 c1, c2, c3, c12, c23, c123 = cos(T1), cos(T2), cos(T3), cos(T1 + T2), cos(T2 + T3), cos(T1 + T2 + T3)
-s1, s2, s3, s23 = sin(T1), sin(T2), sin(T3), sin(T2 + T3)
+s1, s2, s3, s12, s23, s123 = sin(T1), sin(T2), sin(T3), sin(T1 + T2), sin(T2 + T3), sin(T1 + T2 + T3)
 
 
 def same(actual, printed):
@@ -117,9 +117,58 @@ class TestLaus:
         assert operations(part.J) <= operations(J)
 
     def test_jacobians_in_the_base(self):
-        """Eq. 45."""
-        J = self.derived()[0].jacobian("link2", "base")
-        same(J, [[0, 0], [0, 0], [1, 1], [0, a1 * s1], [0, -a1 * c1], [0, 0]])
+        """Eq. 45, and Eqs. 43 and 44, whose z and p × z its columns are."""
+        alone, *_ = self.derived()
+        same(alone.jacobian("link1", "base")[:, 0], [0, 0, 1, 0, 0, 0])
+        same(alone.jacobian("link2", "base"), [[0, 0], [0, 0], [1, 1], [0, a1 * s1], [0, -a1 * c1], [0, 0]])
+
+    def test_poses(self):
+        """Eqs. 53 to 55."""
+        sym = self.derived()[1]
+        A2, A3 = sym.forward_kinematics("link2"), sym.forward_kinematics("payload")
+        x, y = a1 * c1 + a2 * c12 + a3 * c123, a1 * s1 + a2 * s12 + a3 * s123
+        same(A3, [[c123, -s123, 0, x], [s123, c123, 0, y], [0, 0, 1, 0], [0, 0, 0, 1]])
+        same(A2.inv() * A3, [[c3, -s3, 0, a3 * c3], [s3, c3, 0, a3 * s3], [0, 0, 1, 0], [0, 0, 0, 1]])
+        com = A3 * Matrix([l3 - a3, 0, 0, 1])
+        same(com, [a1 * c1 + a2 * c12 + l3 * c123, a1 * s1 + a2 * s12 + l3 * s123, 0, 1])
+
+    def test_screw_transformation(self):
+        """Eq. 56, with l3 where b3 is printed, is [[R, 0], [−R S(p), R]] of Eq. 22, and gives Eq. 57 from Eq. 23."""
+        sym = self.derived()[1]
+        A = sym.forward_kinematics("payload")
+        R, com = A[:3, :3].T, A * Matrix([l3 - a3, 0, 0, 1])
+        T = sp.BlockMatrix([[R, sp.zeros(3)], [-R * com[:3, 0].hat(), R]]).as_explicit()
+        x, y = a1 * c1 + a2 * c12 + l3 * c123, a1 * s1 + a2 * s12 + l3 * s123
+        printed = [
+            [c123, s123, 0, 0, 0, 0],
+            [-s123, c123, 0, 0, 0, 0],
+            [0, 0, 1, 0, 0, 0],
+            [0, 0, a2 * s3 + a1 * s23, c123, s123, 0],
+            [0, 0, l3 + a2 * c3 + a1 * c23, -s123, c123, 0],
+            [y, -x, 0, 0, 0, 1],
+        ]
+        same(T, printed)
+        same(Matrix(printed) * sym.jacobian("payload", "base"), sym.contribution("payload").J)
+
+    @pytest.mark.parametrize(
+        ("link", "x", "y"),
+        [
+            ("link1", [l1 * c1], [l1 * s1]),
+            ("link2", [a1 * c1 + l2 * c12, l2 * c12], [a1 * s1 + l2 * s12, l2 * s12]),
+            (
+                "payload",
+                [a1 * c1 + a2 * c12 + l3 * c123, a2 * c12 + l3 * c123, l3 * c123],
+                [a1 * s1 + a2 * s12 + l3 * s123, a2 * s12 + l3 * s123, l3 * s123],
+            ),
+        ],
+    )
+    def test_jacobians_of_centres_of_mass_in_base_axes(self, link, x, y):
+        """Eqs. 49, 50 and 60: J̄ of Eq. 31. Eq. 49 has a column too many, Eq. 60 two entries too few."""
+        sym = self.derived()[1]
+        R = sym.forward_kinematics(link)[:3, :3]
+        J = sp.diag(R, R) * sym.contribution(link).J
+        k = len(x)
+        same(J, [[0] * k, [0] * k, [1] * k, [-entry for entry in y], x, [0] * k])
 
     @pytest.mark.parametrize("which", "MCg")
     def test_contributions(self, which):
@@ -181,11 +230,36 @@ class TestTruc:
         """Eqs. 58 and 59."""
         s2, c2 = sin(self.q2), cos(self.q2)
         s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
+        same(self.derived().contribution("link1").J[:3, :], [[0], [-1], [0]])
         same(self.derived().contribution("link2").J[:3, :], [[-s2, 0], [-c2, 0], [0, 1]])
         same(self.derived().contribution("link3").J[:3, :], [[-s23, 0, 0], [-c23, 0, 0], [0, 1, 1]])
 
+    def test_centres_of_mass(self):
+        """Eqs. 60 to 62."""
+        l0, l1, l2, r0, r1, r2 = self.l0, self.l1, self.l2, self.r0, self.r1, self.r2
+        s1, c1, s2, c2 = sin(self.q1), cos(self.q1), sin(self.q2), cos(self.q2)
+        s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
+        x, z = c2 * l1 + c23 * r2, l1 * s2 + r2 * s23
+        expected = {
+            "link1": ([0, l0 - r0, 0], [0, 0, r0], [[0], [0], [0]]),
+            "link2": (
+                [r1 - l1, 0, 0],
+                [r1 * c1 * c2, r1 * s1 * c2, l0 - r1 * s2],
+                [[-s1 * c2 * r1, -c1 * s2 * r1], [c1 * c2 * r1, -s1 * s2 * r1], [0, -c2 * r1]],
+            ),
+            "link3": (
+                [r2 - l2, 0, 0],
+                [x * c1, x * s1, l0 - z],
+                [[-s1 * x, -c1 * z, -c1 * s23 * r2], [c1 * x, -s1 * z, -s1 * s23 * r2], [0, -x, -c23 * r2]],
+            ),
+        }
+        for link, (own, position, J) in expected.items():
+            A = self.derived().forward_kinematics(link)
+            same((A * Matrix([*own, 1]))[:3, 0], position)
+            same(A[:3, :3] * self.derived().contribution(link).J[3:, :], J)
+
     def test_mass_matrix(self):
-        """Eqs. 64 and 65."""
+        """Eqs. 63 to 65."""
         m2, m3, l1, r1, r2 = self.m2, self.m3, self.l1, self.r1, self.r2
         s2, c2, c3 = sin(self.q2), cos(self.q2), cos(self.q3)
         s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
@@ -196,7 +270,7 @@ class TestTruc:
         same(self.derived().mass_matrix(), [[M11, 0, 0], [0, M22, M23], [0, M23, M33]])
 
     def test_coriolis_matrix(self):
-        """Eqs. 67 and 70."""
+        """Eqs. 66, 67 and 70."""
         m2, m3, l1, r1, r2, d1, d2, d3 = self.m2, self.m3, self.l1, self.r1, self.r2, self.d1, self.d2, self.d3
         s2, c2, s3 = sin(self.q2), cos(self.q2), sin(self.q3)
         s23, c23 = sin(self.q2 + self.q3), cos(self.q2 + self.q3)
@@ -210,11 +284,14 @@ class TestTruc:
         C = [[C11, C12, C13], [-C12, -k * d3, -k * (d2 + d3)], [-C13, k * d2, 0]]
         same(self.derived().coriolis_matrix(), C)
         assert operations(self.derived().coriolis_matrix()) <= operations(C)
-        M = self.derived().mass_matrix()
-        M_dot = sum((sp.diff(M, x) * rate for x, rate in ((self.q2, d2), (self.q3, d3))), sp.zeros(3))
-        same(
-            M_dot - 2 * self.derived().coriolis_matrix() + (M_dot - 2 * self.derived().coriolis_matrix()).T, sp.zeros(3)
-        )
+        M, q, rates = self.derived().mass_matrix(), [self.q1, self.q2, self.q3], [d1, d2, d3]
+        M_dot = sum((sp.diff(M, x) * rate for x, rate in zip(q, rates, strict=True)), sp.zeros(3))
+        # (∂M/∂q)(q̇ ⊗ 1): column j is (∂M/∂q_j) q̇.
+        across = Matrix.hstack(*(sp.diff(M, x) * Matrix(rates) for x in q))
+        same(self.derived().coriolis_matrix(), (M_dot + across - across.T) / 2)
+        # Eq. 70 is printed with I3zz for I3xx.
+        N = [[0, -2 * C12, -2 * C13], [2 * C12, 0, k * (2 * d2 + d3)], [2 * C13, -k * (2 * d2 + d3), 0]]
+        same(M_dot - 2 * self.derived().coriolis_matrix(), N)
 
     def test_gravity(self):
         """Eqs. 68 and 69."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -10,13 +11,12 @@ from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-import numpy.typing as npt
 
 from ._types import Array, ArrayLike
 from .dynamics import Dynamics
 from .errors import ScrewdynError, ShapeError
 from .model import Model
-from .physics import native
+from .physics import native, structures
 
 __all__ = ["Compiled"]
 
@@ -40,7 +40,7 @@ class Compiled(Dynamics):
     Compilation runs in the background and begins when this is made; until a function is ready, the tree's own
     kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. A
     forked process has the code that was ready, and compiles what was not when it is next asked. Code is kept in the
-    process and reused for trees that differ in inertias only: see ``physics.native``. Methods can be pickled.
+    process and reused for trees that differ in inertias only: see ``physics.structures``. Methods can be pickled.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Compiled(Dynamics):
     def _begin(self) -> None:
         """Ask for the code, and take what there is of it."""
         model = self._model
-        structure = native.structure(model.table, _loaded(model))
+        structure = structures.structure(model.table, model.loaded)
         self._batches = structure.batch
         self._waiting = [*structure.single.values(), *structure.batch.values()]
         for name, single in structure.single.items():
@@ -224,7 +224,7 @@ class Compiled(Dynamics):
         if not fits:
             model.flat(**named)  # names what does not fit
         shapes = [(*batch, *shape) for shape in _shapes(name, model.nv)]
-        count = int(np.prod(batch, dtype=int))
+        count = math.prod(batch)
         names = ("out",) if len(shapes) == 1 else tuple(f"out[{k}]" for k in range(len(shapes)))
         if out is not None:
             if not isinstance(out, tuple) or len(out) != len(shapes):
@@ -302,17 +302,6 @@ class Compiled(Dynamics):
 
 
 _all: WeakSet[Compiled] = WeakSet()
-
-
-def _loaded(model: Model) -> npt.NDArray[np.bool_]:
-    """(nv,): rows that may carry a payload: a body that is welded to something, that swings, or a point at an end."""
-    loaded = np.array(model.passive)
-    carriers = {model.index[at.parent] for at in model.placements.values() if at.freedom is not None}
-    for at in model.placements.values():
-        row, inertia = model.index[at.coordinate], at.link.inertia
-        if row >= 0 and inertia is not None:
-            loaded[row] |= at.freedom is None or (row not in carriers and not inertia.tensor.any())
-    return loaded
 
 
 def _after_fork() -> None:

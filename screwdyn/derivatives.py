@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +13,11 @@ from ._types import Array, ArrayLike
 from .errors import ShapeError, UnknownLinkError
 from .physics.derivatives import DERIVATIVES, regressor
 from .physics.evaluated import Evaluated
+from .physics.native import Program
+from .physics.rows import MASS, PARENT
+from .physics.structures import Kept, Opened
 from .physics.tape import Tape
-from .physics.unrolled import constants
+from .physics.unrolled import open_inertias
 
 if TYPE_CHECKING:
     from .link import Link
@@ -31,7 +35,8 @@ class Derivatives:
     """Derivatives of one snapshot's dynamics, exact to rounding (docs/mathematics.md §10).
 
     A function is written out on a tape when it is first asked for, differentiated there operation by operation,
-    compiled for this processor and kept. That takes a good part of a second for six or seven joints.
+    compiled for this processor and kept. That takes a good part of a second for six or seven joints, and is not done
+    again for trees that differ in inertias only: see ``physics.structures``.
     Shapes: q, qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and broadcast. The
     coordinate along which something is differentiated is always the last index. Springs, damping and friction of the
     joints are no part of it, as in :meth:`KinematicTree.inverse_dynamics`. Arrays of the wrong shape or with entries
@@ -149,7 +154,7 @@ class Derivatives:
         if out is not None:
             _check(out, shapes)
             flat = [x.copy() if any(np.may_share_memory(x, y) for y in out) else x for x in flat]
-        count = int(np.prod(batch))
+        count = math.prod(batch)
         whole = None if out is None else [y.reshape(count, *y.shape[len(batch) :]) for y in out]
         results, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
         return [x.reshape(shape) for x, shape in zip(results, shapes, strict=True)] if out is None else out, sound
@@ -166,15 +171,26 @@ class Derivatives:
         return function
 
     def _written(self, name: str, links: tuple[str, ...]) -> Evaluated:
-        """A function, written out on a tape."""
-        tape, table = Tape(), constants(self._model.table)
-        if name == "regressor":
-            places = [self._model.placements[link] for link in links]
-            bodies = [(self._model.index[at.coordinate], at.R, at.p) for at in places]
-            outputs = regressor(tape, table, bodies)
-        else:
-            outputs = DERIVATIVES[name][1](tape, table)
-        return Evaluated(name, tape, _ARGUMENTS[name], self._model.nv, outputs)
+        """A function of this model, by a program that is known from another one or new."""
+        model = self._model
+        if name != "regressor":
+            return Evaluated(_programs.serving(model.table, model.loaded, (name, ())), model.table)
+        # τ is linear in the inertias, so that theirs do not matter.
+        massless, places = model.table.copy(), [model.placements[link] for link in links]
+        massless[:-1, MASS:PARENT] = 0.0
+        bodies = tuple([(model.index[at.coordinate], at.R, at.p) for at in places])
+        return Evaluated(_programs.serving(massless, np.zeros(model.nv, dtype=bool), (name, bodies)))
+
+
+def _program(table: Array, opened: Opened, what: Any) -> Program:
+    """A function of a structure, written out on a tape."""
+    (name, bodies), tape = what, Tape()
+    numbers = open_inertias(table, tape, opened)
+    outputs = regressor(tape, numbers, bodies) if name == "regressor" else DERIVATIVES[name][1](tape, numbers)
+    return Program(name, tape, _ARGUMENTS[name], len(table) - 1, outputs)
+
+
+_programs = Kept(_program, 16)
 
 
 def _check(out: object, shapes: Sequence[tuple[int, ...]]) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from . import expressions, screw
 from ._types import Array, ArrayLike
@@ -256,6 +257,17 @@ class Model(Dynamics):
         return tuple(joint.passive for joint in self.joints)
 
     @cached_property
+    def loaded(self) -> npt.NDArray[np.bool_]:
+        """(nv,): rows that may carry a payload: a body welded to something, or that swings, or a point at an end."""
+        loaded = np.array(self.passive, dtype=bool)
+        carriers = {self.index[at.parent] for at in self.placements.values() if at.freedom is not None}
+        for at in self.placements.values():
+            row, inertia = self.index[at.coordinate], at.link.inertia
+            if row >= 0 and inertia is not None:
+                loaded[row] |= at.freedom is None or (row not in carriers and not inertia.tensor.any())
+        return loaded
+
+    @cached_property
     def _parameters(self) -> Array:
         """(4, nv): damping, friction, stiffness and rest of every row."""
         parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in self.joints]
@@ -340,4 +352,5 @@ class Model(Dynamics):
             shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
             raise ShapeError(f"the batch axes do not fit together: {shapes}") from None
         full = (*batch, self.nv)
-        return [np.require(np.broadcast_to(a, full), requirements=["C", "W"]).ravel() for a in arrays], batch
+        arrays = [a if a.shape == full else np.broadcast_to(a, full) for a in arrays]
+        return [np.require(a, requirements="CWA").ravel() for a in arrays], batch

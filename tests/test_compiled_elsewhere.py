@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prismatic, revolute
-from screwdyn.physics import native
+from screwdyn.physics import native, structures
 from screwdyn.testing import random_inertia, random_tree
 
 
@@ -88,13 +88,13 @@ def test_methods_travel_to_other_processes(arm, fast):
 
 
 def test_a_large_tree_keeps_nobody_waiting_for_longer_than_one_function(monkeypatch):
-    order, first = [], native._first
+    order, first = [], structures._first
 
     def noted(name, table, opened):
         order.append(len(table) - 1)
         return first(name, table, opened)
 
-    monkeypatch.setattr(native, "_first", noted)
+    monkeypatch.setattr(structures, "_first", noted)
     rng = np.random.default_rng(17)
     large, small = random_tree(rng, 10).compile(), random_tree(rng, 3).compile()
     small.wait()
@@ -107,8 +107,8 @@ def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
     monkeypatch.setattr(native, "LARGEST", 500)
     tree = random_tree(np.random.default_rng(18), 12)
     nothing = np.zeros((12, 10), dtype=bool)
-    with pytest.raises(native._TooLong):
-        native._recorded("coriolis_matrix", tree.model.table, nothing)
+    with pytest.raises(structures._TooLong):
+        structures._recorded("coriolis_matrix", tree.model.table, nothing)
     fast = tree.compile().wait()
     q, qd = np.random.default_rng(18).normal(size=(2, 12))
     assert_array_equal(fast.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))

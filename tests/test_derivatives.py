@@ -228,6 +228,29 @@ def test_unknown_link(ur5):
         D.parameters("wrist")
 
 
+def test_another_payload_needs_no_other_code(monkeypatch):
+    """The payload's ten numbers are parameters: only the first one is compiled for."""
+    rng = np.random.default_rng(13)
+    tree = sd.robots.ur5()
+    states = rng.uniform(-1, 1, (3, 5, 6))
+    for turn in range(3):
+        with tree.attached(sd.testing.random_inertia(rng), to="wrist_3_link", name="payload"):
+            D, results = tree.derivatives, []
+            for q, qd, qdd in (states, states[:, 0]):
+                tau = tree.inverse_dynamics(q, qd, qdd)
+                Y, pi = D.regressor(q, qd, qdd), D.parameters()
+                close(Y @ pi, tau, 100, 1e-13)
+                dq, dqd, M = D.inverse_dynamics(q, qd, qdd)
+                close(M, tree.mass_matrix(q), 100, 1e-14)
+                close(dqd, 2 * tree.coriolis_matrix(q, qd), 100, 1e-13)
+                close(M @ D.forward_dynamics(q, qd, tau)[0], -dq, 100, 1e-11)
+                results.append(dq)
+            close(results[0][0], results[1], 100, 1e-14)
+            close(results[1], gradient(lambda x: tree.inverse_dynamics(x, *states[1:, 0]), q), 100, 1e-10)
+        if turn == 0:
+            monkeypatch.setattr(native, "assemble", None)
+
+
 @pytest.mark.parametrize("body", [Link("load"), Link("load", Inertia.point(1.0))])
 def test_a_joint_without_inertia_is_named(body):
     arm = sd.robots.ur5()

@@ -116,7 +116,7 @@ def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     qdd = found.solve(inputs(tape, "tau", range(n)) - record(tape, regrouped(table), "bias_force"))
     dq, dqd, _ = inverse_dynamics(tape, table)
     # q̈ was held while τ was differentiated; only now does it become what τ makes it.
-    values: dict[Hashable, Scalar] = {(g, i): tape.input((g, i)) for g in ("q", "qd") for i in range(n)}
+    values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
     values |= {("qdd", i): qdd[i] for i in range(n)}
     played = tape.play(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
     dq = np.array(played, dtype=object).reshape(n, n)

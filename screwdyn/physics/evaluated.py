@@ -1,5 +1,6 @@
 """Any function on a tape, carried out: compiled for this processor, or by NumPy where it is too long to be compiled."""
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -7,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from . import native
-from .tape import Tape
-from .unrolled import Scalars
 
 __all__ = ["Evaluated"]
 
@@ -16,19 +15,15 @@ Array = npt.NDArray[np.float64]
 
 
 class Evaluated:
-    """A function on a tape with arrays of outputs, for one state or many.
+    """A function on a tape, for one state or many.
 
     Code is made when a state, or a batch, is first given.
 
     Parameters
     ----------
-    name : str
-    tape : Tape
-    groups : sequence of str
-        Names of the input arrays in order; inputs are named (group, index).
-    n : int
-        Entries of every input array.
-    outputs : sequence of arrays of scalars
+    program : Program
+    table : array, optional
+        The rows whose inertias are its parameters.
 
     Attributes
     ----------
@@ -38,12 +33,11 @@ class Evaluated:
         Whether it is short enough for that, and gives anything.
     """
 
-    def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
-        self._tape, self._groups, self._outputs = tape, groups, outputs
-        self.shapes = [out.shape for out in outputs]
-        self._program = native.Program(name, tape, groups, n, outputs)
-        self.compiled = n > 0 and len(outputs) > 0 and self._program.plan.size <= native.LARGEST
-        self._bound = native.Bound(self._program)
+    def __init__(self, program: native.Program, table: Array | None = None) -> None:
+        self._program = program
+        self.shapes = program.shapes
+        self.compiled = program.n > 0 and len(program.shapes) > 0 and program.plan.size <= native.LARGEST
+        self._bound = native.Bound(program, table)
         self._entry: Any = None
 
     def single(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
@@ -67,12 +61,12 @@ class Evaluated:
         results = self._parts(np.empty(count * sum(map(_size, self.shapes))), count) if out is None else out
         if self.compiled:
             return results, self._run(inputs, results)
-        values: dict[Hashable, Any] = {
-            (group, i): x[:, i] for group, x in zip(self._groups, inputs, strict=True) for i in range(x.shape[1])
-        }
-        entries = [x for whole in self._outputs for x in whole.ravel()]
+        plan, values = self._program.plan, dict[Hashable, Any](self._bound.values)
+        for group, x in zip(plan.groups, inputs, strict=True):
+            values |= {(group, i): x[:, i] for i in range(x.shape[1])}
+        entries = [x for whole in plan.outputs for x in whole]
         columns = [column for y in results for column in y.reshape(count, _size(y.shape[1:])).T]
-        for column, x in zip(columns, self._tape.play(entries, values, np.sin, np.cos), strict=True):
+        for column, x in zip(columns, plan.tape.play(entries, values, np.sin, np.cos), strict=True):
             column[:] = x
         return results, True
 
@@ -80,8 +74,7 @@ class Evaluated:
         count = len(inputs[0])
         if count == 1:
             return self._bound.one(inputs, outputs)
-        if not self._program.batch:
-            self._program.compile_batch()
+        self._program.compile_batch()
         return self._bound.many(inputs, [out.reshape(count, 1, _size(out.shape[1:])) for out in outputs])
 
     def _parts(self, block: Array, count: int) -> list[Array]:
@@ -92,7 +85,7 @@ class Evaluated:
 
 
 def _size(shape: tuple[int, ...]) -> int:
-    return int(np.prod(shape))
+    return math.prod(shape)
 
 
 def _refuse(*state: Any, out: Any) -> None:

@@ -42,11 +42,11 @@ def constants(table: npt.NDArray[np.float64]) -> Scalars:
     return np.array(table.tolist(), dtype=object).reshape(table.shape)
 
 
-def open_inertias(table: npt.NDArray[np.float64], tape: Tape) -> Scalars:
-    """A model's table with the ten inertial numbers of every row left open, as inputs."""
+def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray[np.bool_] | bool = True) -> Scalars:
+    """A model's table in which inertial numbers are left open, as inputs: all, or ``which`` of each row's ten."""
     opened = constants(table)
-    for row in range(len(table) - 1):
-        opened[row, MASS:PARENT] = [tape.input(("inertia", (row, k))) for k in range(PARENT - MASS)]
+    for row, k in np.argwhere(np.broadcast_to(which, (len(table) - 1, PARENT - MASS))).tolist():
+        opened[row, MASS + k] = tape.input(("inertia", (row, k)))
     return opened
 
 

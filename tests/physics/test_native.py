@@ -1,16 +1,15 @@
 """Machine code of a tape: its sine and cosine, and that it does what the tape says, to the bit, in every lane."""
 
 import math
-from concurrent.futures import Future
 
 import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn.physics import native, native_body, native_call, native_text
+from screwdyn.physics import native, native_body, native_call, native_text, structures
 from screwdyn.physics.tape import Tape
-from screwdyn.robots import puma560, ur5
+from screwdyn.robots import puma560
 
 
 @pytest.fixture(scope="module")
@@ -138,31 +137,6 @@ def test_python_s_objects_are_understood_here():
     assert native_call.understood()
 
 
-def test_a_structure_is_kept_by_what_it_is_made_for():
-    model = ur5().model
-    nowhere = np.zeros(model.nv, dtype=bool)
-    first = native.structure(model.table, nowhere)
-    heavier = model.table.copy()
-    heavier[:-1, 14:24] *= 1.5
-    assert native.structure(heavier, nowhere) is first
-    tilted = model.table.copy()
-    tilted[-1, 0] = 1.0
-    other = native.structure(tilted, nowhere)
-    assert other is not first
-    fuller = model.table.copy()
-    fuller[2, 15] = 0.125
-    wider = native.structure(fuller, nowhere)
-    assert wider is not first
-    assert wider.opened[2].all()
-    fuller[2, 14:24] = 1
-    assert native.structure(fuller, nowhere) is wider
-    assert native.structure(model.table, nowhere) is wider
-    for kept in (first, other, wider):
-        for part in (*kept.single.values(), *kept.batch.values()):
-            assert isinstance(part, Future)
-            assert part.result() is not None
-
-
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
@@ -172,8 +146,8 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
     tree = puma560()
     states = np.random.default_rng(3).uniform(-2, 2, (3, 21, 6))
     opened = np.full((6, 10), True)
-    for name, groups in native.ARGUMENTS.items():
-        program = native._recorded(name, tree.model.table, opened)
+    for name, groups in structures.ARGUMENTS.items():
+        program = structures._recorded(name, tree.model.table, opened)
         program.compile_single()
         program.compile_batch()
         bound = native.Bound(program, tree.model.table)

@@ -1,0 +1,68 @@
+"""M factored along the tree, and what is solved with its factors."""
+
+import numpy as np
+import pytest
+from cases import EPS, cases, close, norm
+from hypothesis import given
+
+import screwdyn as sd
+from screwdyn.physics.solved import factors, forward_dynamics
+from screwdyn.physics.tape import Tape
+from screwdyn.physics.unrolled import constants
+
+
+def played(tape, outputs, **state):
+    """Numbers of an array on a tape."""
+    values = {(group, i): x for group, numbers in state.items() for i, x in enumerate(numbers.tolist())}
+    return np.reshape([float(x) for x in tape.play(outputs.ravel(), values)], outputs.shape)
+
+
+@given(cases(least=1))
+def test_factors_make_up_the_mass_matrix(case):
+    tree, tape = case.tree, Tape()
+    found = factors(tape, constants(tree.model.table))
+    rows = range(tree.nv)
+    L, D = played(tape, found.L, q=case.q), played(tape, found.D, q=case.q)
+    lower = np.eye(tree.nv)
+    for k in rows:
+        lower[k, found.above[k]] = L[k, found.above[k]]
+    M = tree.mass_matrix(case.q)
+    close(lower.T @ np.diag(D) @ lower, M, norm(M), 1e3 * EPS)
+    parents = [tree.coordinates.index(name) if name else -1 for name in carriers(tree)]
+    assert [above[:1] or [-1] for above in found.above] == [[k] for k in parents]
+    noted = np.array(tape.assumed, dtype=object).reshape(-1, 2)
+    carried, least = played(tape, noted, q=case.q).T
+    assert (carried > least).all()
+
+
+def carriers(tree):
+    """The coordinate that carries each coordinate's link."""
+    placements = tree.model.placements.values()
+    return [at.parent for at in placements if at.freedom is not None]
+
+
+@given(cases(least=1))
+def test_solutions_solve(case):
+    tree, tape = case.tree, Tape()
+    found = factors(tape, constants(tree.model.table))
+    x = played(tape, found.solve(case.qdd.astype(object)), q=case.q)
+    M = tree.mass_matrix(case.q)
+    close(M @ x, case.qdd, norm(M) * norm(x) + norm(case.qdd), 1e3 * EPS)
+
+
+def test_armature_is_felt_by_its_own_joint():
+    tree, tape = sd.robots.pelican(), Tape()
+    own, q = np.array([0.25, 0.5]), np.array([0.3, -0.7])
+    found = factors(tape, constants(tree.model.table), own.tolist())
+    inverse = [played(tape, found.solve(unit.astype(object)), q=q) for unit in np.eye(2)]
+    np.testing.assert_allclose(inverse, np.linalg.inv(tree.mass_matrix(q) + np.diag(own)), rtol=1e-13)
+    tau = np.array([1.0, 2.0])
+    qdd = played(tape, forward_dynamics(tape, constants(tree.model.table), own.tolist()), q=q, qd=0 * q, tau=tau)
+    np.testing.assert_allclose(qdd, np.linalg.solve(tree.mass_matrix(q) + np.diag(own), tau - tree.gravity_vector(q)))
+
+
+@pytest.mark.parametrize("solve", [factors, forward_dynamics])
+def test_a_joint_that_never_carries_anything_has_no_factors(solve):
+    tree = sd.robots.pelican()
+    tree.attach(sd.Link("flag"), to=tree.links[-1], joint=sd.revolute())
+    assert solve(Tape(), constants(tree.model.table)) is None

@@ -3,6 +3,7 @@
 Each is the tape played on what the tool computes with.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +39,16 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
     intermediates, matrix = [(x, e.xreplace(safe)) for x, e in intermediates], matrix.xreplace(safe)
     arguments = [[safe[x] for x in group] for group in groups]
     made: Callable[..., Any] = sympy.lambdify(arguments, matrix, modules, cse=lambda _: (intermediates, matrix))
-    return made
+    expected = _lengths(recording)
+
+    @functools.wraps(made)
+    def checked(*given: Any) -> Any:
+        lengths = [len(x) if hasattr(x, "__len__") else 1 for x in given]
+        if lengths != list(expected.values()):
+            raise _misfit(recording, lengths)
+        return made(*given)
+
+    return checked
 
 
 def jax_function(recording: Recording) -> Callable[..., Any]:
@@ -46,16 +56,12 @@ def jax_function(recording: Recording) -> Callable[..., Any]:
     import jax.numpy as jnp
 
     tape, outputs = recording.derivation.tape, recording.outputs
-    expected = {group: (len(recording.coordinates),) for group in FUNCTIONS[recording.function]}
-    if recording.parameters:
-        expected["parameters"] = (len(recording.parameters),)
+    expected = [(length,) for length in _lengths(recording).values()]
 
     def made(*arguments: Any) -> Any:
         shapes = [(len(x),) if isinstance(x, list | tuple) else np.shape(x) for x in arguments]
-        if shapes != list(expected.values()):
-            wanted = ", ".join(f"{name} {shape}" for name, shape in expected.items())
-            given = ", ".join(map(str, shapes)) or "nothing"
-            raise ShapeError(f"{recording.function} takes {wanted}; got {given}; for batches use jax.vmap")
+        if shapes != expected:
+            raise _misfit(recording, shapes, "; for batches use jax.vmap")
         entries = tape.play(outputs.ravel().tolist(), _values(recording, arguments, jnp), jnp.sin, jnp.cos)
         return jnp.array(entries).reshape(outputs.shape)
 
@@ -76,6 +82,18 @@ def casadi_function(recording: Recording) -> Any:
     rows, *columns = outputs.shape
     result = casadi.reshape(casadi.vertcat(*entries), rows, *(columns or [1]))
     return casadi.Function(function, list(arguments.values()), [result], list(arguments), ["value"])
+
+
+def _lengths(recording: Recording) -> dict[str, int]:
+    """What a function takes, and how many entries of it."""
+    lengths = dict.fromkeys(FUNCTIONS[recording.function], len(recording.coordinates))
+    return lengths | ({"parameters": len(recording.parameters)} if recording.parameters else {})
+
+
+def _misfit(recording: Recording, given: Sequence[Any], hint: str = "") -> ShapeError:
+    wanted = ", ".join(f"{name} of {length}" for name, length in _lengths(recording).items())
+    got = ", ".join(map(str, given)) or "nothing"
+    return ShapeError(f"{recording.function} takes {wanted} entries; got {got}{hint}")
 
 
 def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:

@@ -353,4 +353,4 @@ class Model(Dynamics):
             raise ShapeError(f"the batch axes do not fit together: {shapes}") from None
         full = (*batch, self.nv)
         arrays = [a if a.shape == full else np.broadcast_to(a, full) for a in arrays]
-        return [np.require(a, requirements="CWA").ravel() for a in arrays], batch
+        return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch

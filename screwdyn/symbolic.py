@@ -250,7 +250,7 @@ class Symbolic:
         Returns
         -------
         callable
-            Giving (nv, nv), or (nv, 1) for a vector.
+            Giving (nv, nv), or (nv, 1) for a vector. Raises ShapeError for arguments of another number or length.
         """
         return lambdified(self._recording(function), modules)
 

@@ -12,8 +12,8 @@ __all__ = ["DRIVER", "driver"]
 DRIVER = "drive"
 FIELD_NAMES = ("address", "states", "rows", "columns", "row", "column", "scratch", "written")
 FIELDS = len(FIELD_NAMES)
-# What the memory is asked for beforehand: states, and bytes of a large state.
-_STATES_AHEAD, _AHEAD = 64, 1024
+# States for which the memory is asked beforehand.
+_AHEAD = 64
 
 _HEAD = """
 define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
@@ -114,7 +114,6 @@ def _move(lanes: int, inward: bool) -> str:
         beyond = c.let(f"icmp sgt i64 {at}, %last")
         offset = c.let(f"mul i64 {c.let(f'select i1 {beyond}, i64 %last, i64 {at}')}, %ss")
         states.append(c.let(f"getelementptr i8, ptr %far, i64 {offset}"))
-        _prefetch(c, states[-1], c.let(f"mul i64 %ss, {_STATES_AHEAD}"), write=not inward)
     c.do("br label %row")
     c.label("row")
     c.do("%r = phi i64 [ 0, %states ], [ %r1, %row_end ]")
@@ -169,6 +168,10 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     first = c.let(f"insertelement <{n} x i64> poison, i64 {left}, i64 0")
     all_left = c.let(f"shufflevector <{n} x i64> {first}, <{n} x i64> poison, <{n} x i32> zeroinitializer")
     numbers = "<" + ", ".join(f"i64 {k}" for k in range(n)) + ">"
+    ahead = c.let(f"mul i64 %ss, {_AHEAD}")
+    for pointer in far:
+        later = c.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
+        c.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(not inward)}, i32 3, i32 1)")
     there = f"<{n} x i1> {c.let(f'icmp sgt <{n} x i64> {all_left}, {numbers}')}"
     if inward:
         load = f"call {t} @llvm.masked.load.{c.suffix}.p0"
@@ -178,14 +181,7 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     else:
         rows = [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near]
         for row, pointer in zip(_transposed(c, rows), far, strict=True):
-            _prefetch(c, pointer, _AHEAD, write=True)
             c.do(f"call void @llvm.masked.store.{c.suffix}.p0({t} {row}, ptr {pointer}, i32 8, {there})")
-
-
-def _prefetch(c: Code, pointer: str, ahead: str | int, write: bool) -> None:
-    """Ask the memory for what a later turn will need."""
-    later = c.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-    c.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 3, i32 1)")
 
 
 def _transposed(c: Code, rows: list[str]) -> list[str]:

@@ -48,9 +48,9 @@ class Evaluated:
             self._entry = self._bound.builtin(_refuse) if self.compiled else _refuse
         if self._entry is _refuse:
             return None
-        outputs = tuple([np.empty(shape) for shape in self.shapes]) if out is None else out
-        given = self._entry(*state, out=outputs if len(self.shapes) > 1 else outputs[0])
-        return None if given is None else outputs
+        several = len(self.shapes) > 1
+        found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
+        return found if several or found is None else (found,)
 
     def many(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
         """The outputs for states along the first axis, and whether all that the tape assumes is true of them.
@@ -58,35 +58,34 @@ class Evaluated:
         Arguments are contiguous, apart from each other, and have been checked.
         """
         count = len(inputs[0])
-        results = self._parts(np.empty(count * sum(map(_size, self.shapes))), count) if out is None else out
+        results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
         if self.compiled:
             return results, self._run(inputs, results)
         plan, values = self._program.plan, dict[Hashable, Any](self._bound.values)
         for group, x in zip(plan.groups, inputs, strict=True):
             values |= {(group, i): x[:, i] for i in range(x.shape[1])}
         entries = [x for whole in plan.outputs for x in whole]
-        columns = [column for y in results for column in y.reshape(count, _size(y.shape[1:])).T]
-        for column, x in zip(columns, plan.tape.play(entries, values, np.sin, np.cos), strict=True):
+        bounds = [x for pair in plan.bounds for x in pair]
+        columns = [column for y in results for column in y.reshape(count, math.prod(y.shape[1:])).T]
+        found = plan.tape.play(entries + bounds, values, np.sin, np.cos)
+        for column, x in zip(columns, found, strict=False):
             column[:] = x
-        return results, True
+        carried, least = found[len(entries) :: 2], found[len(entries) + 1 :: 2]
+        return results, all(np.all(x > y) for x, y in zip(carried, least, strict=True))
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         count = len(inputs[0])
         if count == 1:
             return self._bound.one(inputs, outputs)
         self._program.compile_batch()
-        return self._bound.many(inputs, [out.reshape(count, 1, _size(out.shape[1:])) for out in outputs])
+        return self._bound.many(inputs, [out.reshape(count, 1, math.prod(out.shape[1:])) for out in outputs])
 
     def _parts(self, block: Array, count: int) -> list[Array]:
         """Output arrays in one block of memory, which the operating system is less often asked for than for several."""
-        ends = np.cumsum([count * _size(shape) for shape in self.shapes])[:-1]
+        ends = np.cumsum([count * math.prod(shape) for shape in self.shapes])[:-1]
         parts = np.split(block, ends)
         return [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    return math.prod(shape)
-
-
-def _refuse(*state: Any, out: Any) -> None:
+def _refuse(*state: Any, out: Any = None) -> None:
     """What is not one state in plain arrays is for others."""

@@ -107,8 +107,8 @@ def _as_expected(a: np.ndarray) -> bool:
 def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
     """Text that joins a module with ``single``: a function that Python calls, for outputs of some shapes.
 
-    Its ``self`` is a tuple of the array of parameters and the function for all that does not fit. Several outputs are
-    expected as a tuple.
+    Its ``self`` is a tuple of the array of parameters and the function for all that does not fit. Several outputs make
+    a tuple, and are expected as one.
     """
     code = Code(1)
 
@@ -183,26 +183,45 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
     code.do(f"call void {_function(ctypes.pythonapi.Py_IncRef)}(ptr {out})")
     code.do(f"ret ptr {out}")
 
+    def must(made: str, failed: str) -> None:
+        """Go on only if an object was made."""
+        label = f"next{next(blocks)}"
+        code.do(f"br i1 {code.let(f'icmp eq ptr {made}, null')}, label %{failed}, label %{label}")
+        code.label(label)
+
     code.label("fresh")
-    if len(shapes) == 1:
+    several, axes = len(shapes) > 1, max(map(len, shapes))
+    lengths = code.let(f"alloca [{axes} x i64], align 8")
+    result, arrays = "", []
+    if several:
+        result = code.let(f"call ptr {_function(ctypes.pythonapi.PyTuple_New)}(i64 {len(shapes)})")
+        must(result, "failed")
+    for k, shape in enumerate(shapes):
         # PyArray_New: type, axes, shape, double, no strides, no data, …
-        lengths = code.let("alloca [2 x i64], align 8")
-        for axis, length in enumerate(shapes[0]):
+        for axis, length in enumerate(shape):
             at = code.let(f"getelementptr i64, ptr {lengths}, i64 {axis}")
             code.do(f"store i64 {length}, ptr {at}, align 8")
-        details = f"i32 {len(shapes[0])}, ptr {lengths}, i32 {_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+        details = f"i32 {len(shape)}, ptr {lengths}, i32 {_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
         new = code.let(f"call ptr inttoptr (i64 {_new_array()} to ptr)(ptr {pointer(np.ndarray)}, {details})")
-        code.do(f"br i1 {code.let(f'icmp eq ptr {new}, null')}, label %failed, label %made")
-        code.label("failed")
-        code.do("ret ptr null")
-        code.label("made")
-        bad = code.let(f"icmp ne i64 {compute([read(new, _DATA, 'ptr')])}, 0")
-        code.do(f"br i1 {bad}, label %drop, label %good")
-        code.label("good")
-        code.do(f"ret ptr {new}")
-        code.label("drop")
-        code.do(f"call void {_function(ctypes.pythonapi.Py_DecRef)}(ptr {new})")
+        must(new, "unmade" if several else "failed")
+        if several:
+            # The tuple owns it from now on.
+            code.let(f"call i32 {_function(ctypes.pythonapi.PyTuple_SetItem)}(ptr {result}, i64 {k}, ptr {new})")
+        arrays.append(new)
+    result = result or arrays[0]
+    bad = code.let(f"icmp ne i64 {compute([read(new, _DATA, 'ptr') for new in arrays])}, 0")
+    code.do(f"br i1 {bad}, label %drop, label %good")
+    code.label("good")
+    code.do(f"ret ptr {result}")
+    code.label("drop")
+    code.do(f"call void {_function(ctypes.pythonapi.Py_DecRef)}(ptr {result})")
     code.do("br label %slow")
+    if several:
+        code.label("unmade")
+        code.do(f"call void {_function(ctypes.pythonapi.Py_DecRef)}(ptr {result})")
+        code.do("br label %failed")
+    code.label("failed")
+    code.do("ret ptr null")
 
     code.label("slow")
     slow = read("%self", _TUPLE_ITEMS + 8, "ptr")

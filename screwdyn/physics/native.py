@@ -180,18 +180,26 @@ class Bound:
         arrays = [*inputs, *outputs]
         entries = [math.prod(a.shape[1:]) for a in arrays]
         # Blocks that stay in the processor's second cache.
-        block = min(_STATES, max(host().width, 1 << (_ENTRIES // sum(entries)).bit_length() >> 1))
-        table, start = [], 0
-        for k, (a, size) in enumerate(zip(arrays, entries, strict=True)):
-            states, *steps = a.strides
-            (rows, columns), (row, column) = (a.shape[-2:], steps) if len(steps) == 2 else ((1, size), (0, steps[0]))
-            if row == columns * column:
+        block = min(_STATES, max(host().width, _power_of_two(_ENTRIES // sum(entries))))
+        table: list[native_batch.Field] = []
+        start = 0
+        for a, size in zip(arrays, entries, strict=True):
+            rows, columns = a.shape[1:] if a.ndim == 3 else (1, size)
+            states, *row_steps, column_step = a.strides
+            row_step = row_steps[0] if row_steps else columns * column_step
+            if row_step == columns * column_step:
                 rows, columns = 1, size
-            table += [_address(a), states, rows, columns, row, column, start, k >= len(inputs)]
+            written = int(len(table) >= len(inputs))
+            table.append(native_batch.Field(_address(a), states, rows, columns, row_step, column_step, start, written))
             start += 8 * size * block
         fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8 + host().width * block)
         parameters, arguments = _address(self.parameters), (len(arrays), _address(fields), _address(scratch), block)
         return not host().drive(self.program.batch, count, parameters, *arguments)
+
+
+def _power_of_two(most: int) -> int:
+    """The largest one that is not more; 0 if there is none."""
+    return (1 << most.bit_length()) >> 1
 
 
 def _address(a: npt.NDArray[Any]) -> int:

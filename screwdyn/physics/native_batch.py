@@ -1,17 +1,45 @@
 """Text of the loop over a batch: blocks of states, brought from any layout into structures of arrays and back.
 
-It is the same for every function. An array is described by ``FIELDS`` integers: address, distance of states, rows,
-columns, distance of rows, distance of columns (distances in bytes), offset of its scratch space in bytes, and whether
-it is written. Rows that follow one another at the distance of the columns must be described as one.
+It is the same for every function.
 """
+
+from typing import NamedTuple
 
 from .native_text import Code
 
-__all__ = ["DRIVER", "driver"]
+__all__ = ["DRIVER", "Field", "driver"]
 
 DRIVER = "drive"
-FIELD_NAMES = ("address", "states", "rows", "columns", "row", "column", "scratch", "written")
-FIELDS = len(FIELD_NAMES)
+
+
+class Field(NamedTuple):
+    """What the loop must know of an array, as integers; distances in bytes.
+
+    Rows that follow one another at the distance of the columns must be described as one.
+
+    Attributes
+    ----------
+    address
+    states
+        Distance from state to state.
+    rows, columns
+    row_step, column_step
+    scratch
+        Offset of the array's scratch space in bytes.
+    written
+        1 for outputs, 0 for inputs.
+    """
+
+    address: int
+    states: int
+    rows: int
+    columns: int
+    row_step: int
+    column_step: int
+    scratch: int
+    written: int
+
+
 # States for which the memory is asked beforehand.
 _AHEAD = 64
 
@@ -21,7 +49,7 @@ define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows
 """
 
 _DRIVE = """
-define i64 @{driver}(ptr %body, i64 %count, ptr %parameters, i64 %arrays, ptr %table, ptr %scratch, i64 %block) {{
+define i64 @{driver}(ptr %body, i64 %count, ptr %parameters, i64 %arrays, ptr %table, ptr %space, i64 %block) {{
 entry:
   %pitch = shl i64 %block, 3
   %pairs_size = shl i64 %arrays, 1
@@ -42,7 +70,7 @@ inward:
   %a = phi i64 [ 0, %blocks ], [ %a1, %inward_end ]
 {fields}
   %far = getelementptr i8, ptr %address, i64 %offset
-  %near = getelementptr i8, ptr %scratch, i64 %scratch_offset
+  %near = getelementptr i8, ptr %space, i64 %scratch
   %together = icmp eq i64 %states, 8
   %even = xor i1 %uneven, true
   %one_row = icmp eq i64 %rows, 1
@@ -73,7 +101,7 @@ outward:
   %o = phi i64 [ 0, %compute ], [ %o1, %outward_end ]
 {fields_out}
   %o_far = getelementptr i8, ptr %o_address, i64 %o_offset
-  %o_near = getelementptr i8, ptr %scratch, i64 %o_scratch_offset
+  %o_near = getelementptr i8, ptr %space, i64 %o_scratch
   %o_pair = getelementptr {{ptr, i64}}, ptr %pairs, i64 %o
   %o_base = load ptr, ptr %o_pair, align 8
   %o_is_output = icmp ne i64 %o_written, 0
@@ -202,7 +230,7 @@ def _transposed(c: Code, rows: list[str]) -> list[str]:
 
 
 def driver(width: int) -> str:
-    """Module text of ``i64 drive(body, count, parameters, arrays, table, scratch, block)``.
+    """Module text of ``i64 drive(body, count, parameters, arrays, table, space, block)``.
 
     ``body`` is a compiled ``batch``, ``count`` > 0, ``block`` a multiple of the width. Scratch space is needed for
     ``block`` states of every array, and behind it for those of ``width`` entries more. The last state is repeated
@@ -223,9 +251,8 @@ def driver(width: int) -> str:
 
 def _fields(index: str, prefix: str) -> str:
     """Read one array's description, and where the block's first state stands in it."""
-    names = ("address", "states", "rows", "columns", "row_step", "column_step", "scratch_offset", "written")
-    lines = [f"{prefix}start = mul i64 {index}, {FIELDS}"]
-    for k, name in enumerate(names):
+    lines = [f"{prefix}start = mul i64 {index}, {len(Field._fields)}"]
+    for k, name in enumerate(Field._fields):
         kind = "ptr" if name == "address" else "i64"
         lines.append(f"{prefix}at{k} = add i64 {prefix}start, {k}")
         lines.append(f"{prefix}p{k} = getelementptr i64, ptr %table, i64 {prefix}at{k}")

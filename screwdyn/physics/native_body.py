@@ -1,5 +1,6 @@
 """What a tape becomes: the text of a function of one state, and of many states at a time, one in each lane."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -80,8 +81,8 @@ class Plan:
                 if node.op in "+-" and {node.a, node.b} <= self._inner:
                     self._inner.discard(min(node.a, node.b))
         # Several divisions by one number are one, and products; the slowest operation there is.
-        divisors = [nodes[at].b for at in steps if nodes[at].op == "/"]
-        self._often = {at for at in divisors if divisors.count(at) > 1}
+        divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
+        self._often = {at for at, times in divisors.items() if times > 1}
         self._steps = [at for at in steps if at not in self._inner and nodes[at].op not in ("sin", "cos")]
         self.size = len(steps)
 

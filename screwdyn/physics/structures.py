@@ -6,6 +6,7 @@ its zeros has changed; so a payload's ten numbers change without a compiler.
 """
 
 import os
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
@@ -50,6 +51,11 @@ class Kept(Generic[Made]):
     def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
         self._make, self._most = make, most
         self._known: OrderedDict[Hashable, tuple[Opened, Made]] = OrderedDict()
+        # What several threads want at once is made once; a process is not forked meanwhile.
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            release = self._lock.release
+            os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
         """What serves a table: something that is known, or something new.
@@ -65,15 +71,17 @@ class Kept(Generic[Made]):
         needed = (inertias != 0) | loaded[:, None]
         inertias[:] = 0
         key = what, frame.tobytes()
-        opened, made = self._known.pop(key, (None, None))
-        if made is None or opened is None or (needed & ~opened).any():
-            if opened is not None:
-                needed |= opened | (needed & ~opened).any(axis=1)[:, None]
-            opened, made = needed, self._make(frame, needed, what)
-        self._known[key] = opened, made
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return made
+        with self._lock:
+            opened, made = self._known.pop(key, (None, None))
+            if made is None or opened is None or (needed & ~opened).any():
+                if opened is not None:
+                    # What was open stays open, and a row in which a zero has changed is open altogether from now on.
+                    needed |= opened | (needed & ~opened).any(axis=1)[:, None]
+                opened, made = needed, self._make(frame, needed, what)
+            self._known[key] = opened, made
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+            return made
 
     def drop(self, which: Callable[[Made], bool]) -> None:
         """Forget some of them."""

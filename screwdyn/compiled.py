@@ -12,9 +12,10 @@ from weakref import WeakSet
 
 import numpy as np
 
+from . import memory
 from ._types import Array, ArrayLike
 from .dynamics import Dynamics
-from .errors import ScrewdynError, ShapeError
+from .errors import ScrewdynError
 from .model import Model
 from .physics import native, structures
 
@@ -159,7 +160,10 @@ class Compiled(Dynamics):
         if wrenches is None:
             return self._answer("inverse_dynamics", out, q=q, qd=qd, qdd=qdd)
         tau = self._answer("inverse_dynamics", None, q=q, qd=qd, qdd=qdd) - self.wrench_torque(q, wrenches)
-        return _given(tau, out, "out")
+        if out is not None:
+            memory.check((out,), [tau.shape])
+        (result,) = memory.hand_over([tau], None if out is None else (out,))
+        return result
 
     def forward_dynamics(
         self,
@@ -224,53 +228,41 @@ class Compiled(Dynamics):
         if not fits:
             model.flat(**named)  # names what does not fit
         shapes = [(*batch, *shape) for shape in _shapes(name, model.nv)]
-        count = math.prod(batch)
-        names = ("out",) if len(shapes) == 1 else tuple(f"out[{k}]" for k in range(len(shapes)))
         if out is not None:
-            if not isinstance(out, tuple) or len(out) != len(shapes):
-                raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {out!r}")
-            for what, array, shape in zip(names, out, shapes, strict=True):
-                _check(array, shape, what)
-            for k, what in enumerate(names):
-                if any(np.shares_memory(out[k], other) for other in out[:k]):
-                    raise ShapeError(f"{what} must have memory of its own; it overlaps another array of out")
-        full = (*batch, model.nv)
-        inputs = [_states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count) for a in values]
-        results = self._compute(name, batch, count, inputs, shapes, out)
+            memory.check(out, shapes)
+        results = self._compute(name, batch, values, shapes, out)
         if results is None:
             results = self._looped(name, named)
-        if out is None:
-            return results
-        return tuple(_given(*each) for each in zip(results, out, names, strict=True))
+        return memory.hand_over(results, out)
 
     def _compute(
         self,
         name: str,
         batch: tuple[int, ...],
-        count: int,
-        inputs: Sequence[Array],
+        values: Sequence[Array],
         shapes: Sequence[tuple[int, ...]],
         out: Sequence[Array] | None,
-    ) -> tuple[Array, ...] | None:
-        """The results by compiled code; None if there is none, or if the numbers mean nothing."""
+    ) -> Sequence[Array] | None:
+        """The results by compiled code; None if there is none, or if the numbers mean nothing.
+
+        Only an ``out`` apart from the arguments is written to: these may be needed once more.
+        """
         self._follow()
-        bound = self._bound.get(name)
+        bound, count = self._bound.get(name), math.prod(batch)
         if bound is None:
             return None
         single = count == 1
         if not single and not (self._batches[name].done() and bound.program.batch):
             return None
+        full = (*batch, self._model.nv)
+        inputs = [_states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count) for a in values]
         beside = not single and all(a.strides[0] == a.itemsize for a in inputs)
-        results = []
-        for k, shape in enumerate(shapes):
-            given = None if out is None else out[k]
-            if given is None or not given.flags.aligned or any(np.may_share_memory(given, a) for a in inputs):
-                given = _empty(shape, len(batch), count, beside)
-            results.append(given)
+        results = [_empty(shape, len(batch), count, beside) for shape in shapes] if out is None else [*out]
         flat = [_states(a, len(batch), count) for a in results]
-        if any(a is not b and not np.may_share_memory(a, b) for a, b in zip(flat, results, strict=True) if a.size):
-            results = [_empty(shape, len(batch), count, beside) for shape in shapes]
-            flat = [_states(a, len(batch), count) for a in results]
+        for k, (result, states) in enumerate(zip(results, flat, strict=True)):
+            if not memory.apart(result, values) or memory.apart(states, [result]):
+                results[k] = _empty(shapes[k], len(batch), count, beside)
+                flat[k] = _states(results[k], len(batch), count)
         if single:
             arrays = [np.ascontiguousarray(a) for a in inputs]
             whole = [np.ascontiguousarray(a) for a in flat]
@@ -281,7 +273,7 @@ class Compiled(Dynamics):
                     a[...] = b
         elif not self._share(bound, count, inputs, flat):
             return None
-        return tuple(results)
+        return results
 
     def _share(self, bound: native.Bound, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute a batch in as many parts as there are threads; what a state gives does not depend on it."""
@@ -295,7 +287,7 @@ class Compiled(Dynamics):
         parts = [slice(a, b) for a, b in pairwise(ends)]
         return all([*self._pool.map(lambda p: bound.many([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
 
-    def _looped(self, name: str, named: Mapping[str, ArrayLike]) -> tuple[Array, ...]:
+    def _looped(self, name: str, named: Mapping[str, ArrayLike]) -> Sequence[Array]:
         if name == "dynamics":
             return (*super().mass_and_coriolis(**named), super().gravity_vector(named["q"]))
         return (getattr(super(), name)(**named),)
@@ -317,26 +309,6 @@ def _shapes(name: str, n: int) -> list[tuple[int, ...]]:
     if name == "dynamics":
         return [(n, n), (n, n), (n,)]
     return [(n, n) if name in ("mass_matrix", "coriolis_matrix") else (n,)]
-
-
-def _check(array: Any, shape: tuple[int, ...], what: str) -> None:
-    """Refuse what results cannot be written to."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.dtype.isnative:
-        kind = f"{array.dtype} array" if isinstance(array, np.ndarray) else type(array).__name__
-        raise ShapeError(f"{what} must be an array of float64; got {kind}")
-    if array.shape != shape:
-        raise ShapeError(f"{what} has shape {array.shape}; the result has shape {shape}")
-    if not array.flags.writeable:
-        raise ShapeError(f"{what} cannot be written to; pass an array that can")
-
-
-def _given(result: Array, out: Array | None, what: str) -> Array:
-    """The result, in ``out`` if that is given."""
-    if out is None or result is out:
-        return result
-    _check(out, result.shape, what)
-    out[...] = result
-    return out
 
 
 def _states(a: Array, axes: int, count: int) -> Array:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import memory
 from ._types import Array, ArrayLike
-from .errors import ShapeError, UnknownLinkError
+from .errors import UnknownLinkError
 from .physics.derivatives import DERIVATIVES, regressor
 from .physics.evaluated import Evaluated
 from .physics.native import Program
@@ -61,7 +62,7 @@ class Derivatives:
         ----------
         q, qd, qdd : (…, nv)
         out : tuple of three (…, nv, nv) arrays, optional
-            Contiguous arrays of float64 to write to, which saves the time to get memory for large batches.
+            Of float64, to write to; contiguous ones save the time to get memory for large batches.
         """
         (dq, dqd, M), _ = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
         return dq, dqd, M
@@ -82,21 +83,26 @@ class Derivatives:
                 return dq, dqd, inverse
         dq, dqd, M = self.inverse_dynamics(q, qd, self._model.forward_dynamics(q, qd, tau))
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
-        return _given((-(inverse @ dq), -(inverse @ dqd), inverse), out)
+        if out is not None:
+            memory.check(out, [M.shape] * 3)
+        dq, dqd, inverse = memory.hand_over((-(inverse @ dq), -(inverse @ dqd), inverse), out)
+        return dq, dqd, inverse
 
-    def mass_matrix(self, q: ArrayLike) -> Array:
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """∂M/∂q, (…, nv, nv, nv): entry [i, j, k] is ∂M_ij/∂q_k."""
-        return self._evaluate("mass_matrix", q)[0][0]
+        return self._single("mass_matrix", q, out=out)
 
-    def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """Ṁ = Σ_k ∂M/∂q_k q̇_k, (…, nv, nv), symmetric; it equals C + Cᵀ."""
-        return self._evaluate("mass_matrix_dot", q, qd)[0][0]
+        return self._single("mass_matrix_dot", q, qd, out=out)
 
-    def gravity_vector(self, q: ArrayLike) -> Array:
+    def gravity_vector(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """∂g/∂q, (…, nv, nv): the Hessian of the potential energy, symmetric."""
-        return self._evaluate("gravity_vector", q)[0][0]
+        return self._single("gravity_vector", q, out=out)
 
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None) -> Array:
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None, *, out: Array | None = None
+    ) -> Array:
         """Y with τ = Y π, where π are the inertial parameters of the links: :meth:`parameters`.
 
         Parameters
@@ -117,7 +123,7 @@ class Derivatives:
         UnknownLinkError
             If there is no such link.
         """
-        return self._evaluate("regressor", q, qd, qdd, links=self._links(link))[0][0]
+        return self._single("regressor", q, qd, qdd, links=self._links(link), out=out)
 
     def parameters(self, link: str | None = None) -> Array:
         """π, the inertial parameters that :meth:`regressor` multiplies, (10 · number of links,), or (10,) for one link.
@@ -131,6 +137,10 @@ class Derivatives:
             [np.zeros(0), *(_parameters(self._model.placements[name].link) for name in self._links(link))]
         )
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Code is not copied: a copy takes what the process has, or compiles again.
+        return Derivatives, (self._model,)
+
     # Inside
 
     def _links(self, link: str | None) -> tuple[str, ...]:
@@ -141,23 +151,35 @@ class Derivatives:
             raise UnknownLinkError.of(link, known)
         return (link,)
 
+    def _single(self, name: str, *state: ArrayLike, links: tuple[str, ...] = (), out: Array | None) -> Array:
+        """The derivative of a function that has only one."""
+        (result,), _ = self._evaluate(name, *state, links=links, out=None if out is None else (out,))
+        return result
+
     def _evaluate(
-        self, name: str, *state: ArrayLike, links: tuple[str, ...] = (), out: Triple | None = None
+        self, name: str, *state: ArrayLike, links: tuple[str, ...] = (), out: tuple[Array, ...] | None = None
     ) -> tuple[Sequence[Array], bool]:
-        """The derivatives of one function, and whether all that was assumed of the states is true."""
+        """The derivatives of one function, and whether all that was assumed of the states is true.
+
+        Where it is not, nothing that the state lies in has been written to.
+        """
         function = self._function(name, links)
         single = function.single(state, out)
         if single is not None:
             return single, True
         flat, batch = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
-        shapes = [(*batch, *shape) for shape in function.shapes]
+        shapes, count = [(*batch, *shape) for shape in function.shapes], math.prod(batch)
+        whole = None
         if out is not None:
-            _check(out, shapes)
-            flat = [x.copy() if any(np.may_share_memory(x, y) for y in out) else x for x in flat]
-        count = math.prod(batch)
-        whole = None if out is None else [y.reshape(count, *y.shape[len(batch) :]) for y in out]
-        results, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
-        return [x.reshape(shape) for x, shape in zip(results, shapes, strict=True)] if out is None else out, sound
+            memory.check(out, shapes)
+            given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
+            if all(y.flags.c_contiguous and y.flags.aligned and memory.apart(y, given) for y in out):
+                whole = [y.reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
+        found, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
+        results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
+        if not sound or whole is not None:
+            return results if whole is None else out or (), sound
+        return memory.hand_over(results, out), sound
 
     @cached_property
     def _in_one_piece(self) -> bool:
@@ -191,31 +213,6 @@ def _program(table: Array, opened: Opened, what: Any) -> Program:
 
 
 _programs = Kept(_program, 16)
-
-
-def _check(out: object, shapes: Sequence[tuple[int, ...]]) -> None:
-    """Refuse what results cannot be written to."""
-    if not isinstance(out, tuple) or len(out) != len(shapes):
-        raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {out!r}")
-    for k, (array, shape) in enumerate(zip(out, shapes, strict=True)):
-        if (
-            not isinstance(array, np.ndarray)
-            or array.dtype != np.dtype(float)
-            or array.shape != shape
-            or not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned)
-            or any(np.may_share_memory(array, other) for other in out[:k])
-        ):
-            raise ShapeError(f"out[{k}] must be a contiguous array of float64 of shape {shape} with memory of its own")
-
-
-def _given(results: Triple, out: Triple | None) -> Triple:
-    """The results, in ``out`` if that is given."""
-    if out is None:
-        return results
-    _check(out, [x.shape for x in results])
-    for x, y in zip(results, out, strict=True):
-        y[...] = x
-    return out
 
 
 def _parameters(link: Link) -> Array:

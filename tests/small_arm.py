@@ -1,4 +1,4 @@
-"""A small arm to operate on, and everything that an operation could have changed."""
+"""Small arms to operate on, and everything that an operation could have changed."""
 
 import numpy as np
 
@@ -14,6 +14,15 @@ def arm():
     tree.attach(Link("lower", BODY), to="upper", joint=revolute("y", name="elbow"), at=(0, 0, 1))
     tree.attach(Link("tool"), to="lower", at=(0, 0, 0.5))
     tree.attach(Link("lamp", Inertia.point(2)), to="base", joint=prismatic("x"), at=(1, 0, 0))
+    return tree
+
+
+def nearly_singular():
+    """Where the slide brings the point onto the second axis, at about q[2] = 0, that joint carries nothing."""
+    tree = KinematicTree()
+    tree.attach(Link("a", Inertia.box(1, (0.1, 0.1, 0.1))), to="base", joint=revolute((1, 2, 3), (0.1, 0.2, 0.3)))
+    tree.attach(Link("b"), to="a", joint=revolute("y"), at=(0.3, 0.7, 0.2))
+    tree.attach(Link("c", Inertia.point(2.0)), to="b", joint=prismatic("x"))
     return tree
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cases import close, norm, unaligned
 from numpy.testing import assert_array_equal
+from small_arm import nearly_singular
 
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, prismatic, revolute
 from screwdyn.testing import random_tree
@@ -76,6 +77,38 @@ def test_wrong_outs_are_refused(arm, fast, name):
     for out in (list(expected), 3.0, "out", object(), np.zeros(())):
         with pytest.raises(ShapeError, match="out"):
             getattr(fast, name)(*good, out=out)
+
+
+def test_an_out_that_lies_on_itself_is_refused(arm, fast):
+    q = np.zeros((4, 5))
+    for steps in ((0, 8), (16, 8), (8, 8), (8, -8)):
+        folded = np.lib.stride_tricks.as_strided(np.zeros(60)[20:], (4, 5), steps)
+        with pytest.raises(ShapeError, match="on top of each other"):
+            fast.gravity_vector(q, out=folded)
+    for steps in ((8, 32), (48, 8), (-40, 8), (80, -16)):
+        apart = np.lib.stride_tricks.as_strided(np.zeros(80)[20:], (4, 5), steps)
+        assert fast.gravity_vector(q, out=apart) is apart
+
+
+def test_out_may_lie_where_a_state_lies_that_is_nearly_singular():
+    """The compiled function declines the last state, and all are needed once more."""
+    tree = nearly_singular()
+    fast = tree.compile(threads=1).wait()
+    rng = np.random.default_rng(8)
+    memory = np.zeros((2, 7, 3))
+    q = memory[:, :6:2]
+    given, qd, tau = rng.normal(size=(3, 2, 3, 3))
+    declined = 0
+    for given[1, 2, 2] in np.linspace(1e-12, 3e-12, 41):
+        q[...] = given
+        try:
+            expected = tree.forward_dynamics(given, qd, tau)
+        except SingularAttachmentError:
+            continue
+        declined += np.array_equal(fast.forward_dynamics(given, qd, tau), expected)
+        found = fast.forward_dynamics(q, qd, tau, out=memory.reshape(-1)[:18].reshape(2, 3, 3))
+        assert_array_equal(found, fast.forward_dynamics(given, qd, tau))
+    assert declined
 
 
 def test_results_may_not_overwrite_each_other(arm, fast):

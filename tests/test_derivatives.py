@@ -1,10 +1,14 @@
 """Derivatives of a tree: against differences of the functions themselves, and the laws that tie them together."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from cases import EPS, cases, close, derivative, gradient, norm, total
 from hypothesis import given
 from hypothesis import strategies as st
+from small_arm import nearly_singular
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, UnknownLinkError, revolute
@@ -305,6 +309,57 @@ def test_out(monkeypatch, batch, limit):
             assert np.array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("limit", [None, "LARGEST"])
+def test_out_of_any_layout_and_of_every_function(monkeypatch, limit):
+    if limit:
+        monkeypatch.setattr(native, limit, 10)
+    state = np.random.default_rng(14).uniform(-1, 1, (3, 5, 2))
+    D = sd.robots.pelican().derivatives
+    wide = np.full((3, 5, 2, 5), np.nan)
+    out = tuple(wide[..., 1:4:2])
+    for found, wanted in zip(D.inverse_dynamics(*state, out=out), D.inverse_dynamics(*state), strict=True):
+        assert np.array_equal(found, wanted)
+    assert np.isnan(wide[..., ::2]).all() and np.array_equal(wide[..., 1:4:2], out)
+    for function, count in ((D.mass_matrix, 1), (D.mass_matrix_dot, 2), (D.gravity_vector, 1), (D.regressor, 3)):
+        for some in (state[:count], state[:count, 0]):
+            expected = function(*some)
+            for result in (np.empty(expected.shape), np.empty(expected.T.shape).T):
+                assert function(*some, out=result) is result
+                assert np.array_equal(result, expected)
+            with pytest.raises(ShapeError, match="out has shape"):
+                function(*some, out=np.empty(expected.shape[1:]))
+
+
+def test_out_may_lie_where_a_state_lies_that_is_nearly_singular():
+    """The written-out solution declines some of these states, and they are needed once more."""
+    tree = nearly_singular()
+    rng = np.random.default_rng(8)
+    q, qd, tau = rng.normal(size=(3, 3))
+    declined = 0
+    for q[2] in np.linspace(1e-12, 3e-12, 41):
+        try:
+            expected = tree.derivatives.forward_dynamics(q, qd, tau)
+        except SingularAttachmentError:
+            continue
+        declined += not tree.derivatives._evaluate("forward_dynamics", q, qd, tau)[1]
+        out = tuple(np.zeros((3, 3, 3)))
+        out[0][0] = q
+        for found, wanted in zip(tree.derivatives.forward_dynamics(out[0][0], qd, tau, out=out), expected, strict=True):
+            assert np.array_equal(found, wanted)
+    assert declined
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_tree_whose_derivatives_were_used_is_copied_as_before(copied):
+    tree = sd.robots.pelican()
+    state = np.random.default_rng(15).uniform(-1, 1, (3, 2))
+    expected = tree.derivatives.inverse_dynamics(*state)
+    for of in (tree, sd.State(tree, *state[:2])):
+        copied(of)
+    for D in (copied(tree).derivatives, copied(tree.derivatives)):
+        assert all(map(np.array_equal, D.inverse_dynamics(*state), expected))
+
+
 def test_out_may_lie_where_the_state_lies():
     D = sd.robots.pelican().derivatives
     q, qd, qdd = np.random.default_rng(12).uniform(-1, 1, (3, 2))
@@ -322,7 +377,8 @@ def test_out_may_lie_where_the_state_lies():
         (np.empty((2, 2)),) * 3,
         tuple(np.empty((3, 1, 2, 2))),
         tuple(np.empty((3, 2, 2), dtype=np.float32)),
-        tuple(np.empty((3, 2, 4))[:, :, ::2]),
+        tuple(np.zeros((3, 2, 2)).view(np.ndarray)[:, :1].repeat(2, 1)[:, :, :1]),
+        (np.lib.stride_tricks.as_strided(np.zeros(3), (2, 2), (8, 8)), np.empty((2, 2)), np.empty((2, 2))),
         (np.empty((2, 2)), np.empty((2, 2)), [[0, 0], [0, 0]]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Laws that hold on every tree: tried on random ones of every kind of joint, down to none at all.
+"""Laws that hold on every tree: tried on random ones of every kind of joint, down to none at all, on both routes.
 
 Tolerances are relative to the largest entry of the terms that are added. 1e-13 is some hundreds of roundings; 1e-11
 stands where a derivative is taken by differences (see ``cases.derivative``).
@@ -8,15 +8,25 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import traced
 from branched import branched_rph
 from cases import EPS, cases, christoffel, close, derivative, gradient, norm, total
 from hypothesis import assume, given
 
-from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
+from screwdyn import Inertia, KinematicTree, Link, helical, model, padded_sum, prismatic, revolute, screw
+from screwdyn.physics import looped
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 ROUNDING, DIFFERENCE = 1e-13, 1e-11
 FRAMES = ("com", "body", "base", "mixed")
+
+
+@pytest.fixture(autouse=True, scope="module", params=[looped, traced], ids=["swept", "traced"])
+def route(request):
+    """The sweeps, and the tapes recorded from them: the laws do not care."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model, "looped", request.param)
+        yield
 
 
 @given(cases(least=1))

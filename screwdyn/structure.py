@@ -14,6 +14,7 @@ from .errors import StaleHandleError, TopologyError, UnknownLinkError
 from .inertia import Inertia
 from .joint import Joint, fixed
 from .link import Link
+from .outline import outline
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -321,33 +322,11 @@ class Structure:
     # To look at
 
     def __str__(self) -> str:
-        lines = [self._describe(self._base)]
-        names = list(self._graph.succ[self._base])
-        todo = [(name, "", name == names[-1]) for name in reversed(names)]
-        while todo:
-            name, indent, last = todo.pop()
-            lines.append(f"{indent}{'└─ ' if last else '├─ '}{self._describe(name)}")
-            below = list(self._graph.succ[name])
-            todo += [(child, indent + ("   " if last else "│  "), child == below[-1]) for child in reversed(below)]
-        return "\n".join(lines)
+        return outline(self._graph, self._base)
 
     def __repr__(self) -> str:
         count = f"{len(self._graph)} links, {self.nq} coordinates, {expressions.short(self.mass)} kg"
         return f"<{type(self).__name__} {self._base!r}: {count}>"
-
-    def _describe(self, name: str) -> str:
-        words = [name]
-        if name != self._base:
-            edge = self._edge(name)
-            joint = edge["joint"]
-            words.append("passive " * joint.passive + joint.kind)
-            if joint.screw is not None and edge["name"] != name:
-                words[-1] += f" {edge['name']}"
-            words[-1] = f"[{words[-1]}]"
-        inertia = self.link(name).inertia
-        if inertia is not None:
-            words.append(f"{expressions.short(inertia.mass)} kg")
-        return " ".join(words)
 
     # Inside
 

@@ -28,7 +28,7 @@ _SHARE = 4096
 class Compiled(Dynamics):
     """The dynamics of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
 
-    The methods are those of a tree, with the same arguments and errors. The functions ``mass_matrix``,
+    What a tree answers about its dynamics, with the same arguments and errors. The functions ``mass_matrix``,
     ``coriolis_matrix``, ``gravity_vector``, ``bias_force``, ``inverse_dynamics``, ``forward_dynamics`` and
     :meth:`dynamics` are compiled and take ``out=``: float64 arrays of the shape of the result, in any layout, also
     such as share memory with the arguments; after an error they hold anything. All else is answered as by the tree.
@@ -36,7 +36,8 @@ class Compiled(Dynamics):
     It is quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
     batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states stand side by side. Where all
     arguments of a batch are laid out so, and ``out`` is not given, the result is too. A state gives the same bits
-    alone, in any batch and on any number of threads.
+    alone, in any batch and on any number of threads, save for a batch that ``forward_dynamics`` leaves to the tree
+    because some joint carries hardly more than rounding.
 
     Compilation runs in the background and begins when this is made; until a function is ready, the tree's own
     kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. A
@@ -109,6 +110,15 @@ class Compiled(Dynamics):
     def nv(self) -> int:
         """Number of freedoms."""
         return self._model.nv
+
+    def __repr__(self) -> str:
+        state = "ready" if self.ready else "at work"
+        return f"<Compiled {self.nv} coordinates, {state}: {', '.join(self.compiled) or 'nothing compiled'}>"
+
+    @property
+    def compiled(self) -> tuple[str, ...]:
+        """Functions that compiled code answers by now; when all is ready, the others stay with the tree's kernels."""
+        return tuple(name for name in structures.ARGUMENTS if name in self._bound)
 
     @property
     def ready(self) -> bool:

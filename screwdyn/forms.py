@@ -148,8 +148,9 @@ class Forms(Structure, Dynamics):
         Returns
         -------
         Compiled
-            With the methods of a tree. Those of the dynamics take ``out=``, and ``dynamics(q, qd)`` gives M, C and g
-            in one call; see :class:`screwdyn.compiled.Compiled`. A later change of the tree does not reach it.
+            Answers what a tree does about its dynamics. Functions that are compiled take ``out=``, and
+            ``dynamics(q, qd)`` gives M, C and g in one call; see :class:`screwdyn.compiled.Compiled`. A later change
+            of the tree does not reach it.
         """
         from .compiled import Compiled
 

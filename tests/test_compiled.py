@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import pickle
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from screwdyn import (
     revolute,
 )
 from screwdyn.compiled import Compiled
+from screwdyn.physics import native
 from screwdyn.robots import puma560, ur5
 from screwdyn.testing import random_inertia, random_tree
 
@@ -241,6 +243,24 @@ def test_a_row_whose_zeros_change_stays_open():
         close(fast.gravity_vector(q), tree.gravity_vector(q), 1000, 1e-15)
         tree.detach(handle)
         assert tree.compile().ready
+
+
+def test_it_says_what_is_compiled(monkeypatch):
+    monkeypatch.setattr(native, "LARGEST", 300)
+    tree = puma560()
+    tree.gravity = (0.5, 0.25, -9)
+    fast = tree.compile()
+    assert repr(fast).startswith("<Compiled 6 coordinates, ")
+    fast.wait()
+    assert "mass_matrix" in fast.compiled and "coriolis_matrix" not in fast.compiled
+    assert repr(fast) == f"<Compiled 6 coordinates, ready: {', '.join(fast.compiled)}>"
+    assert KinematicTree().compile().compiled == ()
+
+
+def test_compiled_functions_can_be_asked_what_they_take(fast):
+    assert isinstance(fast.inverse_dynamics, type(len))
+    assert str(inspect.signature(fast.inverse_dynamics)) == "(q, qd, qdd, wrenches=None, *, out=None)"
+    assert fast.inverse_dynamics.__doc__ == Compiled.inverse_dynamics.__doc__
 
 
 def test_it_is_a_snapshot():

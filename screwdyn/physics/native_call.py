@@ -7,6 +7,7 @@ function of Python that answers everything.
 
 import ctypes
 import importlib
+import inspect
 import math
 import struct
 import sys
@@ -250,7 +251,12 @@ def _same(x: Any) -> Any:
 
 def builtin(name: str, address: int, parameters: np.ndarray, slow: Callable[..., Any], owner: Any) -> Any:
     """A function of Python whose code is at an address; it keeps alive what it needs."""
-    method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, (slow.__doc__ or "").encode())
+    # Python reads the signature of such a function from its documentation.
+    signature = inspect.signature(slow)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    known = signature.replace(parameters=bare, return_annotation=signature.empty)
+    text = f"{name}{known}\n--\n\n{slow.__doc__ or ''}"
+    method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, text.encode())
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )

@@ -62,7 +62,7 @@ class Derivation:
 
     def scalar(self, x: Any) -> Scalar:
         """A constant of the robot: a float, if nothing is lost by it, or an input of its own."""
-        if not expressions.is_expression(x):
+        if not expressions.is_expression(x) or (x.is_Rational and (2 * x).is_Integer):
             return float(x)
         minus = bool(x.could_extract_minus_sign())
         scalar = self.tape.input(("symbol", -x if minus else x))

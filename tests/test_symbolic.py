@@ -356,6 +356,10 @@ class TestRefusals:
         tree.attach(sd.Link("tool"), to="link2", joint=sd.revolute("z"))
         with pytest.raises(sd.SingularAttachmentError, match="tool"):
             tree.symbolic().forward_dynamics()
+        point = sd.KinematicTree()
+        point.attach(sd.Inertia.point(sp.Symbol("m")), to="base", joint=sd.revolute(name="pin"))
+        with pytest.raises(sd.SingularAttachmentError, match="pin"):
+            point.symbolic().forward_dynamics()
 
     def test_unknown_names(self):
         sym = sd.robots.pelican().symbolic()

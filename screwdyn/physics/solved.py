@@ -65,7 +65,7 @@ def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Fact
         M[k, k] = M[k, k] + own
     for k in range(n - 1, -1, -1):
         A, _, L = rigid_blocks(work[k, 12], load3(work, k, 13), load6(work, k, 16))
-        if M[k, k] == 0 or not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):
+        if not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):
             return None
         shares = [M[k, i] / M[k, k] for i in above[k]]
         for i, a in zip(above[k], shares, strict=True):

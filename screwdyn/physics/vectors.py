@@ -26,7 +26,9 @@ def _compiled_sincos(x: Scalar) -> Any:
 
 
 def exceeds(x: Scalar, least: Scalar) -> bool:
-    """x > least; a recording scalar says yes, and its tape notes what was assumed."""
+    """x > least ≥ 0; a recording scalar says yes, and its tape notes what was assumed, but zero exceeds nothing."""
+    if not hasattr(x, "tape") and x <= 0:
+        return False
     recorded = [scalar for scalar in (x, least) if hasattr(scalar, "tape")]
     for scalar in recorded[:1]:
         scalar.tape.assumed.append((x, least))

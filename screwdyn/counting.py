@@ -21,8 +21,15 @@ def operation_count(model: Model, functions: Iterable[str]) -> dict[str, int]:
     names = [known_function(name) for name in functions]
     if not names:
         raise ScrewdynError(f"name at least one function to count; known: {', '.join(FUNCTIONS)}")
-    tape, table = Tape(), constants(model.table)
-    return tape.count(x for name in names for x in written_out(model, tape, table, name))
+    if model.ready is None:
+        from .derivation import Derivation
+
+        derivation = Derivation()
+        tape, table = derivation.tape, derivation.table(model.rows, model.gravity.tolist())
+    else:
+        tape, table = Tape(), constants(model.table)
+    outputs = [x for name in names for x in written_out(model, tape, table, name)]
+    return tape.count(outputs, lambda name: isinstance(name, tuple) and name[0] == "symbol")
 
 
 def written_out(
@@ -56,7 +63,8 @@ def written_out(
         return list(record(tape, table, function).ravel())
     outputs = forward_dynamics(tape, table, armature)
     if outputs is None:
-        model.forward_dynamics(*np.zeros((3, model.nv)))  # names the joint
+        if model.ready is not None:
+            model.forward_dynamics(*np.zeros((3, model.nv)))  # names the joint
         raise SingularAttachmentError("some joint carries no more inertia than rounding leaves it")
     return list(outputs)
 

@@ -43,7 +43,8 @@ class Forms(Structure, Dynamics):
         """How many operations some functions cost, written out for this tree's numbers.
 
         Several functions are counted together: what they share is counted once, and so is an entry that stands
-        twice in a symmetric matrix. Zeros, ones and whatever depends on masses and lengths only are folded away.
+        twice in a symmetric matrix. Zeros, ones and whatever depends on masses and lengths only are folded away, also
+        where these are symbols.
 
         Parameters
         ----------

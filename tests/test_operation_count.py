@@ -4,6 +4,7 @@ from math import pi
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, revolute
@@ -62,6 +63,28 @@ def test_puma_560_with_its_nonzero_inertial_parameters_open():
     puma = sd.robots.puma560()
     assert beats(parametric_count(puma, MODEL, table), 816, 662)
     assert beats(parametric_count(puma, ["inverse_dynamics"], table), 298, 283)
+
+
+def opened_puma():
+    """PUMA 560 with a symbol for each of the ten inertial numbers of every link."""
+    puma, tree = sd.robots.puma560(), KinematicTree()
+    for row, name in enumerate(puma.links[1:]):
+        m, x, y, z = sp.symbols(f"m{row} x{row} y{row} z{row}")
+        tensor = sp.Matrix(3, 3, lambda i, j, row=row: sp.Symbol(f"I{row}{min(i, j)}{max(i, j)}"))
+        body = Link(name, Inertia.effective(m, (x, y, z), np.array(tensor)))
+        edge = puma.graph.edges[puma.parent(name), name]
+        tree.attach(body, to=tree.links[-1], joint=edge["joint"], at=edge["home"])
+    return tree
+
+
+def test_symbols_count_as_numbers_do():
+    puma = opened_puma()
+    assert beats(puma.operation_count(*MODEL), 816, 662)
+    assert beats(puma.operation_count("inverse_dynamics"), 298, 283)
+    loose = KinematicTree()
+    loose.attach(Link("a", Inertia.point(sp.Symbol("m"))), to="base", joint=revolute())
+    with pytest.raises(sd.SingularAttachmentError):
+        loose.operation_count("forward_dynamics")
 
 
 def rx90():

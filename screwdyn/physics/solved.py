@@ -8,14 +8,12 @@ in R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from . import sweeps
 from .regrouped import regrouped
-from .rows import PARENT, SLIDE, TURN, WORK, load3, load6
-from .steps import carries_inertia, rigid_blocks
+from .rows import INERTIA, MASS, PARENT, SLIDE, TURN, load3
+from .steps import carries_inertia
 from .tape import Scalar, Tape
 from .unrolled import Scalars, inputs, record
+from .vectors import add, dot, scale
 
 __all__ = ["Factors", "factors", "forward_dynamics"]
 
@@ -54,17 +52,16 @@ def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Fact
 
     ``armature`` is inertia that each joint has besides, felt by no other joint.
     The tape notes for every joint that what it carries is more than rounding. That is asked more strictly than in
-    ``sweeps.forward_dynamics``, with the rigid instead of the articulated inertia beyond the joint.
+    ``sweeps.forward_dynamics``: of an inertia that no pose of what lies beyond the joint exceeds (:func:`_carried`).
     """
-    n = len(table) - 1
+    n, q = len(table) - 1, inputs(tape, "q", range(len(table) - 1))
     parents = [int(k) for k in table[:-1, PARENT]]
     above = [_above(parents, k) for k in range(n)]
-    M, work = np.full((n, n), 0.0, dtype=object), np.full((n, WORK), 0.0, dtype=object)
-    sweeps.mass_matrix(table, inputs(tape, "q", range(n)), 0, work, M)
+    M = record(tape, regrouped(table), "mass_matrix")
     for k, own in enumerate(armature):
         M[k, k] = M[k, k] + own
-    for k in range(n - 1, -1, -1):
-        A, _, L = rigid_blocks(work[k, 12], load3(work, k, 13), load6(work, k, 16))
+    for k, (mass, spread) in reversed(list(enumerate(_carried(table, q)))):
+        A, L = (2.0 * spread, 0.0, 0.0, 0.0, 0.0, 0.0), (mass, 0.0, 0.0, mass, 0.0, mass)
         if not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):
             return None
         shares = [M[k, i] / M[k, k] for i in above[k]]
@@ -82,6 +79,22 @@ def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()
     if found is None:
         return None
     return found.solve(inputs(tape, "tau", range(len(table) - 1)) - record(tape, regrouped(table), "bias_force"))
+
+
+def _carried(table: Scalars, q: Scalars) -> list[tuple[Scalar, Scalar]]:
+    """The mass beyond every joint, and a bound of ∫ r² dm about the row's origin that holds however it may turn.
+
+    r is at most as long as r of the child and the child's origin together, and (a + b)² ≤ (1 + 1/n) a² + (1 + n) b².
+    """
+    n = len(table) - 1
+    carried = [(row[MASS], (row[INERTIA] + row[INERTIA + 3] + row[INERTIA + 5]) / 2) for row in table[:-1]]
+    for k in range(n - 1, -1, -1):
+        parent, (mass, spread) = int(table[k, PARENT]), carried[k]
+        if parent >= 0:
+            origin = add(load3(table, k, 9), scale(table[k, SLIDE] * q[k], (table[k, 2], table[k, 5], table[k, 8])))
+            m, own = carried[parent]
+            carried[parent] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
+    return carried
 
 
 def _above(parents: Sequence[int], k: int) -> list[int]:

@@ -5,6 +5,7 @@ Links welded to one another share a row, so fixed joints and massless frames cos
 """
 
 import itertools
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -88,7 +89,14 @@ def place(
 
 def _squared(R: Matrix) -> Any:
     """A rotation without the rounding of right angles: cos(π/2) is 6e-17 in floats, which would cost as much as 0.6."""
-    return tuple([x if type(x) is not float or abs(x - round(x)) > _ROUNDING else float(round(x)) for x in R])
+    return tuple([_whole(x) if type(x) is float else x for x in R])
+
+
+def _whole(x: float) -> float:
+    size = abs(x)
+    if size <= _ROUNDING:
+        return 0.0
+    return math.copysign(1.0, x) if abs(size - 1.0) <= _ROUNDING else x
 
 
 def _tidied(entries: Any) -> Any:

@@ -68,6 +68,7 @@ class Compiled(Dynamics):
             raise ScrewdynError(f"threads must be a whole number of at least 1, or None for all; got {threads!r}")
         self._model, self.threads = model, int(threads)
         self._bound: dict[str, native.Bound] = {}
+        self._batches: dict[str, Future[native.Program | None]] = {}
         self._waiting: list[Future[Any]] = []
         self._pool: ThreadPoolExecutor | None = None
         self._forked = False

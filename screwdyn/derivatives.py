@@ -177,9 +177,9 @@ class Derivatives:
                 whole = [y.reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
         found, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
         results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
-        if not sound or whole is not None:
-            return results if whole is None else out or (), sound
-        return memory.hand_over(results, out), sound
+        if out is None or not sound:
+            return results, sound
+        return (out if whole is not None else memory.hand_over(results, out)), True
 
     @cached_property
     def _in_one_piece(self) -> bool:

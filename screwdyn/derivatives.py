@@ -174,7 +174,7 @@ class Derivatives:
             memory.check(out, shapes)
             given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
             if all(y.flags.c_contiguous and y.flags.aligned and memory.apart(y, given) for y in out):
-                whole = [y.reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
+                whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
         found, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
         results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
         if out is None or not sound:

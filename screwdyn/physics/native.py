@@ -21,8 +21,8 @@ __all__ = ["LARGEST", "Bound", "Host", "Program", "host", "with_lanes"]
 Array = npt.NDArray[np.float64]
 # Operations of one function beyond which it is not compiled: about 5 s of work.
 LARGEST = 50_000
-# How many states are computed at a time, and entries of all their arrays together.
-_STATES, _ENTRIES = 32, 50_000
+# How many states are computed at a time, and entries of all their arrays together; and states that stay where they are.
+_STATES, _ENTRIES, _STAYING = 32, 50_000, 2048
 
 
 # As ``native_batch.driver`` says.
@@ -178,23 +178,30 @@ class Bound:
         if count == 0:
             return True
         arrays = [*inputs, *outputs]
+        grids = [_grid(a) for a in arrays]
         entries = [math.prod(a.shape[1:]) for a in arrays]
-        # Blocks that stay in the processor's second cache.
+        # Blocks that stay in the processor's second cache, unless nothing has to be moved.
         block = min(_STATES, max(host().width, _power_of_two(_ENTRIES // sum(entries))))
+        if all(a.strides[0] == a.itemsize and rows == 1 for a, (rows, *_) in zip(arrays, grids, strict=True)):
+            block = _STAYING
         table: list[native_batch.Field] = []
         start = 0
-        for a, size in zip(arrays, entries, strict=True):
-            rows, columns = a.shape[1:] if a.ndim == 3 else (1, size)
-            states, *row_steps, column_step = a.strides
-            row_step = row_steps[0] if row_steps else columns * column_step
-            if row_step == columns * column_step:
-                rows, columns = 1, size
+        for a, grid, size in zip(arrays, grids, entries, strict=True):
             written = int(len(table) >= len(inputs))
-            table.append(native_batch.Field(_address(a), states, rows, columns, row_step, column_step, start, written))
+            table.append(native_batch.Field(_address(a), a.strides[0], *grid, start, written))
             start += 8 * size * block
         fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8 + host().width * block)
         parameters, arguments = _address(self.parameters), (len(arrays), _address(fields), _address(scratch), block)
         return not host().drive(self.program.batch, count, parameters, *arguments)
+
+
+def _grid(a: Array) -> tuple[int, int, int, int]:
+    """Rows and columns of each state's entries, and their distances: one row where that is possible."""
+    rows, columns = a.shape[1:] if a.ndim == 3 else (1, a.shape[1])
+    row_step, column_step = a.strides[1:] if a.ndim == 3 else (0, a.strides[1])
+    if rows == 1 or row_step == columns * column_step:
+        return 1, rows * columns, 0, column_step
+    return rows, columns, row_step, column_step
 
 
 def _power_of_two(most: int) -> int:

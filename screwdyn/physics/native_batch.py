@@ -60,7 +60,10 @@ blocks:
   %status = phi i64 [ 0, %entry ], [ %status1, %blocks_end ]
   %left = sub i64 %count, %first
   %short = icmp slt i64 %left, %block
-  %now = select i1 %short, i64 %left, i64 %block
+  %full = and i64 %left, -{width}
+  %none = icmp eq i64 %full, 0
+  %tail = select i1 %none, i64 %left, i64 %full
+  %now = select i1 %short, i64 %tail, i64 %block
   %last = sub i64 %now, 1
   %up = add i64 %last, {width}
   %whole = and i64 %up, -{width}
@@ -233,8 +236,9 @@ def driver(width: int) -> str:
     """Module text of ``i64 drive(body, count, parameters, arrays, table, space, block)``.
 
     ``body`` is a compiled ``batch``, ``count`` > 0, ``block`` a multiple of the width. Scratch space is needed for
-    ``block`` states of every array, and behind it for those of ``width`` entries more. The last state is repeated
-    where lanes are left over, and nothing is read or written that does not belong to a state.
+    ``block`` states of every array, and behind it for those of ``width`` entries more. States that are left over when
+    all lanes have been filled come last, with the last of them repeated; nothing is read or written that does not
+    belong to a state.
     """
     t, suffix = f"<{width} x double>", f"v{width}f64.p0"
     return "\n".join(

@@ -66,7 +66,11 @@ class Plan:
             for operand in nodes[at].operands:
                 uses[operand].append(at)
         kept = {x.node for x in ends}
-        read = sorted(at for at in given if uses[at] or at in kept)
+        # A division by what is known beforehand is a product with its inverse, which is known as well.
+        one = tape.constant(1.0).node
+        divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
+        self._inverse = {at: tape.position(Node("/", one, at)) for at in divisors if at in given}
+        read = sorted({at for at in given if uses[at] or at in kept} | set(self._inverse.values()))
         self.known = [at for at in read if nodes[at].op != "constant"]
         self.angles = sorted({nodes[at].a for at in steps if nodes[at].op in ("sin", "cos")})
         # A product that is only ever added to something needs no instruction of its own.
@@ -81,7 +85,6 @@ class Plan:
                 if node.op in "+-" and {node.a, node.b} <= self._inner:
                     self._inner.discard(min(node.a, node.b))
         # Several divisions by one number are one, and products; the slowest operation there is.
-        divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
         self._often = {at for at, times in divisors.items() if times > 1}
         self._steps = [at for at in steps if at not in self._inner and nodes[at].op not in ("sin", "cos")]
         self.size = len(steps)
@@ -180,6 +183,8 @@ class Plan:
                 if inner[-1] == b:
                     return code.fma(code.negative(x) if op == "-" else x, y, read(a))
                 return code.fma(x, y, code.negative(read(b)) if op == "-" else read(b))
+        if op == "/" and b in self._inverse:
+            return code.binary("fmul", read(a), read(self._inverse[b]))
         if op == "/" and b in self._often:
             inverse = inverses.get(b)
             if inverse is None:

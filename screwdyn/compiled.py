@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from weakref import WeakSet
@@ -86,7 +87,7 @@ class Compiled(Dynamics):
             if single.done():
                 self._take(name, single)
             else:
-                single.add_done_callback(lambda done, name=name: self._take(name, done))  # type: ignore[misc]
+                single.add_done_callback(partial(self._take, name))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Code is not copied: a copy compiles again, or takes what the process has."""

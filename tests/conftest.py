@@ -9,8 +9,11 @@ The environment variable SCREWDYN_SOAK says how many random examples a property 
 
 import os
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from screwdyn.testing import random_tree
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -27,3 +30,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if profile not in ("everyday", "short", "full"):
         raise pytest.UsageError(f"SCREWDYN_SOAK is {profile!r}; set it to short or full, or unset it")
     settings.load_profile(profile)
+
+
+@pytest.fixture(scope="session")
+def arm():
+    """A robot of five joints that the tests of compiled trees share, and leave as it is."""
+    return random_tree(np.random.default_rng(3), 5)
+
+
+@pytest.fixture(scope="session")
+def fast(arm):
+    """The same, compiled."""
+    return arm.compile(threads=1).wait()

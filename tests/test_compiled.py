@@ -23,29 +23,13 @@ from screwdyn import (
 )
 from screwdyn.compiled import Compiled
 from screwdyn.physics import native
+from screwdyn.physics.unrolled import FUNCTIONS
 from screwdyn.robots import puma560, ur5
 from screwdyn.testing import random_inertia, random_tree
 
 KINDS = ("revolute", "prismatic", "helical")
-ARGUMENTS = {
-    "mass_matrix": 1,
-    "coriolis_matrix": 2,
-    "gravity_vector": 1,
-    "bias_force": 2,
-    "inverse_dynamics": 3,
-    "forward_dynamics": 3,
-}
+ARGUMENTS = {name: len(groups) for name, groups in FUNCTIONS.items()}
 SIZES = (0, 1, 3, 7, 8, 9, 64, 65, 1000)
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return random_tree(np.random.default_rng(3), 5)
-
-
-@pytest.fixture(scope="module")
-def fast(arm):
-    return arm.compile(threads=1).wait()
 
 
 def asked(fast, name, *arguments, **keywords):

@@ -14,16 +14,6 @@ from screwdyn.physics import native, structures
 from screwdyn.testing import random_inertia, random_tree
 
 
-@pytest.fixture(scope="module")
-def arm():
-    return random_tree(np.random.default_rng(3), 5)
-
-
-@pytest.fixture(scope="module")
-def fast(arm):
-    return arm.compile(threads=1).wait()
-
-
 def run(program):
     """What a program prints; it may not hang."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)

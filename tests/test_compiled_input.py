@@ -7,26 +7,10 @@ from numpy.testing import assert_array_equal
 from small_arm import nearly_singular
 
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, prismatic, revolute
+from screwdyn.physics.unrolled import FUNCTIONS
 from screwdyn.testing import random_tree
 
-ARGUMENTS = {
-    "mass_matrix": 1,
-    "coriolis_matrix": 2,
-    "gravity_vector": 1,
-    "bias_force": 2,
-    "inverse_dynamics": 3,
-    "forward_dynamics": 3,
-}
-
-
-@pytest.fixture(scope="module")
-def arm():
-    return random_tree(np.random.default_rng(3), 5)
-
-
-@pytest.fixture(scope="module")
-def fast(arm):
-    return arm.compile(threads=1).wait()
+ARGUMENTS = {name: len(groups) for name, groups in FUNCTIONS.items()}
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -5,16 +5,9 @@ import pytest
 import sympy as sp
 
 import screwdyn as sd
+from screwdyn.physics.unrolled import FUNCTIONS as ARGUMENTS
 from screwdyn.testing import random_tree
 
-ARGUMENTS = {
-    "mass_matrix": ("q",),
-    "coriolis_matrix": ("q", "qd"),
-    "gravity_vector": ("q",),
-    "bias_force": ("q", "qd"),
-    "inverse_dynamics": ("q", "qd", "qdd"),
-    "forward_dynamics": ("q", "qd", "tau"),
-}
 VALUES = dict(a1=0.3, a2=0.25, l1=0.1, l2=0.12, m1=3.0, m2=1.5, I1=0.05, I2=0.02, g=9.81)
 
 

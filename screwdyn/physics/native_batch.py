@@ -5,7 +5,7 @@ It is the same for every function.
 
 from typing import NamedTuple
 
-from .native_text import Code
+from .native_text import PREFETCH, Code
 
 __all__ = ["DRIVER", "Field", "driver"]
 
@@ -201,8 +201,7 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     numbers = "<" + ", ".join(f"i64 {k}" for k in range(n)) + ">"
     ahead = c.let(f"mul i64 %ss, {_AHEAD}")
     for pointer in far:
-        later = c.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-        c.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(not inward)}, i32 3, i32 1)")
+        c.prefetch(pointer, ahead, write=not inward)
     there = f"<{n} x i1> {c.let(f'icmp sgt <{n} x i64> {all_left}, {numbers}')}"
     if inward:
         load = f"call {t} @llvm.masked.load.{c.suffix}.p0"
@@ -243,7 +242,7 @@ def driver(width: int) -> str:
     t, suffix = f"<{width} x double>", f"v{width}f64.p0"
     return "\n".join(
         [
-            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            PREFETCH,
             f"declare {t} @llvm.masked.load.{suffix}(ptr, i32, <{width} x i1>, {t})",
             f"declare void @llvm.masked.store.{suffix}({t}, ptr, i32, <{width} x i1>)",
             _move(width, inward=True),

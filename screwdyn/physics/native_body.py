@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from .native_text import Code
+from .native_text import PREFETCH, Code
 from .tape import Node, Recorded, Tape
 
 __all__ = ["BATCH", "SINGLE", "Plan", "batch", "single"]
 
 SINGLE, BATCH = "single", "batch"
-# Bytes.
+# Bytes for which the memory is asked beforehand.
 _AHEAD = 512
 # Zeros in an array beyond which they are written by a loop, which is compiled in no time.
 _FEW = 100
@@ -305,17 +305,12 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         offset = code.let(f"mul i64 {bases[array][1]}, {k}")
         return code.let(f"getelementptr i8, ptr {current[array]}, i64 {offset}")
 
-    def ahead(pointer: str, write: int) -> None:
-        """Ask the memory for what a later turn will need: more streams than the processor follows by itself."""
-        later = code.let(f"getelementptr i8, ptr {pointer}, i64 {_AHEAD}")
-        code.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {write}, i32 3, i32 1)")
-
     loaded: dict[tuple[str, int], str] = {}
     total = code.constant(0.0)
     for array, group in enumerate(plan.groups):
         for k in range(plan.n):
             loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
-            ahead(address(array, k), 0)
+            code.prefetch(address(array, k), _AHEAD, write=False)
             total = code.fma(x, code.constant(0.0), total)
 
     def turn(code: Code, angles: list[str]) -> list[tuple[str, str]]:
@@ -323,7 +318,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
 
     def store(array: int, k: int, value: str) -> None:
         code.do(f"store {t} {value}, ptr {address(len(plan.groups) + array, k)}, align 8")
-        ahead(address(len(plan.groups) + array, k), 1)
+        code.prefetch(address(len(plan.groups) + array, k), _AHEAD, write=True)
 
     problems = [code.let(f"fcmp uno {t} {total}, {total}")]
     problems += plan.write(code, lambda group, k: loaded[group, k], turn, store)
@@ -344,7 +339,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
             *code.lines,
             "}",
             code.fma_declaration(),
-            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            PREFETCH,
         ]
     )
 

@@ -6,11 +6,13 @@ reorder, so that a state gives the same bits alone, in any lane of a batch and o
 
 import struct
 
-__all__ = ["RANGE", "SINCOS", "Code", "number", "sincos"]
+__all__ = ["PREFETCH", "RANGE", "SINCOS", "Code", "number", "sincos"]
 
 # Angles beyond this, in radians, are left to the C library.
 RANGE = 2.0**30
 SINCOS = "sincos"
+# What a module that uses ``Code.prefetch`` must declare.
+PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 
 # Minimax polynomials of sin(r)/r − 1 and cos(r) − 1 + r²/2 on |r| ≤ π/4 in powers of r², highest first: Moshier,
 # Cephes Mathematical Library, sin.c (coefficients sincof and coscof).
@@ -103,6 +105,11 @@ class Code:
         first = self.let(f"insertelement {self.type} poison, double {scalar}, i64 0")
         zeros = f"<{self.width} x i32> zeroinitializer"
         return self.let(f"shufflevector {self.type} {first}, {self.type} poison, {zeros}")
+
+    def prefetch(self, pointer: str, ahead: str | int, write: bool) -> None:
+        """Ask the memory for what a later turn will need, so many bytes on; more streams than a processor follows."""
+        later = self.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
+        self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 3, i32 1)")
 
     def fma_declaration(self) -> str:
         """What a module that uses ``fma`` must declare."""

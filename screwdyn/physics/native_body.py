@@ -335,7 +335,8 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     return "\n".join(
         [
             *tables,
-            f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) {{",
+            # Vectors that are put aside on the stack would else straddle two cache lines, wherever the stack begins.
+            f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) alignstack({8 * width}) {{",
             *code.lines,
             "}",
             code.fma_declaration(),

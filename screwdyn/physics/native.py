@@ -2,7 +2,6 @@
 
 import ctypes
 import functools
-import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -104,6 +103,10 @@ class Program:
     ----------
     shapes : list of tuples
         Of the outputs.
+    rows : list of int
+        How many rows of scratch space every input and output needs.
+    slots : list of arrays of int
+        As ``native_batch.Field`` says.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
@@ -111,6 +114,12 @@ class Program:
         self.shapes = [out.shape for out in outputs]
         entries = [out.ravel().tolist() for out in outputs]
         self.plan = native_body.Plan(tape, groups, entries, tape.assumed, n, host().fused)
+        slots = [list(range(n))] * len(groups) + self.plan.slots
+        self.rows = [1 + max(here, default=-1) for here in slots]
+        more = range(host().width)
+        self.slots = [
+            np.array([*here, *(n + k for k in more)], dtype=np.int64) for n, here in zip(self.rows, slots, strict=True)
+        ]
         self._engines: list[Any] = []
         self.single = self.entry = self.batch = 0
 
@@ -177,22 +186,27 @@ class Bound:
         count = len(outputs[0])
         if count == 0:
             return True
-        arrays = [*inputs, *outputs]
+        program, arrays = self.program, [*inputs, *outputs]
         grids = [_grid(a) for a in arrays]
-        entries = [math.prod(a.shape[1:]) for a in arrays]
         # Blocks that stay in the processor's second cache, unless nothing has to be moved.
-        block = min(_STATES, max(host().width, _power_of_two(_ENTRIES // sum(entries))))
-        if all(a.strides[0] == a.itemsize and rows == 1 for a, (rows, *_) in zip(arrays, grids, strict=True)):
+        block = min(_STATES, max(host().width, _power_of_two(_ENTRIES // sum(program.rows))))
+        stays = [a.strides[0] == a.itemsize and rows == 1 for a, (rows, *_) in zip(arrays, grids, strict=True)]
+        if all(stays) and not any(program.plan.sparse):
             block = _STAYING
         table: list[native_batch.Field] = []
-        start = 0
-        for a, grid, size in zip(arrays, grids, entries, strict=True):
-            written = int(len(table) >= len(inputs))
-            table.append(native_batch.Field(_address(a), a.strides[0], *grid, start, written))
-            start += 8 * size * block
-        fields, scratch = np.array(table, dtype=np.int64), np.empty(start // 8 + host().width * block)
+        scratch = np.empty((sum(program.rows) + host().width, block))
+        row = 0
+        for a, grid, rows, slots in zip(arrays, grids, program.rows, program.slots, strict=True):
+            out = len(table) - len(inputs)
+            sparse = out >= 0 and program.plan.sparse[out]
+            place = 8 * row * block
+            table.append(native_batch.Field(_address(a), a.strides[0], *grid, place, out >= 0, _address(slots), sparse))
+            row += rows
+            if sparse:
+                scratch[row - 1] = 0.0
+        fields = np.array(table, dtype=np.int64)
         parameters, arguments = _address(self.parameters), (len(arrays), _address(fields), _address(scratch), block)
-        return not host().drive(self.program.batch, count, parameters, *arguments)
+        return not host().drive(program.batch, count, parameters, *arguments)
 
 
 def _grid(a: Array) -> tuple[int, int, int, int]:

@@ -28,6 +28,10 @@ class Field(NamedTuple):
         Offset of the array's scratch space in bytes.
     written
         1 for outputs, 0 for inputs.
+    slots
+        Address of the row of scratch space in which each entry stands, and of as many further rows as there are lanes.
+    shared
+        1 where entries share a row, so that the scratch space cannot be done without.
     """
 
     address: int
@@ -38,14 +42,16 @@ class Field(NamedTuple):
     column_step: int
     scratch: int
     written: int
+    slots: int
+    shared: int
 
 
-# States for which the memory is asked beforehand.
-_AHEAD = 64
+# States for which the memory is asked beforehand, unless they lie so many bytes apart: there the processor does.
+_AHEAD, _FAR = 64, 1024
 
 _HEAD = """
 define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
-                             i64 %count, i64 %last) {{
+                             i64 %count, i64 %last, ptr %slots) {{
 """
 
 _DRIVE = """
@@ -78,7 +84,9 @@ inward:
   %even = xor i1 %uneven, true
   %one_row = icmp eq i64 %rows, 1
   %close = and i1 %together, %even
-  %direct = and i1 %close, %one_row
+  %single_row = and i1 %close, %one_row
+  %unshared = icmp eq i64 %shared, 0
+  %direct = and i1 %single_row, %unshared
   %base = select i1 %direct, ptr %far, ptr %near
   %distance = select i1 %direct, i64 %column_step, i64 %pitch
   %pair = getelementptr {{ptr, i64}}, ptr %pairs, i64 %a
@@ -90,7 +98,7 @@ inward:
   br i1 %stays, label %inward_end, label %copy
 copy:
   call void @pack(ptr %far, ptr %near, i64 %pitch, i64 %states, i64 %rows, i64 %columns, i64 %row_step,
-                  i64 %column_step, i64 %whole, i64 %last)
+                  i64 %column_step, i64 %whole, i64 %last, ptr %slots)
   br label %inward_end
 inward_end:
   %a1 = add i64 %a, 1
@@ -113,7 +121,7 @@ outward:
   br i1 %o_moves, label %o_copy, label %outward_end
 o_copy:
   call void @unpack(ptr %o_far, ptr %o_near, i64 %pitch, i64 %o_states, i64 %o_rows, i64 %o_columns,
-                    i64 %o_row_step, i64 %o_column_step, i64 %whole, i64 %last)
+                    i64 %o_row_step, i64 %o_column_step, i64 %whole, i64 %last, ptr %o_slots)
   br label %outward_end
 outward_end:
   %o1 = add i64 %o, 1
@@ -149,25 +157,28 @@ def _move(lanes: int, inward: bool) -> str:
     c.label("row")
     c.do("%r = phi i64 [ 0, %states ], [ %r1, %row_end ]")
     c.do("%ro = phi i64 [ 0, %states ], [ %ro1, %row_end ]")
-    c.do("%nr = phi ptr [ %ns, %states ], [ %nr1, %row_end ]")
+    c.do("%re = phi i64 [ 0, %states ], [ %re1, %row_end ]")
     c.do(f"br i1 {c.let('icmp eq i64 %cs, 8')}, label %square, label %column")
     for block, width in (("square", lanes), ("column", 1)):
         c.label(block)
         c.do(f"%{block}_c = phi i64 [ 0, %row ], [ %{block}_c1, %{block} ]")
         c.do(f"%{block}_o = phi i64 [ %ro, %row ], [ %{block}_o1, %{block} ]")
-        c.do(f"%{block}_n = phi ptr [ %nr, %row ], [ %{block}_n1, %{block} ]")
+        c.do(f"%{block}_e = phi i64 [ %re, %row ], [ %{block}_e1, %{block} ]")
         far = [c.let(f"getelementptr i8, ptr {state}, i64 %{block}_o") for state in states]
-        rows = [c.let(f"mul i64 %pitch, {k}") for k in range(width)]
-        near = [c.let(f"getelementptr i8, ptr %{block}_n, i64 {row}") for row in rows]
+        slots = c.let(f"getelementptr i64, ptr %slots, i64 %{block}_e")
+        near = []
+        for k in range(width):
+            slot = c.let(f"load i64, ptr {c.let(f'getelementptr i64, ptr {slots}, i64 {k}')}, align 8")
+            near.append(c.let(f"getelementptr i8, ptr %ns, i64 {c.let(f'mul i64 %pitch, {slot}')}"))
         (_square if width > 1 else _column)(c, far, near, inward)
         c.do(f"%{block}_c1 = add i64 %{block}_c, {width}")
         c.do(f"%{block}_o1 = add i64 %{block}_o, {c.let(f'mul i64 %cs, {width}')}")
-        c.do(f"%{block}_n1 = getelementptr i8, ptr %{block}_n, i64 {c.let(f'mul i64 %pitch, {width}')}")
+        c.do(f"%{block}_e1 = add i64 %{block}_e, {width}")
         c.do(f"br i1 {c.let(f'icmp slt i64 %{block}_c1, %columns')}, label %{block}, label %row_end")
     c.label("row_end")
     c.do("%r1 = add i64 %r, 1")
     c.do("%ro1 = add i64 %ro, %rs")
-    c.do(f"%nr1 = getelementptr i8, ptr %nr, i64 {c.let('mul i64 %columns, %pitch')}")
+    c.do("%re1 = add i64 %re, %columns")
     c.do(f"br i1 {c.let('icmp slt i64 %r1, %rows')}, label %row, label %states_end")
     c.label("states_end")
     c.do(f"%s1 = add i64 %s, {lanes}")
@@ -199,7 +210,8 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     first = c.let(f"insertelement <{n} x i64> poison, i64 {left}, i64 0")
     all_left = c.let(f"shufflevector <{n} x i64> {first}, <{n} x i64> poison, <{n} x i32> zeroinitializer")
     numbers = "<" + ", ".join(f"i64 {k}" for k in range(n)) + ">"
-    ahead = c.let(f"mul i64 %ss, {_AHEAD}")
+    apart = c.let(f"icmp sgt i64 %ss, {_FAR}")
+    ahead = c.let(f"select i1 {apart}, i64 0, i64 {c.let(f'mul i64 %ss, {_AHEAD}')}")
     for pointer in far:
         c.prefetch(pointer, ahead, write=not inward)
     there = f"<{n} x i1> {c.let(f'icmp sgt <{n} x i64> {all_left}, {numbers}')}"
@@ -235,9 +247,9 @@ def driver(width: int) -> str:
     """Module text of ``i64 drive(body, count, parameters, arrays, table, space, block)``.
 
     ``body`` is a compiled ``batch``, ``count`` > 0, ``block`` a multiple of the width. Scratch space is needed for
-    ``block`` states of every array, and behind it for those of ``width`` entries more. States that are left over when
-    all lanes have been filled come last, with the last of them repeated; nothing is read or written that does not
-    belong to a state.
+    ``block`` states of every row of every array, and behind it for those of ``width`` rows more. States that are left
+    over when all lanes have been filled come last, with the last of them repeated; nothing is read or written that
+    does not belong to a state.
     """
     t, suffix = f"<{width} x double>", f"v{width}f64.p0"
     return "\n".join(
@@ -256,7 +268,7 @@ def _fields(index: str, prefix: str) -> str:
     """Read one array's description, and where the block's first state stands in it."""
     lines = [f"{prefix}start = mul i64 {index}, {len(Field._fields)}"]
     for k, name in enumerate(Field._fields):
-        kind = "ptr" if name == "address" else "i64"
+        kind = "ptr" if name in ("address", "slots") else "i64"
         lines.append(f"{prefix}at{k} = add i64 {prefix}start, {k}")
         lines.append(f"{prefix}p{k} = getelementptr i64, ptr %table, i64 {prefix}at{k}")
         lines.append(f"{prefix}{name} = load {kind}, ptr {prefix}p{k}, align 8")

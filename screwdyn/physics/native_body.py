@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from .native_text import PREFETCH, Code
@@ -12,7 +13,7 @@ __all__ = ["BATCH", "SINGLE", "Plan", "batch", "single"]
 SINGLE, BATCH = "single", "batch"
 # Bytes for which the memory is asked beforehand.
 _AHEAD = 512
-# Zeros in an array beyond which they are written by a loop, which is compiled in no time.
+# Zeros in an array up to which they are written like other entries.
 _FEW = 100
 
 
@@ -39,6 +40,11 @@ class Plan:
         Positions that depend on parameters only and that the rest reads: ``parameters`` holds their values.
     size : int
         Operations that a state costs.
+    sparse : list of bool
+        Outputs with many zeros, which ``write`` leaves to others.
+    slots : list of lists of int
+        Where a batch keeps the entries of each output: in order, but the zeros of a sparse one all in one place behind
+        the others, to which nothing is written.
     """
 
     def __init__(
@@ -88,11 +94,11 @@ class Plan:
         self._often = {at for at, times in divisors.items() if times > 1}
         self._steps = [at for at in steps if at not in self._inner and nodes[at].op not in ("sin", "cos")]
         self.size = len(steps)
-
-    def zeros(self) -> list[tuple[int, list[int]]]:
-        """Arrays with many entries that are always zero, and which these are: ``write`` leaves them to others."""
-        found = [[k for k, x in enumerate(entries) if _zero(x)] for entries in self.outputs]
-        return [(array, entries) for array, entries in enumerate(found) if len(entries) > _FEW]
+        self.sparse = [sum(map(_zero, entries)) > _FEW for entries in outputs]
+        self.slots = [
+            _packed(entries) if sparse else list(range(len(entries)))
+            for entries, sparse in zip(outputs, self.sparse, strict=True)
+        ]
 
     def parameters(self, values: dict[Hashable, float]) -> list[float]:
         """Values of ``known`` for the values of the inputs that are no state."""
@@ -137,12 +143,11 @@ class Plan:
             return code.negative(read(x.node)) if x.minus else read(x.node)
 
         wanted: dict[int, list[tuple[int, int, Any]]] = {}
-        cleared = {array for array, _ in self.zeros()}
         for array, entries in enumerate(self.outputs):
             for k, x in enumerate(entries):
                 if isinstance(x, Recorded):
                     wanted.setdefault(x.node, []).append((array, k, x))
-                elif not (array in cleared and _zero(x)):
+                elif not (self.sparse[array] and _zero(x)):
                     store(array, k, scalar(x))
         self._turns(code, read, turn, value)
         for at in self._steps:
@@ -198,6 +203,12 @@ def _zero(x: Any) -> bool:
     return not isinstance(x, Recorded) and x == 0
 
 
+def _packed(entries: Sequence[Any]) -> list[int]:
+    """Numbers of the entries that are not zero, and one number more for all that are."""
+    after = list(accumulate(not _zero(x) for x in entries))
+    return [after[-1] if _zero(x) else k - 1 for k, x in zip(after, entries, strict=True)]
+
+
 def single(plan: Plan, width: int, sincos: int) -> str:
     """Module text of ``i64 single(parameters, inputs…, outputs…)``; nonzero: some input is not finite or bound broken.
 
@@ -242,9 +253,9 @@ def single(plan: Plan, width: int, sincos: int) -> str:
         address = code.let(f"getelementptr double, ptr %y{array}, i64 {k}")
         code.do(f"store double {value}, ptr {address}, align 8")
 
-    for array, _ in plan.zeros():
-        size = 8 * len(plan.outputs[array])
-        code.do(f"call void @llvm.memset.p0.i64(ptr align 8 %y{array}, i8 0, i64 {size}, i1 false)")
+    for array, entries in enumerate(plan.outputs):
+        if plan.sparse[array]:
+            code.do(f"call void @llvm.memset.p0.i64(ptr align 8 %y{array}, i8 0, i64 {8 * len(entries)}, i1 false)")
     problems += plan.write(code, load, turn, store)
     any_problem = "false"
     for problem in problems:
@@ -265,41 +276,20 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     """Module text of ``i64 batch(count, parameters, arrays)``, over structures of arrays.
 
     ``arrays`` holds a pair for every input and output, address and distance of rows in bytes: entry k of state s is
-    the double at address + k·distance + 8 s. ``count`` is a positive multiple of the width.
+    the double at address + k·distance + 8 s, where k counts the ``slots`` of an output. ``count`` is a positive
+    multiple of the width.
     """
     code = Code(width)
     t, mask = code.type, f"<{width} x i1>"
-    entries = [plan.n] * len(plan.groups) + [len(out) for out in plan.outputs]
     bases = []
-    for array in range(len(entries)):
+    for array in range(len(plan.groups) + len(plan.outputs)):
         first, second = (code.let(f"getelementptr i64, ptr %arrays, i64 {2 * array + k}") for k in (0, 1))
         bases.append((code.let(f"load ptr, ptr {first}, align 8"), code.let(f"load i64, ptr {second}, align 8")))
     code.do("br label %loop")
     code.label("loop")
-    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %body ]")
-    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %body ]")
+    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %loop ]")
+    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %loop ]")
     current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
-    tables, before = [], "loop"
-    for array, zeros in plan.zeros():
-        table, here = f"@zeros{array}", f"zeros{array}"
-        kind, numbers = f"[{len(zeros)} x i64]", ", ".join(f"i64 {k}" for k in zeros)
-        tables.append(f"{table} = private unnamed_addr constant {kind} [{numbers}]")
-        code.do(f"br label %{here}")
-        code.label(here)
-        code.do(f"%{here}_k = phi i64 [ 0, %{before} ], [ %{here}_k1, %{here} ]")
-        entry = code.let(
-            f"load i64, ptr {code.let(f'getelementptr {kind}, ptr {table}, i64 0, i64 %{here}_k')}, align 8"
-        )
-        offset = code.let(f"mul i64 {bases[len(plan.groups) + array][1]}, {entry}")
-        pointer = code.let(f"getelementptr i8, ptr {current[len(plan.groups) + array]}, i64 {offset}")
-        code.do(f"store {t} zeroinitializer, ptr {pointer}, align 8")
-        code.do(f"%{here}_k1 = add i64 %{here}_k, 1")
-        more = code.let(f"icmp slt i64 %{here}_k1, {len(zeros)}")
-        before = f"{here}_end"
-        code.do(f"br i1 {more}, label %{here}, label %{before}")
-        code.label(before)
-    code.do("br label %body")
-    code.label("body")
 
     def address(array: int, k: int) -> str:
         offset = code.let(f"mul i64 {bases[array][1]}, {k}")
@@ -317,8 +307,10 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         return [_sincos(code, t, angle, sincos) for angle in angles]
 
     def store(array: int, k: int, value: str) -> None:
-        code.do(f"store {t} {value}, ptr {address(len(plan.groups) + array, k)}, align 8")
-        code.prefetch(address(len(plan.groups) + array, k), _AHEAD, write=True)
+        place = address(len(plan.groups) + array, plan.slots[array][k])
+        code.do(f"store {t} {value}, ptr {place}, align 8")
+        if not plan.sparse[array]:
+            code.prefetch(place, _AHEAD, write=True)
 
     problems = [code.let(f"fcmp uno {t} {total}, {total}")]
     problems += plan.write(code, lambda group, k: loaded[group, k], turn, store)
@@ -334,7 +326,6 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
     return "\n".join(
         [
-            *tables,
             # Vectors that are put aside on the stack would else straddle two cache lines, wherever the stack begins.
             f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) alignstack({8 * width}) {{",
             *code.lines,

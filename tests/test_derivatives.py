@@ -270,7 +270,7 @@ def test_a_joint_without_inertia_is_named(body):
 @pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 0)])
 @pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (native_body, "_FEW")])
 def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
-    """Too long to compile: NumPy plays them. Many zeros: a loop writes them."""
+    """Too long to compile: NumPy plays them. Many zeros: they are kept in one place."""
     rng = np.random.default_rng(10)
     tree = sd.testing.random_tree(rng, 4, ("revolute", "prismatic"))
     state = rng.uniform(-1, 1, (3, *batch, 4))

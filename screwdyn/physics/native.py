@@ -21,7 +21,9 @@ Array = npt.NDArray[np.float64]
 # Operations of one function beyond which it is not compiled: about 5 s of work.
 LARGEST = 50_000
 # How many states are computed at a time, and entries of all their arrays together; and states that stay where they are.
-_STATES, _ENTRIES, _STAYING = 32, 50_000, 2048
+_STATES, _ENTRIES, _STAYING = 32, 25_000, 2048
+# Bytes of results beyond which they will not be in the processor's caches when they are read.
+_CACHED = 2**22
 
 
 # As ``native_batch.driver`` says.
@@ -116,9 +118,10 @@ class Program:
         self.plan = native_body.Plan(tape, groups, entries, tape.assumed, n, host().fused)
         slots = [list(range(n))] * len(groups) + self.plan.slots
         self.rows = [1 + max(here, default=-1) for here in slots]
-        more = range(host().width)
+        lanes = range(host().width)
         self.slots = [
-            np.array([*here, *(n + k for k in more)], dtype=np.int64) for n, here in zip(self.rows, slots, strict=True)
+            np.array([*lanes, *here, *(n + k for k in lanes)], dtype=np.int64)
+            for n, here in zip(self.rows, slots, strict=True)
         ]
         self._engines: list[Any] = []
         self.single = self.entry = self.batch = 0
@@ -186,23 +189,28 @@ class Bound:
         count = len(outputs[0])
         if count == 0:
             return True
-        program, arrays = self.program, [*inputs, *outputs]
+        program, arrays, lanes = self.program, [*inputs, *outputs], host().width
+        shared = [False] * len(inputs) + program.plan.sparse
         grids = [_grid(a) for a in arrays]
         # Blocks that stay in the processor's second cache, unless nothing has to be moved.
-        block = min(_STATES, max(host().width, _power_of_two(_ENTRIES // sum(program.rows))))
+        block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(program.rows))))
         stays = [a.strides[0] == a.itemsize and rows == 1 for a, (rows, *_) in zip(arrays, grids, strict=True)]
-        if all(stays) and not any(program.plan.sparse):
+        if all(stays) and not any(shared):
             block = _STAYING
+        streamed = sum(out.nbytes for out in outputs) > _CACHED
+        scratch = np.empty((sum(program.rows) + lanes, block))
         table: list[native_batch.Field] = []
-        scratch = np.empty((sum(program.rows) + host().width, block))
         row = 0
-        for a, grid, rows, slots in zip(arrays, grids, program.rows, program.slots, strict=True):
-            out = len(table) - len(inputs)
-            sparse = out >= 0 and program.plan.sparse[out]
-            place = 8 * row * block
-            table.append(native_batch.Field(_address(a), a.strides[0], *grid, place, out >= 0, _address(slots), sparse))
-            row += rows
-            if sparse:
+        for k, (a, grid) in enumerate(zip(arrays, grids, strict=True)):
+            slots, written = _address(program.slots[k]) + 8 * lanes, k >= len(inputs)
+            place = _address(scratch[row:]) - _address(scratch)
+            table.append(
+                native_batch.Field(
+                    _address(a), a.strides[0], *grid, place, written, slots, shared[k], written and streamed
+                )
+            )
+            row += program.rows[k]
+            if shared[k]:
                 scratch[row - 1] = 0.0
         fields = np.array(table, dtype=np.int64)
         parameters, arguments = _address(self.parameters), (len(arrays), _address(fields), _address(scratch), block)

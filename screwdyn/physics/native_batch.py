@@ -29,9 +29,12 @@ class Field(NamedTuple):
     written
         1 for outputs, 0 for inputs.
     slots
-        Address of the row of scratch space in which each entry stands, and of as many further rows as there are lanes.
+        Address of the row of scratch space in which each entry stands. As many integers as there are lanes may be read
+        before the first one, and as many further rows must follow the last.
     shared
         1 where entries share a row, so that the scratch space cannot be done without.
+    streamed
+        1 for outputs that no cache could hold: they are written past the caches if all vectors can be aligned.
     """
 
     address: int
@@ -44,6 +47,7 @@ class Field(NamedTuple):
     written: int
     slots: int
     shared: int
+    streamed: int
 
 
 # States for which the memory is asked beforehand, unless they lie so many bytes apart: there the processor does.
@@ -51,7 +55,7 @@ _AHEAD, _FAR = 64, 1024
 
 _HEAD = """
 define internal void @{name}(ptr %far, ptr %near, i64 %pitch, i64 %ss, i64 %rows, i64 %columns, i64 %rs, i64 %cs,
-                             i64 %count, i64 %last, ptr %slots) {{
+                             i64 %count, i64 %last, ptr %slots, i64 %streamed) {{
 """
 
 _DRIVE = """
@@ -98,7 +102,7 @@ inward:
   br i1 %stays, label %inward_end, label %copy
 copy:
   call void @pack(ptr %far, ptr %near, i64 %pitch, i64 %states, i64 %rows, i64 %columns, i64 %row_step,
-                  i64 %column_step, i64 %whole, i64 %last, ptr %slots)
+                  i64 %column_step, i64 %whole, i64 %last, ptr %slots, i64 %streamed)
   br label %inward_end
 inward_end:
   %a1 = add i64 %a, 1
@@ -121,7 +125,8 @@ outward:
   br i1 %o_moves, label %o_copy, label %outward_end
 o_copy:
   call void @unpack(ptr %o_far, ptr %o_near, i64 %pitch, i64 %o_states, i64 %o_rows, i64 %o_columns,
-                    i64 %o_row_step, i64 %o_column_step, i64 %whole, i64 %last, ptr %o_slots)
+                    i64 %o_row_step, i64 %o_column_step, i64 %whole, i64 %last, ptr %o_slots,
+                    i64 %o_streamed)
   br label %outward_end
 outward_end:
   %o1 = add i64 %o, 1
@@ -132,6 +137,7 @@ blocks_end:
   %more = icmp slt i64 %following, %count
   br i1 %more, label %blocks, label %end
 end:
+  fence seq_cst
   ret i64 %status1
 }}
 """
@@ -143,6 +149,12 @@ def _move(lanes: int, inward: bool) -> str:
     Entries that stand side by side are moved as squares, turned over in registers; others one by one.
     """
     c = Code(lanes)
+    # The first aligned vector of a row begins so many bytes before it.
+    within = 8 * lanes - 1
+    c.do(f"%before = and i64 {c.let('ptrtoint ptr %far to i64')}, {within}")
+    c.do(f"%aligned = sub i64 0, {c.let('lshr i64 %before, 3')}")
+    uneven = c.let(f"and i64 {c.let('or i64 %ss, %rs')}, {within}")
+    c.do(f"%streams = icmp ult i64 {uneven}, %streamed")
     c.do("br label %states")
     c.label("states")
     c.do("%s = phi i64 [ 0, %0 ], [ %s1, %states_end ]")
@@ -158,19 +170,30 @@ def _move(lanes: int, inward: bool) -> str:
     c.do("%r = phi i64 [ 0, %states ], [ %r1, %row_end ]")
     c.do("%ro = phi i64 [ 0, %states ], [ %ro1, %row_end ]")
     c.do("%re = phi i64 [ 0, %states ], [ %re1, %row_end ]")
-    c.do(f"br i1 {c.let('icmp eq i64 %cs, 8')}, label %square, label %column")
-    for block, width in (("square", lanes), ("column", 1)):
+    c.do("%ao = sub i64 %ro, %before")
+    c.do("%ae = add i64 %re, %aligned")
+    c.do(f"br i1 {c.let('icmp eq i64 %cs, 8')}, label %side, label %column")
+    c.label("side")
+    c.do("br label %square" if inward else "br i1 %streams, label %stream, label %square")
+    loops = [("column", "row", 1, ("0", "%ro", "%re")), ("square", "side", lanes, ("0", "%ro", "%re"))]
+    if not inward:
+        loops.append(("stream", "side", lanes, ("%aligned", "%ao", "%ae")))
+    for block, before, width, first in loops:
         c.label(block)
-        c.do(f"%{block}_c = phi i64 [ 0, %row ], [ %{block}_c1, %{block} ]")
-        c.do(f"%{block}_o = phi i64 [ %ro, %row ], [ %{block}_o1, %{block} ]")
-        c.do(f"%{block}_e = phi i64 [ %re, %row ], [ %{block}_e1, %{block} ]")
+        for name, value in zip("coe", first, strict=True):
+            c.do(f"%{block}_{name} = phi i64 [ {value}, %{before} ], [ %{block}_{name}1, %{block}_end ]")
         far = [c.let(f"getelementptr i8, ptr {state}, i64 %{block}_o") for state in states]
         slots = c.let(f"getelementptr i64, ptr %slots, i64 %{block}_e")
         near = []
         for k in range(width):
             slot = c.let(f"load i64, ptr {c.let(f'getelementptr i64, ptr {slots}, i64 {k}')}, align 8")
             near.append(c.let(f"getelementptr i8, ptr %ns, i64 {c.let(f'mul i64 %pitch, {slot}')}"))
-        (_square if width > 1 else _column)(c, far, near, inward)
+        if block == "stream":
+            _stream(c, far, near)
+        else:
+            (_square if block == "square" else _column)(c, far, near, inward)
+        c.do(f"br label %{block}_end")
+        c.label(f"{block}_end")
         c.do(f"%{block}_c1 = add i64 %{block}_c, {width}")
         c.do(f"%{block}_o1 = add i64 %{block}_o, {c.let(f'mul i64 %cs, {width}')}")
         c.do(f"%{block}_e1 = add i64 %{block}_e, {width}")
@@ -206,15 +229,11 @@ def _column(c: Code, far: list[str], near: list[str], inward: bool) -> None:
 def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     """As many entries of every state as there are lanes; of the last ones, those that there are."""
     n, t = c.width, c.type
-    left = c.let("sub i64 %columns, %square_c")
-    first = c.let(f"insertelement <{n} x i64> poison, i64 {left}, i64 0")
-    all_left = c.let(f"shufflevector <{n} x i64> {first}, <{n} x i64> poison, <{n} x i32> zeroinitializer")
-    numbers = "<" + ", ".join(f"i64 {k}" for k in range(n)) + ">"
     apart = c.let(f"icmp sgt i64 %ss, {_FAR}")
     ahead = c.let(f"select i1 {apart}, i64 0, i64 {c.let(f'mul i64 %ss, {_AHEAD}')}")
     for pointer in far:
         c.prefetch(pointer, ahead, write=not inward)
-    there = f"<{n} x i1> {c.let(f'icmp sgt <{n} x i64> {all_left}, {numbers}')}"
+    there = f"<{n} x i1> {_there(c, '%square_c')}"
     if inward:
         load = f"call {t} @llvm.masked.load.{c.suffix}.p0"
         rows = [c.let(f"{load}(ptr {pointer}, i32 8, {there}, {t} zeroinitializer)") for pointer in far]
@@ -224,6 +243,36 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
         rows = [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near]
         for row, pointer in zip(_transposed(c, rows), far, strict=True):
             c.do(f"call void @llvm.masked.store.{c.suffix}.p0({t} {row}, ptr {pointer}, i32 8, {there})")
+
+
+def _stream(c: Code, far: list[str], near: list[str]) -> None:
+    """The same outward and past the caches; where some are not there, at the first and the last, through them."""
+    n, t = c.width, c.type
+    rows = _transposed(c, [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near])
+    there = f"<{n} x i1> {_there(c, '%stream_c')}"
+    mask = c.let(f"bitcast {there} to i{n}")
+    c.do(f"br i1 {c.let(f'icmp eq i{n} {mask}, -1')}, label %past, label %part")
+    c.label("past")
+    for row, pointer in zip(rows, far, strict=True):
+        c.do(f"store {t} {row}, ptr {pointer}, align {8 * n}, !nontemporal !0")
+    c.do("br label %stream_end")
+    c.label("part")
+    following = c.let(f"mul i64 %ss, {n}")
+    for row, pointer in zip(rows, far, strict=True):
+        c.prefetch(pointer, following, write=True)
+        c.do(f"call void @llvm.masked.store.{c.suffix}.p0({t} {row}, ptr {pointer}, i32 8, {there})")
+
+
+def _there(c: Code, first: str) -> str:
+    """Which of the entries from the first on, one in each lane, are among the columns; it may be negative."""
+    t, zeros = f"<{c.width} x i64>", f"<{c.width} x i32> zeroinitializer"
+    start, end = (
+        c.let(f"shufflevector {t} {c.let(f'insertelement {t} poison, i64 {x}, i64 0')}, {t} poison, {zeros}")
+        for x in (first, "%columns")
+    )
+    numbers = "<" + ", ".join(f"i64 {k}" for k in range(c.width)) + ">"
+    # Without a sign, what is before the first column is beyond the last.
+    return c.let(f"icmp ult {t} {c.let(f'add {t} {start}, {numbers}')}, {end}")
 
 
 def _transposed(c: Code, rows: list[str]) -> list[str]:
@@ -259,6 +308,7 @@ def driver(width: int) -> str:
             f"declare void @llvm.masked.store.{suffix}({t}, ptr, i32, <{width} x i1>)",
             _move(width, inward=True),
             _move(width, inward=False),
+            "!0 = !{i32 1}",
             _DRIVE.format(driver=DRIVER, width=width, fields=_fields("%a", "%"), fields_out=_fields("%o", "%o_")),
         ]
     )

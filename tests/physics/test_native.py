@@ -167,6 +167,38 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
             assert_allclose(out[0], expected, rtol=1e-11, atol=1e-12 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("few", [1, 100])
+@pytest.mark.parametrize("cached", [-1, 2**22])
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, few):
+    """With vectors that are aligned nowhere, or only after the first entries, and zeros kept in one place or not."""
+    other = native.with_lanes(width, True)
+    monkeypatch.setattr(native, "host", lambda: other)
+    monkeypatch.setattr(native, "_CACHED", cached)
+    monkeypatch.setattr(native_body, "_FEW", few)
+    rng, tape = np.random.default_rng(4), Tape()
+    a, b = (tape.input(("x", k)) for k in range(2))
+    entries = [a, 0.0, 0.0, -b, a * b, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, a + b, 0.0, 0.0, a]
+    program = native.Program("sixteen", tape, ("x",), 2, [np.array(entries, dtype=object).reshape(4, 4)])
+    program.compile_batch()
+    bound = native.Bound(program)
+    for count in (1, 7, 8, 9, 70):
+        x = rng.uniform(-1, 1, (count, 2))
+        u, v = x.T
+        expected = np.zeros((count, 16))
+        expected[:, [0, 3, 4, 5, 12, 15]] = np.transpose([u, -v, u * v, 0 * u + 2.5, u + v, u])
+        for start in range(9):
+            memory = np.full(32 * count + 16, np.nan)
+            whole = memory[start : start + 16 * count].reshape(count, 4, 4)
+            rows = memory[start : start + 32 * count].reshape(count, 4, 8)[..., 2:6]
+            columns = memory[start : start + 16 * count].reshape(4, 4, count).transpose(2, 0, 1)
+            for out in (whole, rows, columns):
+                memory[:] = np.nan
+                assert bound.many([x], [out])
+                assert_array_equal(out, expected.reshape(count, 4, 4))
+                assert np.count_nonzero(~np.isnan(memory)) == out.size
+
+
 def test_functions_too_large_are_left_to_the_sweeps(monkeypatch):
     monkeypatch.setattr(native, "LARGEST", 300)
     tree = puma560()

@@ -103,17 +103,22 @@ class Derivation:
             self._shortest[x] = shortest(x)
         return self._shortest[x]
 
-    def shared(self, outputs: Sequence[Scalars]) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
-        """Outputs as matrices over intermediates: a symbol for every operation that is used more than once."""
+    def shared(
+        self, outputs: Sequence[Scalars], taken: Iterable[sympy.Symbol]
+    ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
+        """Outputs as matrices over intermediates: a symbol for every operation that is used more than once.
+
+        Intermediates are called x0, x1, …, unless one of the symbols that are taken is called so.
+        """
         scalars = [x for part in outputs for x in part.ravel().tolist()]
         nodes = self.tape.nodes
         live = self.tape.live(scalars)
         uses = Counter(at for node in live for at in nodes[node].operands)
         uses.update(x.node for x in scalars if not isinstance(x, float | int))
         done: dict[int, Any] = {}
-        inputs = self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
-        taken = {x.name for x in expressions.free_symbols(inputs)}
-        names = (sympy.Symbol(name) for i in count() if (name := f"x{i}") not in taken)
+        self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
+        known = {x.name for x in taken}
+        names = (sympy.Symbol(name) for i in count() if (name := f"x{i}") not in known)
         intermediates = []
         for at in live:
             if uses[at] > 1:

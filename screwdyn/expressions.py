@@ -190,7 +190,7 @@ def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """The same mapping from symbols, in which they may also be called by their names.
+    """The same mapping from those of the symbols that it has. Their names tell them, whatever they are assumed to be.
 
     Raises
     ------
@@ -206,11 +206,12 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
             number(value)
         except (TypeError, ValueError):
             raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
-    named = {symbol.name: symbol for symbol in symbols}
+    named = {str(key): value for key, value in values.items()}
+    known = sorted({symbol.name for symbol in symbols})
     for key in values:
-        if isinstance(key, str) and key not in named:
-            raise UnknownLinkError.of(key, sorted(named), "symbol")
-    return {named[key] if isinstance(key, str) else key: value for key, value in values.items()}
+        if isinstance(key, str) and key not in known:
+            raise UnknownLinkError.of(key, known, "symbol")
+    return {symbol: named[symbol.name] for symbol in symbols if symbol.name in named}
 
 
 def alike(*tuples: Any) -> Any:

@@ -35,7 +35,7 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
         groups.append(list(parameters))
     # Names of their own: a joint or a parameter may be called like a function of the module.
     safe = {x: sympy.Dummy() for group in groups for x in group}
-    intermediates, (matrix,) = derivation.shared([outputs])
+    intermediates, (matrix,) = derivation.shared([outputs], safe)
     intermediates, matrix = [(x, e.xreplace(safe)) for x, e in intermediates], matrix.xreplace(safe)
     arguments = [[safe[x] for x in group] for group in groups]
     made: Callable[..., Any] = sympy.lambdify(arguments, matrix, modules, cse=lambda _: (intermediates, matrix))

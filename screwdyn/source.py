@@ -155,7 +155,7 @@ class _Source:
                 "Links that may be left out, with all that hangs on them; `carried` is the sum of the bits of those",
                 f"that are there ({macro}: all). Left out, they weigh nothing: rows and columns of M and C, entries of",
                 "forces and of acceleration that belong to their own coordinates are zero, the rest is as if they had",
-                "never been attached.",
+                "never been attached. What is given for their coordinates must be finite all the same.",
             ]
             bits = zip(self.bit_names(), self.optional, strict=True)
             lines += [f"  {macro}: {_quoted(link)}" for macro, link in bits]
@@ -171,12 +171,16 @@ class _Source:
         return "\n".join(lines)
 
     def bit_names(self) -> list[str]:
-        """A macro for each optional link; the bit's number is added where two would be the same."""
+        """A macro for each optional link; underscores and the bit's number are added where two would be the same."""
         plain = [re.sub(r"[^A-Z0-9]+", "_", link.upper()) for link in self.optional]
-        return [
-            f"{self.prefix.upper()}CARRIES_{name}" + (f"_{i}" if plain.count(name) > 1 or name == "ALL" else "")
-            for i, name in enumerate(plain)
-        ]
+        taken, names = {"ALL", *plain}, []
+        for i, name in enumerate(plain):
+            if name == "ALL" or plain.count(name) > 1:
+                while name in taken:
+                    name += f"_{i}"
+                taken.add(name)
+            names.append(f"{self.prefix.upper()}CARRIES_{name}")
+        return names
 
     def comment(self, group: tuple[str, ...]) -> str:
         what = [f"{_RESULTS[name][0]}: {_RESULTS[name][2]}" for name in group]

@@ -89,13 +89,16 @@ class Symbolic:
         )
         held = expressions.free_symbols([x for row in model.rows for x in row] + [model.gravity])
         self.parameters = tuple(sorted(held, key=str))
-        own = Counter([*self.q, *self.qd, *self.qdd, *self.tau])
-        if twice := [x for x, count in own.items() if count > 1]:
-            names = ", ".join(sorted(map(str, twice)))
-            raise ScrewdynError(f"{names} is the symbol of two things, such as a rate and a coordinate; rename a joint")
-        if clash := held & own.keys():
-            names = ", ".join(sorted(map(str, clash)))
-            raise ScrewdynError(f"{names} is both a parameter and a coordinate's symbol; rename the one or the other")
+        own, parameters = (
+            Counter(x.name for x in group) for group in ([*self.q, *self.qd, *self.qdd, *self.tau], self.parameters)
+        )
+        for names, problem in (
+            (_repeated(own), "the symbol of two things, such as a rate and a coordinate; rename a joint"),
+            (_repeated(parameters), "the name of two symbols that are assumed to be different things; use one of them"),
+            (own.keys() & parameters, "both a parameter and a coordinate's symbol; rename the one or the other"),
+        ):
+            if names:
+                raise ScrewdynError(f"{', '.join(sorted(names))} is {problem}")
 
     # The functions of a tree
 
@@ -151,7 +154,9 @@ class Symbolic:
             If there is no such function.
         """
         parts = [self.recorded(name) for name in functions]
-        return self._once(("together", *functions), lambda: self._derivation.shared(parts))
+        taken = [*self.q, *self.qd, *self.qdd, *self.tau, *self.parameters]
+        intermediates, matrices = self._once(("together", *functions), lambda: self._derivation.shared(parts, taken))
+        return [*intermediates], [*matrices]
 
     def recorded(self, function: str) -> Scalars:
         """One of the functions on the derivation's tape: an array of scalars and numbers."""
@@ -328,3 +333,7 @@ class Symbolic:
             (row, (tuple(T[:9]), tuple(T[9:])), (tuple(V[:3]), tuple(V[3:])))
             for row, T, V in zip(self._table[:-1].tolist(), pose.tolist(), twist.tolist(), strict=True)
         ]
+
+
+def _repeated(names: Counter[str]) -> set[str]:
+    return {name for name, times in names.items() if times > 1}

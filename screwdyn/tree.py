@@ -200,7 +200,8 @@ class KinematicTree(Forms):
         Parameters
         ----------
         values : mapping
-            From SymPy symbols, or their names, to values.
+            From SymPy symbols, or their names, to values. Symbols are told by their names; those that the robot does
+            not have are passed over, as SymPy does it.
 
         Raises
         ------

@@ -168,6 +168,16 @@ def test_bits_have_names_in_the_text():
     assert "#define ARM_CARRIES_ALL 0x1ful\n" in text
 
 
+@pytest.mark.parametrize("links", [("a_1", "a", "A"), ("all", "all_0"), ("c 1", "c-1", "c_1_0"), ("b", "B", "b_0_0")])
+def test_no_two_bits_have_the_same_name(links):
+    tree = carrier()
+    for link in links:
+        tree.attach(Link(link), to="link1")
+    text = tree.c_source(["gravity_vector"], optional=links)
+    defined = re.findall(r"#define (CARRIES_\w+)", text)
+    assert len(set(defined)) == len(defined) == len(links) + 1
+
+
 def test_declarations_alone_can_be_included(compiled):
     tree = sd.robots.two_link()
     text = tree.c_source(["mass_matrix"], prefix="arm_")

@@ -65,6 +65,18 @@ def test_lambdify_whatever_joints_are_called(function):
     agrees(sym.lambdify(function), numeric, function, states(np.random.default_rng(6), 3), parameters)
 
 
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify_where_parameters_are_called_like_intermediates(function):
+    """Also those that a function does not depend on, as gravity does not on moments of inertia."""
+    tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
+    held = {f"x{k}": 0.5 + k for k in range(3)}
+    for k, name in enumerate(held):
+        body = sd.Inertia(1.0, (0.3, 0, 0), (sp.Symbol(name), 1, 1 + sp.Symbol(name)))
+        to = tree.attach(body, to=to, joint=sd.revolute("zyz"[k], name=f"x{k + 3}"), at=(1, 0, 0), name=name).name
+    made = tree.symbolic().lambdify(function)
+    agrees(made, tree.subs(held), function, states(np.random.default_rng(7), 3), list(held.values()))
+
+
 @pytest.mark.parametrize("given", [(), ([0.1, 0.2],), ([0.1, 0.2], [0.1]), (0.1, 0.2), ([0, 0], [0, 0], [0])])
 def test_lambdify_says_what_it_takes(given):
     made = sd.robots.pelican().symbolic().lambdify("bias_force")

@@ -206,15 +206,38 @@ class TestShape:
             known.add(name)
 
     def test_intermediates_do_not_take_names_of_the_robot(self):
-        tree = sd.KinematicTree(gravity=(0, -sp.Symbol("x1"), 0))
+        """Not even of those that a function does not depend on: M depends neither on x0 nor on x3."""
+        tree = sd.KinematicTree(gravity=(0, -sp.Symbol("x3"), 0))
         link = "base"
         for k in range(2):
             point = sd.Inertia.point(sp.Symbol("x2"), (0.3, 0, 0))
             link = tree.attach(point, to=link, joint=sd.revolute("z"), at=(0.4 * k, 0, 0), name=f"x{k}").name
         sym = tree.symbolic()
-        intermediates, _ = sym.bias_force(expand=False)
         taken = {str(x) for x in (*sym.q, *sym.qd, *sym.parameters)}
-        assert intermediates and taken.isdisjoint(str(name) for name, _ in intermediates)
+        for form in (sym.bias_force, sym.mass_matrix):
+            intermediates, _ = form(expand=False)
+            assert intermediates and taken.isdisjoint(str(name) for name, _ in intermediates)
+
+    def test_what_is_handed_out_is_not_what_is_kept(self):
+        sym = sd.robots.pelican().symbolic()
+        intermediates, matrices = sym.shared("mass_matrix")
+        expected = list(intermediates), list(matrices)
+        intermediates.clear()
+        matrices.clear()
+        assert sym.shared("mass_matrix") == expected
+
+    def test_names_stand_for_one_thing(self):
+        one, other = sp.Symbol("m"), sp.Symbol("m", positive=True)
+        tree = sd.KinematicTree()
+        tree.attach(sd.Inertia.point(one, (1, 0, 0)), to="base", joint=sd.revolute("z", name="elbow"), name="a")
+        assert tree.subs({other: 2}).mass == 2
+        with tree.attached(sd.Inertia.point(other, (1, 0, 0)), to="a", name="b"):
+            with pytest.raises(sd.ScrewdynError, match="m is the name of two symbols"):
+                tree.symbolic()
+            assert tree.subs({"m": 2}).mass == 4
+        tree.attach(sd.Inertia.point(sp.Symbol("elbow")), to="a", name="b")
+        with pytest.raises(sd.ScrewdynError, match="elbow is both a parameter and a coordinate"):
+            tree.symbolic()
 
     def test_no_coordinates(self):
         sym = sd.KinematicTree().symbolic()

@@ -23,7 +23,7 @@ __all__ = ["SUFFIXES", "Derivation", "Intermediates", "symbol"]
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
 # So many operations, written out in full, a matrix may have to be looked at for a shorter way to write it.
-READABLE = 30_000
+READABLE = 10_000
 # The same for a robot without symbols of its own: in larger ones numbers hide what could be put together.
 SMALL = 300
 

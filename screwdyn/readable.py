@@ -1,6 +1,6 @@
 """Of a few ways to write an expression, the shortest: as derived, multiplied out, or as a sum of waves.
 
-These are rearrangements, each of bounded cost; none searches for identities as ``sympy.simplify`` does.
+These are rearrangements of what is short enough to be read; none searches for identities as ``sympy.simplify`` does.
 """
 
 from collections import Counter
@@ -12,16 +12,24 @@ from sympy import Expr, cos, sin
 
 __all__ = ["shortest"]
 
+# Operations of an expression beyond which it is left as it is, as derived and when it is multiplied out: tenths of a
+# second of work, and half as much again as any formula of the papers.
+_LONG, _LONG_OUT = 300, 500
+
 
 def shortest(expression: Expr) -> Expr:
     """The shortest of the ways to write an expression, counted in operations; as it is, if no other is shorter."""
-    if expression.is_Atom:
+    if expression.is_Atom or sympy.count_ops(expression) > _LONG:
         return expression
     multiplied = sympy.expand(expression)
+    if sympy.count_ops(multiplied) > _LONG_OUT:
+        return expression
     waves = sympy.expand(_waves(multiplied))
+    if sympy.count_ops(waves) > _LONG_OUT:
+        waves = multiplied
     within = sympy.factor_terms if expression.has(sympy.Float) else sympy.factor
     ways = [expression]
-    for way in (multiplied, waves):
+    for way in dict.fromkeys((multiplied, waves)):
         functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
         ways += [sympy.factor_terms(way), sympy.factor_terms(sympy.collect(way, functions, within))]
         ways.append(_nested(way))

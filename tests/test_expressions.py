@@ -147,6 +147,14 @@ class TestTrees:
             tree.subs({"z": 1})
 
 
+def test_what_is_too_long_to_be_read_is_left_as_it_is():
+    """Multiplied out, the power has 455 terms."""
+    power = sum(sp.symbols("a b c d")) ** 12
+    long = sum(sp.Symbol(f"u{k}") * sp.Symbol(f"v{k}") for k in range(200))
+    for expression in (power, long):
+        assert shortest(expression) is expression
+
+
 def test_shortest_is_equal_and_no_longer():
     rng = np.random.default_rng(0)
     a, b = sp.symbols("a b", real=True)

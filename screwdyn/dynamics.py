@@ -184,8 +184,10 @@ class Dynamics:
         for link, F in wrenches.items():
             row, T = self._carrier(link)
             F = model.numbers(f"the wrench on {link!r}", F)
-            if F.ndim == 0 or F.shape[-1] != 6 or not np.isfinite(F).all():
-                raise ShapeError(f"the wrench on {link!r} must be (…, 6) finite numbers [n; f]; got shape {F.shape}")
+            if F.ndim == 0 or F.shape[-1] != 6:
+                raise ShapeError(f"the wrench on {link!r} must be (…, 6) numbers [n; f]; got shape {F.shape}")
+            if not np.isfinite(F).all():
+                raise ShapeError(f"the wrench on {link!r} is {F[~np.isfinite(F)][0]} in an entry; all must be finite")
             try:
                 batch = np.broadcast_shapes(batch, F.shape[:-1])
             except ValueError:

@@ -39,10 +39,14 @@ class UnknownLinkError(ScrewdynError):
     @classmethod
     def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownLinkError":
         """The error for a name that is not among the known ones."""
+        return cls(f"there is no {what} {name!r}; {cls.hint(name, known)}")
+
+    @staticmethod
+    def hint(name: object, known: Iterable[str]) -> str:
+        """The known names that are near, or all of them."""
         known = list(known)
         near = get_close_matches(str(name), known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
-        return cls(f"there is no {what} {name!r}; {hint}")
+        return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
 
 
 class InertiaError(ScrewdynError):

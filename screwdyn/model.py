@@ -16,7 +16,7 @@ import numpy.typing as npt
 from . import expressions, screw
 from ._types import Array, ArrayLike
 from .dynamics import Dynamics
-from .errors import ShapeError, StaleHandleError, UnboundSymbolError
+from .errors import ShapeError, StaleHandleError, UnboundSymbolError, UnknownLinkError
 from .joint import Joint
 from .link import Link
 from .physics import looped
@@ -312,7 +312,8 @@ class Model(Dynamics):
         at = self.placements.get(link)
         if at is None:
             raise StaleHandleError(
-                f"revision {self.revision} of the tree has no link {link!r}; after a change, take a new snapshot"
+                f"revision {self.revision} of the tree has no link {link!r}; after a change, take a new snapshot; "
+                f"{UnknownLinkError.hint(link, self.placements)}"
             )
         T = np.eye(4)
         T[:3, :3] = expressions.floats(at.R, f"the pose of {link!r}").reshape(3, 3)

@@ -4,8 +4,10 @@ Results that are used once stand inside the expression that uses them, in parent
 or multiply in another order: the compiled code rounds as the tape does.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
+from ..errors import ScrewdynError
 from .tape import Recorded, Scalar, Tape
 
 __all__ = ["number", "statements"]
@@ -15,7 +17,15 @@ _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def number(value: float) -> str:
-    """A double that C reads back as the same double."""
+    """A double that C reads back as the same double.
+
+    Raises
+    ------
+    ScrewdynError
+        If it is none: numbers of the robot have overflown.
+    """
+    if not math.isfinite(value):
+        raise ScrewdynError(f"a constant of the robot comes out as {value}, which C has no number for; scale it down")
     return repr(float(value))
 
 

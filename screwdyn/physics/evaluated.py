@@ -1,13 +1,15 @@
-"""Any function on a tape, carried out: compiled for this processor, or by NumPy where it is too long to be compiled."""
+"""Any function on a tape, carried out: compiled for this processor, or played where it is too long to be compiled."""
 
+import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import native
+from .played import Played
 
 __all__ = ["Evaluated"]
 
@@ -61,17 +63,11 @@ class Evaluated:
         results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
         if self.compiled:
             return results, self._run(inputs, results)
-        plan, values = self._program.plan, dict[Hashable, Any](self._bound.values)
-        for group, x in zip(plan.groups, inputs, strict=True):
-            values |= {(group, i): x[:, i] for i in range(x.shape[1])}
-        entries = [x for whole in plan.outputs for x in whole]
-        bounds = [x for pair in plan.bounds for x in pair]
-        columns = [column for y in results for column in y.reshape(count, math.prod(y.shape[1:])).T]
-        found = plan.tape.play(entries + bounds, values, np.sin, np.cos)
-        for column, x in zip(columns, found, strict=False):
-            column[:] = x
-        carried, least = found[len(entries) :: 2], found[len(entries) + 1 :: 2]
-        return results, all(np.all(x > y) for x, y in zip(carried, least, strict=True))
+        return results, self._played(inputs, results)
+
+    @functools.cached_property
+    def _played(self) -> Played:
+        return Played(self._program.plan, self._bound.values)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         count = len(inputs[0])

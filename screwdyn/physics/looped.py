@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import functools
 import hashlib
+import math
 import os
 import shutil
 import sys
@@ -30,6 +31,8 @@ WRONG_INPUT = -1
 REFUSALS = (TypeError, ValueError, numba.core.errors.NumbaError)
 config: Any = numba.config
 WORK = rows.WORK
+# What ``play`` knows, by number.
+OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 # Up to so many rows, scratch space lies on the stack.
 SMALL = 48
 Array = Any
@@ -219,6 +222,28 @@ def jacobian(table: Array, q: Array, qd: Array, row: int, J: Array, J_dot: Array
     work = scratch(n)
     for s in range(0, count, n):
         sweeps.jacobian(table, q, qd, row, s, work, J, J_dot)
+    return 0
+
+
+@kernel(numba.int64[:, ::1], _table)
+def play(code: Array, results: Array) -> int:
+    """Operations on rows of results, one after the other: which of ``OPERATIONS``, the result's row, the operands'."""
+    for i in range(code.shape[0]):
+        op, at, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
+        for s in range(results.shape[1]):
+            x, y = results[a, s], results[b, s]
+            if op == 0:
+                results[at, s] = x + y
+            elif op == 1:
+                results[at, s] = x - y
+            elif op == 2:
+                results[at, s] = x * y
+            elif op == 3:
+                results[at, s] = x / y
+            elif op == 4:
+                results[at, s] = math.sin(x)
+            else:
+                results[at, s] = math.cos(x)
     return 0
 
 

@@ -107,8 +107,8 @@ class Program:
         Of the outputs.
     rows : list of int
         How many rows of scratch space every input and output needs.
-    slots : list of arrays of int
-        As ``native_batch.Field`` says.
+    slots : list of int
+        Where the slots of each of them stand, as ``native_batch.Field`` says.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
@@ -119,10 +119,11 @@ class Program:
         slots = [list(range(n))] * len(groups) + self.plan.slots
         self.rows = [1 + max(here, default=-1) for here in slots]
         lanes = range(host().width)
-        self.slots = [
+        self._slots = [
             np.array([*lanes, *here, *(n + k for k in lanes)], dtype=np.int64)
             for n, here in zip(self.rows, slots, strict=True)
         ]
+        self.slots = [_address(here[len(lanes) :]) for here in self._slots]
         self._engines: list[Any] = []
         self.single = self.entry = self.batch = 0
 
@@ -202,13 +203,9 @@ class Bound:
         table: list[native_batch.Field] = []
         row = 0
         for k, (a, grid) in enumerate(zip(arrays, grids, strict=True)):
-            slots, written = _address(program.slots[k]) + 8 * lanes, k >= len(inputs)
-            place = _address(scratch[row:]) - _address(scratch)
-            table.append(
-                native_batch.Field(
-                    _address(a), a.strides[0], *grid, place, written, slots, shared[k], written and streamed
-                )
-            )
+            place, written = 8 * block * row, k >= len(inputs)
+            use = written, program.slots[k], shared[k], written and streamed
+            table.append(native_batch.Field(_address(a), a.strides[0], *grid, place, *use))
             row += program.rows[k]
             if shared[k]:
                 scratch[row - 1] = 0.0

@@ -4,13 +4,12 @@ python benchmarks/compiled_against_pinocchio.py [robot …]
 """
 
 import sys
-import timeit
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from clock import ROBOTS, Timed, machine, read, robot_file, side_by_side
+from clock import ROBOTS, Timed, clock, machine, read, robot_file, side_by_side
 
 from screwdyn.physics import native
 
@@ -35,11 +34,6 @@ BATCH = {
 }
 
 
-def clock(statement: str, scope: dict[str, Any]) -> Timed:
-    """Runs a statement so many times."""
-    return timeit.Timer(statement, globals=dict(scope)).timeit
-
-
 def row(what: str, ours: Timed, theirs: Timed, target: float, states: int = 1, repeats: int = 200) -> None:
     """One line of the table, in nanoseconds a state."""
     a, b, ratio = side_by_side(ours, theirs, repeats)
@@ -62,6 +56,24 @@ def compiling(name: str) -> Any:
     return fast
 
 
+def same(ours: Any, theirs: Any) -> None:
+    """Both sides must give the same numbers."""
+    assert np.abs(ours - theirs).max() <= 1e-9 * np.abs(theirs).max()
+
+
+def interchangeable(scope: dict[str, Any], order: list[int]) -> None:
+    """All single calls: coordinates stand in a different order only."""
+    back = np.argsort(order)
+    for what, (ours, theirs, _) in SINGLE.items():
+        found = eval(f"fast.{ours}", scope)
+        if what == "M, C and g":
+            for x, y in zip(found, (scope["M"], scope["C"], scope["g"]), strict=True):
+                same(x, y)
+        else:
+            expected = eval(theirs, scope)
+            same(found, expected[back] if expected.ndim == 1 else expected[np.ix_(back, back)])
+
+
 def compare(name: str) -> None:
     """All rows of one robot."""
     print(name)
@@ -81,6 +93,7 @@ def compare(name: str) -> None:
         **{"tau": np.empty(n), "g": np.empty(n), "qdd": np.empty(n), "M": square.copy(), "C": square.copy()},
         "MCg": (square.copy(), square.copy(), np.empty(n)),
     }
+    interchangeable(scope, order)
     print(f"  {'one state':30s}{'compiled':>11s}{'pinocchio':>11s}{'ratio':>8s}{'target':>8s}")
     for what, (ours, theirs, target) in SINGLE.items():
         row(what, clock(f"fast.{ours}", scope), clock(theirs, scope), target if arm else 1.0)
@@ -94,10 +107,11 @@ def compare(name: str) -> None:
     beside = {f"{group}beside": np.ascontiguousarray(x.T).T for group, x in zip("qva", Q, strict=True)}
     scope |= rows | beside | {"beside": np.empty((n, STATES)).T}
     for what, (ours, theirs) in BATCH.items():
+        eval(theirs, scope)
         for layout, target in (("beside", 1 / 50 if arm else 1 / 20), ("rows", 1 / 25 if arm else 1 / 20)):
             call = f"fast.{ours}(q{layout}, v{layout}, a{layout}, out={layout})"
+            same(eval(call, scope).T[order], scope["R"])
             row(f"{what}, {layout}", clock(call, scope), clock(theirs, scope), target, STATES, 15)
-        assert np.abs(scope["beside"].T[order] - scope["R"]).max() <= 1e-9 * np.abs(scope["R"]).max()
     print()
 
 

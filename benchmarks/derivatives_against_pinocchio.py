@@ -36,7 +36,9 @@ def interchangeable(scope: dict[str, Any], order: list[int]) -> None:
     eval(CALLS["inverse dynamics"][1], scope)
     theirs = [data.dtau_dq.copy(), data.dtau_dv.copy()]
     eval(CALLS["forward dynamics"][1], scope)
-    theirs += [data.ddq_dq, data.ddq_dv]
+    theirs += [data.ddq_dq.copy(), data.ddq_dv.copy()]
+    ours += [D.gravity_vector(scope["q"])]
+    theirs += [eval(CALLS["gravity"][1], scope)]
     for x, y in zip(ours, theirs, strict=True):
         assert np.abs(x - y[np.ix_(back, back)]).max() <= 1e-9 * np.abs(y).max()
 

@@ -11,10 +11,16 @@ import numpy as np
 import sympy
 
 from .derivation import Derivation, symbol
-from .errors import ShapeError
+from .errors import ScrewdynError, ShapeError
 from .physics.unrolled import FUNCTIONS, Scalars
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
+
+# Functions that are called the same and are the same for every tool; others share at most the name.
+_ELEMENTARY = {
+    *(sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan, sympy.atan2),
+    *(sympy.sinh, sympy.cosh, sympy.tanh, sympy.exp, sympy.log, sympy.Abs),
+}
 
 
 class Recording(NamedTuple):
@@ -104,6 +110,10 @@ def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapp
     live = (derivation.tape.nodes[at] for at in derivation.tape.live(outputs.ravel().tolist()))
     constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
     if constants:
+        strange = {str(f.func) for _, e in constants for f in e.atoms(sympy.Function) if f.func not in _ELEMENTARY}
+        if strange:
+            name = module.__name__.split(".")[0]
+            raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be handed to {name}")
         made = sympy.lambdify(
             parameters, [expression for _, expression in constants], [vars(module), "math"], dummify=True
         )

@@ -262,15 +262,17 @@ class Symbolic:
     def jax(self, function: str) -> Callable[..., Any]:
         """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
 
-        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv,). Raises ShapeError for arguments of another number
-        or length.
+        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv,), in single precision unless JAX is told otherwise.
+        Raises ShapeError for arguments of another number or length, and ScrewdynError when it is called if numbers of
+        the robot hold other functions than elementary ones.
         """
         return jax_function(self._recording(function))
 
     def casadi(self, function: str) -> Any:
         """A CasADi function with inputs of these names, to be differentiated and optimised with; needs ``casadi``.
 
-        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv, 1).
+        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv, 1). Raises ScrewdynError if numbers of the robot hold
+        other functions than elementary ones.
         """
         return casadi_function(self._recording(function))
 

@@ -298,3 +298,10 @@ def test_the_exported_controller_follows_its_reference(tmp_path):
     difference, error, unaware = (float(x) for x in re.findall(r": (?:C )?([0-9.e-]+) rad", done.stdout))
     assert difference < 1e-9 and error < 1e-9 and unaware > 1e-3
     assert (tmp_path / "ur5_control.c").read_text().count("void ur5_inverse_dynamics(") == 2
+
+
+def test_constants_that_have_overflown_are_refused():
+    tree = KinematicTree(gravity=(0, -1e200, 0))
+    tree.attach(Inertia.point(1e200, (1, 0, 0)), to="base", joint=revolute("z"), name="a")
+    with pytest.raises(ScrewdynError, match="a constant of the robot comes out as inf"):
+        tree.c_source(["gravity_vector"])

@@ -259,6 +259,8 @@ def test_it_is_a_snapshot():
     assert fast.kinetic_energy(q, qd) == pytest.approx(0.5 * qd @ M @ qd, rel=1e-12)
     with pytest.raises(StaleHandleError, match="crate"):
         fast.forward_kinematics("crate", q)
+    with pytest.raises(StaleHandleError, match="did you mean 'link3'"):
+        fast.forward_kinematics("lnk3", q)
 
 
 def test_wrenches_push(arm, fast):

@@ -164,3 +164,13 @@ def test_casadi(function):
     made = sym.casadi(function)
     assert made.name_in() == [*ARGUMENTS[function], "parameters"]
     agrees(made, numeric, function, states(rng, 2), parameters)
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize("tool", ["jax", "casadi"])
+def test_functions_that_only_share_their_name_are_refused(tool):
+    """sinc is sin(x)/x in SymPy and sin(πx)/(πx) in JAX; CasADi has none."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(sp.sinc(sp.Symbol("p")), (1, 0, 0)), to="base", joint=sd.revolute("z"))
+    with pytest.raises(sd.ScrewdynError, match=f"sinc in a number of the robot cannot be handed to {tool}"):
+        getattr(tree.symbolic(), tool)("mass_matrix")([0.1], [0.37])

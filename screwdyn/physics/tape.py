@@ -269,12 +269,15 @@ class Tape:
 
     def _terms_of(self, at: int) -> dict[int, int]:
         """Positions whose sum an operation is, as far down as sums go, and how often each counts."""
-        node = self.nodes[at]
-        if node.op not in "+-":
-            return {at: 1}
-        terms = dict(self._terms_of(node.a))
-        for inner, times in self._terms_of(node.b).items():
-            terms[inner] = terms.get(inner, 0) + (times if node.op == "+" else -times)
+        terms: dict[int, int] = {}
+        waiting = [(at, 1)]
+        while waiting:
+            at, times = waiting.pop()
+            op, a, b = self.nodes[at]
+            if op in "+-":
+                waiting += [(a, times), (b, times if op == "+" else -times)]
+            else:
+                terms[at] = terms.get(at, 0) + times
         return terms
 
     def _factors_of(self, at: int) -> tuple[int, ...]:

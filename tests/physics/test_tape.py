@@ -176,3 +176,14 @@ def test_any_program_computes_what_it_says(program):
                 scalars.append({"+": a + b, "-": a - b, "*": a * b, "0": 0 * a + b, "k": -1.5 * a + 0.5 * b}[op])
     for got, expected, size in zip(tape.play(recorded, numbers), plain, sizes, strict=True):
         assert abs(got - expected) <= 1e-13 * size
+
+
+def test_sums_of_very_many_angles():
+    """More than calls can be nested."""
+    tape, *angles = fresh(*range(1500))
+    s, c = 0.0, 1.0
+    for angle in angles:
+        sin, cos = angle.sin(), angle.cos()
+        s, c = s * cos + c * sin, c * cos - s * sin
+    assert isinstance(s, Recorded) and tape.nodes[s.node].op == "sin"
+    assert tape.count([s])["sincos"] == 1

@@ -49,7 +49,7 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
 
     @functools.wraps(made)
     def checked(*given: Any) -> Any:
-        lengths = [len(x) if hasattr(x, "__len__") else 1 for x in given]
+        lengths = [_length(x) for x in given]
         if lengths != list(expected.values()):
             raise _misfit(recording, lengths)
         return made(*given)
@@ -88,6 +88,14 @@ def casadi_function(recording: Recording) -> Any:
     rows, *columns = outputs.shape
     result = casadi.reshape(casadi.vertcat(*entries), rows, *(columns or [1]))
     return casadi.Function(function, list(arguments.values()), [result], list(arguments), ["value"])
+
+
+def _length(x: Any) -> Any:
+    """How many entries a list, an array or a column has; what it is instead, if it is something else."""
+    shape = getattr(x, "shape", None)
+    if shape is None:
+        return len(x) if isinstance(x, Sequence) else type(x).__name__
+    return shape[0] if len(shape) == 1 or (isinstance(x, sympy.MatrixBase) and shape[1] == 1) else f"shape {shape}"
 
 
 def _lengths(recording: Recording) -> dict[str, int]:

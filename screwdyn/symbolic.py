@@ -5,10 +5,10 @@ nothing is differentiated; C is made of composite B's like the numbers are (docs
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import sympy
@@ -57,6 +57,9 @@ class SymbolicContribution:
     M: Matrix
     C: Matrix
     g: Matrix
+
+
+Contributed: TypeAlias = SymbolicContribution | tuple[Intermediates, SymbolicContribution]
 
 
 class Symbolic:
@@ -153,10 +156,7 @@ class Symbolic:
         ScrewdynError
             If there is no such function.
         """
-        parts = [self.recorded(name) for name in functions]
-        taken = [*self.q, *self.qd, *self.qdd, *self.tau, *self.parameters]
-        intermediates, matrices = self._once(("together", *functions), lambda: self._derivation.shared(parts, taken))
-        return [*intermediates], [*matrices]
+        return self._shared(("together", *functions), [self.recorded(name) for name in functions])
 
     def recorded(self, function: str) -> Scalars:
         """One of the functions on the derivation's tape: an array of scalars and numbers."""
@@ -181,8 +181,20 @@ class Symbolic:
 
     # One link
 
-    def contribution(self, link: str) -> SymbolicContribution:
+    @overload
+    def contribution(self, link: str, expand: Literal[True] = True) -> SymbolicContribution: ...
+
+    @overload
+    def contribution(self, link: str, expand: bool) -> Contributed: ...
+
+    def contribution(self, link: str, expand: bool = True) -> Contributed:
         """What one link contributes: J_i, J̇_i, M_i, C_i, g_i over its own path's coordinates.
+
+        Parameters
+        ----------
+        link : str
+        expand : bool
+            As for :meth:`mass_matrix`: without it a pair (intermediates, contribution).
 
         Raises
         ------
@@ -191,21 +203,26 @@ class Symbolic:
         """
         path = path_to(self._model, link)
         # The key is all that the result depends on, so that what is known is recognised on whatever tree.
-        return self._derivation.once(("contribution", link, *path), lambda: self._contribution(link, path))
+        parts = self._derivation.once(("contribution", *path), lambda: self._contribution(path))
+        if not expand:
+            intermediates, matrices = self._shared(("contribution over intermediates", link), parts)
+            return intermediates, SymbolicContribution(link, path.coordinates, *matrices)
+        return self._derivation.once(
+            ("contribution", link, *path),
+            lambda: SymbolicContribution(link, path.coordinates, *map(self._derivation.matrix, parts)),
+        )
 
     def contributions(self) -> list[SymbolicContribution]:
         """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
         return [self.contribution(link) for link in self._model.placements][1:]
 
-    def _contribution(self, link: str, path: Path) -> SymbolicContribution:
-        tape, matrix, table = self._derivation.tape, self._derivation.matrix, path.table(self._derivation)
+    def _contribution(self, path: Path) -> list[Scalars]:
+        """J, J̇, M, C and g of the link at the end of a path, on the tape."""
+        tape, table = self._derivation.tape, path.table(self._derivation)
         # M, C and g are linear in the inertias: one link's are those of the chain without the others' inertias.
-        M, C, g = (
-            matrix(record(tape, table, function, path.coordinates))
-            for function in ("mass_matrix", "coriolis_matrix", "gravity_vector")
-        )
-        J, J_dot = map(matrix, path.jacobians(self._derivation, "com"))
-        return SymbolicContribution(link, path.coordinates, J, J_dot, M, C, g)
+        functions = ("mass_matrix", "coriolis_matrix", "gravity_vector")
+        dynamics = [record(tape, table, function, path.coordinates) for function in functions]
+        return [*path.jacobians(self._derivation, "com"), *dynamics]
 
     def forward_kinematics(self, link: str) -> Matrix:
         """Pose of a link's frame in the base frame, (4, 4)."""
@@ -320,6 +337,12 @@ class Symbolic:
         """Everything that a function of the whole tree depends on."""
         model = self._model
         return self.coordinates, *map(tuple, model.rows), tuple(model.base_body), tuple(model.gravity.tolist())
+
+    def _shared(self, what: Hashable, parts: Sequence[Scalars]) -> tuple[Intermediates, list[Matrix]]:
+        """Parts over the same intermediates, in lists of the caller's own."""
+        taken = [*self.q, *self.qd, *self.qdd, *self.tau, *self.parameters]
+        intermediates, matrices = self._once(what, lambda: self._derivation.shared(parts, taken))
+        return [*intermediates], [*matrices]
 
     def _once(self, what: Hashable, make: Callable[[], Result]) -> Result:
         return self._derivation.once((what, self._key), make)

@@ -77,7 +77,19 @@ def test_lambdify_where_parameters_are_called_like_intermediates(function):
     agrees(made, tree.subs(held), function, states(np.random.default_rng(7), 3), list(held.values()))
 
 
-@pytest.mark.parametrize("given", [(), ([0.1, 0.2],), ([0.1, 0.2], [0.1]), (0.1, 0.2), ([0, 0], [0, 0], [0])])
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ([0.1, 0.2],),
+        ([0.1, 0.2], [0.1]),
+        (0.1, 0.2),
+        ([0, 0], [0, 0], [0]),
+        ([0, 0], {0, 1}),
+        (np.zeros((2, 1)), [0, 0]),
+        (np.zeros((2, 5)), np.zeros((2, 5))),
+    ],
+)
 def test_lambdify_says_what_it_takes(given):
     made = sd.robots.pelican().symbolic().lambdify("bias_force")
     with pytest.raises(sd.ShapeError, match="bias_force takes q of 2, qd of 2 entries; got "):

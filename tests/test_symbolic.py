@@ -218,6 +218,20 @@ class TestShape:
             intermediates, _ = form(expand=False)
             assert intermediates and taken.isdisjoint(str(name) for name, _ in intermediates)
 
+    def test_contributions_over_intermediates(self):
+        arm = sd.robots.puma560()
+        sym = arm.symbolic()
+        intermediates, part = sym.contribution(arm.links[-1], expand=False)
+        q, qd = np.random.default_rng(17).normal(size=(2, 6))
+        at = values(sym, q, qd)
+        for name, expression in intermediates:
+            at[name] = expression.xreplace(at)
+        expected = arm.contribution(arm.links[-1], q, qd)
+        assert part.coordinates == expected.coordinates
+        for name in ("J", "J_dot", "M", "C", "g"):
+            numbers = np.asarray(getattr(expected, name))
+            close(evaluated(getattr(part, name), at, numbers.shape), numbers, 1 + norm(numbers), TOLERANCE)
+
     def test_what_is_handed_out_is_not_what_is_kept(self):
         sym = sd.robots.pelican().symbolic()
         intermediates, matrices = sym.shared("mass_matrix")

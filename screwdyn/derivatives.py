@@ -37,7 +37,7 @@ class Derivatives:
 
     A function is written out on a tape when it is first asked for, differentiated there operation by operation,
     compiled for this processor and kept. That takes a good part of a second for six or seven joints, and is not done
-    again for trees that differ in inertias only: see ``physics.structures``. What is too long to be compiled, as from 17
+    again for trees that differ in inertias only: see ``physics.structures``. What is too long to be compiled, from 17
     joints in a row on, takes tenths of a millisecond a state: see docs/compiled.md.
 
     Shapes: q, qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and broadcast. The

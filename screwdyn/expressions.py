@@ -190,14 +190,14 @@ def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """The same mapping from those of the symbols that it has. Their names tell them, whatever they are assumed to be.
+    """The same mapping from those of the symbols that it has, or else has a namesake of, assumed to be whatever.
 
     Raises
     ------
     UnknownLinkError
         For a name that no symbol has.
     ShapeError
-        For a value that is neither a number nor an expression, or if there is no mapping.
+        For a value that is neither a number nor an expression, for several of one symbol, or if there is no mapping.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"values are given as a mapping from symbols or their names; got {values!r}")
@@ -206,12 +206,19 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
             number(value)
         except (TypeError, ValueError):
             raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
-    named = {str(key): value for key, value in values.items()}
     known = sorted({symbol.name for symbol in symbols})
     for key in values:
         if isinstance(key, str) and key not in known:
             raise UnknownLinkError.of(key, known, "symbol")
-    return {symbol: named[symbol.name] for symbol in symbols if symbol.name in named}
+    found = {}
+    for symbol in symbols:
+        own = [value for key, value in values.items() if key in (symbol, symbol.name)]
+        own = own or [value for key, value in values.items() if str(key) == symbol.name]
+        if any(value != own[0] for value in own):
+            raise ShapeError(f"{symbol} is given several values: {', '.join(map(str, own))}")
+        if own:
+            found[symbol] = own[0]
+    return found
 
 
 def alike(*tuples: Any) -> Any:

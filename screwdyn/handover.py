@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
+from sympy.core.function import Application
 
 from .derivation import Derivation, symbol
 from .errors import ScrewdynError, ShapeError
@@ -118,7 +119,7 @@ def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapp
     live = (derivation.tape.nodes[at] for at in derivation.tape.live(outputs.ravel().tolist()))
     constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
     if constants:
-        strange = {str(f.func) for _, e in constants for f in e.atoms(sympy.Function) if f.func not in _ELEMENTARY}
+        strange = {str(f.func) for _, e in constants for f in e.atoms(Application) if f.func not in _ELEMENTARY}
         if strange:
             name = module.__name__.split(".")[0]
             raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be handed to {name}")

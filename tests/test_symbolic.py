@@ -249,6 +249,9 @@ class TestShape:
             with pytest.raises(sd.ScrewdynError, match="m is the name of two symbols"):
                 tree.symbolic()
             assert tree.subs({"m": 2}).mass == 4
+            assert tree.subs({one: 2, other: 3}).mass == tree.subs({other: 3, one: 2}).mass == 5
+            with pytest.raises(sd.ShapeError, match="m is given several values: 2, 3"):
+                tree.subs({one: 2, "m": 3})
         tree.attach(sd.Inertia.point(sp.Symbol("elbow")), to="a", name="b")
         with pytest.raises(sd.ScrewdynError, match="elbow is both a parameter and a coordinate"):
             tree.symbolic()

@@ -1,8 +1,9 @@
 """Forward dynamics of one tree written out in full: M q̈ = τ − C q̇ − g, solved along the tree.
 
-Where every zero is known beforehand, this takes about half the operations of articulated bodies on arms, and fewer on
-trees of tens of freedoms. M is factored as Lᵀ D L, with L zero wherever neither of two joints carries the other, as
-in R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
+Where every zero is known beforehand, this takes two thirds of the operations of articulated bodies for six joints in a
+row, and fewer on branched trees of tens of freedoms, but more from a dozen joints in a row on. M is factored as
+Lᵀ D L, with L zero wherever neither of two joints carries the other, as in R. Featherstone, *Rigid Body Dynamics
+Algorithms*, 2008, §6.5.
 """
 
 from collections.abc import Sequence

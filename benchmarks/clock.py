@@ -59,6 +59,11 @@ def side_by_side(ours: Timed, theirs: Timed, repeats: int = 400) -> tuple[float,
     return a, b, statistics.median(x / y for x, y in pairs)
 
 
+def same(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Both sides must give the same numbers."""
+    assert np.abs(ours - theirs).max() <= 1e-9 * np.abs(theirs).max()
+
+
 def machine() -> str:
     """Processor, cores, Python."""
     cpu, info = platform.machine(), Path("/proc/cpuinfo")

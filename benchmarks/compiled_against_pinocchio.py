@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from clock import ROBOTS, Timed, clock, machine, read, robot_file, side_by_side
+from clock import ROBOTS, Timed, clock, machine, read, robot_file, same, side_by_side
 
 from screwdyn.physics import native
 
@@ -54,11 +54,6 @@ def compiling(name: str) -> Any:
     tree.compile(threads=1)
     print(f"  and again, from what is kept, after {1e3 * (perf_counter() - start):.2f} ms")
     return fast
-
-
-def same(ours: Any, theirs: Any) -> None:
-    """Both sides must give the same numbers."""
-    assert np.abs(ours - theirs).max() <= 1e-9 * np.abs(theirs).max()
 
 
 def interchangeable(scope: dict[str, Any], order: list[int]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from clock import ROBOTS, clock, machine, read, robot_file, side_by_side
+from clock import ROBOTS, clock, machine, read, robot_file, same, side_by_side
 
 # What is called, our way and theirs, and the ratios aimed at for single calls and for each state of a batch.
 CALLS = {
@@ -40,7 +40,7 @@ def interchangeable(scope: dict[str, Any], order: list[int]) -> None:
     ours += [D.gravity_vector(scope["q"])]
     theirs += [eval(CALLS["gravity"][1], scope)]
     for x, y in zip(ours, theirs, strict=True):
-        assert np.abs(x - y[np.ix_(back, back)]).max() <= 1e-9 * np.abs(y).max()
+        same(x, y[np.ix_(back, back)])
 
 
 def compare(name: str) -> None:

@@ -6,6 +6,7 @@ contiguous float64 state as it is and refuses everything else, which is then che
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +25,7 @@ __all__ = ["Dynamics", "Frame"]
 Frame = Literal["com", "body", "base", "mixed"]
 
 
-class Dynamics:
+class Dynamics(ABC):
     """Rigid-body dynamics of a tree, τ = M(q) q̈ + C(q, q̇) q̇ + g(q).
 
     Shapes throughout: q, qd, qdd and tau are (…, nv), one entry per coordinate in the order of ``coordinates``; leading
@@ -34,9 +35,9 @@ class Dynamics:
     """
 
     @property
+    @abstractmethod
     def model(self) -> Model:
         """The snapshot that the numbers are computed from."""
-        raise NotImplementedError
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix M(q), (…, nv, nv), symmetric.

@@ -13,7 +13,7 @@ from sympy import Expr, cos, sin
 __all__ = ["shortest"]
 
 # Operations of an expression beyond which it is left as it is, as derived and when it is multiplied out: tenths of a
-# second of work, and half as much again as any formula of the papers.
+# second of work, and a third more than any formula of the papers.
 _LONG, _LONG_OUT = 300, 500
 
 

@@ -30,38 +30,39 @@ class Played:
     def __init__(self, plan: Plan, values: Mapping[Hashable, float]) -> None:
         nodes = plan.tape.nodes
         live = plan.tape.live(x for x in chain(*plan.outputs, *plan.bounds) if isinstance(x, Recorded))
-        self._row = {at: k for k, at in enumerate(live)}
-        self._constants = [0.0] * len(live)
+        row = {at: k for k, at in enumerate(live)}
+        start = [0.0] * len(live)
         self._inputs: list[tuple[int, int, int]] = []
         code = []
-        for at, k in self._row.items():
+        for at, k in row.items():
             op, a, b = nodes[at]
             if op == "constant":
-                self._constants[k] = a
+                start[k] = a
             elif op != "input":
-                code.append((looped.OPERATIONS.index(op), k, self._row[a], self._row[a if b is None else b]))
+                code.append((looped.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
             elif a[0] in plan.groups:
                 self._inputs.append((k, plan.groups.index(a[0]), a[1]))
             else:
-                self._constants[k] = values[a]
+                start[k] = values[a]
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
-        self._outputs = [self._found(entries) for entries in plan.outputs]
-        self._carried = self._found([x for x, _ in plan.bounds])
-        self._least = self._found([least for _, least in plan.bounds])
-        self._start = np.array(self._constants)[:, None]
 
-    def _found(self, entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
-        """Rows in which some scalars stand, and their signs."""
-        rows, signs = [], []
-        for x in entries:
-            if isinstance(x, Recorded):
-                rows.append(self._row[x.node])
-                signs.append(-1.0 if x.minus else 1.0)
-            else:
-                rows.append(len(self._constants))
-                signs.append(1.0)
-                self._constants.append(float(x))
-        return np.array(rows, dtype=np.int64), np.array(signs)[:, None]
+        def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
+            """Rows in which some scalars stand, and their signs."""
+            rows, signs = [], []
+            for x in entries:
+                if isinstance(x, Recorded):
+                    rows.append(row[x.node])
+                    signs.append(-1.0 if x.minus else 1.0)
+                else:
+                    rows.append(len(start))
+                    signs.append(1.0)
+                    start.append(float(x))
+            return np.array(rows, dtype=np.int64), np.array(signs)[:, None]
+
+        self._outputs = [found(entries) for entries in plan.outputs]
+        self._carried = found([x for x, _ in plan.bounds])
+        self._least = found([least for _, least in plan.bounds])
+        self._start = np.array(start)[:, None]
 
     def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """States along the first axis; whether all that the tape assumes is true of them."""

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from clock import ROBOTS, Timed, clock, machine, read, robot_file, same, side_by_side
 
-from screwdyn.physics import native
+from screwdyn.backends.llvm import program as native
 
 STATES = 100_000
 # What is called, our way and theirs, and the ratio aimed at on the two arms.

@@ -10,11 +10,12 @@ import llvmlite.binding as llvm
 import numpy as np
 import sympy as sp
 from clock import machine
+from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn.physics import native, native_body
-from screwdyn.physics.structures import ARGUMENTS, structure
-from screwdyn.testing import random_tree
+from screwdyn.backends.llvm import emit as native_body
+from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.code_cache import ARGUMENTS, structure
 
 ALL_THREE = ("mass_matrix", "coriolis_matrix", "gravity_vector")
 

@@ -7,9 +7,8 @@ and the padded sum ‡ assembles the whole by coordinate name. See README.md, do
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import errors, screw, screw_system
-from .contribution import Contribution
-from .errors import (
+from screwdyn.core import errors, moved
+from screwdyn.core.errors import (
     InertiaError,
     JointError,
     ScrewdynError,
@@ -22,18 +21,23 @@ from .errors import (
     UnknownLinkError,
     URDFError,
 )
-from .inertia import Inertia
-from .joint import Joint, fixed, helical, prismatic, revolute
-from .link import Link
-from .padded import Padded, padded_sum
-from .run import Energy, Grasp, Release, Run
-from .simulate import simulate
-from .state import State
-from .transition import FreeBody, GraspEvent, ReleaseEvent
-from .tree import Handle, KinematicTree
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, fixed, helical, prismatic, revolute
+from screwdyn.mechanism.link import Link
+from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.padded import Padded, padded_sum
+from screwdyn.screws import screw, screw_system
+from screwdyn.simulation.impact import FreeBody, GraspEvent, ReleaseEvent
+from screwdyn.simulation.result import Energy, Grasp, Release, Run
+from screwdyn.simulation.simulate import simulate
+from screwdyn.simulation.state import State
+from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
-    from . import io, robots, testing
+    from screwdyn import io, robots
+    from screwdyn.robots import random_trees as testing
+
+moved.install()
 
 __version__ = "0.1.0"
 

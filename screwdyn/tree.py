@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from . import expressions
-from ._types import Array, ArrayLike
-from .contribution import Contribution, LinkMotion, contribution_of, motion_beyond
-from .errors import JointError, ScrewdynError, ShapeError, UnboundSymbolError
-from .forms import Forms
-from .joint import Joint
-from .link import Link
-from .structure import Body, Handle
+from screwdyn.core import expressions
+from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, UnboundSymbolError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.tree_forms import Forms
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.physics.contribution import Contribution, LinkMotion, contribution_of, motion_beyond
 
 if TYPE_CHECKING:
-    from .derivation import Derivation
-    from .model import Model, Placement
-    from .state import State
-    from .symbolic import Symbolic
-    from .transition import GraspEvent, ReleaseEvent, Twist
+    from screwdyn.backends.sympy.closed_form import Derivation
+    from screwdyn.forms.model import Model, Placement
+    from screwdyn.forms.symbolic import Symbolic
+    from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
+    from screwdyn.simulation.state import State
 
 __all__ = ["Body", "Handle", "KinematicTree"]
 
@@ -89,14 +89,14 @@ class KinematicTree(Forms):
             raise JointError(
                 "a floating base needs a free joint, which is not supported yet; leave floating_base false"
             )
-        from .io.urdf import read_urdf
+        from screwdyn.io.urdf import read_urdf
 
         return read_urdf(path_or_text, strict=strict)
 
     @classmethod
     def from_dh(cls, rows: Iterable[Mapping[str, Any]], convention: str = "standard", **options: Any) -> KinematicTree:
         """A serial arm from a Denavit-Hartenberg table; see :func:`screwdyn.io.dh.from_dh`."""
-        from .io.dh import from_dh
+        from screwdyn.io.dh import from_dh
 
         return from_dh(rows, convention, **options)
 
@@ -232,8 +232,8 @@ class KinematicTree(Forms):
         >>> sd.robots.two_link().symbolic().mass_matrix()[1, 1]
         0.333333333333333
         """
-        from .derivation import Derivation
-        from .symbolic import Symbolic
+        from screwdyn.backends.sympy.closed_form import Derivation
+        from screwdyn.forms.symbolic import Symbolic
 
         if self._derivation is None:
             self._derivation = Derivation()
@@ -254,13 +254,13 @@ class KinematicTree(Forms):
         body_state: State | None = None,
     ) -> GraspEvent:
         """Attach a body while the robot moves, conserving momentum; see :func:`screwdyn.transition.grasp`."""
-        from .transition import grasp
+        from screwdyn.simulation.impact import grasp
 
         return grasp(self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state)
 
     def release(self, state: State, what: Handle | str) -> ReleaseEvent:
         """Let go of what was attached while the robot moves; see :func:`screwdyn.transition.release`."""
-        from .transition import release
+        from screwdyn.simulation.impact import release
 
         return release(self, state, what)
 
@@ -269,7 +269,7 @@ class KinematicTree(Forms):
     @cached_property
     def model(self) -> Model:
         """Frozen snapshot of this revision: it goes on answering for the tree as it is now."""
-        from .model import Model, place
+        from screwdyn.forms.model import Model, place
 
         known, self._placements = self._placements, {}
         placements: dict[str, Placement] = {}

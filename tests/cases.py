@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
+from screwdyn.testing import random_tree
 
 from screwdyn import KinematicTree
-from screwdyn.testing import random_tree
 
 KINDS = ("revolute", "prismatic", "helical", "fixed")
 EPS = np.finfo(float).eps

@@ -12,7 +12,6 @@ import os
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-
 from screwdyn.testing import random_tree
 
 os.environ.setdefault("MPLBACKEND", "Agg")

@@ -21,7 +21,7 @@ def follow(path, monkeypatch, folder, *arguments):
 def test_there_are_examples():
     assert "pelican_crucible" in [path.stem for path in EXAMPLES]
     for name, module in ELSEWHERE.items():
-        assert f"{name}.py" in Path(__file__).with_name(module).read_text(encoding="utf-8")
+        assert f"{name}.py" in Path(__file__).with_name("forms").joinpath(module).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in ELSEWHERE], ids=lambda path: path.stem)

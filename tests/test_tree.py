@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-
-from screwdyn import (
-    Inertia,
-    JointError,
-    KinematicTree,
-    Link,
-    ScrewdynError,
-    ShapeError,
-    helical,
-    prismatic,
-    revolute,
-)
 from screwdyn.testing import random_tree
+
+from screwdyn import Inertia, JointError, KinematicTree, Link, ScrewdynError, ShapeError, helical, prismatic, revolute
 
 
 def mixed():

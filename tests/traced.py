@@ -5,9 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from screwdyn.physics import looped, structures
-from screwdyn.physics.looped import WRONG_INPUT, jacobian, motion, wrench_torque
-from screwdyn.physics.native import Bound
+from screwdyn.backends.llvm import code_cache as structures
+from screwdyn.backends.llvm.program import Bound
+from screwdyn.backends.numba import kernels as looped
+from screwdyn.backends.numba.kernels import WRONG_INPUT, jacobian, motion, wrench_torque
 
 # What is no array is for the library to read.
 REFUSALS = (*looped.REFUSALS, AttributeError)

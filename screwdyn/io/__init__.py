@@ -1,7 +1,7 @@
 """Robots from outside: URDF files and Denavit-Hartenberg tables."""
 
-from .dh import from_dh
-from .urdf import check_urdf, read_urdf
-from .urdf_xml import Problem
+from screwdyn.io.dh import from_dh
+from screwdyn.io.urdf import check_urdf, read_urdf
+from screwdyn.io.urdf_xml import Problem
 
 __all__ = ["Problem", "check_urdf", "from_dh", "read_urdf"]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import expressions
-from .._types import Array, ArrayLike
-from ..errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
-from ..inertia import Inertia
-from ..joint import Joint, prismatic, revolute
-from ..link import Link
-from ..tree import KinematicTree
-from .effective import known_effective
+from screwdyn.core import expressions
+from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.io.effective import known_effective
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, prismatic, revolute
+from screwdyn.mechanism.link import Link
+from screwdyn.tree import KinematicTree
 
 __all__ = ["from_dh"]
 

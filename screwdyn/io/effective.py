@@ -2,9 +2,9 @@
 
 import warnings
 
-from .._types import ArrayLike
-from ..errors import ScrewdynWarning
-from ..inertia import Inertia
+from screwdyn.core.errors import ScrewdynWarning
+from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism.inertia import Inertia
 
 __all__ = ["known_effective"]
 

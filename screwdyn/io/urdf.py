@@ -8,14 +8,14 @@ import os
 import warnings
 from pathlib import Path
 
-from ..errors import ScrewdynWarning, URDFError
-from ..inertia import Inertia
-from ..joint import Joint, fixed, prismatic, revolute
-from ..link import Link
-from ..tree import KinematicTree
-from .effective import known_effective
-from .urdf_records import JointRecord, LinkRecord, Model, model_of
-from .urdf_xml import Problem, Report, parse, shown
+from screwdyn.core.errors import ScrewdynWarning, URDFError
+from screwdyn.io.effective import known_effective
+from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
+from screwdyn.io.urdf_xml import Problem, Report, parse, shown
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, fixed, prismatic, revolute
+from screwdyn.mechanism.link import Link
+from screwdyn.tree import KinematicTree
 
 __all__ = ["check_urdf", "read_urdf"]
 

@@ -6,10 +6,10 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from .._types import Array
-from ..consistency import failing_condition
-from ..screw import pose
-from .urdf_xml import Element, Report, shown
+from screwdyn.core.types import Array
+from screwdyn.io.urdf_xml import Element, Report, shown
+from screwdyn.mechanism.mass_properties import failing_condition
+from screwdyn.screws.screw import pose
 
 __all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of", "rotation_from_rpy"]
 

@@ -4,12 +4,12 @@ Each function returns a fresh :class:`~screwdyn.KinematicTree`. What is computed
 values from outside engines by the tests.
 """
 
-from .pelican import pelican
-from .puma560 import puma560
-from .rtx import rtx
-from .stanford import stanford
-from .truc_3r import truc_3r
-from .two_link import two_link
-from .ur5 import ur5
+from screwdyn.robots.pelican import pelican
+from screwdyn.robots.puma560 import puma560
+from screwdyn.robots.rtx import rtx
+from screwdyn.robots.stanford import stanford
+from screwdyn.robots.truc_3r import truc_3r
+from screwdyn.robots.two_link import two_link
+from screwdyn.robots.ur5 import ur5
 
 __all__ = ["pelican", "puma560", "rtx", "stanford", "truc_3r", "two_link", "ur5"]

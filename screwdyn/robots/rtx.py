@@ -1,8 +1,8 @@
 """The first three joints of the RTX arm."""
 
-from ..io.dh import from_dh
-from ..io.effective import known_effective
-from ..tree import KinematicTree
+from screwdyn.io.dh import from_dh
+from screwdyn.io.effective import known_effective
+from screwdyn.tree import KinematicTree
 
 __all__ = ["rtx"]
 

@@ -2,9 +2,9 @@
 
 from math import pi
 
-from ..io.dh import from_dh
-from ..io.effective import known_effective
-from ..tree import KinematicTree
+from screwdyn.io.dh import from_dh
+from screwdyn.io.effective import known_effective
+from screwdyn.tree import KinematicTree
 
 __all__ = ["stanford"]
 

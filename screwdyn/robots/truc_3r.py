@@ -2,8 +2,8 @@
 
 from math import pi
 
-from ..io.dh import from_dh
-from ..tree import KinematicTree
+from screwdyn.io.dh import from_dh
+from screwdyn.tree import KinematicTree
 
 __all__ = ["truc_3r"]
 

@@ -1,8 +1,8 @@
 """The two-link manipulator of a textbook."""
 
-from ..inertia import Inertia
-from ..io.dh import from_dh
-from ..tree import KinematicTree
+from screwdyn.io.dh import from_dh
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.tree import KinematicTree
 
 __all__ = ["two_link"]
 

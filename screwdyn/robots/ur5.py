@@ -2,12 +2,12 @@
 
 from math import pi
 
-from ..inertia import Inertia
-from ..io.urdf_records import rotation_from_rpy
-from ..joint import fixed, revolute
-from ..link import Link
-from ..screw import pose
-from ..tree import KinematicTree
+from screwdyn.io.urdf_records import rotation_from_rpy
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import fixed, revolute
+from screwdyn.mechanism.link import Link
+from screwdyn.screws.screw import pose
+from screwdyn.tree import KinematicTree
 
 __all__ = ["ur5"]
 

@@ -6,7 +6,6 @@ import pytest
 from branched import branched_rph
 from engine import Engine, model_of, robot
 from numpy.testing import assert_allclose
-
 from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.oracle

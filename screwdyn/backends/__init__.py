@@ -1,0 +1,1 @@
+"""What carries a quantity out. Each back-end is one folder with one interface: plan, emit, call."""

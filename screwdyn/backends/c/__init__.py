@@ -1,0 +1,1 @@
+"""A tape as C99 source."""

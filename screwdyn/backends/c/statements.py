@@ -1,0 +1,88 @@
+"""What a tape becomes in C99: a straight line of ``const double``, read from arguments before anything is written.
+
+Results that are used once stand inside the expression that uses them, in parentheses wherever C would otherwise add
+or multiply in another order: the compiled code rounds as the tape does.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
+from screwdyn.core.errors import ScrewdynError
+
+__all__ = ["number", "statements"]
+
+_LONGEST = 44  # characters of an expression that stands inside another: lines stay below 120
+_STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
+
+
+def number(value: float) -> str:
+    """A double that C reads back as the same double.
+
+    Raises
+    ------
+    ScrewdynError
+        If it is none: numbers of the robot have overflown.
+    """
+    if not math.isfinite(value):
+        raise ScrewdynError(f"a constant of the robot comes out as {value}, which C has no number for; scale it down")
+    return repr(float(value))
+
+
+def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callable[[Hashable], str]) -> list[str]:
+    """C statements that compute some arrays.
+
+    Parameters
+    ----------
+    tape : Tape
+    outputs : mapping
+        For each array of doubles, the scalars to write into it.
+    read : callable
+        C expression for an input of the tape, from its name.
+
+    Returns
+    -------
+    list of str
+        A statement each, without indentation: all inputs are read first and all outputs written last, so that the
+        caller may pass one array for both.
+    """
+    scalars = [x for array in outputs.values() for x in array]
+    live = tape.live(scalars)
+    # A result that is written out is named: what is written last must not read an argument again.
+    uses = dict.fromkeys(live, 0)
+    for at in live:
+        for operand in tape.nodes[at].operands:
+            uses[operand] += 1
+    written = {x.node for x in scalars if isinstance(x, Recorded)}
+    text: dict[int, tuple[str, int]] = {}
+    inputs, lines = [], []
+    for at in live:
+        op, a, b = tape.nodes[at]
+        if op == "constant":
+            text[at] = number(a), 3
+            continue
+        if op == "input":
+            inputs.append(f"const double x{at} = {read(a)};")
+            text[at] = f"x{at}", 3
+            continue
+        if b is None:
+            expression, strength = f"{op}({text[a][0]})", 3
+        else:
+            strength = _STRENGTH[op]
+            expression = f"{_operand(text[a], strength)} {op} {_operand(text[b], strength + 1)}"
+        if uses[at] == 1 and at not in written and len(expression) <= _LONGEST:
+            text[at] = expression, strength
+        else:
+            lines.append(f"const double x{at} = {expression};")
+            text[at] = f"x{at}", 3
+    for name, array in outputs.items():
+        for i, x in enumerate(array):
+            value = ("-" if x.minus else "") + text[x.node][0] if isinstance(x, Recorded) else number(x)
+            lines.append(f"{name}[{i}] = {value};")
+    return inputs + lines
+
+
+def _operand(text: tuple[str, int], strength: int) -> str:
+    """An operand, in parentheses if it holds less tightly than what is done to it."""
+    expression, own = text
+    return expression if own >= strength else f"({expression})"

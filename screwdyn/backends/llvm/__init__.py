@@ -1,0 +1,1 @@
+"""A tape as machine code for this processor."""

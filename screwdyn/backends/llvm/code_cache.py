@@ -1,0 +1,184 @@
+"""What code is made for, and the code that is kept.
+
+A structure is where the links sit, how the joints move, gravity, and which inertial numbers are exactly zero. The other
+inertial numbers are parameters. All ten are, zero or not, in rows that may carry a payload and in any row once one of
+its zeros has changed; so a payload's ten numbers change without a compiler.
+"""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.background import background
+from screwdyn.backends.tape.ltdl import forward_dynamics
+from screwdyn.backends.tape.tape import Node, Tape
+from screwdyn.backends.tape.trace import FUNCTIONS, open_inertias, record
+from screwdyn.physics.base_parameters import regrouped
+from screwdyn.physics.table import MASS, PARENT
+
+__all__ = ["ARGUMENTS", "Kept", "Structure", "structure"]
+
+Array = npt.NDArray[np.float64]
+Opened = npt.NDArray[np.bool_]
+Made = TypeVar("Made")
+
+# What each compiled function is a function of, and what it gives.
+ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
+_PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
+# Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
+_WRITTEN = 3
+
+
+class Kept(Generic[Made]):
+    """What was made for the structures that were asked for last, to serve all tables of each.
+
+    Parameters
+    ----------
+    make : callable
+        Given a table without inertias, the (n, 10) array of bool that says which of them are parameters, and what is
+        wanted of it.
+    most : int
+        How many are kept.
+    """
+
+    def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
+        self._make, self._most = make, most
+        self._known: OrderedDict[Hashable, tuple[Opened, Made]] = OrderedDict()
+        # What several threads want at once is made once; a process is not forked meanwhile.
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            release = self._lock.release
+            os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
+
+    def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
+        """What serves a table: something that is known, or something new.
+
+        Parameters
+        ----------
+        table : (n + 1, 25) array
+        loaded : (n,) array of bool
+            Rows that may carry a payload.
+        """
+        frame = table + 0.0
+        inertias = frame[:-1, MASS:PARENT]
+        needed = (inertias != 0) | loaded[:, None]
+        inertias[:] = 0
+        key = what, frame.tobytes()
+        with self._lock:
+            opened, made = self._known.pop(key, (None, None))
+            if made is None or opened is None or (needed & ~opened).any():
+                if opened is not None:
+                    # What was open stays open, and a row in which a zero has changed is open altogether from now on.
+                    needed |= opened | (needed & ~opened).any(axis=1)[:, None]
+                opened, made = needed, self._make(frame, needed, what)
+            self._known[key] = opened, made
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+            return made
+
+    def drop(self, which: Callable[[Made], bool]) -> None:
+        """Forget some of them."""
+        for key, (_, made) in list(self._known.items()):
+            if which(made):
+                del self._known[key]
+
+
+class Structure:
+    """The programs of one structure, compiled one after another in the background.
+
+    Parameters
+    ----------
+    table : (n + 1, 25) array
+    opened : (n, 10) array of bool
+        Which inertial numbers are parameters; the others are zero.
+
+    Attributes
+    ----------
+    single, batch : dict of Future
+        By name of function; each gives a program, or None if it is left to ``looped``.
+    """
+
+    def __init__(self, table: Array, opened: Opened) -> None:
+        self.single: dict[str, Future[native.Program | None]] = {}
+        self.batch: dict[str, Future[native.Program | None]] = {}
+        for name in ARGUMENTS:
+            self.single[name] = background().submit(len(table), _first, name, table, opened)
+        for name in ARGUMENTS:
+            self.batch[name] = background().submit(len(table), _second, self.single[name])
+
+    @property
+    def ready(self) -> bool:
+        """Whether all is compiled."""
+        return all(part.done() for part in (*self.single.values(), *self.batch.values()))
+
+
+class _TooLong(Exception):
+    """There are more operations than will be compiled."""
+
+
+class _Nodes(list[Node]):
+    """Operations, up to a number beyond which hardly fewer than ``LARGEST`` can be left of them."""
+
+    def append(self, node: Node) -> None:
+        if len(self) > _WRITTEN * native.LARGEST:
+            raise _TooLong
+        super().append(node)
+
+
+def _recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
+    """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers.
+
+    Raises
+    ------
+    _TooLong
+    """
+    tape = Tape()
+    tape.nodes = _Nodes()
+    numbers = open_inertias(table, tape, opened)
+    if name == "forward_dynamics":
+        qdd = forward_dynamics(tape, numbers)
+        if qdd is None:
+            return None
+        outputs = [qdd]
+    else:
+        numbers = regrouped(numbers)
+        outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
+    return native.Program(name, tape, ARGUMENTS[name], len(table) - 1, outputs)
+
+
+def _first(name: str, table: Array, opened: Opened) -> native.Program | None:
+    try:
+        program = _recorded(name, table, opened)
+    except _TooLong:
+        return None
+    if program is None or program.plan.size > native.LARGEST:
+        return None
+    program.compile_single()
+    return program
+
+
+def _second(first: Future[native.Program | None]) -> native.Program | None:
+    program = first.result()
+    if program is not None:
+        program.compile_batch()
+    return program
+
+
+_structures = Kept(lambda frame, opened, _: Structure(frame, opened), 32)
+
+
+def structure(table: Array, loaded: Opened) -> Structure:
+    """The structure that serves a table; a new one begins to be compiled."""
+    return _structures.serving(table, loaded)
+
+
+if hasattr(os, "register_at_fork"):
+    # What is not compiled yet would never be: the thread that compiles does not follow into another process.
+    os.register_at_fork(after_in_child=lambda: _structures.drop(lambda known: not known.ready))

@@ -1,0 +1,87 @@
+"""Any function on a tape, carried out: compiled for this processor, or played where it is too long to be compiled."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.interpreter import Played
+
+__all__ = ["Evaluated"]
+
+Array = npt.NDArray[np.float64]
+
+
+class Evaluated:
+    """A function on a tape, for one state or many.
+
+    Code is made when a state, or a batch, is first given.
+
+    Parameters
+    ----------
+    program : Program
+    table : array, optional
+        The rows whose inertias are its parameters.
+
+    Attributes
+    ----------
+    shapes : list of tuples
+        Of the outputs.
+    compiled : bool
+        Whether it is short enough for that, and gives anything.
+    """
+
+    def __init__(self, program: native.Program, table: Array | None = None) -> None:
+        self._program = program
+        self.shapes = program.shapes
+        self.compiled = program.n > 0 and len(program.shapes) > 0 and program.plan.size <= native.LARGEST
+        self._bound = native.Bound(program, table)
+        self._entry: Any = None
+
+    def single(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
+        """The outputs for one state in contiguous arrays of the right shape; None where that is not what is given."""
+        if self._entry is None:
+            if self.compiled:
+                self._program.compile_single()
+            self._entry = self._bound.builtin(_refuse) if self.compiled else _refuse
+        if self._entry is _refuse:
+            return None
+        several = len(self.shapes) > 1
+        found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
+        return found if several or found is None else (found,)
+
+    def many(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
+        """The outputs for states along the first axis, and whether all that the tape assumes is true of them.
+
+        Arguments are contiguous, apart from each other, and have been checked.
+        """
+        count = len(inputs[0])
+        results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
+        if self.compiled:
+            return results, self._run(inputs, results)
+        return results, self._played(inputs, results)
+
+    @functools.cached_property
+    def _played(self) -> Played:
+        return Played(self._program.plan, self._bound.values)
+
+    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        count = len(inputs[0])
+        if count == 1:
+            return self._bound.one(inputs, outputs)
+        self._program.compile_batch()
+        return self._bound.many(inputs, [out.reshape(count, 1, math.prod(out.shape[1:])) for out in outputs])
+
+    def _parts(self, block: Array, count: int) -> list[Array]:
+        """Output arrays in one block of memory, which the operating system is less often asked for than for several."""
+        ends = np.cumsum([count * math.prod(shape) for shape in self.shapes])[:-1]
+        parts = np.split(block, ends)
+        return [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
+
+def _refuse(*state: Any, out: Any = None) -> None:
+    """What is not one state in plain arrays is for others."""

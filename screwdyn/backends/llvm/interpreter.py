@@ -1,0 +1,80 @@
+"""A function on a tape that is too long to be compiled: its operations are read one after the other."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.backends.llvm.emit import Plan
+from screwdyn.backends.numba import kernels as looped
+from screwdyn.backends.tape.tape import Recorded, Scalar
+
+__all__ = ["Played"]
+
+Array = npt.NDArray[np.float64]
+# States at a time: one vector's worth, since every operation keeps its result until the end.
+_LANES = 8
+
+
+class Played:
+    """A function on a tape as numbers that a kernel reads.
+
+    Parameters
+    ----------
+    plan : Plan
+    values : mapping
+        Of the inputs that are no state, by name.
+    """
+
+    def __init__(self, plan: Plan, values: Mapping[Hashable, float]) -> None:
+        nodes = plan.tape.nodes
+        live = plan.tape.live(x for x in chain(*plan.outputs, *plan.bounds) if isinstance(x, Recorded))
+        row = {at: k for k, at in enumerate(live)}
+        start = [0.0] * len(live)
+        self._inputs: list[tuple[int, int, int]] = []
+        code = []
+        for at, k in row.items():
+            op, a, b = nodes[at]
+            if op == "constant":
+                start[k] = a
+            elif op != "input":
+                code.append((looped.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
+            elif a[0] in plan.groups:
+                self._inputs.append((k, plan.groups.index(a[0]), a[1]))
+            else:
+                start[k] = values[a]
+        self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
+
+        def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
+            """Rows in which some scalars stand, and their signs."""
+            rows, signs = [], []
+            for x in entries:
+                if isinstance(x, Recorded):
+                    rows.append(row[x.node])
+                    signs.append(-1.0 if x.minus else 1.0)
+                else:
+                    rows.append(len(start))
+                    signs.append(1.0)
+                    start.append(float(x))
+            return np.array(rows, dtype=np.int64), np.array(signs)[:, None]
+
+        self._outputs = [found(entries) for entries in plan.outputs]
+        self._carried = found([x for x, _ in plan.bounds])
+        self._least = found([least for _, least in plan.bounds])
+        self._start = np.array(start)[:, None]
+
+    def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """States along the first axis; whether all that the tape assumes is true of them."""
+        count, sound = len(inputs[0]), True
+        for first in range(0, count, _LANES):
+            now = slice(first, min(first + _LANES, count))
+            results = np.repeat(self._start, now.stop - first, axis=1)
+            for row, group, k in self._inputs:
+                results[row] = inputs[group][now, k]
+            looped.play(self._code, results)
+            for (rows, signs), out in zip(self._outputs, outputs, strict=True):
+                out[now] = (results[rows] * signs).T.reshape(out[now].shape)
+            (carried, a), (least, b) = self._carried, self._least
+            sound &= bool((results[carried] * a > results[least] * b).all())
+        return sound

@@ -1,0 +1,1 @@
+"""The default back-end: compiled kernels that serve any tree."""

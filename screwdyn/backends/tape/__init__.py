@@ -1,0 +1,1 @@
+"""Scalar arithmetic recorded on a tape: traced, folded, differentiated, counted."""

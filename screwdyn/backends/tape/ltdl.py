@@ -1,0 +1,106 @@
+"""Forward dynamics of one tree written out in full: M q̈ = τ − C q̇ − g, solved along the tree.
+
+Where every zero is known beforehand, this takes two thirds of the operations of articulated bodies for six joints in a
+row, and fewer on branched trees of tens of freedoms, but more from a dozen joints in a row on. M is factored as
+Lᵀ D L, with L zero wherever neither of two joints carries the other, as in R. Featherstone, *Rigid Body Dynamics
+Algorithms*, 2008, §6.5.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from screwdyn.backends.tape.tape import Scalar, Tape
+from screwdyn.backends.tape.trace import Scalars, inputs, record
+from screwdyn.physics.base_parameters import regrouped
+from screwdyn.physics.link_steps import carries_inertia
+from screwdyn.physics.table import INERTIA, MASS, PARENT, SLIDE, TURN, load3
+from screwdyn.physics.vectors import add, dot, scale
+
+__all__ = ["Factors", "factors", "forward_dynamics"]
+
+
+class Factors(NamedTuple):
+    """M = Lᵀ D L.
+
+    Attributes
+    ----------
+    above : list of lists of int
+        The rows that carry each row, nearest first: where L is not zero, besides its ones on the diagonal.
+    L : (n, n) array
+        Read below the diagonal only.
+    D : (n,) array
+    """
+
+    above: list[list[int]]
+    L: Scalars
+    D: Scalars
+
+    def solve(self, b: Scalars) -> Scalars:
+        """x with M x = b, (n,)."""
+        x = b.copy()
+        for k in range(len(x) - 1, -1, -1):
+            for i in self.above[k]:
+                x[i] = x[i] - self.L[k, i] * x[k]
+        x = x / self.D
+        for k in range(len(x)):
+            for i in self.above[k]:
+                x[k] = x[k] - self.L[k, i] * x[i]
+        return x
+
+
+def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Factors | None:
+    """Factors of M(q) for ``q`` on the tape; None if some joint never carries anything.
+
+    ``armature`` is inertia that each joint has besides, felt by no other joint.
+    The tape notes for every joint that what it carries is more than rounding. That is asked more strictly than in
+    ``sweeps.forward_dynamics``: of an inertia that no pose of what lies beyond the joint exceeds (:func:`_carried`).
+    """
+    n, q = len(table) - 1, inputs(tape, "q", range(len(table) - 1))
+    parents = [int(k) for k in table[:-1, PARENT]]
+    above = [_above(parents, k) for k in range(n)]
+    M = record(tape, regrouped(table), "mass_matrix")
+    for k, own in enumerate(armature):
+        M[k, k] = M[k, k] + own
+    for k, (mass, spread) in reversed(list(enumerate(_carried(table, q)))):
+        A, L = (2.0 * spread, 0.0, 0.0, 0.0, 0.0, 0.0), (mass, 0.0, 0.0, mass, 0.0, mass)
+        if not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):
+            return None
+        shares = [M[k, i] / M[k, k] for i in above[k]]
+        for i, a in zip(above[k], shares, strict=True):
+            for j in above[i]:
+                M[i, j] = M[i, j] - a * M[k, j]
+            M[i, i] = M[i, i] - a * M[k, i]
+        M[k, above[k]] = shares
+    return Factors(above, M, M.diagonal())
+
+
+def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Scalars | None:
+    """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; None, and ``armature``, as in :func:`factors`."""
+    found = factors(tape, table, armature)
+    if found is None:
+        return None
+    return found.solve(inputs(tape, "tau", range(len(table) - 1)) - record(tape, regrouped(table), "bias_force"))
+
+
+def _carried(table: Scalars, q: Scalars) -> list[tuple[Scalar, Scalar]]:
+    """The mass beyond every joint, and a bound of ∫ r² dm about the row's origin that holds however it may turn.
+
+    r is at most as long as r of the child and the child's origin together, and (a + b)² ≤ (1 + 1/n) a² + (1 + n) b².
+    """
+    n = len(table) - 1
+    carried = [(row[MASS], (row[INERTIA] + row[INERTIA + 3] + row[INERTIA + 5]) / 2) for row in table[:-1]]
+    for k in range(n - 1, -1, -1):
+        parent, (mass, spread) = int(table[k, PARENT]), carried[k]
+        if parent >= 0:
+            origin = add(load3(table, k, 9), scale(table[k, SLIDE] * q[k], (table[k, 2], table[k, 5], table[k, 8])))
+            m, own = carried[parent]
+            carried[parent] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
+    return carried
+
+
+def _above(parents: Sequence[int], k: int) -> list[int]:
+    """The rows that carry row k, nearest first."""
+    rows = []
+    while (k := parents[k]) >= 0:
+        rows.append(k)
+    return rows

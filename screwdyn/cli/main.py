@@ -1,0 +1,139 @@
+"""The command ``screwdyn``: demo, info, check."""
+
+import argparse
+import io
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from screwdyn import __version__
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
+from screwdyn.io.urdf import check_urdf
+from screwdyn.tree import KinematicTree
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit code: 0 well, 1 ``check`` found errors, 2 wrong usage or input that cannot be used, 130 interrupted.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that knows no ‡ or └ gets question marks.
+            stream.reconfigure(errors="replace")
+    arguments = _parser().parse_args(argv)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ScrewdynWarning)
+        warnings.showwarning = _say
+        try:
+            code: int = arguments.run(arguments)
+            sys.stdout.flush()
+        except OSError as error:
+            # What could not be written goes nowhere, also at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):  # who read along has left, as in `screwdyn info FILE | head`
+                return 0
+            print(f"screwdyn: {error}", file=sys.stderr)
+            return 2
+        except ScrewdynError as error:
+            print(f"screwdyn: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print("\nscrewdyn: interrupted", file=sys.stderr)
+            return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="screwdyn", description="Robot dynamics, link by link, that can change while the robot moves."
+    )
+    parser.add_argument("--version", action="version", version=f"screwdyn {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    words = "an arm picks up a swinging crate in mid-motion: text report and figure"
+    demo = commands.add_parser("demo", help=words, description=f"Demonstration: {words}.")
+    demo.add_argument("--urdf", type=Path, metavar="FILE", help="your own robot (default: a UR5)")
+    demo.add_argument(
+        "--to", metavar="LINK", help="the link that grasps (default: tool0, or the link behind the most joints)"
+    )
+    demo.add_argument(
+        "--output",
+        type=Path,
+        default=Path("screwdyn_demo.png"),
+        metavar="FILE",
+        help="the figure (default: %(default)s)",
+    )
+    demo.set_defaults(run=_demo)
+
+    words = "links, masses and coordinates of a URDF file"
+    info = commands.add_parser("info", help=words, description=f"Show {words}.")
+    info.add_argument("file", type=Path, metavar="FILE")
+    info.set_defaults(run=_info)
+
+    words = "every problem of a URDF file, with its line"
+    check = commands.add_parser(
+        "check",
+        help=words,
+        description=f"List {words}, as file:line: severity: element: message; hint.",
+        epilog="exit code: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be opened",
+    )
+    check.add_argument("file", type=Path, metavar="FILE")
+    check.set_defaults(run=_check)
+    return parser
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from screwdyn.cli.demo import demo
+
+    demo(arguments.urdf, arguments.to, arguments.output, progress=sys.stderr.isatty())
+    return 0
+
+
+def _info(arguments: argparse.Namespace) -> int:
+    tree = KinematicTree.from_urdf(arguments.file)
+    print(tree)
+    print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nq}\nmass: {tree.mass:.6g} kg")
+    rows = [("coordinate", "kind", "limits", "motor", "damping", "friction")]
+    for name in tree.coordinates:
+        joint = tree.joint(name)
+        unit = "m" if joint.kind == "prismatic" else "rad"
+        limits = "none" if joint.limits is None else f"{joint.limits[0]:.4g} to {joint.limits[1]:.4g} {unit}"
+        motor = "passive" if joint.passive else "active"
+        rows.append((name, joint.kind, limits, motor, f"{joint.damping:g}", f"{joint.friction:g}"))
+    if tree.nq:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        print()
+        for row in rows:
+            print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    problems = check_urdf(arguments.file)
+    for p in problems:
+        hint = f"; {p.hint}" if p.hint else ""
+        print(f"{arguments.file}:{p.line}: {p.severity}: {p.element}: {p.message}{hint}")
+    errors = sum(p.severity == "error" for p in problems)
+    print(f"{arguments.file}: {_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}")
+    return 1 if errors else 0
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _say(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"screwdyn: warning: {message}", file=sys.stderr)

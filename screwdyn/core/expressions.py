@@ -1,0 +1,256 @@
+"""Numbers that may still be SymPy expressions.
+
+Whatever takes a number of a robot (a mass, a length, a pose, an axis) also takes an expression. An array in which
+there is one has dtype object and holds it as it was given; all other arrays are float64. SymPy is not imported before
+somebody else has imported it.
+"""
+
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownLinkError
+from screwdyn.core.types import Array
+
+__all__ = [
+    "alike",
+    "array",
+    "bound",
+    "floats",
+    "free_symbols",
+    "is_expression",
+    "is_finite",
+    "is_never_positive",
+    "is_number",
+    "is_zero",
+    "number",
+    "possible",
+    "real",
+    "root",
+    "short",
+    "substituted",
+    "symbols_in",
+    "tidied",
+    "whole",
+]
+
+
+def is_expression(value: object) -> bool:
+    """Whether a value is a SymPy expression."""
+    return hasattr(value, "xreplace")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value has no free symbols."""
+    return not getattr(value, "free_symbols", ())
+
+
+def free_symbols(values: Iterable[Any]) -> set[Any]:
+    """Free symbols of all entries of some arrays, numbers and expressions."""
+    found: set[Any] = set()
+    for value in values:
+        for entry in value.flat if isinstance(value, np.ndarray) and value.dtype == object else (value,):
+            found |= getattr(entry, "free_symbols", set())
+    return found
+
+
+def symbols_in(value: Any) -> set[Any]:
+    """Free symbols of anything that can be written for an array."""
+    try:
+        return free_symbols([np.array(value, dtype=object)])
+    except ValueError:
+        return set()
+
+
+def possible() -> bool:
+    """Whether there can be expressions at all: nobody has one before SymPy is imported."""
+    return "sympy" in sys.modules
+
+
+def array(value: Any) -> Array:
+    """A new array: float64, or of dtype object if there is an expression in it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is something else in it, or its rows differ in length. Words are no numbers, also those that spell one.
+    """
+    given = _given(value)
+    if given.dtype == object and possible() and any(is_expression(entry) for entry in given.flat):
+        entries = [_entry(entry) for entry in given.flat]
+        if any(is_expression(entry) for entry in entries):
+            result = np.empty(given.shape, dtype=object)
+            result.ravel()[:] = entries
+            return result
+        given = np.array(entries, dtype=np.float64).reshape(given.shape)
+    return np.array(_float64(given))
+
+
+def real(value: Any) -> Array:
+    """A float64 array of real numbers, which may be the given one; raises as :func:`array`, for expressions too."""
+    return _float64(_given(value))
+
+
+def _given(value: Any) -> npt.NDArray[Any]:
+    """What may be an array of numbers: words, dates, complex numbers and nothing are not."""
+    given = np.asarray(value)
+    kind = given.dtype.kind
+    if kind not in "biufO" or (kind == "O" and any(x is None or isinstance(x, str | bytes) for x in given.flat)):
+        raise TypeError("these are no real numbers")
+    return given
+
+
+def _float64(given: npt.NDArray[Any]) -> Array:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except OverflowError as error:  # a whole number with more than 308 digits
+        raise ValueError(str(error)) from None
+
+
+def number(value: Any) -> Any:
+    """One float or expression; raises as :func:`array` does."""
+    if type(value) is float:
+        return value
+    entry = array(value)
+    if entry.shape != ():
+        raise ValueError(f"one number is expected; got shape {entry.shape}")
+    return entry.item()
+
+
+def _entry(value: Any) -> Any:
+    """An entry of an object array: expressions and whole numbers exactly, anything else as a float."""
+    if is_expression(value) and not (is_number(value) and (value.is_Float or not math.isfinite(float(value)))):
+        return int(value) if value.is_Integer else _whole(value)
+    return whole(float(value))
+
+
+def whole(x: Any) -> Any:
+    """A whole float as an integer, which leaves no trace in a product; anything else as it is."""
+    return int(x) if isinstance(x, float) and x.is_integer() else x
+
+
+def _whole(expression: Any) -> Any:
+    """The same expression with whole floats as integers, so that 1.0 x is x."""
+    from sympy import Float, Integer
+
+    whole = {x: Integer(int(x)) for x in expression.atoms(Float) if float(x).is_integer()}
+    return expression.xreplace(whole).doit() if whole else expression
+
+
+def tidied(expression: Any) -> Any:
+    """An expression multiplied out, with sums of squares of sines and cosines put together, if that makes it shorter.
+
+    For the constants of a robot, in which lengths from different frames cancel; results are never touched.
+    """
+    if not is_expression(expression):
+        return expression
+    from sympy import Float, Integer, count_ops, expand, trigsimp
+    from sympy.functions.elementary.trigonometric import TrigonometricFunction
+
+    result = expand(_whole(expression))
+    if result.has(TrigonometricFunction):
+        result = trigsimp(result)
+    # Terms that are rounding of what cancels.
+    result = result.xreplace({x: Integer(0) for x in result.atoms(Float) if abs(x) < 1e-15})
+    return min(_whole(result), _whole(expression), key=count_ops)
+
+
+def is_finite(a: Array) -> bool:
+    """Whether no entry is infinite or not a number, as far as that can be told."""
+    if a.dtype != object:
+        return bool(np.isfinite(a).all())
+    return all(math.isfinite(x) for x in a.flat if not is_expression(x))
+
+
+def floats(value: Any, what: str = "this") -> Array:
+    """A float64 array of what may hold expressions.
+
+    Raises
+    ------
+    UnboundSymbolError
+        If an entry has free symbols.
+    """
+    a = np.asarray(value)
+    if a.dtype != object:
+        return np.asarray(a, dtype=np.float64)
+    if symbols := free_symbols([a]):
+        raise UnboundSymbolError.of(symbols, what)
+    return np.asarray(a, dtype=np.float64)
+
+
+def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
+    """An array, number or expression with values put in for symbols."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return array([substituted(x, values) for x in value.flat]).reshape(value.shape)
+    return number(value.subs(values)) if is_expression(value) else value
+
+
+def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
+    """The same mapping from those of the symbols that it has, or else has a namesake of, assumed to be whatever.
+
+    Raises
+    ------
+    UnknownLinkError
+        For a name that no symbol has.
+    ShapeError
+        For a value that is neither a number nor an expression, for several of one symbol, or if there is no mapping.
+    """
+    if not isinstance(values, Mapping):
+        raise ShapeError(f"values are given as a mapping from symbols or their names; got {values!r}")
+    for key, value in values.items():
+        try:
+            number(value)
+        except (TypeError, ValueError):
+            raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
+    known = sorted({symbol.name for symbol in symbols})
+    for key in values:
+        if isinstance(key, str) and key not in known:
+            raise UnknownLinkError.of(key, known, "symbol")
+    found = {}
+    for symbol in symbols:
+        own = [value for key, value in values.items() if key in (symbol, symbol.name)]
+        own = own or [value for key, value in values.items() if str(key) == symbol.name]
+        if any(value != own[0] for value in own):
+            raise ShapeError(f"{symbol} is given several values: {', '.join(map(str, own))}")
+        if own:
+            found[symbol] = own[0]
+    return found
+
+
+def alike(*tuples: Any) -> Any:
+    """The same tuples of numbers, with exact ones and zeros if there is an expression among them."""
+    if not possible() or all(type(x) is float for entries in tuples for x in entries):
+        return tuples
+    return tuple(tuple(map(whole, entries)) for entries in tuples)
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a number or an expression is 0 whatever the values of its symbols."""
+    if x == 0 or not is_expression(x):
+        return bool(x == 0)
+    from sympy import simplify
+
+    return bool(simplify(x) == 0)
+
+
+def is_never_positive(x: Any) -> bool:
+    """Whether a number is, or an expression is known to be, at most 0."""
+    return x.is_nonpositive is True if is_expression(x) else bool(x <= 0)
+
+
+def root(x: Any) -> Any:
+    """Square root of a number or an expression."""
+    if not is_expression(x) and not isinstance(x, int):
+        return math.sqrt(x)
+    from sympy import sqrt
+
+    return number(sqrt(tidied(x)))
+
+
+def short(x: Any, digits: int = 4) -> str:
+    """A number to so many digits, or an expression as it is."""
+    return f"{float(x):.{digits}g}" if is_number(x) else str(x)

@@ -1,0 +1,73 @@
+"""Imports of modules by the names that they had before they moved.
+
+``import screwdyn.joint`` gives ``screwdyn.mechanism.joint``, the same module object.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+__all__ = ["install"]
+
+_MOVED = {
+    "compiled": "forms.compiled",
+    "contribution": "physics.contribution",
+    "demo": "cli.demo",
+    "derivatives": "forms.derivatives",
+    "dynamics": "forms.numbers",
+    "errors": "core.errors",
+    "expressions": "core.expressions",
+    "handover": "backends.handover",
+    "inertia": "mechanism.inertia",
+    "joint": "mechanism.joint",
+    "link": "mechanism.link",
+    "model": "forms.model",
+    "padded": "physics.padded",
+    "plot": "views.plot",
+    "poses": "screws.poses",
+    "run": "simulation.result",
+    "screw": "screws.screw",
+    "screw_system": "screws.screw_system",
+    "simulate": "simulation.simulate",
+    "source": "forms.c_source",
+    "state": "simulation.state",
+    "structure": "mechanism.topology",
+    "symbolic": "forms.symbolic",
+    "testing": "robots.random_trees",
+    "transition": "simulation.impact",
+}
+
+
+class _Moved(MetaPathFinder, Loader):
+    """Finds a module under its former name by importing it under its present one."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.partition(".")
+        return ModuleSpec(fullname, self) if package == "screwdyn" and name in _MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(f"screwdyn.{_MOVED[spec.name.partition('.')[2]]}")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing but restore the spec: the module was executed under its present name."""
+        if module.__spec__ is not None and module.__spec__.loader is self:
+            module.__spec__ = module.__spec__.loader_state
+
+
+def install() -> None:
+    """Make the former names importable; those whose modules are loaded already, at once."""
+    package = vars(sys.modules["screwdyn"])
+    for former, present in _MOVED.items():
+        module = sys.modules.get(f"screwdyn.{present}")
+        if module is not None:
+            sys.modules.setdefault(f"screwdyn.{former}", module)
+            package.setdefault(former, module)  # `simulate` stays the function
+    if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
+        sys.meta_path.append(_Moved())

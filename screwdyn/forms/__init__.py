@@ -1,0 +1,1 @@
+"""What a tree gives: numbers, machine code, derivatives, closed forms, C source, operation counts."""

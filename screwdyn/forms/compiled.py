@@ -1,0 +1,339 @@
+"""What ``tree.compile()`` gives: a tree's dynamics as machine code made for its own structure."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
+from itertools import pairwise
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from screwdyn.backends.llvm import code_cache as structures
+from screwdyn.backends.llvm import program as native
+from screwdyn.core import out_arrays as memory
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.model import Model
+from screwdyn.forms.numbers import Dynamics
+
+__all__ = ["Compiled"]
+
+# States that are worth a thread.
+_SHARE = 4096
+
+
+class Compiled(Dynamics):
+    """The dynamics of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
+
+    What a tree answers about its dynamics, with the same arguments and errors. The functions ``mass_matrix``,
+    ``coriolis_matrix``, ``gravity_vector``, ``bias_force``, ``inverse_dynamics``, ``forward_dynamics`` and
+    :meth:`dynamics` are compiled and take ``out=``: float64 arrays of the shape of the result, in any layout, also
+    such as share memory with the arguments; after an error they hold anything. All else is answered as by the tree.
+
+    It is quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
+    batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states stand side by side. Where all
+    arguments of a batch are laid out so, and ``out`` is not given, the result is too. A state gives the same bits
+    alone, in any batch and on any number of threads, save for a batch that ``forward_dynamics`` leaves to the tree
+    because some joint carries hardly more than rounding.
+
+    Compilation runs in the background and begins when this is made; until a function is ready, the tree's own
+    kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. A
+    forked process has the code that was ready, and compiles what was not when it is next asked. Code is kept in the
+    process and reused for trees that differ in inertias only: see ``physics.structures``. Methods can be pickled.
+
+    Parameters
+    ----------
+    model : Model
+        It goes on answering for that form of the tree.
+    threads : int, optional
+        How many threads share a large batch; as many as there are processors if not given.
+
+    Attributes
+    ----------
+    threads : int
+
+    Raises
+    ------
+    ScrewdynError
+        If ``threads`` is no whole number of at least 1.
+    """
+
+    def __init__(self, model: Model, threads: int | None = None) -> None:
+        if threads is None:
+            threads = os.cpu_count() or 1
+        if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+            raise ScrewdynError(f"threads must be a whole number of at least 1, or None for all; got {threads!r}")
+        self._model, self.threads = model, int(threads)
+        self._bound: dict[str, native.Bound] = {}
+        self._batches: dict[str, Future[native.Program | None]] = {}
+        self._waiting: list[Future[Any]] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._forked = False
+        _all.add(self)
+        if model.nv:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Ask for the code, and take what there is of it."""
+        model = self._model
+        structure = structures.structure(model.table, model.loaded)
+        self._batches = structure.batch
+        self._waiting = [*structure.single.values(), *structure.batch.values()]
+        for name, single in structure.single.items():
+            if single.done():
+                self._take(name, single)
+            else:
+                single.add_done_callback(partial(self._take, name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Code is not copied: a copy compiles again, or takes what the process has."""
+        return Compiled, (self._model, self.threads)
+
+    @property
+    def model(self) -> Model:
+        """The snapshot that the code was made for."""
+        return self._model
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the coordinates, in the order of the entries of q."""
+        return self._model.coordinates
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self._model.nv
+
+    @property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        return self._model.nv
+
+    def __repr__(self) -> str:
+        state = "ready" if self.ready else "at work"
+        return f"<Compiled {self.nv} coordinates, {state}: {', '.join(self.compiled) or 'nothing compiled'}>"
+
+    @property
+    def compiled(self) -> tuple[str, ...]:
+        """Functions that compiled code answers by now; when all is ready, the others stay with the tree's kernels."""
+        return tuple(name for name in structures.ARGUMENTS if name in self._bound)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all code is there."""
+        self._follow()
+        return all(part.done() for part in self._waiting)
+
+    def wait(self, timeout: float | None = None) -> Compiled:
+        """Wait until all code is there.
+
+        Raises
+        ------
+        TimeoutError
+            If it is not, after so many seconds.
+        """
+        self._follow()
+        if wait(self._waiting, timeout).not_done:
+            raise TimeoutError(f"the code is not ready after {timeout} s")
+        for part in self._waiting:
+            part.result()
+        return self
+
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Mass matrix M(q), (…, nv, nv); see :meth:`KinematicTree.mass_matrix`."""
+        return self._answer("mass_matrix", out, q=q)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """Coriolis matrix C(q, q̇), (…, nv, nv); see :meth:`KinematicTree.coriolis_matrix`."""
+        return self._answer("coriolis_matrix", out, q=q, qd=qd)
+
+    def gravity_vector(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Torques g(q) that hold the arm still, (…, nv); see :meth:`KinematicTree.gravity_vector`."""
+        return self._answer("gravity_vector", out, q=q)
+
+    def bias_force(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
+        """C(q, q̇) q̇ + g(q), (…, nv); see :meth:`KinematicTree.bias_force`."""
+        return self._answer("bias_force", out, q=q, qd=qd)
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Torques for a motion, (…, nv); see :meth:`KinematicTree.inverse_dynamics`."""
+        if wrenches is None:
+            return self._answer("inverse_dynamics", out, q=q, qd=qd, qdd=qdd)
+        tau = self._answer("inverse_dynamics", None, q=q, qd=qd, qdd=qdd) - self.wrench_torque(q, wrenches)
+        if out is not None:
+            memory.check((out,), [tau.shape])
+        (result,) = memory.hand_over([tau], None if out is None else (out,))
+        return result
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Accelerations, (…, nv); see :meth:`KinematicTree.forward_dynamics`."""
+        if wrenches is not None:
+            tau = self._model.numbers("tau", tau) + self.wrench_torque(q, wrenches)
+        return self._answer("forward_dynamics", out, q=q, qd=qd, tau=tau)
+
+    def dynamics(
+        self, q: ArrayLike, qd: ArrayLike, *, out: tuple[Array, Array, Array] | None = None
+    ) -> tuple[Array, Array, Array]:
+        """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv), sharing the work.
+
+        Parameters
+        ----------
+        q, qd : (…, nv)
+        out : tuple of three arrays, optional
+        """
+        M, C, g = self._answers("dynamics", out, q=q, qd=qd)
+        return out or (M, C, g)
+
+    # Inside
+
+    def _leave(self) -> None:
+        """Let go of threads of another process."""
+        self._pool = None
+        self._forked = not all(part.done() for part in self._waiting)
+
+    def _follow(self) -> None:
+        """Compile here what another process was compiling for itself."""
+        if self._forked:
+            self._forked = False
+            self._begin()
+
+    def _take(self, name: str, done: Future[native.Program | None]) -> None:
+        """Answer single states by compiled code from now on."""
+        if done.exception() is None and (program := done.result()) is not None:
+            self._bound[name] = bound = native.Bound(program, self._model.table)
+            vars(self)[name] = bound.builtin(getattr(type(self), name).__get__(self))
+
+    def _answer(self, name: str, out: Array | None, **named: ArrayLike) -> Array:
+        result: Array
+        (result,) = self._answers(name, None if out is None else (out,), **named)
+        return result
+
+    def _answers(self, name: str, out: Any, **named: ArrayLike) -> Any:
+        """What one function gives, as a tuple, by its code if that is there and the arguments are in order."""
+        model = self._model
+        values = [model.numbers(what, value) for what, value in named.items()]
+        fits = all(a.ndim and a.shape[-1] == model.nv for a in values)
+        try:
+            batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
+        except ValueError:
+            fits = False
+        if not fits:
+            model.flat(**named)  # names what does not fit
+        shapes = [(*batch, *shape) for shape in _shapes(name, model.nv)]
+        if out is not None:
+            memory.check(out, shapes)
+        results = self._compute(name, batch, values, shapes, out)
+        if results is None:
+            results = self._looped(name, named)
+        return memory.hand_over(results, out)
+
+    def _compute(
+        self,
+        name: str,
+        batch: tuple[int, ...],
+        values: Sequence[Array],
+        shapes: Sequence[tuple[int, ...]],
+        out: Sequence[Array] | None,
+    ) -> Sequence[Array] | None:
+        """The results by compiled code; None if there is none, or if the numbers mean nothing.
+
+        Only an ``out`` apart from the arguments is written to: these may be needed once more.
+        """
+        self._follow()
+        bound, count = self._bound.get(name), math.prod(batch)
+        if bound is None:
+            return None
+        single = count == 1
+        if not single and not (self._batches[name].done() and bound.program.batch):
+            return None
+        full = (*batch, self._model.nv)
+        inputs = [_states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count) for a in values]
+        beside = not single and all(a.strides[0] == a.itemsize for a in inputs)
+        results = [_empty(shape, len(batch), count, beside) for shape in shapes] if out is None else [*out]
+        flat = [_states(a, len(batch), count) for a in results]
+        for k, (result, states) in enumerate(zip(results, flat, strict=True)):
+            if not memory.apart(result, values) or memory.apart(states, [result]):
+                results[k] = _empty(shapes[k], len(batch), count, beside)
+                flat[k] = _states(results[k], len(batch), count)
+        if single:
+            arrays = [np.ascontiguousarray(a) for a in inputs]
+            whole = [np.ascontiguousarray(a) for a in flat]
+            if not bound.one(arrays, whole):
+                return None
+            for a, b in zip(flat, whole, strict=True):
+                if a is not b:
+                    a[...] = b
+        elif not self._share(bound, count, inputs, flat):
+            return None
+        return results
+
+    def _share(self, bound: native.Bound, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Compute a batch in as many parts as there are threads; what a state gives does not depend on it."""
+        threads = min(self.threads, count // _SHARE)
+        if threads < 2:
+            return bound.many(inputs, outputs)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, "screwdyn-batch")
+        # Whole cache lines for each.
+        ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
+        parts = [slice(a, b) for a, b in pairwise(ends)]
+        return all([*self._pool.map(lambda p: bound.many([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
+
+    def _looped(self, name: str, named: Mapping[str, ArrayLike]) -> Sequence[Array]:
+        if name == "dynamics":
+            return (*super().mass_and_coriolis(**named), super().gravity_vector(named["q"]))
+        return (getattr(super(), name)(**named),)
+
+
+_all: WeakSet[Compiled] = WeakSet()
+
+
+def _after_fork() -> None:
+    for each in _all:
+        each._leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _shapes(name: str, n: int) -> list[tuple[int, ...]]:
+    if name == "dynamics":
+        return [(n, n), (n, n), (n,)]
+    return [(n, n) if name in ("mass_matrix", "coriolis_matrix") else (n,)]
+
+
+def _states(a: Array, axes: int, count: int) -> Array:
+    """An aligned array with its leading axes, so many, made one; a view where that is possible."""
+    if axes != 1 or type(a) is not np.ndarray:
+        a = np.asarray(a).reshape(count, *a.shape[axes:])
+    return a if a.flags.aligned else a.copy()
+
+
+def _empty(shape: tuple[int, ...], axes: int, count: int, beside: bool) -> Array:
+    """A new array, with the states side by side or each by itself."""
+    if not beside:
+        return np.empty(shape)
+    entries = np.empty((*shape[axes:], count))
+    return np.moveaxis(entries, -1, 0).reshape(shape)

@@ -1,0 +1,158 @@
+"""What a tree gives besides numbers: derivatives, operation counts, C source, machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from screwdyn.forms.numbers import Dynamics
+from screwdyn.mechanism.topology import Structure
+
+if TYPE_CHECKING:
+    from screwdyn.forms.compiled import Compiled
+    from screwdyn.forms.derivatives import Derivatives
+
+__all__ = ["Forms"]
+
+
+class Forms(Structure, Dynamics):
+    """The dynamics of a tree in other forms, each made from one tape of its operations.
+
+    A form belongs to the tree as it was when the form was asked for: a later change does not reach it.
+    """
+
+    @cached_property
+    def derivatives(self) -> Derivatives:
+        """Exact derivatives of the dynamics of the tree as it is now, and the regressor of its inertial parameters.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> by_q, by_qd, by_qdd = arm.derivatives.inverse_dynamics(*np.zeros((3, 2)))
+        >>> bool(np.allclose(by_qdd, arm.mass_matrix(np.zeros(2))))
+        True
+        """
+        from screwdyn.forms.derivatives import Derivatives
+
+        return Derivatives(self.model)
+
+    def operation_count(self, *functions: str) -> dict[str, int]:
+        """How many operations some functions cost, written out for this tree's numbers.
+
+        Several functions are counted together: what they share is counted once, and so is an entry that stands
+        twice in a symmetric matrix. Zeros, ones and whatever depends on masses and lengths only are folded away, also
+        where these are symbols.
+
+        Parameters
+        ----------
+        *functions : str
+            Of "mass_matrix", "coriolis_matrix", "gravity_vector", "bias_force", "inverse_dynamics" and
+            "forward_dynamics".
+
+        Returns
+        -------
+        dict
+            "mul", "add" (with subtractions), "div" and "sincos" (sine and cosine of one angle are two).
+
+        Raises
+        ------
+        ScrewdynError
+            If a function is unknown, or none is named.
+        SingularAttachmentError
+            For ``forward_dynamics``, if a joint carries no inertia whatever the state.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> sd.robots.two_link().operation_count("mass_matrix")
+        {'mul': 1, 'add': 2, 'div': 0, 'sincos': 1}
+        """
+        from screwdyn.forms.operation_count import operation_count
+
+        return operation_count(self.model, functions)
+
+    def c_source(
+        self, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
+    ) -> str:
+        """C99 source of some functions of this tree, for a controller.
+
+        One text that is header and implementation at once: compile it as it is; where only its declarations are
+        wanted, define ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before it is
+        included. Including it twice does no harm, and C++ can call the functions. It begins with a comment that names
+        every coordinate in order with its unit. The functions are
+        ``void``, take arrays of ``double`` (first q, qd, qdd or tau as far as they are needed, then the results,
+        matrices row by row), need ``math.h`` only, use no heap and keep no state. The tree's numbers are written
+        with all their digits; a later change of the tree does not reach the text.
+
+        Parameters
+        ----------
+        functions : str, or sequence of str or of sequences of str
+            As for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
+            ``mass_matrix_and_bias_force`` with several results, which shares the work between them.
+        prefix : str
+            Begins the names of all functions and, in capitals, of all macros.
+        optional : str or sequence of str
+            Links, such as a payload, that a running controller can do without. Every function then takes, after its
+            inputs, ``unsigned long carried``: a bit ``<PREFIX>CARRIES_<LINK>`` for each. What is left out is left out
+            with all that hangs on it, and the results are those of the tree without it. Where its own coordinates
+            stand, M, C, forces and accelerations are zero: use the block of the other coordinates.
+
+        Raises
+        ------
+        ScrewdynError
+            If a function is unknown, named twice or none is named, the prefix cannot begin a C name, an optional link
+            is the base or there are more than 32, or the tree has no coordinates.
+        UnknownLinkError
+            If an optional link is not in the tree.
+        SingularAttachmentError
+            For ``forward_dynamics``, if a joint carries no inertia whatever the state.
+
+        Notes
+        -----
+        Where a joint carries no inertia at some state only, or without some optional link, ``forward_dynamics`` gives
+        infinity, NaN or numbers without meaning. Tens of freedoms make tens of thousands of statements, which compilers
+        take time for.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> text = sd.robots.two_link().c_source(["gravity_vector"])
+        >>> print(text[text.rindex("{") : text.rindex("}") + 1])
+        {
+            const double x0 = q[0];
+            const double x1 = q[1];
+            const double x31 = 4.9031 * cos(x0 + x1);
+            const double x32 = 14.7093 * cos(x0) + x31;
+            g[0] = x32;
+            g[1] = x31;
+        }
+        """
+        from screwdyn.forms.c_source import c_source
+
+        return c_source(self, functions, prefix, optional)
+
+    def compile(self, threads: int | None = None) -> Compiled:
+        """The dynamics of the tree as it is now, as machine code made for its own structure.
+
+        The code is made in the background and kept in the process; meanwhile the result answers by the tree's own
+        kernels. A payload that is welded on or hangs on a passive joint changes its inertial numbers without new code;
+        elsewhere, code is made anew the first time that a zero among them becomes something else (docs/compiled.md).
+
+        Parameters
+        ----------
+        threads : int, optional
+            How many threads share a large batch; as many as there are processors if not given.
+
+        Returns
+        -------
+        Compiled
+            Answers what a tree does about its dynamics. Functions that are compiled take ``out=``, and
+            ``dynamics(q, qd)`` gives M, C and g in one call; see :class:`screwdyn.compiled.Compiled`. A later change
+            of the tree does not reach it.
+        """
+        from screwdyn.forms.compiled import Compiled
+
+        return Compiled(self.model, threads)

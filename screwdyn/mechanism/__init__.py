@@ -1,0 +1,1 @@
+"""What a robot is made of: inertias, joints, links, and the frozen tree they form."""

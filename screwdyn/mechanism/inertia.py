@@ -1,0 +1,397 @@
+"""Mass properties of a rigid body, and Ball's principal screws of inertia (docs/mathematics.md §4-5)."""
+
+import warnings
+from collections.abc import Mapping
+from itertools import permutations
+from typing import Any, Self
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import InertiaError, ScrewdynWarning
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.mass_properties import (
+    ROUNDING,
+    failing_condition,
+    malformed_numbers,
+    read_array,
+    read_com,
+    read_number,
+    read_size,
+    read_tensor,
+)
+from screwdyn.screws.screw import as_pose, direction, pose, skew, unskew
+
+__all__ = ["Inertia", "failing_condition"]
+
+
+def _parallel_axis(mass: float, offset: Array) -> Array:
+    """Tensor m (r.r 1 - r r^T) of a point mass at r, shape (3, 3)."""
+    x, y, z = offset.tolist()
+    xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
+    return mass * np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
+
+
+def _squares(sizes: Array, what: str) -> Array:
+    """Squares of lengths, none of which may be negative."""
+    return np.array([size * size for size in (read_size(x, what) for x in sizes)])
+
+
+class Inertia:
+    """Mass, centre of mass and inertia tensor of one rigid body, immutable.
+
+    Parameters
+    ----------
+    mass : float
+        In kg. Every number may be a SymPy expression; what can be told without values is still checked.
+    com : array_like, shape (3,), or 0
+        Centre of mass in the link frame, in metres.
+    tensor : array_like of shape (3, 3) or (3,), or 0
+        Inertia tensor about the centre of mass in link axes, in kg m^2: in full (products of inertia with
+        their minus sign), as three moments about the link axes, or 0 for a point mass.
+
+    Raises
+    ------
+    InertiaError
+        If no rigid body has these properties (`failing_condition`), or a shape is wrong. `Inertia.effective`
+        accepts lumped numbers.
+    """
+
+    __slots__ = ("_com", "_effective", "_mass", "_tensor")
+
+    def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> None:
+        self._set(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=False)
+        condition = self.failing_condition
+        if condition:
+            raise InertiaError(f"no rigid body has this inertia: {condition}")
+
+    def _set(self, mass: float, com: Array, tensor: Array, effective: bool) -> None:
+        self._mass, self._com, self._effective = mass, com, effective
+        malformed = malformed_numbers(mass, tensor)
+        if malformed:
+            raise InertiaError(malformed)
+        self._tensor = (tensor + tensor.T) / 2
+        self._com.flags.writeable = self._tensor.flags.writeable = False
+
+    @classmethod
+    def _of(cls, mass: float, com: Array, tensor: Array, effective: bool) -> Self:
+        """Without asking whether the body is possible: it was asked before, or `effective` answers for it."""
+        self = cls.__new__(cls)
+        self._set(mass, com, tensor, effective)
+        return self
+
+    # making one -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def effective(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> Self:
+        """Identified or lumped numbers that need not be those of a rigid body.
+
+        Parameters as for `Inertia`. Warns (ScrewdynWarning) with the failing condition if there is one, and
+        still raises InertiaError for wrong shapes, an asymmetric tensor and numbers that are not finite.
+        """
+        self = cls._of(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=True)
+        condition = self.failing_condition
+        if condition:
+            warnings.warn(f"effective inertia of no rigid body: {condition}", ScrewdynWarning, stacklevel=2)
+        return self
+
+    @classmethod
+    def point(cls, mass: float, com: ArrayLike = 0.0) -> Self:
+        """Point mass at `com` (3,)."""
+        return cls(mass, com)
+
+    @classmethod
+    def _axial(cls, mass: float, along: float, across: float, axis: str | ArrayLike, com: ArrayLike) -> Self:
+        """Body of revolution: moment `along` its axis and `across` it."""
+        a = direction(axis)
+        if a.shape != (3,):
+            raise InertiaError(f"axis must be one direction, got {a.tolist()}")
+        return cls(mass, com, np.diag([across] * 3) + (along - across) * np.outer(a, a))
+
+    @classmethod
+    def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
+        """Thin uniform rod: m l^2 / 12 across `axis` ("x", "y", "z" or a vector), nothing along it."""
+        m, l = read_number(mass, "mass"), read_size(length, "length")
+        return cls._axial(m, 0.0, m * (l * l) / 12, axis, com)
+
+    @classmethod
+    def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
+        """Uniform box with edges `size` (3,) in metres along the link axes: m (y^2 + z^2) / 12 and so on."""
+        m, edges = read_number(mass, "mass"), read_array(size, "size")
+        if edges.shape != (3,):
+            raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
+        squares = _squares(edges, "edge")
+        return cls(m, com, m * (squares.sum() - squares) / 12)
+
+    @classmethod
+    def cylinder(
+        cls, mass: float, radius: float, length: float, axis: str | ArrayLike = "z", com: ArrayLike = 0.0
+    ) -> Self:
+        """Uniform solid cylinder: m r^2 / 2 along `axis`, m (3 r^2 + l^2) / 12 across it."""
+        m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
+        return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
+
+    @classmethod
+    def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
+        """Uniform solid sphere: 2 m r^2 / 5."""
+        m, r = read_number(mass, "mass"), read_size(radius, "radius")
+        return cls(m, com, [2 * m * (r * r) / 5] * 3)
+
+    @classmethod
+    def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
+        """Lamina in the xy plane: `izz` about z through its centre of mass (2,) or (3,), half about x and y.
+
+        Textbook planar arms give no more than that, and their motion about z asks for no more.
+        """
+        com, izz = read_array(com, "com"), read_number(izz, "izz")
+        if com.shape == (2,):
+            com = np.append(com, 0)
+        return cls(mass, com, (izz / 2, izz / 2, izz))
+
+    @classmethod
+    def from_radii_of_gyration(
+        cls, mass: float, radii: ArrayLike, rotation: ArrayLike | None = None, com: ArrayLike = 0.0
+    ) -> Self:
+        """Body with moments m a^2, m b^2, m c^2 about its principal axes.
+
+        Parameters
+        ----------
+        mass, com
+            As for `Inertia`.
+        radii : array_like, shape (3,)
+            Radii of gyration a, b, c in metres.
+        rotation : array_like, shape (3, 3), optional
+            Principal axes in the link frame, as columns; the link axes if left out.
+        """
+        m, gyration = read_number(mass, "mass"), read_array(radii, "radii")
+        if gyration.shape != (3,):
+            raise InertiaError(f"radii must be three radii of gyration, got {gyration.tolist()}")
+        moments = m * _squares(gyration, "radius of gyration")
+        R = np.eye(3) if rotation is None else as_pose(pose(rotation, np.zeros(3)), "principal axes")[:3, :3]
+        return cls(m, com, (R * moments) @ R.T)
+
+    @classmethod
+    def from_principal_screws(cls, mass: float, screws: ArrayLike, com: ArrayLike = 0.0) -> Self:
+        """Body whose six principal screws of inertia are the rows of S: M = (m/2) S^T S (Laus Eqs. 8-10).
+
+        Parameters
+        ----------
+        mass, com
+            As for `Inertia`.
+        screws : array_like, shape (6, 6)
+            As `principal_screws` gives them, in any order and with either sign.
+        """
+        m, S = read_number(mass, "mass"), expressions.floats(read_array(screws, "screws"), "the screws")
+        if S.shape != (6, 6):
+            raise InertiaError(f"screws must be six rows of six coordinates, got shape {S.shape}")
+        if not np.isfinite(S).all():
+            raise InertiaError(f"screws have entries that are not finite: {S.tolist()}")
+        gram = 0.5 * S.T @ S
+        expected = np.eye(6)
+        expected[:3, :3] = gram[:3, :3]
+        if not np.allclose(gram, expected, rtol=0.0, atol=ROUNDING * max(1.0, np.abs(S).max())):
+            raise InertiaError(
+                "these are not six principal screws of inertia: they must come in pairs of pitches +a, -a "
+                "along three perpendicular axes, as [pitch * axis; axis]"
+            )
+        return cls(m, com, m * gram[:3, :3])
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike) -> Self:
+        """Body with inertia [[Theta, h^], [-h^, m 1]] (6, 6) about the link origin (docs/mathematics.md §4).
+
+        Raises InertiaError if the matrix has not that form, or belongs to no rigid body.
+        """
+        given = expressions.floats(read_array(matrix, "matrix"), "the matrix")
+        if given.shape != (6, 6) or not np.isfinite(given).all():
+            raise InertiaError(f"matrix must be 6x6 and finite, got {given.tolist()}")
+        mass = float(np.trace(given[3:, 3:])) / 3.0
+        if mass <= 0.0:
+            raise InertiaError(f"no rigid body has this inertia: mass {mass:g} kg is not positive")
+        theta, com = given[:3, :3], unskew(given[:3, 3:]) / mass
+        tensor = theta - _parallel_axis(mass, com)
+        # Where the tensor is small, the subtraction may leave it impossible by its rounding; the condition is
+        # that tr/2 - tensor is positive semidefinite, so that much is cut off there.
+        sizes, axes = np.linalg.eigh(0.5 * np.trace(tensor) * np.eye(3) - tensor)
+        if -1e-13 * np.trace(theta) <= sizes[0] < 0.0:
+            sizes = np.maximum(sizes, 0.0)
+            tensor = sizes.sum() * np.eye(3) - (axes * sizes) @ axes.T
+        self = cls(mass, com, tensor)
+        if not np.allclose(self.matrix, given, rtol=0.0, atol=ROUNDING * np.abs(given).max()):
+            raise InertiaError("matrix has not the form [[Theta, h^], [-h^, m 1]] of a rigid body's inertia")
+        return self
+
+    # reading it -----------------------------------------------------------------------------------------
+
+    @property
+    def mass(self) -> float:
+        """Mass in kg."""
+        return self._mass
+
+    @property
+    def com(self) -> Array:
+        """Centre of mass in the link frame (3,), in metres; read-only."""
+        return self._com
+
+    @property
+    def tensor(self) -> Array:
+        """Inertia tensor about the centre of mass in link axes (3, 3), in kg m^2; read-only."""
+        return self._tensor
+
+    @property
+    def first_moment(self) -> Array:
+        """h = m c in kg m, (3,)."""
+        return self.mass * self.com
+
+    @property
+    def origin_tensor(self) -> Array:
+        """Theta, the inertia tensor about the link origin in link axes (3, 3), in kg m^2."""
+        return self.tensor + _parallel_axis(self.mass, self.com)
+
+    @property
+    def matrix(self) -> Array:
+        """[[Theta, h^], [-h^, m 1]], 6x6 about the link origin (docs/mathematics.md §4)."""
+        result = self._mass_blocks()
+        result[:3, :3] = self.origin_tensor
+        result[:3, 3:] = skew(self.first_moment)
+        result[3:, :3] = -result[:3, 3:]
+        return result
+
+    @property
+    def com_matrix(self) -> Array:
+        """Laus's M-bar, [[tensor, 0], [0, m 1]], 6x6 about the centre of mass in link axes (Laus Eq. 9)."""
+        result = self._mass_blocks()
+        result[:3, :3] = self.tensor
+        return result
+
+    def _mass_blocks(self) -> Array:
+        """6x6 with m in its last three places, ready for what else belongs there."""
+        return self.mass * np.eye(6, dtype=np.result_type(np.asarray(self.mass), self.com, self.tensor))
+
+    @property
+    def principal_moments(self) -> Array:
+        """Moments about the columns of `principal_axes` (3,), in kg m^2."""
+        return self._principal()[0]
+
+    @property
+    def principal_axes(self) -> Array:
+        """Rotation (3, 3) whose columns are the principal axes in the link frame, nearest to x, y and z.
+
+        Axes of equal moment are arbitrary in their plane; a diagonal tensor has the link axes.
+        """
+        return self._principal()[1]
+
+    def _principal(self) -> tuple[Array, Array]:
+        moments, axes = np.linalg.eigh(expressions.floats(self.tensor, "the tensor of inertia"))
+        alignment = np.abs(axes)
+        order = list(max(permutations(range(3)), key=lambda p: float(alignment[np.arange(3), list(p)].sum())))
+        moments, axes = moments[order], axes[:, order]
+        # This is a rotation: the largest diagonal sum exceeds 1, and no reflection has a trace above 1.
+        return moments, axes * np.copysign(1.0, np.diag(axes))
+
+    @property
+    def radii_of_gyration(self) -> Array:
+        """a, b, c = sqrt(moment / m) about the columns of `principal_axes` (3,), in metres.
+
+        Raises InertiaError for an effective inertia with a negative moment or no positive mass.
+        """
+        return self._gyration()[0]
+
+    def _gyration(self) -> tuple[Array, Array]:
+        moments, axes = self._principal()
+        mass = float(expressions.floats(self.mass, "the mass"))
+        if mass <= 0.0 or moments.min() < -ROUNDING * np.abs(moments).sum():
+            raise InertiaError(f"there are no radii of gyration: {self.failing_condition}")
+        return np.sqrt(np.maximum(moments, 0.0) / mass), axes
+
+    @property
+    def principal_screws(self) -> Array:
+        """Ball's six principal screws of inertia as rows (6, 6): ``com_matrix == mass / 2 * S.T @ S``.
+
+        Pitches +a, -a, +b, -b, +c, -c along the principal axes u through the centre of mass, the coordinates
+        [h u; u] taken there in link axes, in the order [P, Q, R; L, M, N] of Laus Eqs. 2-7: the direction
+        comes last. Raises InertiaError as `radii_of_gyration` does.
+        """
+        radii, axes = self._gyration()
+        pitches = np.column_stack([radii, -radii]).ravel()
+        directions = np.repeat(axes.T, 2, axis=0)
+        return np.hstack([pitches[:, None] * directions, directions])
+
+    @property
+    def failing_condition(self) -> str | None:
+        """What keeps this from being a rigid body's inertia; None if nothing does."""
+        return failing_condition(self.mass, self.tensor)
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether a rigid body can have this inertia."""
+        return self.failing_condition is None
+
+    # moving and adding ----------------------------------------------------------------------------------
+
+    def transformed(self, T: ArrayLike) -> Self:
+        """Return the same body in a frame where the link frame has pose T: (4, 4), or a translation (3,).
+
+        ``b.transformed(T).matrix == Ad(inverse(T)).T @ b.matrix @ Ad(inverse(T))``.
+        """
+        T = as_pose(T)
+        R = T[:3, :3]
+        return self._of(self.mass, R @ self.com + T[:3, 3], R @ self.tensor @ R.T, self._effective)
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols that the numbers depend on."""
+        return expressions.free_symbols((self.mass, self.com, self.tensor))
+
+    def subs(self, values: Mapping[Any, Any]) -> Self:
+        """Return the body with values in the place of symbols.
+
+        Raises InertiaError if no rigid body has the inertia that results, unless this is an `effective` one.
+        """
+        values = expressions.bound(values, self.free_symbols)
+        mass, com, tensor = (expressions.substituted(x, values) for x in (self.mass, self.com, self.tensor))
+        return self._of(mass, com, tensor, True) if self._effective else type(self)(mass, com, tensor)
+
+    def evaluated(self) -> Self:
+        """Return the same body with every number a float; UnboundSymbolError if there are symbols in them."""
+        if isinstance(self.mass, float) and object not in (self.com.dtype, self.tensor.dtype):
+            return self
+        numbers = (expressions.floats(x, "the inertia") for x in (self.mass, self.com, self.tensor))
+        mass, com, tensor = numbers
+        return self._of(float(mass), com, tensor, self._effective)
+
+    def __add__(self, other: object) -> "Inertia":
+        """Return two bodies welded into one, given in the same frame: matrices about the origin add."""
+        if not isinstance(other, Inertia):
+            return NotImplemented
+        mass, moment = self.mass + other.mass, self.first_moment + other.first_moment
+        tensor = self.tensor + other.tensor
+        if mass == 0.0:
+            if moment.any():
+                raise InertiaError("two effective masses cancel, but their first moments do not")
+            return self._of(0.0, self.com.copy(), tensor, True)
+        reduced = self.mass * other.mass / mass
+        offset = _parallel_axis(reduced, other.com - self.com)
+        return self._of(mass, moment / mass, tensor + offset, self._effective or other._effective)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Inertia):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[float, ...]:
+        return (self.mass, *self.com.tolist(), *self.tensor.ravel().tolist())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return self._of, (self.mass, self.com.copy(), self.tensor, self._effective)
+
+    def __repr__(self) -> str:
+        short = expressions.short
+        mass, com = short(self.mass, 6), ", ".join(short(x, 6) for x in self.com)
+        if self.free_symbols:
+            return f"{type(self).__name__}(mass={mass}, com=[{com}], tensor={self.tensor.tolist()})"
+        moments = ", ".join(short(x, 6) for x in self.principal_moments)
+        return f"{type(self).__name__}(mass={mass}, com=[{com}], principal_moments=[{moments}])"

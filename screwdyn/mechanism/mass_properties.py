@@ -1,0 +1,127 @@
+"""What is read as mass properties, and which of them a rigid body can have (docs/mathematics.md §5)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import InertiaError
+from screwdyn.core.types import Array, ArrayLike
+
+__all__ = [
+    "ROUNDING",
+    "failing_condition",
+    "malformed_numbers",
+    "read_array",
+    "read_com",
+    "read_number",
+    "read_size",
+    "read_tensor",
+]
+
+# What rounding may add to a moment of a point, a rod or a lamina, relative to the sum of the moments.
+ROUNDING = 1e-9
+# What a length in metres may be, so that no product overflows.
+LARGEST = 1e50
+
+
+def read_array(value: ArrayLike, what: str) -> Array:
+    """Numbers and expressions as a new array of any shape; InertiaError, as by all readers, if they are none."""
+    try:
+        return expressions.array(value)
+    except (TypeError, ValueError) as error:
+        raise InertiaError(f"{what} must be numbers, got {value!r}") from error
+
+
+def read_number(value: ArrayLike, what: str) -> Any:
+    """One number or expression."""
+    number = read_array(value, what)
+    if number.shape != ():
+        raise InertiaError(f"{what} must be one number, got shape {number.shape}")
+    return number.item()
+
+
+def read_size(value: ArrayLike, what: str) -> Any:
+    """One length, which is not negative, or an expression."""
+    size = read_number(value, what)
+    if expressions.is_number(size) and not 0.0 <= size <= LARGEST:
+        raise InertiaError(f"{what} must be finite, not negative and at most {LARGEST:g} m, got {float(size):g}")
+    return size
+
+
+def read_com(value: ArrayLike) -> Array:
+    """Centre of mass, (3,); 0 stands for the origin."""
+    com = read_array(value, "com")
+    if com.shape == () and com == 0.0:
+        return np.zeros(3)
+    if com.shape != (3,):
+        raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
+    if not expressions.is_finite(com):
+        raise InertiaError(f"com is not finite: {com.tolist()}")
+    return com
+
+
+def read_tensor(value: ArrayLike) -> Array:
+    """Tensor of inertia, (3, 3), from nine numbers, three moments, or 0."""
+    tensor = read_array(value, "tensor")
+    if tensor.shape == (3, 3):
+        return tensor
+    if tensor.shape == (3,):
+        return np.diag(tensor)
+    if tensor.shape == () and tensor == 0.0:
+        return np.zeros((3, 3))
+    raise InertiaError(f"tensor must be 3x3, 3 principal moments or 0, got {tensor.tolist()}")
+
+
+def malformed_numbers(mass: float, tensor: Array) -> str | None:
+    """What keeps the numbers from being mass properties of anything, even of a fictitious body."""
+    if expressions.is_number(mass) and not math.isfinite(mass):
+        return f"mass {mass} is not finite"
+    if not expressions.is_finite(tensor):
+        return f"tensor is not finite: {tensor.tolist()}"
+    if tensor.dtype == object:
+        symmetric = all(expressions.is_zero(x) for x in (tensor - tensor.T).flat)
+        return None if symmetric else f"tensor is not symmetric: {tensor.tolist()}"
+    if np.abs(tensor - tensor.T).max() > ROUNDING * np.abs(tensor).max():
+        return f"tensor is not symmetric: {tensor.tolist()}"
+    return None
+
+
+def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
+    """Name the first condition for a rigid body that mass and tensor fail.
+
+    The mass must be positive, the principal moments not negative and none larger than the sum of the other
+    two (docs/mathematics.md §5), with 1e-9 of the sum of the moments to spare for rounding: points, thin rods
+    and laminas lie on the edge and pass.
+
+    Parameters
+    ----------
+    mass : float
+        In kg.
+    tensor : array_like, shape (3, 3)
+        About the centre of mass, in kg m^2.
+
+    Returns
+    -------
+    str or None
+        The failing condition with its numbers, or None for a possible body. Where there are symbols, what fails
+        whatever their values.
+    """
+    tensor = expressions.array(tensor)
+    malformed = malformed_numbers(mass, tensor)
+    if malformed:
+        return malformed
+    if expressions.is_never_positive(mass):
+        return f"mass {expressions.short(mass, 6)} kg is not positive"
+    if expressions.free_symbols([tensor]):
+        negative = [x for x in np.diag(tensor) if expressions.is_never_positive(x) and not expressions.is_zero(x)]
+        return f"moment of inertia {negative[0]} kg m^2 is negative" if negative else None
+    tensor = expressions.floats(tensor)
+    a, b, c = np.linalg.eigvalsh(tensor).tolist()
+    slack = ROUNDING * (abs(a) + abs(b) + abs(c))
+    if a < -slack:
+        return f"principal moment {a:.6g} kg m^2 is negative"
+    if a + b < c - slack:
+        return f"principal moments break the triangle inequality: {a:.6g} + {b:.6g} < {c:.6g} kg m^2"
+    return None

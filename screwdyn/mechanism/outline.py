@@ -1,0 +1,38 @@
+"""A tree as lines of text: a line for each link, drawn as a branch."""
+
+from typing import TYPE_CHECKING
+
+from screwdyn.core import expressions
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["outline"]
+
+
+def outline(graph: "nx.DiGraph", base: str) -> str:
+    """All links below the base, in order of attachment, with their joints and masses."""
+    lines = [_described(graph.nodes[base]["link"])]
+    names = list(graph.succ[base])
+    todo = [(name, base, "", name == names[-1]) for name in reversed(names)]
+    while todo:
+        name, parent, indent, last = todo.pop()
+        edge = graph.edges[parent, name]
+        words = _described(graph.nodes[name]["link"], _joined(edge["joint"], edge["name"], name))
+        lines.append(f"{indent}{'└─ ' if last else '├─ '}{words}")
+        below = list(graph.succ[name])
+        within = indent + ("   " if last else "│  ")
+        todo += [(child, name, within, child == below[-1]) for child in reversed(below)]
+    return "\n".join(lines)
+
+
+def _described(link: Link, joint: str = "") -> str:
+    mass = "" if link.inertia is None else f" {expressions.short(link.inertia.mass)} kg"
+    return f"{link.name}{joint}{mass}"
+
+
+def _joined(joint: Joint, name: str, link: str) -> str:
+    named = f" {name}" if joint.screw is not None and name != link else ""
+    return f" [{'passive ' * joint.passive}{joint.kind}{named}]"

@@ -1,0 +1,117 @@
+"""The padded sum ‡: terms that know their coordinates, added by name (docs/mathematics.md §3)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core.errors import ShapeError, UnknownLinkError
+from screwdyn.core.types import Array
+
+__all__ = ["Padded", "padded_sum"]
+
+
+def _repeated(names: Sequence[str]) -> str:
+    """The first name that comes again."""
+    return next(name for i, name in enumerate(names) if name in names[:i])
+
+
+class Padded:
+    """A matrix or vector over named coordinates; the rows and columns that it does not have are zero.
+
+    Parameters
+    ----------
+    coordinates : sequence of str
+        Names of the rows (and columns), each once.
+    array : (…, k, k) or (…, k) array
+        The term at its natural size, k = ``len(coordinates)``; leading axes are batches.
+    order : 2 or 1
+        How many trailing axes the coordinates label: 2 for M and C, 1 for g.
+
+    Raises
+    ------
+    ShapeError
+        A name that comes twice, or an array whose labelled axes are not k long.
+
+    Notes
+    -----
+    ``a + b`` is a ‡ b: its coordinates are a's followed by those of b that a lacks. ‡ is associative and, up to
+    the order of the names, commutative (Laus et al. 2.4).
+    """
+
+    __slots__ = ("array", "coordinates", "order")
+    # So that ndarray + Padded is refused instead of silently added without names.
+    __array_ufunc__ = None
+
+    def __init__(self, coordinates: Sequence[str], array: Array, order: int = 2) -> None:
+        self.coordinates = tuple(coordinates)
+        self.array = np.asarray(array)
+        self.order = order
+        k = len(self.coordinates)
+        if len(set(self.coordinates)) != k:
+            raise ShapeError(f"{_repeated(self.coordinates)!r} is named twice in {self.coordinates}")
+        if self.array.ndim < order or self.array.shape[self.array.ndim - order :] != (k,) * order:
+            raise ShapeError(
+                f"an array over {', '.join(self.coordinates) or 'no coordinates'} needs {order} trailing axes of {k}; "
+                f"got shape {self.array.shape}"
+            )
+
+    def matrix(self, coordinates: Sequence[str]) -> Array:
+        """The plain array over the given coordinates, in their order, padded with zeros.
+
+        Raises
+        ------
+        UnknownLinkError
+            If one of this term's own coordinates is not among them: nothing is dropped silently.
+        ShapeError
+            If one of them comes twice.
+        """
+        place = {name: i for i, name in enumerate(coordinates)}
+        if len(place) != len(coordinates):
+            raise ShapeError(f"{_repeated(coordinates)!r} is named twice in {tuple(coordinates)}")
+        for name in self.coordinates:
+            if name not in place:
+                raise UnknownLinkError.of(name, coordinates, "coordinate")
+        where = np.array([place[name] for name in self.coordinates], dtype=int)
+        batch = self.array.shape[: self.array.ndim - self.order]
+        out = np.zeros(batch + (len(place),) * self.order, dtype=self.array.dtype)
+        index: tuple[Any, ...] = (..., *np.ix_(*(where,) * self.order))
+        out[index] = self.array
+        return out
+
+    def __add__(self, other: object) -> "Padded":
+        if not isinstance(other, Padded):
+            return NotImplemented
+        if other.order != self.order:
+            raise ShapeError("a vector and a matrix have no padded sum")
+        names = self.coordinates + tuple(c for c in other.coordinates if c not in set(self.coordinates))
+        return Padded(names, self.matrix(names) + other.matrix(names), self.order)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the plain array."""
+        return self.array.shape
+
+    def __repr__(self) -> str:
+        return f"Padded({', '.join(self.coordinates)}:\n{self.array})"
+
+
+def padded_sum(terms: Iterable[Padded]) -> Padded:
+    """t_1 ‡ t_2 ‡ …, added in the order given.
+
+    Raises
+    ------
+    ShapeError
+        If there is no term (an empty sum has neither coordinates nor an order), or something else than a Padded.
+    """
+    total: Padded | None = None
+    for term in terms:
+        if not isinstance(term, Padded):
+            raise ShapeError(f"the terms of a padded sum are Padded, which know their coordinates; got {term!r}")
+        total = term if total is None else total + term
+    if total is None:
+        raise ShapeError("the padded sum of no terms is undefined: give at least one")
+    return total

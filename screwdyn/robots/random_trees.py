@@ -1,0 +1,110 @@
+"""Random trees for tests: of this library, and of what is built on it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from screwdyn.core.errors import JointError
+from screwdyn.core.types import Array
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, fixed, helical, prismatic, revolute
+from screwdyn.mechanism.link import Link
+from screwdyn.screws import screw
+from screwdyn.tree import KinematicTree
+
+__all__ = ["random_inertia", "random_pose", "random_tree"]
+
+
+def random_tree(
+    rng: np.random.Generator,
+    n: int,
+    joints: Sequence[str] = ("revolute", "prismatic", "helical"),
+    *,
+    frames: float = 0.2,
+) -> KinematicTree:
+    """A branched tree in which nothing is aligned: any axis through any point, any home, any possible body.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The same generator state gives the same tree.
+    n : int
+        Number of links with a body, ``link1`` … ``link<n>``. Each hangs on some earlier link or frame by a joint
+        ``joint1`` … ``joint<n>`` of a kind drawn from ``joints``.
+    joints : sequence of "revolute", "prismatic", "helical", "fixed"
+        A ``"fixed"`` link adds no coordinate; without it, nq = n.
+    frames : float
+        Chance that a massless frame ``frame<i>`` is welded on beside ``link<i>``; later links may hang on it.
+
+    Returns
+    -------
+    KinematicTree
+        Lengths are tenths of a metre, masses a few kilograms, gravity 9.81 m/s² in any direction.
+
+    Raises
+    ------
+    JointError
+        If a kind of joint is unknown, or none is given.
+    """
+    kinds = list(joints)
+    if not kinds or not set(kinds) <= _KINDS.keys():
+        raise JointError(f"joints must be some of {', '.join(_KINDS)}; got {joints!r}")
+    tree = KinematicTree(gravity=9.81 * _direction(rng))
+    for i in range(1, n + 1):
+        kind = kinds[int(rng.integers(len(kinds)))]
+        tree.attach(
+            Link(f"link{i}", random_inertia(rng)),
+            to=_any(rng, tree),
+            joint=_KINDS[kind](rng, f"joint{i}"),
+            at=random_pose(rng),
+        )
+        if rng.random() < frames:
+            tree.attach(Link(f"frame{i}"), to=_any(rng, tree), at=random_pose(rng))
+    return tree
+
+
+def random_inertia(rng: np.random.Generator) -> Inertia:
+    """A body of 0.2 to 3 kg with its centre of mass anywhere.
+
+    Its tensor is tr(P) 1 − P for a positive definite P, the second moments of mass, so that the principal moments
+    satisfy the triangle inequality (docs/mathematics.md §5).
+    """
+    mass = rng.uniform(0.2, 3)
+    A = rng.uniform(-0.15, 0.15, (3, 3))
+    P = mass * (A @ A.T + 1e-3 * np.eye(3))
+    return Inertia(mass, rng.uniform(-0.2, 0.2, 3), np.trace(P) * np.eye(3) - P)
+
+
+def random_pose(rng: np.random.Generator) -> Array:
+    """A pose with any orientation and an origin within half a metre along each axis, (4, 4)."""
+    turn = screw.exp(np.concatenate([rng.uniform(0, np.pi) * _direction(rng), np.zeros(3)]))
+    return screw.pose(turn[:3, :3], rng.uniform(-0.5, 0.5, 3))
+
+
+def _any(rng: np.random.Generator, tree: KinematicTree) -> str:
+    return tree.links[int(rng.integers(len(tree.links)))]
+
+
+def _direction(rng: np.random.Generator) -> Array:
+    a = rng.normal(size=3)
+    return np.asarray(a / np.linalg.norm(a))
+
+
+def _revolute(rng: np.random.Generator, name: str) -> Joint:
+    return revolute(_direction(rng), rng.uniform(-0.3, 0.3, 3), name=name)
+
+
+def _prismatic(rng: np.random.Generator, name: str) -> Joint:
+    return prismatic(_direction(rng), name=name)
+
+
+def _helical(rng: np.random.Generator, name: str) -> Joint:
+    pitch = rng.choice([-1, 1]) * rng.uniform(0.05, 0.4)
+    return helical(_direction(rng), pitch, rng.uniform(-0.3, 0.3, 3), name=name)
+
+
+def _fixed(rng: np.random.Generator, name: str) -> Joint:
+    return fixed(name)
+
+
+_KINDS = {"revolute": _revolute, "prismatic": _prismatic, "helical": _helical, "fixed": _fixed}

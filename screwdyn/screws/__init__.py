@@ -1,0 +1,1 @@
+"""Poses, rotations, twists, wrenches and screws."""

@@ -1,0 +1,151 @@
+"""Poses, and the cross-product matrix that turning and moving is written with (docs/mathematics.md §1).
+
+A pose T_AB is the 4x4 matrix of frame B in frame A. `as_pose` checks that it is a rigid motion; everything else trusts
+its caller in that and checks only that the numbers are finite and enough. Users find all of it in `screwdyn.screw`.
+"""
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import ShapeError, UnboundSymbolError
+from screwdyn.core.types import Array, ArrayLike
+
+__all__ = ["as_pose", "cross", "entries", "inverse", "pose", "pose_of", "shaped", "skew", "skew_of", "unskew"]
+
+
+def shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
+    """Return x as floats, after checking that they are finite and that its last axes have lengths `tail`."""
+    try:
+        array = expressions.real(x)
+    except (TypeError, ValueError) as error:
+        if symbols := expressions.symbols_in(x):
+            raise UnboundSymbolError.of(symbols, what) from error
+        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
+    if not np.isfinite(_with_tail(array, tail, what)).all():
+        raise ShapeError(f"{what} has entries that are not finite: {array.tolist()}")
+    return array
+
+
+def entries(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
+    """Return x as floats or expressions, after checking that its last axes have lengths `tail`."""
+    try:
+        array = expressions.array(x)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
+    return _with_tail(array, tail, what)
+
+
+def _with_tail(array: Array, tail: tuple[int, ...], what: str) -> Array:
+    if array.shape[max(array.ndim - len(tail), 0) :] != tail:
+        expected = ", ".join(("...", *map(str, tail)))
+        raise ShapeError(f"{what} must have shape ({expected}), got {array.shape}")
+    return array
+
+
+def skew(v: ArrayLike) -> Array:
+    """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``."""
+    return skew_of(entries(v, (3,), "vector"))
+
+
+def skew_of(v: Array) -> Array:
+    """Cross-product matrix of what is known to be a vector already; for inner loops."""
+    result = np.zeros((*v.shape, 3), dtype=v.dtype)
+    result[..., 2, 1] = v[..., 0]
+    result[..., 0, 2] = v[..., 1]
+    result[..., 1, 0] = v[..., 2]
+    return result - result.swapaxes(-1, -2)
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product of vectors (..., 3)."""
+    return (skew_of(a) @ b[..., None])[..., 0]
+
+
+def unskew(matrix: ArrayLike) -> Array:
+    """Vector (..., 3) of the skew part of a matrix (..., 3, 3): ``unskew(skew(v)) == v``."""
+    a = shaped(matrix, (3, 3), "matrix")
+    a = 0.5 * (a - a.swapaxes(-1, -2))
+    return np.stack([a[..., 2, 1], a[..., 0, 2], a[..., 1, 0]], axis=-1)
+
+
+def pose(R: ArrayLike, p: ArrayLike) -> Array:
+    """Pose (..., 4, 4) with rotation R (..., 3, 3) and origin p (..., 3), whatever R is (`as_pose` checks)."""
+    return pose_of(shaped(R, (3, 3), "rotation"), shaped(p, (3,), "position"))
+
+
+def pose_of(R: Array, p: Array) -> Array:
+    """Pose of what is known to be rotation and origin already; for inner loops."""
+    T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
+    return T
+
+
+def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
+    """Read what a person may write for a pose.
+
+    Parameters
+    ----------
+    at : None, array_like of shape (3,) or (4, 4)
+        Nothing (the identity), a translation in metres, or a homogeneous matrix. A rotation that misses
+        orthonormality by less than 1e-6 (numbers copied from a file) is replaced by the nearest rotation.
+    what : str
+        How error messages call it.
+
+    Returns
+    -------
+    ndarray, shape (4, 4)
+        A new array. With expressions in it, only what is certain without their values is checked.
+
+    Raises
+    ------
+    ShapeError
+        If `at` has another shape, is not finite, or is no rigid motion.
+    """
+    if at is None:
+        return np.eye(4)
+    try:
+        given = expressions.array(at)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{what} must be numbers, got {at!r}") from error
+    T = np.eye(4, dtype=given.dtype)
+    if not expressions.is_finite(given):
+        raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
+    if given.shape == (3,):
+        T[:3, 3] = given
+        return T
+    if given.shape != (4, 4):
+        raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}")
+    R = given[:3, :3]
+    if given.dtype == object:
+        _check_known_entries(given, what)
+        return given
+    error_size = float(np.abs(R.T @ R - T[:3, :3]).max())
+    if error_size > 1e-6:
+        raise ShapeError(f"the rotation of {what} is not orthonormal: R^T R - 1 reaches {error_size:.3g}")
+    if float(R[0] @ cross(R[1], R[2])) < 0.0:
+        raise ShapeError(f"the rotation of {what} is a reflection (determinant -1); swap or negate an axis")
+    if float(np.abs(given[3] - T[3]).max()) > 1e-6:
+        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {given[3].tolist()}")
+    if error_size > 1e-14:
+        for _ in range(2):  # Newton's polar iteration: the error is squared each time
+            R = R @ (1.5 * np.eye(3) - 0.5 * (R.T @ R))
+    T[:3, :3], T[:3, 3] = R, given[:3, 3]
+    return T
+
+
+def _check_known_entries(T: Array, what: str) -> None:
+    """Refuse a pose with expressions whose entries without symbols already tell that it is no rigid motion."""
+    R = T[:3, :3]
+    if any(expressions.is_number(x) and abs(x - (k == 3)) > 1e-6 for k, x in enumerate(T[3])):
+        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {T[3].tolist()}")
+    if not expressions.free_symbols([R]):
+        as_pose(pose(R, (0, 0, 0)), what)
+    elif any(expressions.is_number(x) and abs(x) > 1 + 1e-6 for x in R.flat):
+        raise ShapeError(f"the rotation of {what} has an entry larger than 1: {R.tolist()}")
+
+
+def inverse(T: ArrayLike) -> Array:
+    """Inverse of a pose (..., 4, 4): T_BA from T_AB."""
+    T = shaped(T, (4, 4), "pose")
+    Rt = T[..., :3, :3].swapaxes(-1, -2)
+    return pose_of(Rt, -(Rt @ T[..., :3, 3, None])[..., 0])

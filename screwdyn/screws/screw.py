@@ -1,0 +1,337 @@
+"""Twists, wrenches, screws and rigid motions.
+
+A twist is V = [w; v] and a wrench F = [n; f], angular part first; a pose T_AB is the 4x4 matrix of frame B
+in frame A. Units are SI and radians. Every function batches over leading axes, written ``...`` in the shapes.
+Conventions and formulas: docs/mathematics.md §1.
+
+A function of a pose takes it on trust: what is finite but no rigid motion, such as a matrix of ones, gives numbers that
+mean nothing. `as_pose` checks a pose that comes from elsewhere. Shapes, and that all entries are finite numbers, are
+checked everywhere (ShapeError).
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.screws.poses import as_pose, cross, entries, inverse, pose, pose_of, shaped, skew, skew_of, unskew
+
+__all__ = [
+    "Ad",
+    "ad",
+    "as_pose",
+    "axis",
+    "direction",
+    "exp",
+    "from_linear_first",
+    "inverse",
+    "log",
+    "pitch",
+    "pose",
+    "reciprocal_product",
+    "screw_from_axis",
+    "screw_motion",
+    "skew",
+    "to_linear_first",
+    "to_linear_first_matrix",
+    "unit",
+    "unskew",
+    "virtual_power",
+]
+
+# A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
+_LARGEST_PITCH = 1e12
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}
+
+
+def _dot(a: Array, b: Array) -> Array:
+    product: Array = np.einsum("...i,...i->...", a, b)
+    return product
+
+
+# rigid motions ------------------------------------------------------------------------------------------
+
+
+def Ad(T: ArrayLike) -> Array:
+    """Adjoint of a pose, [[R, 0], [p^ R, R]]: moves a twist from frame B to frame A if T is T_AB.
+
+    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Wrenches move from A to B by its transpose. docs/mathematics.md §1.
+
+    Parameters
+    ----------
+    T : array_like, shape (..., 4, 4)
+
+    Returns an array of shape (..., 6, 6).
+    """
+    T = shaped(T, (4, 4), "pose")
+    R = T[..., :3, :3]
+    return _lower_blocks(R, skew_of(T[..., :3, 3]) @ R)
+
+
+def ad(V: ArrayLike) -> Array:
+    """Lie bracket [[w^, 0], [v^, w^]], (..., 6, 6), of a twist (..., 6): the rate of Ad(exp(V t)) at t = 0.
+
+    ``ad(V1) @ V2 == -ad(V2) @ V1``. docs/mathematics.md §1.
+    """
+    V = shaped(V, (6,), "twist")
+    return _lower_blocks(skew_of(V[..., :3]), skew_of(V[..., 3:]))
+
+
+def _lower_blocks(diagonal: Array, lower: Array) -> Array:
+    """6x6 matrices [[diagonal, 0], [lower, diagonal]]."""
+    result = np.zeros((*diagonal.shape[:-2], 6, 6))
+    result[..., :3, :3] = result[..., 3:, 3:] = diagonal
+    result[..., 3:, :3] = lower
+    return result
+
+
+def _motion(V: Array, sine: Array, versine: Array, lag: Array, slide: Array) -> Array:
+    """Pose with R = 1 + sine w^ + versine w^^2 and p = (slide 1 + versine w^ + lag w^^2) v."""
+    w1 = skew_of(V[..., :3])
+    w2 = w1 @ w1
+    one = np.eye(3)
+    sine, versine, lag, slide = (k[..., None, None] for k in (sine, versine, lag, slide))
+    travel = slide * one + versine * w1 + lag * w2
+    return pose_of(one + sine * w1 + versine * w2, (travel @ V[..., 3:, None])[..., 0])
+
+
+def _exp_coefficients(angle: Array) -> tuple[Array, Array, Array]:
+    """sin(x)/x, (1 - cos x)/x^2 and (x - sin x)/x^3, without loss of digits near zero."""
+    x = np.where(angle == 0.0, 1.0, angle)
+    sine = np.where(angle == 0.0, 1.0, np.sin(x) / x)
+    half = 0.5 * x
+    versine = np.where(angle == 0.0, 0.5, 0.5 * (np.sin(half) / half) ** 2)
+    square = np.minimum(angle, 1.0) ** 2
+    series = np.zeros_like(angle)
+    for k in reversed(range(9)):
+        series = 1.0 / math.factorial(2 * k + 3) - square * series
+    far = np.maximum(angle, 1.0)
+    lag = np.where(angle < 1.0, series, (far - np.sin(far)) / far**3)
+    return sine, versine, lag
+
+
+def exp(V: ArrayLike) -> Array:
+    """Pose reached by following the constant twist V for one second (the exponential of its 4x4 matrix).
+
+    With x = |w|: R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
+    p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x.
+
+    Parameters
+    ----------
+    V : array_like, shape (..., 6)
+        Twist [w; v] in rad/s and m/s (or a screw times an angle).
+
+    Returns an array of shape (..., 4, 4).
+    """
+    V = shaped(V, (6,), "twist")
+    angle = np.sqrt(_dot(V[..., :3], V[..., :3]))
+    return _motion(V, *_exp_coefficients(angle), np.ones_like(angle))
+
+
+def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
+    """Pose exp(S^ q) of a joint with unit screw S at coordinate q, without a branch (docs/mathematics.md §1).
+
+    R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v.
+
+    Parameters
+    ----------
+    S : array_like, shape (..., 6)
+        Unit screw: |w| = 1, or w = 0 and |v| = 1. Not checked; see `unit`.
+    q : array_like, shape (...)
+        In radians, or in metres for a pure translation.
+
+    Returns an array of shape (..., 4, 4).
+    """
+    S, q = shaped(S, (6,), "screw"), shaped(q, (), "coordinate")
+    sine = np.sin(q)
+    return _motion(S, sine, 2.0 * np.sin(0.5 * q) ** 2, q - sine, q)
+
+
+def log(T: ArrayLike) -> Array:
+    """Twist V with exp(V) = T and angle |w| in [0, pi].
+
+    The rotation goes through its unit quaternion, read from the largest row of 4 q q^T, so that no digits
+    are lost near 0 or near pi. At exactly pi both axes are right, and either is returned.
+
+    Parameters
+    ----------
+    T : array_like, shape (..., 4, 4)
+
+    Returns an array of shape (..., 6).
+    """
+    T = shaped(T, (4, 4), "pose")
+    R = T[..., :3, :3]
+    outer = np.empty((*R.shape[:-2], 4, 4))
+    trace = np.trace(R, axis1=-2, axis2=-1)
+    outer[..., 0, 0] = 1.0 + trace
+    outer[..., 0, 1:] = outer[..., 1:, 0] = 2.0 * unskew(R)
+    outer[..., 1:, 1:] = R + R.swapaxes(-1, -2) + (1.0 - trace)[..., None, None] * np.eye(3)
+    largest = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
+    quaternion = np.take_along_axis(outer, largest[..., None, None], axis=-2)[..., 0, :]
+    quaternion *= np.copysign(1.0, quaternion[..., :1])
+    scalar, vector = quaternion[..., 0], quaternion[..., 1:]
+    sine = np.sqrt(_dot(vector, vector))
+    angle = 2.0 * np.arctan2(sine, scalar)
+    w = (angle / np.where(sine == 0.0, 1.0, sine))[..., None] * vector
+    # p = travel v, where travel is what exp multiplies v by: the columns of exp's p for v = e1, e2, e3
+    basis = np.zeros((*w.shape[:-1], 3, 6))
+    basis[..., :3] = w[..., None, :]
+    basis[..., 3:] = np.eye(3)
+    travel = exp(basis)[..., :3, 3].swapaxes(-1, -2)
+    return np.concatenate([w, np.linalg.solve(travel, T[..., :3, 3, None])[..., 0]], axis=-1)
+
+
+# one screw ----------------------------------------------------------------------------------------------
+
+
+def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+    """|w|, |v| and whether the screw turns at all; refuses the zero screw."""
+    w, v = np.sqrt(_dot(S[..., :3], S[..., :3])), np.sqrt(_dot(S[..., 3:], S[..., 3:]))
+    if np.any((w == 0.0) & (v == 0.0)):
+        raise ScrewdynError("a screw is zero: it has neither an axis nor a direction")
+    return w, v, w * _LARGEST_PITCH > v
+
+
+def unit(S: ArrayLike) -> Array:
+    """Scale screws so that |w| = 1, or w = 0 and |v| = 1.
+
+    A screw with a pitch above 1e12 m/rad is a translation that rounding disturbed: its w is dropped.
+
+    Parameters
+    ----------
+    S : array_like, shape (..., 6)
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+
+    Raises
+    ------
+    ScrewdynError
+        If a screw is zero or not finite.
+    """
+    S = shaped(S, (6,), "screw")
+    w, v, turning = _turns(S)
+    result = S / np.where(turning, w, v)[..., None]
+    result[..., :3] *= turning[..., None]
+    return result
+
+
+def pitch(S: ArrayLike) -> Array:
+    """Pitch h = w.v / w.w in metres per radian, (...), of screws (..., 6); infinite for a pure translation.
+
+    Raises ScrewdynError as `unit` does.
+    """
+    S = entries(S, (6,), "screw")
+    if S.dtype == object and S.shape == (6,):  # a unit screw already, or not known to be anything else
+        w = S[:3]
+        return expressions.array(expressions.tidied(w @ S[3:] / (w @ w))) if w.any() else np.array(np.inf)
+    S = unit(S)
+    h: Array = np.where(S[..., :3].any(axis=-1), _dot(S[..., :3], S[..., 3:]), np.inf)
+    return h
+
+
+def axis(S: ArrayLike) -> tuple[Array, Array]:
+    """Axis of a screw (..., 6) as a direction and the point w x v / w.w, the one closest to the origin.
+
+    A pure translation has a direction only; its point is given as the origin. Raises ScrewdynError as
+    `unit` does.
+
+    Returns
+    -------
+    direction, point : ndarray, shape (..., 3)
+        Unit vector, and metres.
+    """
+    S = unit(S)
+    w, v = S[..., :3], S[..., 3:]
+    return np.where(w.any(axis=-1, keepdims=True), w, v), cross(w, v)
+
+
+def direction(axis: str | ArrayLike) -> Array:
+    """Unit vector (..., 3) along "x", "-x", … or vectors (..., 3); ScrewdynError if it has no direction."""
+    if isinstance(axis, str) and axis not in _AXES:
+        raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z", "-x", "-y", "-z" or a vector')
+    a = entries(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
+    if a.dtype == object and a.shape == (3,):
+        return expressions.array(a / expressions.root(a @ a))
+    length = np.sqrt(_dot(a, a))
+    if not np.all((length > 0.0) & (length < np.inf)):
+        raise ScrewdynError(f"an axis is zero or not finite, so it has no direction: {a.tolist()}")
+    return a / length[..., None]
+
+
+def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: ArrayLike = 0.0) -> Array:
+    """Unit screw [a; -a x r + h a] with axis a through r and pitch h, or [0; a] for an infinite pitch.
+
+    Parameters
+    ----------
+    axis : str or array_like, shape (..., 3)
+        "x", "y", "z", "-x", "-y", "-z" or a vector of any length but zero.
+    point : array_like, shape (..., 3)
+        Any point of the axis, in metres.
+    pitch : array_like, shape (...)
+        In metres per radian.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+
+    Raises
+    ------
+    ScrewdynError
+        If an axis is zero, or anything but the pitch is not finite.
+    """
+    a, r, h = direction(axis), entries(point, (3,), "point"), entries(pitch, (), "pitch")
+    if not expressions.is_finite(r):
+        raise ScrewdynError(f"a point of an axis is not finite: {r.tolist()}")
+    if object in (a.dtype, r.dtype, h.dtype):
+        slides = h.dtype != object and np.isinf(h)
+        parts = (0 * a, a) if slides else (a, cross(r, a) + h * a)
+        return expressions.array([expressions.tidied(x) for x in np.concatenate(parts)])
+    sliding = np.isinf(h[..., None])
+    v = np.where(sliding, a, cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
+    S = np.concatenate(np.broadcast_arrays(np.where(sliding, 0.0, a), v), axis=-1)
+    return unit(S)
+
+
+def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
+    """Reciprocal product w1.v2 + v1.w2 of two screws in the same frame; the same in every frame.
+
+    Zero means that a wrench along one does no work on a twist along the other.
+
+    Parameters
+    ----------
+    S1, S2 : array_like, shape (..., 6)
+        Both as [w; v], so a wrench [n; f] along a screw enters as [f; n].
+
+    Returns an array of shape (...).
+    """
+    return _dot(shaped(S1, (6,), "screw"), to_linear_first(S2))
+
+
+def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
+    """Power w.n + v.f in watts of wrenches [n; f] on twists [w; v], both (..., 6) and in the same frame."""
+    return _dot(shaped(V, (6,), "twist"), shaped(F, (6,), "wrench"))
+
+
+# other people's order of coordinates --------------------------------------------------------------------
+
+
+def to_linear_first(V: ArrayLike) -> Array:
+    """[v; w] from [w; v] (or [f; n] from [n; f]), shape (..., 6)."""
+    V = shaped(V, (6,), "twist or wrench")
+    return np.concatenate([V[..., 3:], V[..., :3]], axis=-1)
+
+
+def from_linear_first(V: ArrayLike) -> Array:
+    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): an exchange that undoes itself."""
+    return to_linear_first(V)
+
+
+def to_linear_first_matrix(matrix: ArrayLike) -> Array:
+    """6x6 matrix on [v; w] from the same map on [w; v], or the other way round; shape (..., 6, 6)."""
+    return np.roll(shaped(matrix, (6, 6), "matrix"), (3, 3), axis=(-2, -1))

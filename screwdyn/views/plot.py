@@ -1,0 +1,335 @@
+"""Figures of runs: positions, swing, torques and the energy ledger over time.
+
+The only module that knows matplotlib. Figures are built on their own canvas: no display is needed, and nothing of
+pyplot's state is touched. Angles are drawn in degrees, slides in centimetres.
+"""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import Array
+from screwdyn.simulation.impact import GraspEvent
+from screwdyn.simulation.result import Run
+
+try:
+    from matplotlib import colormaps
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as missing:
+    raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
+
+__all__ = ["Comparison", "Snapshot", "plot_comparison", "plot_run", "save", "writable"]
+
+# Told apart also by the colour-blind (Okabe and Ito).
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
+_TOLD, _NOT_TOLD = "#0072B2", "#D55E00"
+_CAPTION = (
+    "told: the controller's model gains the payload at the grasp;  "
+    "not told: it keeps the model of the empty robot, with the same gains"
+)
+_ENERGY = {
+    "kinetic": "#0072B2",
+    "potential, change": "#009E73",
+    "work of the motors": "#D55E00",
+    "carried in or off by payloads": "#CC79A7",
+    "heat, joints": "#E69F00",
+    "heat, impacts": "#B22222",
+    "unaccounted for": "#000000",
+}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The robot at one time: points to be joined by lines.
+
+    Attributes
+    ----------
+    label : str
+    arm : (k, 3) array
+        From the base to the tool, in the base frame, m.
+    load : (j, 3) array or None
+        From the tool to the payload.
+    """
+
+    label: str
+    arm: Array
+    load: Array | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The same task by a controller that knew of the payload and by one that did not.
+
+    Attributes
+    ----------
+    title : str
+    told, not_told : Run
+    planned : mapping from coordinate to (samples,) array
+        What both should have done, at the times of ``told``; only these coordinates are drawn.
+    strayed_told, strayed_not_told : (samples,) arrays
+        Distance of the tool from its planned place over the two runs, m.
+    snapshots : sequence of Snapshot
+    trail : (k, 3) array
+        Places of the tool over the told run, m.
+    """
+
+    title: str
+    told: Run
+    not_told: Run
+    planned: Mapping[str, Array]
+    strayed_told: Array
+    strayed_not_told: Array
+    snapshots: Sequence[Snapshot]
+    trail: Array
+
+
+def plot_run(run: Run) -> Figure:
+    """Positions, with the passive ones in a panel of their own, torques and energy over time; events are marked.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        1400 pixels wide; ``figure.savefig("run.png")`` writes it.
+    """
+    driven = [name for name in run.coordinates if not run.joints[name].passive]
+    passive = [name for name in run.coordinates if run.joints[name].passive]
+    panels = [
+        (driven, _draw_positions, "position of the driven joints"),
+        (passive, _draw_positions, "position of the passive joints"),
+        (driven, _draw_torques, "torque of the motors"),
+    ]
+    drawn = [panel for panel in panels if panel[0]]
+    figure = _figure(14.0, 2.7 * (len(drawn) + 1))
+    *axes, last = figure.subplots(len(drawn) + 1, 1, sharex=True, squeeze=False)[:, 0]
+    for ax, (names, draw, title) in zip(axes, drawn, strict=True):
+        draw(ax, run, names)
+        _finish(ax, title, run)
+    _draw_energy(last, run)
+    _finish(last, "energy ledger", run)
+    last.set_xlabel("time (s)")
+    return figure
+
+
+def plot_comparison(comparison: Comparison) -> Figure:
+    """The told and the not told run side by side in one figure.
+
+    Parameters
+    ----------
+    comparison : Comparison
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        1600 pixels wide.
+    """
+    told, not_told, planned = comparison.told, comparison.not_told, comparison.planned
+    names, swings = list(planned), [name for name in told.coordinates if told.joints[name].passive]
+    figure = _figure(16.0, 11.5)
+    figure.suptitle(f"{comparison.title}\n{_CAPTION}", fontsize=13)
+    grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 1))
+    _draw_scene(figure.add_subplot(grid[0, 0], projection="3d"), comparison)
+    strayed = figure.add_subplot(grid[0, 1])
+    axes = {where: figure.add_subplot(grid[where], sharex=strayed) for where in ((1, 0), (1, 1), (2, 0), (2, 1))}
+    for run, distance, colour, label, style in (
+        (told, comparison.strayed_told, _TOLD, "told", "-"),
+        (not_told, comparison.strayed_not_told, _NOT_TOLD, "not told", "--"),
+    ):
+        strayed.plot(run.t, 1000 * distance, style, color=colour, lw=2, label=label)
+        for name in swings:
+            axes[1, 1].plot(run.t, *_shown(run, [name]), style, color=colour, lw=1.6, label=label)
+    strayed.set_ylabel("distance (mm)")
+    _finish(strayed, "how far the tool is off its planned path", told)
+    axes[1, 1].set_ylabel(_position_unit(told, swings))
+    _finish(axes[1, 1], "swing of the payload (no motor)", told)
+
+    ax = axes[1, 0]
+    _draw_positions(ax, told, names)
+    for k, name in enumerate(names):
+        scale = _scale(told, name)
+        ax.plot(not_told.t, scale * not_told[name], ":", color=_colour(k, names), lw=1.6)
+        ax.plot(told.t, scale * planned[name], "--", color="black", lw=0.7)
+    for style, label in (("k-", "told"), ("k:", "not told"), ("k--", "planned")):
+        ax.plot([], [], style, lw=0.7 if label == "planned" else 1.6, label=label)
+    _finish(ax, "joint positions", told)
+
+    _draw_torques(axes[2, 0], told, names)
+    _finish(axes[2, 0], "torques of the told controller", told)
+    _draw_energy(axes[2, 1], told)
+    _finish(axes[2, 1], "energy ledger of the told run", told)
+    for where in ((2, 0), (2, 1)):
+        axes[where].set_xlabel("time (s)")
+    return figure
+
+
+def writable(path: str | os.PathLike[str]) -> Path:
+    """The path of a figure, made sure of before a long run that ends in it.
+
+    Raises
+    ------
+    ScrewdynError
+        If the folder does not exist, or the name does not end like a kind of picture.
+    """
+    out = Path(path)
+    kinds = FigureCanvasAgg.get_supported_filetypes()
+    if out.suffix[1:].lower() not in kinds:
+        raise ScrewdynError(f"cannot draw into {str(out)!r}: let its name end in .{', .'.join(sorted(kinds))}")
+    if not out.parent.is_dir():
+        raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
+    return out
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure, 100 pixels to the inch.
+
+    Raises
+    ------
+    ScrewdynError
+        If the file cannot be written.
+    """
+    try:
+        figure.savefig(path, dpi=100)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _colour(k: int, names: Sequence[str]) -> Any:
+    return _COLOURS[k] if len(names) <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / len(names))
+
+
+def _scale(run: Run, name: str) -> float:
+    return 100.0 if run.joints[name].kind == "prismatic" else 180 / np.pi
+
+
+def _shown(run: Run, names: Sequence[str]) -> list[Array]:
+    return [_scale(run, name) * run[name] for name in names]
+
+
+def _unit(run: Run, names: Sequence[str], turning: str, sliding: str) -> str:
+    kinds = {run.joints[name].kind == "prismatic" for name in names}
+    return ", ".join(text for slides, text in ((False, turning), (True, sliding)) if slides in kinds)
+
+
+def _position_unit(run: Run, names: Sequence[str]) -> str:
+    return _unit(run, names, "angle (°)", "slide (cm)")
+
+
+def _draw_positions(ax: Axes, run: Run, names: Sequence[str]) -> None:
+    for k, (name, x) in enumerate(zip(names, _shown(run, names), strict=True)):
+        ax.plot(run.t, x, color=_colour(k, names), lw=1.6, label=_short(name))
+    ax.set_ylabel(_position_unit(run, names))
+
+
+def _draw_torques(ax: Axes, run: Run, names: Sequence[str]) -> None:
+    for k, name in enumerate(names):
+        ax.plot(run.t, run.torque(name), color=_colour(k, names), lw=1.4, label=_short(name))
+    ax.set_ylabel(_unit(run, names, "torque (N m)", "force (N)"))
+
+
+def _draw_energy(ax: Axes, run: Run) -> None:
+    E = run.energy
+    residual = E.residual
+    books = (E.kinetic, E.potential - E.potential[0], E.work, E.exchanged, -E.dissipated, -E.impact_loss, residual)
+    # Too small to be read off beside the others.
+    sizes = {
+        "heat, joints": f": {E.dissipated[-1]:.2g} J",
+        "heat, impacts": f": {E.impact_loss[-1]:.2g} J",
+        "unaccounted for": f": {np.abs(residual).max():.0e} J",
+    }
+    for (label, colour), x in zip(_ENERGY.items(), books, strict=True):
+        if x.any() or x is residual:
+            ax.plot(run.t, x, color=colour, lw=1.6, label=label + sizes.get(label, ""))
+    ax.set_ylabel("energy (J)")
+
+
+def _draw_scene(ax: Any, comparison: Comparison) -> None:
+    """A stroboscopic picture of the told run."""
+    snapshots = comparison.snapshots
+    for k, shot in enumerate(snapshots):
+        colour = colormaps["viridis"](0.85 * k / max(1, len(snapshots) - 1))
+        ax.plot(*shot.arm.T, "o-", color=colour, lw=3, ms=4, label=shot.label)
+        if shot.load is not None:
+            ax.plot(*shot.load.T, "-", color=colour, lw=1.2)
+            ax.plot(*shot.load[-1:].T, "s", color=colour, ms=11, mec="black")
+    ax.plot(*comparison.trail.T, ":", color="0.35", lw=1.4, label="way of the tool")
+    for line in ax.lines:
+        line.set(clip_on=False, in_layout=False)
+    points = np.vstack([*(s.arm for s in snapshots), *(s.load for s in snapshots if s.load is not None)])
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = max(float((high - low).max()), 1e-3)
+    size = 1.12 * np.maximum(high - low, 0.4 * span)
+    for axis, middle, length in zip("xyz", (low + high) / 2, size, strict=True):
+        getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
+        getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=8, labelpad=-4)
+        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
+    # Seen from the side to which the tool reaches out.
+    out = comparison.trail.mean(axis=0) - snapshots[0].arm[0]
+    ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
+    ax.set_box_aspect(size, zoom=1.2)
+    ax.tick_params(labelsize=7, pad=-2)
+    ax.set_title("the robot and its payload", loc="left", fontsize=11, fontweight="bold")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.1, 1.0), frameon=False, fontsize=9)
+
+
+def _finish(ax: Axes, title: str, run: Run) -> None:
+    """Title, grid, legend beside the data, and a labelled line for every grasp and release."""
+    ax.set_title(title, loc="left", fontsize=11, fontweight="bold")
+    ax.grid(alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_xlim(run.t[0], run.t[-1])
+    entries = len(ax.get_legend_handles_labels()[1])
+    ax.legend(
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.03),
+        frameon=False,
+        fontsize=9 if entries <= 13 else 7,
+        ncols=math.ceil(entries / 16),
+        handlelength=1.6,
+        columnspacing=1.0,
+    )
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.16 * (high - low))
+    marks: dict[float, list[str]] = {}
+    for happened in run.events:
+        words = marks.setdefault(happened.t, [])
+        if isinstance(happened.event, GraspEvent):
+            words.append(f"grasp {_short(happened.event.handle.name)}")
+        else:
+            words.append(f"let go {_short(happened.event.released.tree.base)}")
+    span = run.t[-1] - run.t[0]
+    for t, words in marks.items():
+        late = t > run.t[0] + 0.8 * span
+        ax.axvline(t, color="0.35", lw=1, ls=(0, (5, 3)))
+        ax.annotate(
+            ", ".join(words),
+            (t, 1),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(-4 if late else 4, -2),
+            textcoords="offset points",
+            ha="right" if late else "left",
+            va="top",
+            fontsize=9,
+            color="0.25",
+        )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 26 else f"{name[:25]}…"

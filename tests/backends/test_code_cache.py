@@ -1,0 +1,61 @@
+"""Code is kept by what it was made for, and serves whatever differs in inertias only."""
+
+from concurrent.futures import Future
+
+import numpy as np
+
+from screwdyn.backends.llvm import code_cache as structures
+from screwdyn.backends.llvm.code_cache import Kept
+from screwdyn.robots import ur5
+
+
+def test_a_structure_is_kept_by_what_it_is_made_for():
+    model = ur5().model
+    nowhere = np.zeros(model.nv, dtype=bool)
+    first = structures.structure(model.table, nowhere)
+    heavier = model.table.copy()
+    heavier[:-1, 14:24] *= 1.5
+    assert structures.structure(heavier, nowhere) is first
+    tilted = model.table.copy()
+    tilted[-1, 0] = 1.0
+    other = structures.structure(tilted, nowhere)
+    assert other is not first
+    fuller = model.table.copy()
+    fuller[2, 15] = 0.125
+    wider = structures.structure(fuller, nowhere)
+    assert wider is not first
+    fuller[2, 14:24] = 1
+    assert structures.structure(fuller, nowhere) is wider
+    assert structures.structure(model.table, nowhere) is wider
+    for kept in (first, other, wider):
+        for part in (*kept.single.values(), *kept.batch.values()):
+            assert isinstance(part, Future)
+            assert part.result() is not None
+
+
+def test_a_row_whose_zeros_change_is_opened_altogether():
+    table, made = ur5().model.table, []
+    nowhere = np.zeros(6, dtype=bool)
+    kept = Kept(lambda frame, opened, what: made.append((frame, opened, what)) or len(made), 2)
+    assert kept.serving(table, nowhere) == kept.serving(table, nowhere) == 1
+    frame, opened, _ = made[0]
+    assert not frame[:-1, 14:24].any()
+    np.testing.assert_array_equal(opened, table[:-1, 14:24] != 0)
+    fuller = table.copy()
+    fuller[2, 15] = 0.125
+    assert kept.serving(fuller, nowhere) == 2
+    assert made[1][1][2].all()
+    assert kept.serving(table, nowhere) == 2
+    assert kept.serving(table, nowhere, "of another kind") == 3
+
+
+def test_the_last_ones_are_kept():
+    table, made = ur5().model.table, []
+    nowhere = np.zeros(6, dtype=bool)
+    kept = Kept(lambda frame, opened, what: made.append(what) or what, 2)
+    for what in ("a", "b", "a", "c", "a", "b"):
+        assert kept.serving(table, nowhere, what) == what
+    assert made == ["a", "b", "c", "b"]
+    kept.drop(lambda x: x == "a")
+    kept.serving(table, nowhere, "a")
+    assert made[-1] == "a"

@@ -1,0 +1,182 @@
+"""Derivatives on a tape against the complex step: Im f(x + ih)/h is f'(x) to rounding, by another arithmetic."""
+
+import math
+
+import numpy as np
+import pytest
+from cases import EPS, cases, close, norm
+from hypothesis import given
+from hypothesis import strategies as st
+
+import screwdyn
+from screwdyn.backends.tape.differentiate import DERIVATIVES, gradient, regressor, tangent
+from screwdyn.backends.tape.tape import Recorded, Tape
+from screwdyn.backends.tape.trace import constants, open_inertias, record
+from screwdyn.physics.table import MASS, PARENT
+
+TINY = 1e-30
+
+
+def played(tape, outputs, values):
+    """Outputs of any shape played on numbers, or on arrays of them, whose axes come last."""
+    results = tape.play(np.ravel(outputs).tolist(), values, np.sin, np.cos)
+    shape = np.broadcast_shapes(*(np.shape(x) for x in values.values()))
+    results = [np.broadcast_to(x, shape) for x in results]
+    return np.array(results).reshape((*np.shape(outputs), *shape))
+
+
+def complex_step(tape, outputs, values, names):
+    """∂outputs/∂names, with the name as the last index."""
+    steps = 1j * TINY * np.eye(len(names))
+    moved = {name: x + np.zeros(len(names)) for name, x in values.items()}
+    for name, step in zip(names, steps, strict=True):
+        moved[name] = moved[name] + step
+    return played(tape, outputs, moved).imag / TINY
+
+
+@st.composite
+def programs(draw):
+    """A tape with one output that took some random operations on three inputs, and numbers for the inputs."""
+    tape = Tape()
+    scalars = [tape.input(name) for name in "xyz"] + [0.7, -1.0]
+    for _ in range(draw(st.integers(1, 25))):
+        a, b = (scalars[draw(st.integers(0, len(scalars) - 1))] for _ in range(2))
+        op = draw(st.sampled_from(["+", "-", "*", "/", "sin", "cos", "neg"]))
+        if op == "+":
+            scalars.append(a + b)
+        elif op == "-":
+            scalars.append(a - b)
+        elif op == "*":
+            scalars.append(a * b)
+        elif op == "neg":
+            scalars.append(-a)
+        elif isinstance(a, Recorded):
+            # A denominator of at least 2, and angles that stay small.
+            bounded = a.sin()
+            scalars.append({"/": b / (bounded + 3.0), "sin": bounded, "cos": a.cos()}[op])
+    x = draw(st.tuples(*[st.floats(-1, 1)] * 3))
+    return tape, scalars, dict(zip("xyz", x, strict=True))
+
+
+@given(programs())
+def test_both_modes_agree_with_the_complex_step(program):
+    tape, scalars, values = program
+    for output in scalars[-3:]:
+        expected = complex_step(tape, np.array([output], dtype=object), values, "xyz")[0]
+        forward = [tangent(tape, [output], {name: 1.0})[0] for name in "xyz"]
+        backward = gradient(tape, output, "xyz")
+        # Large intermediate values bring their rounding along.
+        live = tape.live([*forward, *backward])
+        size = norm(tape.play([Recorded(tape, at) for at in live], values)) if live else 0.0
+        for found in (forward, backward):
+            close(played(tape, np.array(found, dtype=object), values), expected, 1 + size, 1e3 * EPS)
+
+
+def test_rates_may_stand_on_the_tape():
+    tape = Tape()
+    x, y, rate = (tape.input(name) for name in ("x", "y", "rate"))
+    (along,) = tangent(tape, [x * x * y], {"x": rate, "y": 2.0})
+    assert played(tape, along, {"x": 3.0, "y": 5.0, "rate": 7.0}) == 2 * 3 * 5 * 7 + 9 * 2
+
+
+def test_what_does_not_depend_has_no_derivative():
+    tape = Tape()
+    x, y = tape.input("x"), tape.input("y")
+    count = len(tape.nodes)
+    assert tangent(tape, [x * 2.0, 3.0, y.sin()], {"z": 1.0}) == [0.0, 0.0, 0.0]
+    assert gradient(tape, 3.0, ["x", "y"]) == [0.0, 0.0]
+    assert gradient(tape, y, ["x"]) == [0.0]
+    assert len(tape.nodes) <= count + 3
+
+
+def test_derivatives_share_operations_with_the_function():
+    tape = Tape()
+    x = tape.input("x")
+    (first,) = tangent(tape, [x.sin()], {"x": 1.0})
+    (second,) = tangent(tape, [first], {"x": 1.0})
+    assert (first.node, first.minus) == (x.cos().node, False)
+    assert (second.node, second.minus) == (x.sin().node, True)
+    assert math.isclose(tape.play([second], {"x": 0.3})[0], -math.sin(0.3))
+
+
+def values_of(case, tau):
+    groups = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": tau}
+    return {(group, i): x for group, row in groups.items() for i, x in enumerate(row)}
+
+
+@pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "gravity_vector"])
+@given(cases(most=6))
+def test_along_coordinates(function, case):
+    tape, table, n = Tape(), constants(case.tree.model.table), case.tree.nv
+    original = record(tape, table, function)
+    groups, differentiated = DERIVATIVES[function]
+    values = values_of(case, np.zeros(n))
+    for group, found in zip(groups, differentiated(tape, table), strict=True):
+        assert found.shape == (*original.shape, n)
+        if n:
+            expected = complex_step(tape, original, values, [(group, i) for i in range(n)])
+            scale = (1 + norm(case.qd) ** 2 + norm(case.qdd)) * (1 + case.tree.mass) * 10 * n
+            close(played(tape, found, values), expected, scale, 100 * EPS)
+
+
+@given(cases(least=1, most=6))
+def test_forward_dynamics_against_articulated_bodies(case):
+    tape, table, n = Tape(), constants(case.tree.model.table), case.tree.nv
+    if not n:
+        return
+    values = values_of(case, case.rng.uniform(-5, 5, n))
+    original = record(tape, table, "forward_dynamics")
+    found = DERIVATIVES["forward_dynamics"][1](tape, table)
+    M = case.tree.mass_matrix(case.q)
+    assumed = played(tape, np.array(tape.assumed, dtype=object), values)
+    assert all(x > least for x, least in assumed.reshape(-1, 2))
+    for group, derivative in zip(("q", "qd", "tau"), found, strict=True):
+        expected = complex_step(tape, original, values, [(group, i) for i in range(n)])
+        tolerance = 1e3 * np.linalg.cond(M) * EPS
+        close(played(tape, derivative, values), expected, 1 + norm(expected) + norm(np.linalg.inv(M)), tolerance)
+
+
+@given(cases(most=6))
+def test_rate_of_the_mass_matrix(case):
+    tape, table, n = Tape(), constants(case.tree.model.table), case.tree.nv
+    (rate,) = DERIVATIVES["mass_matrix_dot"][1](tape, table)
+    if n:
+        values = values_of(case, np.zeros(n))
+        D = complex_step(tape, record(tape, table, "mass_matrix"), values, [("q", i) for i in range(n)])
+        close(played(tape, rate, values), D @ case.qd, norm(D) * np.abs(case.qd).sum(), 100 * EPS)
+
+
+@given(cases(least=1, most=6))
+def test_regressor_is_the_gradient_by_inertial_numbers(case):
+    tape, model = Tape(), case.tree.model
+    n = model.nv
+    if not n:
+        return
+    opened = open_inertias(model.table, tape)
+    tau = record(tape, opened, "inverse_dynamics")
+    values = values_of(case, np.zeros(n))
+    names = [("inertia", (row, k)) for row in range(n) for k in range(PARENT - MASS)]
+    values |= dict(zip(names, model.table[:-1, MASS:PARENT].ravel(), strict=True))
+    expected = complex_step(tape, tau, values, names)
+    # A body in each row's own frame has the row's own numbers.
+    at_rest = ((1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
+    (Y,) = regressor(tape, constants(model.table), [(row, *at_rest) for row in range(n)])
+    assert Y.shape == (n, 10 * n)
+    close(played(tape, Y, values), expected, 1 + norm(expected), 1e3 * EPS)
+
+
+def test_price_on_a_known_arm():
+    table = constants(screwdyn.robots.ur5().model.table)
+    most = {
+        "inverse_dynamics": (860, 610),
+        "forward_dynamics": (1460, 1180),
+        "mass_matrix": (280, 170),
+        "mass_matrix_dot": (290, 200),
+        "gravity_vector": (15, 10),
+    }
+    assert most.keys() == DERIVATIVES.keys()
+    for name, (mul, add) in most.items():
+        tape = Tape()
+        outputs = DERIVATIVES[name][1](tape, table)
+        cost = tape.count([x for out in outputs for x in out.ravel()])
+        assert (cost["mul"] <= mul, cost["add"] <= add, cost["sincos"] <= 12) == (True, True, True), (name, cost)

@@ -1,0 +1,189 @@
+"""Functions handed over to other tools give the tree's own numbers."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from screwdyn.testing import random_tree
+
+import screwdyn as sd
+from screwdyn.backends.tape.trace import FUNCTIONS as ARGUMENTS
+
+VALUES = dict(a1=0.3, a2=0.25, l1=0.1, l2=0.12, m1=3.0, m2=1.5, I1=0.05, I2=0.02, g=9.81)
+
+
+def states(rng, n):
+    return dict(zip(("q", "qd", "qdd", "tau"), rng.uniform(-2, 2, (4, n)), strict=True))
+
+
+def parametric():
+    tree = sd.robots.pelican(**{name: sp.Symbol(name) for name in VALUES})
+    return tree, tree.subs(VALUES)
+
+
+def agrees(made, numeric, function, state, *parameters):
+    given = [state[group] for group in ARGUMENTS[function]]
+    expected = getattr(numeric, function)(*given)
+    actual = np.asarray(made(*given, *parameters), dtype=float)
+    np.testing.assert_allclose(actual.reshape(expected.shape), expected, rtol=1e-11, atol=1e-11 * abs(expected).max())
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify(function):
+    rng = np.random.default_rng(1)
+    tree = random_tree(rng, 4)
+    agrees(tree.symbolic().lambdify(function), tree, function, states(rng, 4))
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify_with_parameters(function):
+    tree, numeric = parametric()
+    sym = tree.symbolic()
+    parameters = [VALUES[str(x)] for x in sym.parameters]
+    agrees(sym.lambdify(function), numeric, function, states(np.random.default_rng(2), 2), parameters)
+
+
+def test_lambdify_by_other_modules():
+    tree = sd.robots.pelican()
+    M = tree.symbolic().lambdify("mass_matrix", modules="mpmath")([0.1, 0.2])
+    np.testing.assert_allclose(np.array(M, dtype=float).reshape(2, 2), tree.mass_matrix([0.1, 0.2]), rtol=1e-14)
+
+
+def called_like_functions():
+    """An arm whose joints and parameters are called like what the made code calls."""
+    tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
+    for name, mass in (("sin", "array"), ("cos", "sqrt"), ("numpy", "ImmutableDenseMatrix")):
+        body = sd.Inertia.planar(1 / sp.Symbol(mass), (0.5, 0), 1)
+        to = tree.attach(body, to=to, joint=sd.revolute("z"), at=(1, 0, 0), name=name).name
+    held = {"array": 1.5, "sqrt": 0.7, "ImmutableDenseMatrix": 2.0}
+    sym = tree.symbolic()
+    return sym, tree.subs(held), [held[str(x)] for x in sym.parameters]
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify_whatever_joints_are_called(function):
+    sym, numeric, parameters = called_like_functions()
+    agrees(sym.lambdify(function), numeric, function, states(np.random.default_rng(6), 3), parameters)
+
+
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_lambdify_where_parameters_are_called_like_intermediates(function):
+    """Also those that a function does not depend on, as gravity does not on moments of inertia."""
+    tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
+    held = {f"x{k}": 0.5 + k for k in range(3)}
+    for k, name in enumerate(held):
+        body = sd.Inertia(1.0, (0.3, 0, 0), (sp.Symbol(name), 1, 1 + sp.Symbol(name)))
+        to = tree.attach(body, to=to, joint=sd.revolute("zyz"[k], name=f"x{k + 3}"), at=(1, 0, 0), name=name).name
+    made = tree.symbolic().lambdify(function)
+    agrees(made, tree.subs(held), function, states(np.random.default_rng(7), 3), list(held.values()))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (),
+        ([0.1, 0.2],),
+        ([0.1, 0.2], [0.1]),
+        (0.1, 0.2),
+        ([0, 0], [0, 0], [0]),
+        ([0, 0], {0, 1}),
+        (np.zeros((2, 1)), [0, 0]),
+        (np.zeros((2, 5)), np.zeros((2, 5))),
+    ],
+)
+def test_lambdify_says_what_it_takes(given):
+    made = sd.robots.pelican().symbolic().lambdify("bias_force")
+    with pytest.raises(sd.ShapeError, match="bias_force takes q of 2, qd of 2 entries; got "):
+        made(*given)
+
+
+def test_an_unknown_function_is_refused():
+    with pytest.raises(sd.ScrewdynError, match="mass_matrix"):
+        sd.robots.pelican().symbolic().lambdify("mass_matriks")
+
+
+def test_a_list_of_functions_is_refused():
+    with pytest.raises(sd.ScrewdynError, match="no function"):
+        sd.robots.pelican().symbolic().lambdify(["mass_matrix"])
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_jax(function):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    rng = np.random.default_rng(3)
+    tree = random_tree(rng, 4)
+    agrees(jax.jit(tree.symbolic().jax(function)), tree, function, states(rng, 4))
+    tree, numeric = parametric()
+    sym = tree.symbolic()
+    parameters = np.array([VALUES[str(x)] for x in sym.parameters])
+    agrees(jax.jit(sym.jax(function)), numeric, function, states(rng, 2), parameters)
+
+
+@pytest.mark.handover
+def test_jax_whatever_joints_are_called():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    sym, numeric, parameters = called_like_functions()
+    made = jax.jit(sym.jax("bias_force"))
+    agrees(made, numeric, "bias_force", states(np.random.default_rng(7), 3), parameters)
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((2,),),
+        ((2,), (2,), (8,), (8,)),
+        ((3,), (2,), (8,)),
+        ((2,), (2,), (7,)),
+        ((2,), (2,), ()),
+        ((5, 2), (5, 2), (8,)),
+    ],
+)
+def test_jax_refuses_other_arguments(shapes):
+    made = parametric()[0].symbolic().jax("bias_force")
+    with pytest.raises(sd.ShapeError, match=r"bias_force takes q of 2, qd of 2, parameters of 8 entries; got "):
+        made(*map(np.zeros, shapes))
+
+
+@pytest.mark.handover
+def test_jax_differentiates_and_maps():
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    tree = sd.robots.pelican()
+    q, qd = np.random.default_rng(4).uniform(-2, 2, (2, 5, 2))
+    C = jax.vmap(tree.symbolic().jax("coriolis_matrix"))(q, qd)
+    np.testing.assert_allclose(C, tree.coriolis_matrix(q, qd), rtol=1e-12, atol=1e-14)
+    D = jax.jacobian(tree.symbolic().jax("mass_matrix"))(q[0])
+    M_dot = np.einsum("ijk,k->ij", D, qd[0])
+    C = tree.coriolis_matrix(q[0], qd[0])
+    np.testing.assert_allclose(M_dot, C + C.T, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize("function", ARGUMENTS)
+def test_casadi(function):
+    rng = np.random.default_rng(5)
+    tree = random_tree(rng, 4)
+    agrees(tree.symbolic().casadi(function), tree, function, states(rng, 4))
+    tree, numeric = parametric()
+    sym = tree.symbolic()
+    parameters = [VALUES[str(x)] for x in sym.parameters]
+    made = sym.casadi(function)
+    assert made.name_in() == [*ARGUMENTS[function], "parameters"]
+    agrees(made, numeric, function, states(rng, 2), parameters)
+
+
+@pytest.mark.handover
+@pytest.mark.parametrize("mass", [sp.sinc(sp.Symbol("p")), sp.sqrt(sp.Max(sp.Symbol("p"), sp.Symbol("r")))])
+@pytest.mark.parametrize("tool", ["jax", "casadi"])
+def test_functions_that_only_share_their_name_are_refused(tool, mass):
+    """sinc is sin(x)/x in SymPy and sin(πx)/(πx) in JAX; CasADi has none, and decides nothing as Max must."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(mass, (1, 0, 0)), to="base", joint=sd.revolute("z"))
+    with pytest.raises(sd.ScrewdynError, match=f"(sinc|Max) in a number of the robot cannot be handed to {tool}"):
+        getattr(tree.symbolic(), tool)("mass_matrix")([0.1], [0.37, 0.5][: len(mass.free_symbols)])

@@ -1,0 +1,251 @@
+"""What the numbers may be asked with: any array-like of real numbers gives the same bits, anything else an error."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from screwdyn.testing import random_tree
+
+from screwdyn import (
+    Inertia,
+    KinematicTree,
+    Link,
+    ShapeError,
+    SingularAttachmentError,
+    UnknownLinkError,
+    prismatic,
+    revolute,
+)
+
+
+@pytest.fixture
+def tree():
+    return random_tree(np.random.default_rng(7), 4)
+
+
+def questions(tree):
+    """Every public function of the state, as (name, number of arguments, function of a list of them)."""
+    link = tree.links[-1]
+    return {
+        "mass_matrix": (1, tree.mass_matrix),
+        "coriolis_matrix": (2, tree.coriolis_matrix),
+        "mass_and_coriolis": (2, lambda *x: np.stack(tree.mass_and_coriolis(*x))),
+        "gravity_vector": (1, tree.gravity_vector),
+        "inverse_dynamics": (3, tree.inverse_dynamics),
+        "forward_dynamics": (3, tree.forward_dynamics),
+        "pushed": (3, lambda *x: tree.forward_dynamics(*x, wrenches={link: [1, 2, 3, 4, 5, 6]})),
+        "bias_force": (2, tree.bias_force),
+        "velocity_product": (2, tree.velocity_product),
+        "joint_force": (2, tree.joint_force),
+        "forward_kinematics": (1, lambda q: tree.forward_kinematics(link, q)),
+        "jacobian": (1, lambda q: tree.jacobian(link, q)),
+        "jacobian_dot": (2, lambda q, qd: tree.jacobian_dot(link, q, qd)),
+        "kinetic_energy": (2, tree.kinetic_energy),
+        "potential_energy": (1, tree.potential_energy),
+        "momentum": (2, tree.momentum),
+        "contribution": (2, lambda q, qd: np.asarray(tree.contribution(link, q, qd).C)),
+        "integrate": (2, tree.integrate),
+        "difference": (2, tree.difference),
+    }
+
+
+NAMES = tuple(questions(KinematicTree()))
+
+
+def strided(a):
+    wide = np.full(2 * len(a), np.nan)
+    wide[::2] = a
+    return wide[::2]
+
+
+def read_only(a):
+    a = a.copy()
+    a.setflags(write=False)
+    return a
+
+
+DISGUISES = {
+    "list": list,
+    "tuple": tuple,
+    "strided": strided,
+    "reversed": lambda a: a[::-1].copy()[::-1],
+    "read only": read_only,
+    "big endian": lambda a: a.astype(">f8"),
+    "objects": lambda a: a.astype(object),
+    "float32": lambda a: a.astype(np.float32),
+    "int": lambda a: a.astype(int),
+    "bool": lambda a: a.astype(bool),
+    "ints in a list": lambda a: [int(x) for x in a],
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_array_gives_the_same_bits(tree, name, disguise):
+    count, ask = questions(tree)[name]
+    # Zeros and ones are the same number in every type.
+    state = np.random.default_rng(0).integers(0, 2, (count, 4)).astype(float)
+    hidden = [DISGUISES[disguise](a) for a in state]
+    kept = [np.array(a) for a in hidden]
+    assert_array_equal(ask(*hidden), ask(*state))
+    for a, b in zip(hidden, kept, strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_swapped_bytes_are_noticed_after_an_unaligned_array(tree, name):
+    """The compiler's record of types takes the one for the other, once it has met an unaligned array."""
+    count, ask = questions(tree)[name]
+    state = np.random.default_rng(0).normal(size=(count, 4))
+    unaligned = np.zeros(state.nbytes + 1, np.uint8)[1:].view(float).reshape(state.shape)
+    unaligned[...] = state
+    assert not unaligned.flags.aligned
+    for disguised in (unaligned, state.astype(">f8")):
+        assert_array_equal(ask(*disguised), ask(*state))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fortran_order_gives_the_same_bits(tree, name):
+    count, ask = questions(tree)[name]
+    states = np.random.default_rng(0).normal(size=(count, 3, 4))
+    assert_array_equal(ask(*map(np.asfortranarray, states)), ask(*states))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_asking_twice_gives_the_same_bits_and_arrays_of_one_s_own(tree, name):
+    count, ask = questions(tree)[name]
+    state = np.random.default_rng(0).normal(size=(count, 4))
+    first = ask(*state)
+    kept = np.array(first)
+    if np.ndim(first):
+        np.asarray(first)[...] = np.nan
+    assert_array_equal(ask(*state), kept)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_that_are_not_finite_are_refused_by_coordinate(tree, name, bad):
+    count, ask = questions(tree)[name]
+    for argument in range(count):
+        state = np.zeros((count, 4))
+        state[argument, 2] = bad
+        with pytest.raises(ShapeError, match=rf"is {bad} at 'joint3'; every entry must be finite"):
+            ask(*state)
+        batch = np.zeros((count, 5, 4))
+        batch[argument, 3, 1] = bad
+        with pytest.raises(ShapeError, match=rf"is {bad} at 'joint2'"):
+            ask(*batch)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("shape", [(), (3,), (5,), (4, 1), (4, 3), (0,)])
+def test_wrong_shapes_are_refused_with_the_coordinates(tree, name, shape):
+    count, ask = questions(tree)[name]
+    for argument in range(count):
+        state = [np.zeros(4)] * count
+        state[argument] = np.zeros(shape)
+        with pytest.raises(ShapeError, match="entry for each of: joint1, joint2, joint3, joint4") as caught:
+            ask(*state)
+        assert str(shape) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "junk", [None, "abcd", b"abcd", {}, [], [[]], ["a"] * 4, [1, 2, 3, [4]], [1, 2, 3, 1j], [1, 2, 3, 10**400]]
+)
+def test_what_is_no_array_of_real_numbers_is_refused(tree, name, junk):
+    count, ask = questions(tree)[name]
+    for argument in range(count):
+        state = [np.zeros(4)] * count
+        state[argument] = junk
+        with pytest.raises(ShapeError):
+            ask(*state)
+
+
+def test_complex_arrays_are_refused_even_if_real(tree):
+    with pytest.raises(ShapeError, match="q must be an array of real numbers"):
+        tree.mass_matrix(np.zeros(4, dtype=complex))
+
+
+def test_batches_that_do_not_fit_are_refused(tree):
+    with pytest.raises(ShapeError, match=r"batch axes do not fit together: q \(2, 4\), qd \(3, 4\)"):
+        tree.coriolis_matrix(np.zeros((2, 4)), np.zeros((3, 4)))
+
+
+@pytest.mark.parametrize("wrench", [np.zeros(5), np.zeros((6, 1)), 0, [np.nan] * 6, "push", [1j] * 6, np.zeros((2, 6))])
+def test_bad_wrenches_are_refused_by_link(tree, wrench):
+    with pytest.raises(ShapeError, match="wrench on 'link2'"):
+        tree.inverse_dynamics(np.zeros((3, 4)), np.zeros(4), np.zeros(4), {"link2": wrench})
+
+
+def test_unknown_links_are_told_from_known_ones(tree):
+    zero = np.zeros(4)
+    for ask in (
+        lambda: tree.forward_kinematics("lnik2", zero),
+        lambda: tree.jacobian("lnik2", zero),
+        lambda: tree.jacobian_dot("lnik2", zero, zero),
+        lambda: tree.contribution("lnik2", zero, zero),
+        lambda: tree.wrench_torque(zero, {"lnik2": np.zeros(6)}),
+    ):
+        with pytest.raises(UnknownLinkError, match=r"no link 'lnik2'; did you mean 'link2'"):
+            ask()
+
+
+def test_unknown_frames_are_refused(tree):
+    with pytest.raises(ShapeError, match="frame must be 'com', 'body', 'base' or 'mixed'; got 'world'"):
+        tree.jacobian("link1", np.zeros(4), "world")
+
+
+POINT = Inertia.point(1, (0, 0, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("joint", "body"),
+    [
+        (revolute("z", name="wrist"), None),
+        (prismatic("z", name="wrist"), None),
+        (revolute("z", name="wrist"), POINT),
+        (revolute([1, 2, 3], name="wrist"), Inertia.point(1, (0.1, 0.2, 0.3))),
+        (revolute([1, 2, 3], [0.1, 0.2, 0.3], name="wrist"), Inertia.point(3, (0.2, 0.4, 0.6))),
+        (revolute("x", name="wrist"), Inertia.rod(1, 0.3, "x")),
+    ],
+)
+def test_a_joint_that_carries_no_inertia_is_named(joint, body):
+    rng = np.random.default_rng(3)
+    tree = random_tree(rng, 3)
+    tree.attach(Link("hand", body), to="link2", joint=joint, at=(0.1, 0.2, 0.3))
+    tree.attach(Link("tip"), to="hand", at=(0, 0, 0.1))
+    q, qd, tau = rng.normal(size=(3, 4))
+    assert np.linalg.cond(tree.mass_matrix(q)) > 1e14
+    for state in ((q, qd, tau), ([q, q], qd, tau)):
+        with pytest.raises(SingularAttachmentError, match="joint 'wrist'"):
+            tree.forward_dynamics(*state)
+    # Everything that needs no inverse of M is still answered, and a body at the tip puts it right.
+    assert np.isfinite(tree.inverse_dynamics(q, qd, tau)).all()
+    tree.attach(Inertia.sphere(0.1, 0.02), to="tip", at=(0.1, 0, 0))
+    assert np.isfinite(tree.forward_dynamics(q, qd, tau)).all()
+
+
+def test_a_small_inertia_is_not_taken_for_none():
+    """A microgram at a tenth of a millimetre, beside a tonne: small, but nothing is undetermined."""
+    tree = KinematicTree(gravity=(0, 0, 0))
+    tree.attach(Inertia.sphere(1000, 1), to="base", joint=revolute("x"), name="big")
+    tree.attach(Inertia.point(1e-9, (1e-4, 0, 0)), to="big", joint=revolute("z"), name="small")
+    qdd = tree.forward_dynamics([0, 0], [0, 0], [0, 1e-17])
+    np.testing.assert_allclose(qdd, [0, 1], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("wrenches", [[0.0] * 6, np.zeros(6), "link", 3])
+def test_wrenches_that_name_no_link(tree, wrenches):
+    x = np.zeros(4)
+    for ask in (tree.inverse_dynamics, tree.forward_dynamics):
+        with pytest.raises(ShapeError, match="wrenches must map names of links to"):
+            ask(x, x, x, wrenches)
+
+
+@pytest.mark.parametrize(
+    "value", [["1"] * 4, np.array(["1"] * 4), np.zeros(4, "datetime64[s]"), np.zeros(4, "timedelta64[s]"), [None] * 4]
+)
+def test_what_reads_like_numbers_but_is_none(tree, value):
+    for ask in (tree.mass_matrix, tree.gravity_vector, tree.potential_energy):
+        with pytest.raises(ShapeError, match="q must be an array of real numbers"):
+            ask(value)

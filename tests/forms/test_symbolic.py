@@ -1,0 +1,416 @@
+"""Closed forms against the numeric route, on random trees; what is shared, what is kept, what is refused."""
+
+import itertools
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import sympy as sp
+from cases import cases, close, norm
+from hypothesis import given, settings
+from screwdyn.testing import random_inertia, random_pose, random_tree
+
+import screwdyn as sd
+
+TOLERANCE = 1e-11
+FUNCTIONS = {
+    "mass_matrix": ("q",),
+    "coriolis_matrix": ("q", "qd"),
+    "gravity_vector": ("q",),
+    "bias_force": ("q", "qd"),
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+    "kinetic_energy": ("q", "qd"),
+    "potential_energy": ("q",),
+    "momentum": ("q", "qd"),
+}
+WHOLE = ("kinetic_energy", "potential_energy", "momentum")
+few = settings(max_examples=8)
+
+
+def values(sym, q, qd, qdd=None, tau=None):
+    given = {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
+    return {x: v for group, of in given.items() if of is not None for x, v in zip(getattr(sym, group), of, strict=True)}
+
+
+def evaluated(form, at, shape):
+    """Numbers of a matrix, or of a matrix over intermediates, one expression after another."""
+    intermediates, matrix = form if isinstance(form, tuple) else ([], form)
+    names, numbers = list(at), list(at.values())
+    for name, expression in intermediates:
+        numbers.append(sp.lambdify(names, expression, "math")(*numbers))
+        names.append(name)
+    entries = list(matrix) if isinstance(matrix, sp.MatrixBase) else [matrix]
+    return np.array(sp.lambdify(names, entries, "math")(*numbers), dtype=float).reshape(shape)
+
+
+@few
+@given(cases(least=1, most=5))
+def test_functions_over_intermediates(case):
+    sym = case.tree.symbolic()
+    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.qdd}
+    names = [name for name, arguments in FUNCTIONS.items() if name not in WHOLE]
+    at = values(sym, **state)
+    for name in names:
+        expected = getattr(case.tree, name)(*(state[group] for group in FUNCTIONS[name]))
+        close(evaluated(getattr(sym, name)(expand=False), at, expected.shape), expected, norm(expected) + 1, TOLERANCE)
+
+
+@few
+@given(cases(least=1, most=2))
+def test_functions_written_out(case):
+    sym = case.tree.symbolic()
+    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.qdd}
+    at = values(sym, **state)
+    for name, arguments in FUNCTIONS.items():
+        expected = getattr(case.tree, name)(*(state[group] for group in arguments))
+        close(evaluated(getattr(sym, name)(), at, expected.shape), expected, norm(expected) + 1, TOLERANCE)
+
+
+@few
+@given(cases(least=1, most=3))
+def test_contributions(case):
+    sym = case.tree.symbolic()
+    at = values(sym, case.q, case.qd)
+    for actual, expected in zip(sym.contributions(), case.tree.contributions(case.q, case.qd), strict=True):
+        assert (actual.link, actual.coordinates) == (expected.link, expected.coordinates)
+        for what in ("J", "J_dot", "M", "C", "g"):
+            numbers = np.asarray(getattr(expected, what))
+            close(evaluated(getattr(actual, what), at, numbers.shape), numbers, norm(numbers) + 1, TOLERANCE)
+
+
+@few
+@given(cases(least=1, most=2))
+def test_kinematics(case):
+    sym = case.tree.symbolic()
+    at = values(sym, case.q, case.qd)
+    for link in case.tree.links:
+        pose = case.tree.forward_kinematics(link, case.q)
+        close(evaluated(sym.forward_kinematics(link), at, (4, 4)), pose, 1, TOLERANCE)
+        for frame in ("com", "body", "base", "mixed"):
+            J, J_dot = case.tree.jacobian(link, case.q, frame), case.tree.jacobian_dot(link, case.q, case.qd, frame)
+            close(evaluated(sym.jacobian(link, frame), at, J.shape), J, norm(J) + 1, TOLERANCE)
+            close(evaluated(sym.jacobian_dot(link, frame), at, J.shape), J_dot, norm(J_dot) + 1, TOLERANCE)
+
+
+def symbolised(tree):
+    """The same tree with every number of it a symbol of its own, and the values of the symbols."""
+    held, serial = {}, itertools.count()
+
+    def named(array):
+        array = np.asarray(array, dtype=float)
+        symbols = [sp.Symbol(f"p{next(serial)}") if x not in (0, 1) else x for x in array.flat]
+        held.update({s: x for s, x in zip(symbols, array.flat, strict=True) if isinstance(s, sp.Symbol)})
+        return np.array(symbols, dtype=object).reshape(array.shape)
+
+    def symmetric(tensor):
+        upper = named(np.array(tensor)[np.triu_indices(3)])
+        full = np.empty((3, 3), dtype=object)
+        full[np.triu_indices(3)] = upper
+        full.T[np.triu_indices(3)] = upper
+        return full
+
+    twin = sd.KinematicTree(gravity=named(tree.gravity))
+    for name in tree.links[1:]:
+        parent, joint = tree.parent(name), tree.joint(next(j for j in tree.joints if carries(tree, j, name)))
+        inertia = tree.link(name).inertia
+        if inertia is not None:
+            inertia = sd.Inertia(named(inertia.mass).item(), named(inertia.com), symmetric(inertia.tensor))
+        at = named(tree.graph.edges[parent, name]["home"])
+        screw = None if joint.screw is None else named(joint.screw)
+        twin.attach(sd.Link(name, inertia), to=parent, joint=sd.Joint(screw, name=joint.name), at=at)
+    return twin, held
+
+
+def carries(tree, joint, link):
+    return tree.graph.edges[tree.parent(link), link]["name"] == joint
+
+
+def test_every_number_may_be_a_symbol():
+    rng = np.random.default_rng(0)
+    for kinds in (("revolute",), ("prismatic", "helical"), ("fixed", "revolute")):
+        tree = random_tree(rng, 2, kinds)
+        twin, held = symbolised(tree)
+        assert twin.free_symbols == set(held)
+        again = twin.subs(held)
+        assert not again.free_symbols
+        np.testing.assert_allclose(again.model.table, tree.model.table, rtol=1e-12, atol=1e-13)
+        sym = twin.symbolic()
+        assert set(sym.parameters) <= set(held)
+        q, qd = rng.uniform(-2, 2, (2, tree.nq))
+        at = values(sym, q, qd) | held
+        for function, arguments in (("mass_matrix", (q,)), ("coriolis_matrix", (q, qd)), ("gravity_vector", (q,))):
+            expected = getattr(tree, function)(*arguments)
+            actual = evaluated(getattr(sym, function)(expand=False), at, expected.shape)
+            close(actual, expected, norm(expected) + 1, 1e-9)
+
+
+def test_parameters_may_be_mixed():
+    m = sp.Symbol("m", positive=True)
+    tree = sd.robots.puma560()
+    tree.attach(sd.Inertia.point(m, (0, 0, 0.1)), to="link6", name="load")
+    M = tree.symbolic().mass_matrix(expand=False)
+    q = np.linspace(-1, 1, 6)
+    at = values(tree.symbolic(), q, q) | {m: 2.5}
+    expected = tree.subs({"m": 2.5}).mass_matrix(q)
+    close(evaluated(M, at, (6, 6)), expected, norm(expected), 1e-12)
+    assert tree.symbolic().parameters == (m,)
+
+
+a, b, k, m = sp.symbols("a b k m")
+
+
+@pytest.mark.parametrize(
+    ("mass", "axis"),
+    [
+        (m / a, "z"),
+        (1 / a, "z"),
+        (m / (1 + a), "z"),
+        ((a + b) ** k, "z"),
+        (sp.sqrt(a**2 + b**2), "z"),
+        (m / a**2 + k / a, "z"),
+        (m, (a, 1, 0)),
+    ],
+    ids=str,
+)
+def test_parameters_may_be_denominators_exponents_and_under_roots(mass, axis):
+    held = {a: 0.7, b: 1.3, k: 1.5, m: 2.0}
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    for name, to, at in (("t0", "base", None), ("t1", "t0", (1, 0, 0))):
+        tree.attach(sd.Inertia.planar(mass, (0.5, 0), 1), to=to, joint=sd.revolute(axis, name=name), at=at, name=name)
+    q, qd = np.array([[0.3, -0.8], [0.9, 0.4]])
+    sym, numeric = tree.symbolic(), tree.subs(held)
+    at = values(sym, q, qd) | held
+    for function, arguments in (("mass_matrix", (q,)), ("coriolis_matrix", (q, qd)), ("gravity_vector", (q,))):
+        expected = getattr(numeric, function)(*arguments)
+        close(evaluated(getattr(sym, function)(), at, expected.shape), expected, norm(expected) + 1, TOLERANCE)
+
+
+class TestShape:
+    def test_symbols(self):
+        sym = sd.robots.pelican().symbolic()
+        assert [str(x) for x in (*sym.q, *sym.qd)] == ["shoulder", "elbow", "shoulder_dot", "elbow_dot"]
+        assert [str(x) for x in (*sym.qdd, *sym.tau)] == ["shoulder_ddot", "elbow_ddot", "shoulder_tau", "elbow_tau"]
+        assert all(x.is_real for x in sym.q)
+        assert (sym.coriolis_matrix() * sym.qd).shape == (2, 1)
+
+    def test_intermediates_are_used_more_than_once_and_come_in_order(self):
+        sym = sd.robots.puma560().symbolic()
+        intermediates, matrices = sym.shared("mass_matrix", "coriolis_matrix", "gravity_vector")
+        assert [m.shape for m in matrices] == [(6, 6), (6, 6), (6, 1)]
+        known = {*sym.q, *sym.qd}
+        for name, expression in intermediates:
+            assert expression.free_symbols <= known
+            known.add(name)
+
+    def test_intermediates_do_not_take_names_of_the_robot(self):
+        """Not even of those that a function does not depend on: M depends neither on x0 nor on x3."""
+        tree = sd.KinematicTree(gravity=(0, -sp.Symbol("x3"), 0))
+        link = "base"
+        for k in range(2):
+            point = sd.Inertia.point(sp.Symbol("x2"), (0.3, 0, 0))
+            link = tree.attach(point, to=link, joint=sd.revolute("z"), at=(0.4 * k, 0, 0), name=f"x{k}").name
+        sym = tree.symbolic()
+        taken = {str(x) for x in (*sym.q, *sym.qd, *sym.parameters)}
+        for form in (sym.bias_force, sym.mass_matrix):
+            intermediates, _ = form(expand=False)
+            assert intermediates and taken.isdisjoint(str(name) for name, _ in intermediates)
+
+    def test_contributions_over_intermediates(self):
+        arm = sd.robots.puma560()
+        sym = arm.symbolic()
+        intermediates, part = sym.contribution(arm.links[-1], expand=False)
+        q, qd = np.random.default_rng(17).normal(size=(2, 6))
+        at = values(sym, q, qd)
+        for name, expression in intermediates:
+            at[name] = expression.xreplace(at)
+        expected = arm.contribution(arm.links[-1], q, qd)
+        assert part.coordinates == expected.coordinates
+        for name in ("J", "J_dot", "M", "C", "g"):
+            numbers = np.asarray(getattr(expected, name))
+            close(evaluated(getattr(part, name), at, numbers.shape), numbers, 1 + norm(numbers), TOLERANCE)
+
+    def test_what_is_handed_out_is_not_what_is_kept(self):
+        sym = sd.robots.pelican().symbolic()
+        intermediates, matrices = sym.shared("mass_matrix")
+        expected = list(intermediates), list(matrices)
+        intermediates.clear()
+        matrices.clear()
+        assert sym.shared("mass_matrix") == expected
+
+    def test_names_stand_for_one_thing(self):
+        one, other = sp.Symbol("m"), sp.Symbol("m", positive=True)
+        tree = sd.KinematicTree()
+        tree.attach(sd.Inertia.point(one, (1, 0, 0)), to="base", joint=sd.revolute("z", name="elbow"), name="a")
+        assert tree.subs({other: 2}).mass == 2
+        with tree.attached(sd.Inertia.point(other, (1, 0, 0)), to="a", name="b"):
+            with pytest.raises(sd.ScrewdynError, match="m is the name of two symbols"):
+                tree.symbolic()
+            assert tree.subs({"m": 2}).mass == 4
+            assert tree.subs({one: 2, other: 3}).mass == tree.subs({other: 3, one: 2}).mass == 5
+            with pytest.raises(sd.ShapeError, match="m is given several values: 2, 3"):
+                tree.subs({one: 2, "m": 3})
+        tree.attach(sd.Inertia.point(sp.Symbol("elbow")), to="a", name="b")
+        with pytest.raises(sd.ScrewdynError, match="elbow is both a parameter and a coordinate"):
+            tree.symbolic()
+
+    def test_no_coordinates(self):
+        sym = sd.KinematicTree().symbolic()
+        assert sym.mass_matrix().shape == (0, 0)
+        assert sym.gravity_vector().shape == (0, 1)
+        assert sym.kinetic_energy() == 0
+        assert sym.contribution("base").J.shape == (6, 0)
+
+    def test_puma_is_small_and_whole(self):
+        """The issue's bound: SymPy's own Kane method needs about 108 000 operations for a generic 6R arm."""
+        intermediates, matrices = (
+            sd.robots.puma560().symbolic().shared("mass_matrix", "coriolis_matrix", "gravity_vector")
+        )
+        count = sum(sp.count_ops(e) for _, e in intermediates) + sum(sp.count_ops(x) for m in matrices for x in m)
+        assert count <= 1100
+
+    def test_small_arms_are_written_shortly(self):
+        sym = sd.robots.pelican().symbolic()
+        assert str(sym.coriolis_matrix()[0, 0]) == "-0.0121806932*elbow_dot*sin(elbow)"
+
+
+class TestExactness:
+    def test_exact_numbers_stay_exact(self):
+        third = sp.Rational(1, 3)
+        tree = sd.KinematicTree(gravity=(0, 0, -10))
+        pose = sp.eye(4)
+        pose[:3, :3] = sp.rot_axis3(sp.pi / 5).T
+        tree.attach(sd.Inertia.point(third, (1, 0, 0)), to="base", joint=sd.revolute("y"), at=pose, name="a")
+        g = tree.symbolic().gravity_vector()
+        assert g[0] == -sp.Rational(10, 3) * sp.cos(sp.Symbol("a", real=True))
+        assert tree.gravity_vector([0.0])[0] == pytest.approx(-10 / 3)
+        assert tree.mass_matrix([0.0])[0, 0] == pytest.approx(1 / 3)
+        np.testing.assert_allclose(tree.contributions([0.3], [0.1])[0].M.array, [[1 / 3]])
+        np.testing.assert_allclose(tree.jacobian("a", [0.3]), tree.contribution("a", [0.3], [0.0]).J)
+
+    def test_floats_stay_floats(self):
+        assert sd.robots.two_link(length=0.3).symbolic().gravity_vector().atoms(sp.Float)
+
+    def test_nothing_of_ones_and_zeros_is_left(self):
+        sym = sd.robots.pelican(m1=sp.Symbol("m1"), l1=sp.Symbol("l1")).symbolic()
+        text = str(sym.mass_matrix()) + str(sym.gravity_vector())
+        assert not re.search(r"(?<![\d.])[01]\.0(?!\d)", text)
+
+
+class TestProgress:
+    def test_a_payload_leaves_what_there_was(self):
+        tree = sd.robots.puma560()
+        before = tree.symbolic()
+        parts, M = before.contributions(), before.mass_matrix(expand=False)
+        handle = tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), to="link6", joint=sd.revolute("x"), name="load")
+        after = tree.symbolic()
+        assert all(new is old for new, old in zip(after.contributions(), parts, strict=False))
+        assert after.contribution("load").coordinates == tree.coordinates
+        assert after.coordinates != before.coordinates
+        tree.detach(handle)
+        again = tree.symbolic()
+        assert again.mass_matrix(expand=False)[1] is M[1]
+        assert all(new is old for new, old in zip(again.contributions(), parts, strict=True))
+
+    def test_a_payload_costs_less_than_the_whole(self):
+        tree = sd.robots.puma560()
+        tree.symbolic().contributions()
+        known = len(tree.symbolic()._derivation.tape.nodes)
+        tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), to="link6", joint=sd.revolute("x"), name="load")
+        tree.symbolic().contributions()
+        new = len(tree.symbolic()._derivation.tape.nodes) - known
+        whole = tree.copy().symbolic()
+        whole.contributions()
+        assert new < 0.5 * len(whole._derivation.tape.nodes)
+
+    def test_a_name_may_come_back_for_another_link(self):
+        rng = np.random.default_rng(6)
+        tree = random_tree(rng, 3)
+        for _ in range(2):
+            handle = tree.attach(random_inertia(rng), "link3", sd.revolute("y"), random_pose(rng), "new")
+            q = rng.uniform(-2, 2, 4)
+            sym = tree.symbolic()
+            close(evaluated(sym.mass_matrix(), values(sym, q, q), (4, 4)), tree.mass_matrix(q), 1, 1e-11)
+            tree.detach(handle)
+
+    def test_the_closed_form_is_of_the_tree_as_it_was(self):
+        tree = sd.robots.pelican()
+        sym = tree.symbolic()
+        tree.attach(sd.Inertia.point(1), to="link2", joint=sd.revolute("z"), name="load")
+        assert sym.mass_matrix().shape == (2, 2)
+        with pytest.raises(sd.UnknownLinkError, match="load"):
+            sym.contribution("load")
+
+
+class TestRefusals:
+    def test_numbers_of_a_robot_with_symbols(self):
+        m, length = sp.symbols("mass length")
+        tree = sd.robots.pelican(m1=m, l1=length)
+        q = [0.0, 0.0]
+        calls = [
+            lambda: tree.mass_matrix(q),
+            lambda: tree.coriolis_matrix(q, q),
+            lambda: tree.gravity_vector(q),
+            lambda: tree.inverse_dynamics(q, q, q),
+            lambda: tree.forward_dynamics(q, q, q),
+            lambda: tree.contributions(q, q),
+            lambda: tree.contribution("link1", q, q),
+            lambda: tree.kinetic_energy(q, q),
+            lambda: tree.potential_energy(q),
+            lambda: tree.momentum(q, q),
+            lambda: tree.jacobian("link1", q),
+            lambda: tree.forward_kinematics("link2", q),
+            lambda: sd.simulate(tree, sd.State(tree), 0.1),
+        ]
+        for call in calls:
+            with pytest.raises(sd.UnboundSymbolError, match=r"length.*subs"):
+                call()
+        assert str(tree).count("mass kg") == 1
+
+    def test_a_joints_own_force(self):
+        tree = sd.KinematicTree()
+        joint = sd.revolute("z", damping=sp.Symbol("b"))
+        tree.attach(sd.Inertia.point(1, (1, 0, 0)), to="base", joint=joint, name="a")
+        assert tree.mass_matrix([0.0]) == pytest.approx(1)
+        with pytest.raises(sd.UnboundSymbolError, match="b;"):
+            tree.joint_force([0.0], [1.0])
+        assert tree.subs({"b": 2}).joint_force([0.0], [1.0]) == pytest.approx(-2)
+
+    def test_a_parameter_that_is_a_coordinate(self):
+        tree = sd.robots.pelican(m1=sp.Symbol("elbow", real=True))
+        with pytest.raises(sd.ScrewdynError, match="elbow is both"):
+            tree.symbolic()
+
+    @pytest.mark.parametrize("suffix", ["dot", "ddot", "tau"])
+    def test_a_coordinate_that_is_called_like_a_rate(self, suffix):
+        tree = sd.KinematicTree()
+        for name, to in (("a", "base"), (f"a_{suffix}", "a")):
+            tree.attach(sd.Inertia.point(1, (1, 0, 0)), to=to, joint=sd.revolute("z", name=name), name=name)
+        with pytest.raises(sd.ScrewdynError, match=f"a_{suffix} is the symbol of two things"):
+            tree.symbolic()
+
+    def test_a_joint_without_inertia(self):
+        tree = sd.robots.pelican(m1=sp.Symbol("m1"))
+        tree.attach(sd.Link("tool"), to="link2", joint=sd.revolute("z"))
+        with pytest.raises(sd.SingularAttachmentError, match="tool"):
+            tree.symbolic().forward_dynamics()
+        point = sd.KinematicTree()
+        point.attach(sd.Inertia.point(sp.Symbol("m")), to="base", joint=sd.revolute(name="pin"))
+        with pytest.raises(sd.SingularAttachmentError, match="pin"):
+            point.symbolic().forward_dynamics()
+
+    def test_unknown_names(self):
+        sym = sd.robots.pelican().symbolic()
+        with pytest.raises(sd.UnknownLinkError, match="link1"):
+            sym.contribution("link7")
+        with pytest.raises(sd.ShapeError, match="'com'"):
+            sym.jacobian("link1", "world")
+        with pytest.raises(sd.ScrewdynError, match="mass_matrix"):
+            sym.shared("mass")
+
+
+def test_sympy_is_not_imported_before_it_is_needed():
+    code = "import sys, screwdyn; screwdyn.robots.puma560().model; assert 'sympy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

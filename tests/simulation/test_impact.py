@@ -1,0 +1,556 @@
+"""Grasps and releases against the laws of momentum (docs/mathematics.md §6) and against grasps done by hand."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from cases import close, norm
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from screwdyn.testing import random_inertia, random_pose, random_tree
+
+import screwdyn as sd
+from screwdyn import screw
+from screwdyn.simulation.impact import floating_mass_matrix
+
+KINDS = ("fixed", "revolute", "prismatic", "helical")
+# Of the terms that cancel; the equations are solved to rounding times the condition of the mass matrix.
+TIGHT = 1e-9
+
+
+def renamed(tree, prefix, base):
+    """The same tree with other names and with a body at its base."""
+    twin = sd.KinematicTree(sd.Link(prefix + tree.base, base))
+    for parent, link, edge in tree.graph.edges(data=True):
+        joint = replace(edge["joint"], name=prefix + edge["name"])
+        twin.attach(sd.Link(prefix + link, tree.link(link).inertia), prefix + parent, joint, edge["home"])
+    return twin
+
+
+def random_joint(rng, kind, name=None):
+    axis, point = rng.normal(size=3), rng.uniform(-0.3, 0.3, 3)
+    if kind == "fixed":
+        return sd.fixed(name)
+    if kind == "prismatic":
+        return sd.prismatic(axis, name=name)
+    return sd.revolute(axis, point, name=name) if kind == "revolute" else sd.helical(axis, 0.2, point, name=name)
+
+
+def floating(body, inner=()):
+    """The body on three turns and three slides, whose rates at q = 0 are its twist: its M is the floating one."""
+    free = sd.KinematicTree("ground", gravity=(0, 0, 0))
+    at = "ground"
+    for k, joint in enumerate([*map(sd.revolute, "xyz"), *map(sd.prismatic, "xyz")]):
+        if k < 5:
+            free.attach(sd.Link(f"frame{k}"), at, joint)
+            at = f"frame{k}"
+        else:
+            free.attach(body, at, joint)
+    return free, np.concatenate([np.zeros(6), inner])
+
+
+@dataclass
+class Meeting:
+    """A robot about to grasp a payload."""
+
+    tree: sd.KinematicTree
+    state: sd.State
+    body: object
+    to: str
+    joint: sd.Joint
+    at: np.ndarray
+    twist: np.ndarray
+    body_state: sd.State | None
+
+    def grasp(self, tree=None, **changed):
+        options = {"to": self.to, "joint": self.joint, "at": self.at, "twist": self.twist, "name": "load"}
+        options |= {"body_state": self.body_state} | changed
+        return (tree or self.tree).grasp(self.state, self.body, **options)
+
+    @property
+    def payload(self):
+        """(6 + b, 6 + b) mass matrix and rates of the free payload, reckoned by a robot that can move it anywhere."""
+        inner = self.body_state
+        free, q = floating(self.body, () if inner is None else inner.q)
+        return free.mass_matrix(q), np.concatenate([self.twist, () if inner is None else inner.qd])
+
+    @property
+    def J(self):
+        return screw.Ad(screw.inverse(self.at)) @ self.tree.jacobian(self.to, self.state.q, "body")
+
+    def __repr__(self):
+        return f"<{self.state}\n{self.tree}\n  meets on {self.to}, by {self.joint}\n{self.body}, {self.body_state}>"
+
+
+@st.composite
+def meetings(draw, kinds=KINDS, least=0):
+    n, b = draw(st.integers(least, 6)), draw(st.integers(0, 3))
+    kind = draw(st.sampled_from(kinds))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tree = random_tree(rng, n)
+    body, body_state = random_inertia(rng), None
+    if b:
+        body = renamed(random_tree(rng, b), "p_", body)
+        body_state = sd.State(body, *rng.uniform(-2, 2, (2, b)))
+    to = tree.links[int(rng.integers(len(tree.links)))]
+    state = sd.State(tree, *rng.uniform(-2, 2, (2, n)))
+    twist = rng.uniform(-2, 2, 6)
+    return Meeting(tree, state, body, to, random_joint(rng, kind), random_pose(rng), twist, body_state)
+
+
+def moment(pose, wrench):
+    """A momentum in a body's own frame, about the base's origin and in its axes."""
+    return screw.Ad(screw.inverse(pose)).T @ wrench
+
+
+# By hand -----------------------------------------------------------------------------------------------------------
+
+
+def arm(I, omega):
+    """A wheel about z with a moment of inertia, turning."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia(1.0, tensor=(I, I, I)), to="base", joint=sd.revolute("z"), name="arm")
+    return tree, sd.State(tree, [0.3], [omega])
+
+
+def test_an_arm_that_grabs_a_point_mass_at_rest():
+    I, m, r, omega = 0.7, 2.5, 0.4, 3.0
+    tree, state = arm(I, omega)
+    event = tree.grasp(state, sd.Inertia.point(m), to="arm", at=(r, 0, 0), twist="at_rest")
+    after = I * omega / (I + m * r**2)
+    assert_allclose(event.state.qd, [after], rtol=1e-14)
+    assert_allclose(event.energy_lost, 0.5 * I * omega**2 - 0.5 * (I + m * r**2) * after**2, rtol=1e-14)
+    # The mass is pushed along y of its frame, from rest to r ω⁺.
+    assert_allclose(event.impulse, [0, 0, 0, 0, m * r * after, 0], atol=1e-15)
+    assert event.state.tree is tree
+    assert event.state["arm"] == 0.3
+
+
+SPUN = {"I": 0.7, "m": 2.5, "r": 0.4, "J": 0.09, "omega": 3.0, "u": 1.1, "spin": -8.0}
+
+
+def spinning_payload(joint):
+    """A disc that comes along the arm's circle with a speed u and turns with a spin."""
+    I, m, r, J, omega, u, spin = SPUN.values()
+    tree, state = arm(I, omega)
+    disc = sd.Inertia(m, tensor=(J, J, J))
+    return tree.grasp(state, disc, to="arm", at=(r, 0, 0), joint=joint, name="disc", twist=[0, 0, spin, 0, u, 0])
+
+
+def test_a_spinning_payload_on_a_passive_pin_keeps_its_spin():
+    I, m, r, _, omega, u, spin = SPUN.values()
+    event = spinning_payload(sd.revolute("z", passive=True))
+    after = (I * omega + m * r * u) / (I + m * r**2)
+    assert_allclose(event.state.velocity("arm"), after, rtol=1e-14)
+    assert_allclose(event.state.velocity("arm") + event.state.velocity("disc"), spin, rtol=1e-14)
+    assert event.state["disc"] == 0
+
+
+def test_a_spinning_payload_that_is_welded_on_gives_its_spin_away():
+    I, m, r, J, omega, u, spin = SPUN.values()
+    event = spinning_payload(None)
+    assert_allclose(event.state.qd, [(I * omega + m * r * u + J * spin) / (I + m * r**2 + J)], rtol=1e-14)
+
+
+def test_a_falling_rod_that_is_caught_at_one_end():
+    m, L, v = 1.3, 0.8, 2.0
+    tree = sd.KinematicTree()
+    rod = sd.Inertia.rod(m, L, axis="x", com=(L / 2, 0, 0))
+    event = tree.grasp(sd.State(tree), rod, to="base", joint=sd.revolute("z"), twist=[0, 0, 0, 0, v, 0], name="rod")
+    assert_allclose(event.state.qd, [3 * v / (2 * L)], rtol=1e-14)
+    kinetic = 0.5 * m * v**2
+    assert_allclose(event.energy_lost, kinetic / 4, rtol=1e-14)
+    assert_allclose(tree.kinetic_energy(event.state.q, event.state.qd), 0.75 * kinetic, rtol=1e-14)
+    # The pin stops a quarter of the momentum.
+    assert_allclose(event.impulse, [0, 0, 0, 0, -m * v / 4, 0], atol=1e-15)
+
+
+def test_two_sliders_that_couple():
+    m1, m2, v1, v2 = 2.0, 3.0, 1.5, -0.5
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(m1), to="base", joint=sd.prismatic("x"), name="cart")
+    event = tree.grasp(sd.State(tree, [0.2], [v1]), sd.Inertia.point(m2), to="cart", twist=[0, 0, 0, v2, 0, 0])
+    assert_allclose(event.state.qd, [(m1 * v1 + m2 * v2) / (m1 + m2)], rtol=1e-14)
+    assert_allclose(event.energy_lost, 0.5 * m1 * m2 / (m1 + m2) * (v1 - v2) ** 2, rtol=1e-14)
+
+
+def test_a_slider_on_a_slider_keeps_its_own_speed():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("x"), name="cart")
+    rider = sd.Inertia.point(3.0)
+    event = tree.grasp(
+        sd.State(tree, qd=[1.5]),
+        rider,
+        to="cart",
+        joint=sd.prismatic("x"),
+        twist=[0, 0, 0, -0.5, 0, 0],
+        name="rider",
+    )
+    assert_allclose(event.state.qd, [1.5, -2.0], rtol=1e-14)
+    assert event.energy_lost < 1e-30
+
+
+def test_a_nut_that_lands_on_a_screw():
+    m, I, h, v = 0.4, 2e-3, 0.05, -3.0
+    tree = sd.KinematicTree()
+    nut = sd.Inertia(m, tensor=(I, I, I))
+    event = tree.grasp(sd.State(tree), nut, to="base", joint=sd.helical("z", h), twist=[0, 0, 0, 0, 0, v], name="nut")
+    rate = m * h * v / (I + m * h**2)
+    assert_allclose(event.state.qd, [rate], rtol=1e-14)
+    assert_allclose(event.energy_lost, 0.5 * m * v**2 - 0.5 * (I + m * h**2) * rate**2, rtol=1e-13)
+    n, f = event.impulse[2], event.impulse[5]
+    assert_allclose(n + h * f, 0, atol=1e-15)
+
+
+# Laws, on random trees ---------------------------------------------------------------------------------------------
+
+
+@given(meetings())
+def test_the_floating_mass_matrix_is_that_of_a_robot_that_can_move_it_anywhere(meeting):
+    M, _ = meeting.payload
+    inner = meeting.body_state
+    if inner is None:
+        close(M, meeting.body.matrix, norm(M), 1e-14)
+    else:
+        close(floating_mass_matrix(meeting.body, inner.q), M, norm(M), 1e-13)
+
+
+@given(meetings())
+def test_momentum_equations(meeting):
+    n, M, J, qd = meeting.tree.nv, meeting.tree.mass_matrix(meeting.state.q), meeting.J, meeting.state.qd
+    M_payload, rates = meeting.payload
+    S = np.zeros((6, 0)) if meeting.joint.screw is None else meeting.joint.screw[:, None]
+    event = meeting.grasp()
+    after, k = event.state, S.shape[1]
+    momentum = M_payload @ rates
+
+    # Row by row, the left side being the mass matrix of the tree as it is now.
+    left = meeting.tree.mass_matrix(after.q) @ after.qd
+    right = np.concatenate([M @ qd + J.T @ momentum[:6], S.T @ momentum[:6], momentum[6:]])
+    scale = norm(meeting.tree.mass_matrix(after.q)) * norm(after.qd) + norm(right) + norm(momentum)
+    close(left, right, scale, TIGHT)
+
+    # The impulse on the payload, its reaction on the robot, and none along the new joint.
+    change = np.concatenate([J @ after.qd[:n] + S @ after.qd[n : n + k], after.qd[n + k :]]) - rates
+    push = M_payload @ change
+    close(event.impulse, push[:6], scale, TIGHT)
+    close(push[6:], np.zeros(len(rates) - 6), scale, TIGHT)
+    close(S.T @ event.impulse, np.zeros(k), scale, TIGHT)
+    close(M @ (after.qd[:n] - qd), -J.T @ event.impulse, scale, TIGHT)
+
+
+@given(meetings())
+def test_energy_lost_is_the_kinetic_energy_that_is_gone(meeting):
+    M_payload, rates = meeting.payload
+    own = 0.5 * rates @ M_payload @ rates
+    before = meeting.tree.kinetic_energy(meeting.state.q, meeting.state.qd) + own
+    event = meeting.grasp()
+    after = meeting.tree.kinetic_energy(event.state.q, event.state.qd)
+    assert event.energy_lost >= 0
+    close(event.energy_lost, before - after, before, TIGHT)
+    close(event.caught.kinetic_energy, own, own, 1e-12)
+
+
+@given(meetings())
+def test_positions_go_on_by_name_and_the_new_joint_begins_at_zero(meeting):
+    q = meeting.state.q.copy()
+    event = meeting.grasp()
+    inner = () if meeting.body_state is None else meeting.body_state.q
+    new = [] if meeting.joint.screw is None else [0.0]
+    assert_array_equal(event.state.q, [*q, *new, *inner])
+    assert event.state.coordinates == meeting.tree.coordinates
+    pose = meeting.tree.forward_kinematics("load", event.state.q)
+    close(event.caught.pose, pose, 1, 1e-12)
+
+
+@given(meetings())
+def test_a_payload_that_moves_along_changes_nothing_at_all(meeting):
+    event = meeting.grasp(twist="co_moving")
+    new = [] if meeting.joint.screw is None else [0.0]
+    inner = () if meeting.body_state is None else meeting.body_state.qd
+    assert_array_equal(event.state.qd, [*meeting.state.qd, *new, *inner])
+    assert event.energy_lost == 0
+    assert_array_equal(event.impulse, np.zeros(6))
+
+
+@given(meetings())
+def test_co_moving_and_at_rest_are_the_twists_that_they_say(meeting):
+    for words, numbers in (("co_moving", meeting.J @ meeting.state.qd), ("at_rest", np.zeros(6))):
+        said, reckoned = (meeting.grasp(tree=meeting.tree.copy(), twist=twist) for twist in (words, numbers))
+        close(said.state.qd, reckoned.state.qd, norm(reckoned.state.qd), 1e-10)
+        close(said.caught.twist, numbers, norm(numbers), 1e-15)
+
+
+@given(meetings())
+def test_releasing_changes_no_rate_and_loses_nothing(meeting):
+    before = meeting.grasp().state
+    tree = meeting.tree
+    kinetic = tree.kinetic_energy(before.q, before.qd)
+    momentum = tree.momentum(before.q, before.qd)
+    pose = tree.forward_kinematics("load", before.q)
+    event = tree.release(before, "load")
+    n = meeting.state.q.size
+    assert event.state.coordinates == tree.coordinates == meeting.state.coordinates
+    assert_array_equal(event.state.q, before.q[:n])
+    assert_array_equal(event.state.qd, before.qd[:n])
+    free = event.released
+    close(free.pose, pose, 1, 1e-13)
+    close(tree.kinetic_energy(event.state.q, event.state.qd) + free.kinetic_energy, kinetic, kinetic, 1e-10)
+    rates = np.concatenate([free.twist, free.state.qd])
+    gone = moment(free.pose, (floating_mass_matrix(free.tree, free.state.q) @ rates)[:6])
+    rest = tree.momentum(event.state.q, event.state.qd)
+    close(rest + gone, momentum, norm(rest) + norm(gone), 1e-10)
+
+
+@given(meetings())
+def test_to_release_and_grasp_again_loses_nothing(meeting):
+    tree, to = meeting.tree, meeting.to
+    held = meeting.grasp().state
+    # With the joint turned, so that it has to begin anew from there.
+    held = sd.State(tree, held.q + 0.3, held.qd)
+    kinetic = tree.kinetic_energy(held.q, held.qd)
+    let_go = tree.release(held, "load")
+    free = let_go.released
+    again = tree.grasp(
+        let_go.state,
+        free.tree,
+        to=to,
+        joint=meeting.joint,
+        at=screw.inverse(tree.forward_kinematics(to, let_go.state.q)) @ free.pose,
+        twist=free.twist,
+        name="load",
+        body_state=free.state,
+    )
+    assert again.state.coordinates == held.coordinates
+    close(again.state.qd, held.qd, norm(held.qd), 1e-8)
+    assert again.energy_lost <= 1e-14 * kinetic
+    close(tree.kinetic_energy(again.state.q, again.state.qd), kinetic, kinetic, 1e-10)
+
+
+@given(meetings(), st.integers(0, 2**32 - 1))
+def test_the_order_of_two_grasps_does_not_matter(meeting, seed):
+    rng = np.random.default_rng(seed)
+    second = {"to": meeting.tree.links[-1], "at": random_pose(rng), "twist": rng.uniform(-2, 2, 6), "name": "other"}
+    second |= {"joint": random_joint(rng, KINDS[seed % 4])}
+    body, tree = random_inertia(rng), meeting.tree.copy()
+    one = meeting.grasp()
+    two = meeting.tree.grasp(one.state, body, **second)
+    first = tree.grasp(meeting.state, body, **second)
+    then = replace(meeting, state=first.state).grasp(tree=tree)
+    order = [two.state.coordinates.index(name) for name in then.state.coordinates]
+    close(then.state.qd, two.state.qd[order], norm(two.state.qd), 1e-8)
+    lost = one.energy_lost + two.energy_lost
+    close(first.energy_lost + then.energy_lost, lost, lost, 1e-9)
+
+
+@given(meetings(least=1))
+def test_a_floating_robot_keeps_its_whole_momentum(meeting):
+    free, q = floating(renamed(meeting.tree, "r_", sd.Inertia.sphere(2.0, 0.2)), meeting.state.q)
+    # Away from q = 0, and from where two of the three axes fall together.
+    q[:6] = [0.3, -0.4, 0.5, 1.0, -2.0, 0.7]
+    qd = np.concatenate([[0.5, -1.0, 0.7, 0.2, 0.4, -0.6], meeting.state.qd])
+    M_payload, rates = meeting.payload
+    to = f"r_{meeting.to}"
+    pose = free.forward_kinematics(to, q) @ meeting.at
+    before = free.momentum(q, qd) + moment(pose, (M_payload @ rates)[:6])
+    state = sd.State(free, q, qd)
+    event = replace(meeting, state=state, to=to).grasp(tree=free)
+    close(free.momentum(event.state.q, event.state.qd), before, norm(before) + norm(M_payload) * norm(rates), TIGHT)
+
+
+@given(meetings(least=1))
+def test_a_robot_on_a_fixed_base_does_not(meeting):
+    M_payload, rates = meeting.payload
+    pose = meeting.tree.forward_kinematics(meeting.to, meeting.state.q) @ meeting.at
+    before = meeting.tree.momentum(meeting.state.q, meeting.state.qd) + moment(pose, (M_payload @ rates)[:6])
+    event = meeting.grasp()
+    assert norm(meeting.tree.momentum(event.state.q, event.state.qd) - before) > 1e-6
+
+
+@given(meetings(kinds=KINDS[1:], least=1))
+def test_a_payload_may_hang_on_what_only_it_makes_heavy(meeting):
+    """A massless hook turns freely: it has no equation of motion until it carries something."""
+    tree = meeting.tree
+    tree.attach(sd.Link("hook"), to=meeting.to, joint=sd.revolute("x"))
+    state = sd.State(tree, [*meeting.state.q, 0.2], [*meeting.state.qd, 0.5])
+    with pytest.raises(sd.SingularAttachmentError, match="hook"):
+        tree.forward_dynamics(state.q, state.qd, np.zeros(tree.nv))
+    hung = replace(meeting, state=state, to="hook", joint=sd.fixed())
+    event = hung.grasp(twist="co_moving")
+    assert_array_equal(event.state.qd[: tree.nv], [*state.qd, *event.state.qd[len(state.qd) :]])
+    assert np.isfinite(tree.forward_dynamics(event.state.q, event.state.qd, np.zeros(tree.nv))).all()
+
+
+# Names and handles -------------------------------------------------------------------------------------------------
+
+
+def test_a_payload_may_have_a_link_named_like_some_other_base():
+    tree = sd.KinematicTree("world")
+    cup = sd.KinematicTree(sd.Link("base", sd.Inertia.sphere(1.0, 0.1)))
+    cup.attach(sd.Inertia.point(0.1), to="base", name="spoon")
+    event = tree.grasp(sd.State(tree), cup, to="world", joint=sd.revolute("x"), twist="at_rest")
+    assert tree.links == ("world", "base", "spoon")
+    assert event.handle.name == "base"
+
+
+def test_payloads_without_a_name_are_counted():
+    tree, state = arm(1.0, 1.0)
+    names = []
+    for _ in range(3):
+        event = tree.grasp(state, sd.Inertia.point(0.1, (0.1, 0, 0)), to="arm", twist="co_moving")
+        state = event.state
+        names.append(event.handle.name)
+    assert names == ["payload", "payload_2", "payload_3"]
+    assert tree.release(state, event.handle).released.tree.base == "payload_3"
+
+
+def test_a_handle_is_stale_after_the_release():
+    tree, state = arm(1.0, 1.0)
+    event = tree.grasp(state, sd.Inertia.point(0.1), to="arm", twist="co_moving", name="nut")
+    let_go = tree.release(event.state, event.handle)
+    with pytest.raises(sd.StaleHandleError, match="nut"):
+        tree.release(let_go.state, event.handle)
+
+
+def test_the_payload_is_copied():
+    tree, state = arm(1.0, 1.0)
+    cup = sd.KinematicTree(sd.Link("cup", sd.Inertia.sphere(1.0, 0.1)))
+    event = tree.grasp(state, cup, to="arm", twist="co_moving")
+    event.caught.tree.attach(sd.Inertia.point(1.0), to="cup")
+    cup.attach(sd.Inertia.point(1.0), to="cup")
+    assert tree.links == ("base", "arm", "cup")
+
+
+def test_any_link_of_the_robot_can_be_let_go():
+    tree = sd.robots.pelican()
+    state = sd.State(tree, [0.3, -0.4], [1.0, 2.0])
+    twist = tree.jacobian("link2", state.q, "body") @ state.qd
+    event = tree.release(state, "link2")
+    assert event.state.coordinates == ("shoulder",)
+    assert event.released.tree.base == "link2"
+    assert_allclose(event.released.twist, twist, rtol=1e-15)
+
+
+# Refusals ----------------------------------------------------------------------------------------------------------
+
+
+def fingerprint(tree, state):
+    """Everything that a failure must leave as it was."""
+    graph = tree.graph
+    nodes = {name: (id(data["link"]), data["serial"]) for name, data in graph.nodes(data=True)}
+    edges = {
+        (a, b): (id(data["joint"]), data["home"].tobytes(), data["name"], data["coordinate"])
+        for a, b, data in graph.edges(data=True)
+    }
+    return (
+        *(tree.revision, tree.links, tree.joints, tree.coordinates, tree.gravity.tobytes(), str(tree)),
+        *(list(nodes.items()), list(edges.items()), tree.mass_matrix(tree.neutral()).tobytes()),
+        *(state.coordinates, state.q.tobytes(), state.qd.tobytes(), id(state.tree)),
+    )
+
+
+CUP = sd.KinematicTree(sd.Link("cup", sd.Inertia.sphere(1.0, 0.1)))
+CUP.attach(sd.Inertia.point(0.1, (0.1, 0, 0)), to="cup", joint=sd.revolute("z"), name="spoon")
+SHELL = sd.KinematicTree("shell")
+SHELL.attach(sd.Inertia.point(0.1, (0.1, 0, 0)), to="shell", joint=sd.revolute("z", (0.1, 0, 0)), name="pea")
+LUMP = sd.Inertia.point(1.0, (0.1, 0, 0))
+
+REFUSED = {
+    "a point mass on a pin through itself": (
+        sd.SingularAttachmentError,
+        "nothing beyond joint 'load'",
+        {"body": sd.Inertia.point(1.0), "joint": sd.revolute("y")},
+    ),
+    "a thin rod on a pin along itself": (
+        sd.SingularAttachmentError,
+        "nothing beyond joint 'load'",
+        {"body": sd.Inertia.rod(1.0, 0.5, axis="x"), "joint": sd.revolute("x")},
+    ),
+    "nothing on a slide": (
+        sd.SingularAttachmentError,
+        "nothing beyond joint 'load'",
+        {"body": sd.Link("hook"), "joint": sd.prismatic("x")},
+    ),
+    "a payload with such a joint within": (sd.SingularAttachmentError, "nothing beyond joint 'pea'", {"body": SHELL}),
+    "five numbers": (sd.ShapeError, "twist must be six finite numbers", {"twist": np.zeros(5)}),
+    "a batch of twists": (sd.ShapeError, "twist must be six finite numbers", {"twist": np.zeros((1, 6))}),
+    "a twist that is not finite": (sd.ShapeError, "twist must be six", {"twist": [0, 0, np.nan, 0, 0, 0]}),
+    "a word": (sd.ShapeError, "'co_moving', 'at_rest' or six numbers", {"twist": "comoving"}),
+    "no twist": (sd.ShapeError, "twist must be", {"twist": None}),
+    "an unknown link": (sd.UnknownLinkError, "did you mean 'link2'", {"to": "link22"}),
+    "no link": (sd.UnknownLinkError, "no link None", {"to": None}),
+    "a link that is there already": (sd.TopologyError, "a link 'link1' already", {"name": "link1"}),
+    "a joint that is there already": (
+        sd.TopologyError,
+        "a joint 'elbow' already",
+        {"joint": sd.revolute("z", name="elbow")},
+    ),
+    "a link within that is there already": (sd.TopologyError, "already", {"body": sd.robots.pelican()}),
+    "no body": (sd.TopologyError, "only an Inertia, a Link or a KinematicTree", {"body": "crate"}),
+    "no joint": (sd.TopologyError, "joint must be made by", {"joint": "revolute"}),
+    "a pose that mirrors": (sd.ShapeError, "the pose of", {"at": np.diag([1, 1, -1, 1])}),
+    "the state of another payload": (
+        sd.StaleHandleError,
+        "but the payload now has",
+        {"body_state": sd.State(sd.robots.pelican())},
+    ),
+    "a state of a payload that has none": (sd.StaleHandleError, "payload", {"body": LUMP, "body_state": sd.State(CUP)}),
+    "a payload's state that is none": (sd.ShapeError, "payload must be a State", {"body": CUP, "body_state": [0.1]}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_grasp_that_is_refused_changes_nothing(case):
+    error, message, changed = REFUSED[case]
+    tree = sd.robots.pelican()
+    tree.attach(LUMP, to="link2", name="tool")
+    state = sd.State(tree, [0.1, 0.2], [0.3, -0.4])
+    before, model = fingerprint(tree, state), tree.model
+    options = {"body": LUMP, "to": "link2", "twist": "at_rest", "name": "load", "joint": sd.revolute("z")} | changed
+    with pytest.raises(error, match=message):
+        tree.grasp(state, **options)
+    assert fingerprint(tree, state) == before
+    assert tree.model is model
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_payload_that_carries_no_inertia_at_all_may_only_be_welded_on(kind):
+    tree, state = arm(1.0, 2.0)
+    joint = random_joint(np.random.default_rng(0), kind, name="pin")
+    before = fingerprint(tree, state)
+    if kind == "fixed":
+        assert_array_equal(tree.grasp(state, sd.Link("frame"), to="arm", joint=joint, twist="at_rest").state.qd, [2])
+    else:
+        with pytest.raises(sd.SingularAttachmentError, match="pin"):
+            tree.grasp(state, sd.Link("frame"), to="arm", joint=joint, twist="at_rest")
+        assert fingerprint(tree, state) == before
+
+
+def test_a_stale_state_is_refused_by_both():
+    tree = sd.robots.pelican()
+    stale = sd.State(tree)
+    held = tree.grasp(stale, LUMP, to="link2", joint=sd.revolute("z"), name="load", twist="at_rest")
+    before = fingerprint(tree, stale)
+    with pytest.raises(sd.StaleHandleError, match="use the state of the last grasp or release"):
+        tree.grasp(stale, LUMP, to="link2", twist="at_rest")
+    with pytest.raises(sd.StaleHandleError, match="use the state of the last grasp or release"):
+        tree.release(stale, held.handle)
+    assert fingerprint(tree, stale) == before
+
+
+@pytest.mark.parametrize(
+    "what, error, message",
+    [
+        ("lod", sd.UnknownLinkError, "did you mean 'load'"),
+        ("base", sd.TopologyError, "is the base"),
+        (None, sd.UnknownLinkError, "no link None"),
+    ],
+)
+def test_a_release_that_is_refused_changes_nothing(what, error, message):
+    tree = sd.robots.pelican()
+    state = tree.grasp(sd.State(tree), LUMP, to="link2", joint=sd.revolute("z"), name="load", twist="at_rest").state
+    before = fingerprint(tree, state)
+    with pytest.raises(error, match=message):
+        tree.release(state, what)
+    assert fingerprint(tree, state) == before

@@ -17,13 +17,14 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Body, Handle
 from screwdyn.physics.contribution import Contribution, LinkMotion, contribution_of, motion_beyond
+from screwdyn.simulation import impact
+from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
+from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
     from screwdyn.forms.model import Model, Placement
     from screwdyn.forms.symbolic import Symbolic
-    from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
-    from screwdyn.simulation.state import State
 
 __all__ = ["Body", "Handle", "KinematicTree"]
 
@@ -253,16 +254,12 @@ class KinematicTree(Forms):
         name: str | None = None,
         body_state: State | None = None,
     ) -> GraspEvent:
-        """Attach a body while the robot moves, conserving momentum; see :func:`screwdyn.transition.grasp`."""
-        from screwdyn.simulation.impact import grasp
-
-        return grasp(self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state)
+        """Attach a body while the robot moves, conserving momentum; see :func:`screwdyn.simulation.impact.grasp`."""
+        return impact.grasp(self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state)
 
     def release(self, state: State, what: Handle | str) -> ReleaseEvent:
-        """Let go of what was attached while the robot moves; see :func:`screwdyn.transition.release`."""
-        from screwdyn.simulation.impact import release
-
-        return release(self, state, what)
+        """Detach a payload while the robot moves; see :func:`screwdyn.simulation.impact.release`."""
+        return impact.release(self, state, what)
 
     # Inside
 

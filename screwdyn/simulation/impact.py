@@ -12,10 +12,11 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.topology import Body, Handle
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state
-from screwdyn.tree import Body, Handle, KinematicTree
 
 __all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "release"]
 
@@ -38,7 +39,7 @@ class FreeBody:
         Of the joints within.
     """
 
-    tree: KinematicTree
+    tree: Forms
     pose: Array
     twist: Array
     state: State
@@ -84,7 +85,7 @@ class ReleaseEvent:
 
 
 def grasp(
-    tree: KinematicTree,
+    tree: Forms,
     state: State,
     body: Body,
     *,
@@ -160,7 +161,7 @@ def grasp(
         return GraspEvent(after, (D @ change)[n : n + 6], lost, handle, caught)
 
 
-def release(tree: KinematicTree, state: State, what: Handle | str) -> ReleaseEvent:
+def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
     """Let go of what was attached: the rest keeps its rates, the payload flies on with V = J q̇ + S θ̇.
 
     Nothing is lost; only accelerations jump.
@@ -187,7 +188,7 @@ def release(tree: KinematicTree, state: State, what: Handle | str) -> ReleaseEve
     return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
 
 
-def floating_mass_matrix(tree: KinematicTree, q: Array) -> Array:
+def floating_mass_matrix(tree: Forms, q: Array) -> Array:
     """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
     total = np.zeros((6 + tree.nv, 6 + tree.nv))
     for name in tree.links:
@@ -199,7 +200,7 @@ def floating_mass_matrix(tree: KinematicTree, q: Array) -> Array:
     return total
 
 
-def _refuse_singular(tree: KinematicTree, q: Array) -> None:
+def _refuse_singular(tree: Forms, q: Array) -> None:
     """Raise SingularAttachmentError if a joint carries no inertia, which is seen by asking for accelerations."""
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)

@@ -13,10 +13,11 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.topology import Body, Handle
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist, grasp, release
 from screwdyn.simulation.state import State
-from screwdyn.tree import Body, Handle, KinematicTree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ class Grasp(_Timed):
     name: str | None = field(default=None, kw_only=True)
     body_state: State | None = field(default=None, kw_only=True)
 
-    def happen(self, tree: KinematicTree, state: State) -> GraspEvent:
+    def happen(self, tree: Forms, state: State) -> GraspEvent:
         """Do it now."""
         return grasp(
             tree,
@@ -133,7 +134,7 @@ class Release(_Timed):
 
     what: str | Handle
 
-    def happen(self, tree: KinematicTree, state: State) -> ReleaseEvent:
+    def happen(self, tree: Forms, state: State) -> ReleaseEvent:
         """Do it now."""
         return release(tree, state, self.what)
 
@@ -145,6 +146,16 @@ class Happened:
     t: float
     what: Grasp | Release
     event: GraspEvent | ReleaseEvent
+
+    @property
+    def verb(self) -> str:
+        """``"grasp"`` or ``"release"``."""
+        return type(self.what).__name__.lower()
+
+    @property
+    def payload(self) -> str:
+        """Name of the link that was attached or released."""
+        return self.event.handle.name if isinstance(self.event, GraspEvent) else self.event.released.tree.base
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +227,7 @@ class Run:
     energy: Energy
     events: tuple[Happened, ...]
     joints: Mapping[str, Joint]
-    tree: KinematicTree
+    tree: Forms
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ import numpy as np
 
 from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
 from screwdyn.simulation.impact import GraspEvent
 from screwdyn.simulation.result import Energy, Grasp, Happened, Release, Run, seconds
 from screwdyn.simulation.state import State, check_state
-from screwdyn.tree import KinematicTree
 
 __all__ = ["simulate"]
 
@@ -24,7 +24,7 @@ Torque = Callable[[float, State], ArrayLike | Mapping[str, float]]
 
 
 def simulate(
-    tree: KinematicTree,
+    tree: Forms,
     state: State,
     duration: float,
     torque: Torque | None = None,
@@ -106,7 +106,7 @@ class _Simulation:
 
     def __init__(
         self,
-        tree: KinematicTree,
+        tree: Forms,
         duration: float,
         torque: Torque | None,
         events: Sequence[Grasp | Release],

@@ -4,7 +4,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.tree import KinematicTree
+from screwdyn.forms.tree_forms import Forms
 
 __all__ = ["State", "check_state"]
 
@@ -44,8 +44,8 @@ class State:
 
     __slots__ = ("coordinates", "q", "qd", "tree")
 
-    def __init__(self, tree: KinematicTree, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
-        if not isinstance(tree, KinematicTree):
+    def __init__(self, tree: Forms, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
+        if not isinstance(tree, Forms):
             raise ScrewdynError(f"a State(tree, q, qd) is of a KinematicTree; got {type(tree).__name__}")
         model = tree.model
         zeros = np.zeros(model.nv)
@@ -55,13 +55,13 @@ class State:
         self._fill(tree, model.coordinates, flat, flat_qd)
 
     @classmethod
-    def unchecked(cls, tree: KinematicTree, coordinates: tuple[str, ...], q: Array, qd: Array) -> "State":
+    def unchecked(cls, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array) -> "State":
         """A state made of the library's own numbers, at a tenth of the time; for inner loops."""
         state = cls.__new__(cls)
         state._fill(tree, coordinates, q, qd)
         return state
 
-    def _fill(self, tree: KinematicTree, coordinates: tuple[str, ...], q: Array, qd: Array) -> None:
+    def _fill(self, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array) -> None:
         self.tree = tree
         self.coordinates = coordinates
         self.q: Array = q.copy()
@@ -75,7 +75,7 @@ class State:
         """Rate of one coordinate."""
         return float(self.qd[self._index(coordinate)])
 
-    def part(self, tree: KinematicTree) -> "State":
+    def part(self, tree: Forms) -> "State":
         """The same state of a tree that has only some of the coordinates."""
         names = set(tree.coordinates)
         keep = [i for i, name in enumerate(self.coordinates) if name in names]
@@ -91,7 +91,7 @@ class State:
         return f"State({', '.join(rows)})"
 
 
-def check_state(state: State, tree: KinematicTree, whose: str = "tree") -> None:
+def check_state(state: State, tree: Forms, whose: str = "tree") -> None:
     """Make sure that a state is one of the tree as it is now.
 
     Raises

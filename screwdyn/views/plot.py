@@ -9,14 +9,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.simulation.impact import GraspEvent
-from screwdyn.simulation.result import Run
+from screwdyn.mechanism.joint import Joint
 
 try:
     from matplotlib import colormaps
@@ -45,6 +44,23 @@ _ENERGY = {
     "heat, impacts": "#B22222",
     "unaccounted for": "#000000",
 }
+
+
+class Run(Protocol):
+    """What is drawn of a :class:`screwdyn.Run`."""
+
+    @property
+    def t(self) -> Array: ...
+    @property
+    def coordinates(self) -> Sequence[str]: ...
+    @property
+    def joints(self) -> Mapping[str, Joint]: ...
+    @property
+    def energy(self) -> Any: ...
+    @property
+    def events(self) -> Sequence[Any]: ...
+    def __getitem__(self, coordinate: str, /) -> Array: ...
+    def torque(self, coordinate: str, /) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -310,10 +326,7 @@ def _finish(ax: Axes, title: str, run: Run) -> None:
     marks: dict[float, list[str]] = {}
     for happened in run.events:
         words = marks.setdefault(happened.t, [])
-        if isinstance(happened.event, GraspEvent):
-            words.append(f"grasp {_short(happened.event.handle.name)}")
-        else:
-            words.append(f"let go {_short(happened.event.released.tree.base)}")
+        words.append(f"{happened.verb} {_short(happened.payload)}")
     span = run.t[-1] - run.t[0]
     for t, words in marks.items():
         late = t > run.t[0] + 0.8 * span

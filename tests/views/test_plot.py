@@ -68,7 +68,7 @@ def test_grasp_and_release_are_marked_in_every_panel(run: sd.Run) -> None:
     figure = plot.plot_run(run)
     for ax in figure.axes:
         marks = {text.get_text(): text.xy[0] for text in ax.texts}
-        assert marks == {"grasp crate": pytest.approx(0.3), "let go crate": pytest.approx(0.7)}
+        assert marks == {"grasp crate": pytest.approx(0.3), "release crate": pytest.approx(0.7)}
         dashed = [c.get_xdata()[0] for c in ax.get_lines() if len(c.get_xdata()) == 2]
         assert dashed == [pytest.approx(0.3), pytest.approx(0.7)]
 

@@ -1,4 +1,4 @@
-"""The compiled kernels: what they refuse, many rows, and where they are kept."""
+"""The compiled kernels: what they refuse, many rows, and the folder that keeps them."""
 
 from pathlib import Path
 
@@ -79,14 +79,3 @@ def test_kernels_are_kept_in_a_folder_named_after_the_text_of_the_physics(tmp_pa
     edited.write_text(Path(steps.__file__).read_text() + "\n# edited\n")
     monkeypatch.setattr(steps, "__file__", str(edited))
     assert Path(looped._cache_folder.__wrapped__()) != folder
-
-
-def test_where_nothing_can_be_kept_a_private_folder_serves(tmp_path, monkeypatch):
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    monkeypatch.setattr(looped.config, "CACHE_DIR", str(blocked))
-    monkeypatch.setattr(looped.tempfile, "tempdir", str(tmp_path))
-    folder = Path(looped._cache_folder.__wrapped__())
-    assert folder.is_dir()
-    assert folder.parent == tmp_path
-    assert folder.stat().st_mode & 0o077 == 0

@@ -5,15 +5,11 @@ finite and fit together, and fills its last arguments. It returns 0, or ``WRONG_
 or 1 + the row of a joint that carries no inertia. A kernel is compiled when it is first called and kept on disk.
 """
 
-import atexit
 import ctypes
 import functools
-import hashlib
 import math
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +20,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, register_jitable
 from numba.np.numpy_support import carray
 
+from screwdyn.backends.numba.cache_folder import cache_folder
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics import recursions as sweeps
 from screwdyn.physics import table as rows
@@ -48,17 +45,7 @@ def _cache_folder() -> str:
     """A folder named after the text of the physics: numba itself would not notice an edited step."""
     text = b"".join(Path(str(m.__file__)).read_bytes() for m in (vectors, steps, rows, sweeps))
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = Path(config.CACHE_DIR or home, "screwdyn", hashlib.sha256(text).hexdigest()[:16])
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return str(folder)
-    except OSError:
-        pass
-    # Nowhere to keep it: a folder of this process alone, since what others could write to must not be run.
-    folder = Path(tempfile.mkdtemp(prefix="screwdyn-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return str(folder)
+    return str(cache_folder(config.CACHE_DIR or home, text))
 
 
 def kernel(*arguments: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -1,0 +1,164 @@
+"""Kernels are kept only where no other user can write: what is refused, and what serves instead."""
+
+import grp
+import os
+import pwd
+import stat
+
+import pytest
+
+from screwdyn.backends.numba import cache_folder as keeping
+from screwdyn.backends.numba.cache_folder import cache_folder, fault
+
+TEXT = b"the text of the physics"
+
+
+@pytest.fixture
+def base(tmp_path, monkeypatch):
+    """A folder for caches; temporary folders are made in another one."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(keeping.tempfile, "tempdir", str(tmp_path / "temporary"))
+    return tmp_path / "caches"
+
+
+def others_own(monkeypatch, path, user=4711):
+    """Let a path belong to somebody else."""
+    lstat = os.lstat
+
+    def changed(p):
+        entry = list(lstat(p))
+        entry[stat.ST_UID] = user if os.fspath(p) == os.fspath(path) else entry[stat.ST_UID]
+        return os.stat_result(entry)
+
+    monkeypatch.setattr(keeping.os, "lstat", changed)
+
+
+def is_refused(base, capsys, reason):
+    folder = cache_folder(base, TEXT)
+    assert reason in capsys.readouterr().err
+    assert folder.parent == base.parent / "temporary"
+    assert folder.stat().st_mode & 0o077 == 0
+    return True
+
+
+def test_a_new_folder_is_readable_by_the_user_only_and_found_again(base, capsys):
+    mask = os.umask(0)
+    try:
+        folder = cache_folder(base, TEXT)
+    finally:
+        os.umask(mask)
+    for made in (base, base / "screwdyn", folder):
+        assert made.stat().st_mode & 0o777 == 0o700
+    (folder / "module").mkdir(mode=0o775)
+    (folder / "module" / "kernel.nbi").write_text("")
+    assert cache_folder(base, TEXT) == folder
+    assert folder.parent == base / "screwdyn"
+    assert cache_folder(base, TEXT + b" edited") != folder
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("level", ["base", "screwdyn", "folder"])
+@pytest.mark.parametrize("mode", [0o777, 0o757, 0o775])
+def test_a_folder_that_others_can_write_to_is_refused(base, capsys, monkeypatch, level, mode):
+    monkeypatch.setattr(keeping, "_only_member", lambda *_: False)
+    folder = cache_folder(base, TEXT)
+    path = {"base": base, "screwdyn": base / "screwdyn", "folder": folder}[level]
+    path.chmod(mode)
+    assert is_refused(base, capsys, f"can write to {path}")
+
+
+def test_a_folder_that_others_could_read_was_not_made_here(base, capsys):
+    folder = cache_folder(base, TEXT)
+    folder.chmod(0o755)
+    assert is_refused(base, capsys, f"{folder} is open to other users")
+
+
+@pytest.mark.parametrize("level", ["base", "screwdyn", "folder"])
+def test_a_folder_of_another_user_is_refused(base, capsys, monkeypatch, level):
+    folder = cache_folder(base, TEXT)
+    path = {"base": base, "screwdyn": base / "screwdyn", "folder": folder}[level]
+    others_own(monkeypatch, path)
+    assert is_refused(base, capsys, f"{path} belongs to another user")
+
+
+def test_ancestors_may_belong_to_root_but_the_folder_may_not(base, monkeypatch):
+    folder, user = cache_folder(base, TEXT), os.getuid() or 4711
+    lstat = os.lstat
+
+    def owned(p):
+        entry = list(lstat(p))
+        entry[stat.ST_UID] = user if p == folder else 0
+        return os.stat_result(entry)
+
+    monkeypatch.setattr(keeping.os, "lstat", owned)
+    assert fault(folder, user) == ""
+    assert "belongs to another user" in fault(folder, user + 1)
+
+
+@pytest.mark.parametrize("what", ["file", "subfolder", "link"])
+def test_a_file_of_another_user_inside_is_refused(base, capsys, monkeypatch, what):
+    """It was written while the folder was open; closing the folder does not make it trustworthy."""
+    folder = cache_folder(base, TEXT)
+    (folder / "module").mkdir()
+    kernel = folder / "module" / "kernel.nbi"
+    if what == "link":
+        kernel.symlink_to(base / "elsewhere")
+    else:
+        kernel.write_text("")
+        others_own(monkeypatch, kernel if what == "file" else folder / "module")
+    assert is_refused(base, capsys, "was put there by another user")
+
+
+def test_links_are_followed_once_and_what_they_lead_to_is_checked(base, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(keeping, "_only_member", lambda *_: False)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    base.symlink_to(elsewhere)
+    folder = cache_folder(base, TEXT)
+    assert folder.parent == elsewhere.resolve() / "screwdyn"
+    elsewhere.chmod(0o777)
+    assert is_refused(base, capsys, f"can write to {elsewhere.resolve()}")
+
+
+def test_a_sticky_ancestor_serves_but_a_sticky_folder_does_not(base, capsys):
+    base.mkdir()
+    base.chmod(0o1777)
+    folder = cache_folder(base, TEXT)
+    assert folder.parent == base / "screwdyn"
+    folder.chmod(0o1777)
+    assert is_refused(base, capsys, f"other users can write to {folder}")
+
+
+def test_a_file_in_the_way_and_a_loop_of_links_are_reported(base, capsys):
+    base.write_text("not a folder")
+    assert is_refused(base, capsys, str(base))
+    base.unlink()
+    base.symlink_to(base)
+    assert is_refused(base, capsys, str(base))
+
+
+def test_a_group_counts_as_others_unless_it_is_the_users_own(monkeypatch, tmp_path):
+    me, gid = os.getuid(), os.getgid()
+    name = pwd.getpwuid(me).pw_name
+
+    def group(called, members):
+        return grp.struct_group((called, "x", gid, members))
+
+    for members, expected in (
+        ((name, []), True),
+        ((name, [name]), True),
+        ((name, ["eve"]), False),
+        (("staff", []), False),
+    ):
+        monkeypatch.setattr(grp, "getgrgid", lambda _, members=members: group(*members))
+        assert keeping._only_member(tmp_path, gid, me) == expected
+    monkeypatch.setattr(grp, "getgrgid", lambda _: group(name, []))
+    monkeypatch.setattr(os, "listxattr", lambda _: ["system.posix_acl_access"], raising=False)
+    assert not keeping._only_member(tmp_path, gid, me)
+
+
+def test_without_user_ids_the_folder_is_used_as_it_is(base, monkeypatch):
+    monkeypatch.delattr(keeping.os, "getuid")
+    base.mkdir()
+    base.chmod(0o777)
+    assert cache_folder(base, TEXT).parent == base / "screwdyn"

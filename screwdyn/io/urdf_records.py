@@ -248,11 +248,11 @@ def _mimic(joint: Element, joint_names: set[str], report: Report) -> None:
     leader = report.attribute(element, "joint")
     if leader is None:
         return
-    if leader not in joint_names:
-        report.add(element, f"mimics an unknown joint {shown(leader)!r}", _near(leader, joint_names))
-    else:
+    if leader in joint_names:
         message = f"mimic joints are not supported yet (it follows {shown(leader)!r})"
-        report.add(element, message, "the joint is read as an independent one", "warning")
+    else:
+        message = f"mimics an unknown joint {shown(leader)!r} ({_near(leader, joint_names)})"
+    report.add(element, message, "the joint is read as an independent one", "warning")
 
 
 def _root(

@@ -15,7 +15,6 @@ ERRORS = {
     "comma": 3,
     "cycle": 4,
     "entities": 1,
-    "mimic_missing": 4,
     "missing_parent": 4,
     "neg_mass": 3,
     "trunc": 3,
@@ -46,11 +45,17 @@ def test_check_names_the_line_of_every_error(capsys: pytest.CaptureFixture[str],
 
 
 def test_every_bad_file_is_tried() -> None:
-    assert {path.stem for path in BAD.glob("*.urdf")} == {*ERRORS, "ok", "tri"}
+    assert {path.stem for path in BAD.glob("*.urdf")} == {*ERRORS, "mimic_missing", "ok", "tri"}
 
 
 def test_check_accepts_a_good_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert command(capsys, "check", BAD / "ok.urdf") == (0, f"{BAD / 'ok.urdf'}: 0 errors, 0 warnings\n", "")
+
+
+def test_check_lets_a_dangling_mimic_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = command(capsys, "check", BAD / "mimic_missing.urdf")
+    assert (code, err) == (0, "")
+    assert "4: warning: <mimic> of <joint name=\"k\">: mimics an unknown joint 'nope'" in out
 
 
 def test_check_lets_warnings_pass(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,6 @@ def only_problem(text):
         ("comma", 3, ("<mass>", "'1,5'", "','")),
         ("cycle", 4, ('<joint name="k">', "cycle", "'a'")),
         ("entities", 1, ("DOCTYPE", "refused")),
-        ("mimic_missing", 4, ("<mimic>", '"k"', "'nope'")),
         ("missing_parent", 4, ("<parent>", '"j"', "'zzz'")),
         ("neg_mass", 3, ("<mass>", '"b"', "negative", "-1")),
         ("trunc", 3, ('<link name="b">', "ends too early")),
@@ -92,6 +91,15 @@ def test_an_impossible_inertia_is_warned_about_and_kept():
     with pytest.raises(URDFError, match="triangle inequality") as refused:
         read_urdf(BAD / "tri.urdf", strict=True)
     assert refused.value.problems == tuple(check_urdf(BAD / "tri.urdf"))
+
+
+def test_a_mimic_that_names_no_joint_is_warned_about_and_passed_over():
+    with pytest.warns(ScrewdynWarning, match=r'line 4, <mimic> of <joint name="k">.*unknown joint \'nope\'') as caught:
+        tree = read_urdf(BAD / "mimic_missing.urdf")
+    assert len(caught) == 1
+    assert tree.coordinates == ("j", "k")
+    with pytest.raises(URDFError, match="unknown joint 'nope'"):
+        read_urdf(BAD / "mimic_missing.urdf", strict=True)
 
 
 # what is read ------------------------------------------------------------------------
@@ -215,6 +223,7 @@ def test_a_long_cycle_is_found_at_its_last_joint():
             3,
             "mass 0 kg is not positive",
         ),
+        (arm(LIMIT + '<mimic joint="jj"/>'), 4, "mimics an unknown joint 'jj' (did you mean 'j'?)"),
         (
             robot(link("a"), link("b"), link("c"), joint("j", "a", "b", "revolute", LIMIT)).replace(
                 "</robot>", joint("k", "b", "c", "revolute", LIMIT + '<mimic joint="j"/>') + "</robot>"
@@ -280,7 +289,6 @@ def test_joint_types_to_come_are_refused_by_name(kind):
         ('<origin quat_xyzw="0 0 0 1"/>', "quat_xyzw is not supported yet"),
         ('<dynamics damping="-1"/>', "the damping is negative (-1)"),
         ('<dynamics friction="x"/>', "friction='x'"),
-        ('<mimic joint="jj"/>', "unknown joint 'jj'; did you mean 'j'?"),
         ("<mimic/>", "'joint' is missing"),
         ('<parent link="b"/>', "a second <parent>"),
     ],

@@ -5,6 +5,7 @@ Each message says what was wrong, where (with names, not indices), and what to d
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from reprlib import repr as cut_repr
 
 __all__ = [
     "InertiaError",
@@ -39,6 +40,9 @@ class UnknownLinkError(ScrewdynError):
     @classmethod
     def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownLinkError":
         """The error for a name that is not among the known ones."""
+        if not isinstance(name, str) and hasattr(name, "__len__"):
+            order = "; arguments are (link, q, …)" if what == "link" else ""
+            return cls(f"there is no {what} {cut_repr(name)}: a {what} is given by its name, a str{order}")
         return cls(f"there is no {what} {name!r}; {cls.hint(name, known)}")
 
     @staticmethod

@@ -4,6 +4,8 @@ Every link hangs in the working frame of the freedom that carries it: the frame 
 Links welded to one another share a row, so fixed joints and massless frames cost nothing.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Mapping
@@ -204,7 +206,7 @@ class Model(Dynamics):
         return Model, (self.placements, self.gravity, self.revision)
 
     @property
-    def model(self) -> "Model":
+    def model(self) -> Model:
         """Itself: a snapshot goes on answering for the tree as it was."""
         return self
 
@@ -309,7 +311,11 @@ class Model(Dynamics):
         ------
         StaleHandleError
             If this snapshot does not know the link.
+        UnknownLinkError
+            If the link is not given by its name.
         """
+        if not isinstance(link, str):
+            raise UnknownLinkError.of(link, self.placements)
         at = self.placements.get(link)
         if at is None:
             raise StaleHandleError(

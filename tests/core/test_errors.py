@@ -2,6 +2,7 @@
 
 import pytest
 
+import screwdyn as sd
 from screwdyn import ScrewdynError, UnknownLinkError, URDFError, errors
 
 
@@ -26,6 +27,17 @@ def test_every_error_is_a_value_error_of_one_family():
 )
 def test_near_names_are_listed(name, message):
     assert str(UnknownLinkError.of(name, ["wrist_1", "wrist_10", "elbow"], "joint")) == message
+
+
+def test_an_array_in_the_place_of_a_name_is_told_the_order_of_arguments():
+    arm = sd.robots.ur5()
+    q = arm.neutral()
+    for answer in (arm.forward_kinematics, arm.model.forward_kinematics, arm.jacobian, arm.compile().jacobian):
+        for given in (q, list(q)):
+            with pytest.raises(
+                UnknownLinkError, match=r"a link is given by its name, a str; arguments are \(link, q, …\)"
+            ):
+                answer(given, "tool0")
 
 
 def test_a_urdf_error_carries_its_problems():

@@ -88,3 +88,8 @@ def __getattr__(name: str) -> Any:
     if name in ("io", "robots", "testing"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion; those that are imported on first use too."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

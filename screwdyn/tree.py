@@ -95,11 +95,18 @@ class KinematicTree(Forms):
         return read_urdf(path_or_text, strict=strict)
 
     @classmethod
-    def from_dh(cls, rows: Iterable[Mapping[str, Any]], convention: str = "standard", **options: Any) -> KinematicTree:
+    def from_dh(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        convention: str = "standard",
+        *,
+        base: str | Link = "base",
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+    ) -> KinematicTree:
         """A serial arm from a Denavit-Hartenberg table; see :func:`screwdyn.io.dh.from_dh`."""
         from screwdyn.io.dh import from_dh
 
-        return from_dh(rows, convention, **options)
+        return from_dh(rows, convention, base=base, gravity=gravity)
 
     @property
     def gravity(self) -> Array:

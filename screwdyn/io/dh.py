@@ -1,5 +1,7 @@
 """Denavit-Hartenberg tables in: a link's frame is its DH frame, and its joint is a screw seen from there."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches

@@ -1,5 +1,7 @@
 """Numbers that belong to no rigid body, used with open eyes."""
 
+from __future__ import annotations
+
 import warnings
 
 from screwdyn.core.errors import ScrewdynWarning

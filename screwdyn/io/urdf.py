@@ -4,6 +4,8 @@ All problems of a file are found in one go and reported with their lines. What m
 doubtful, but not impossible to compute with, is a warning (an error when ``strict``).
 """
 
+from __future__ import annotations
+
 import os
 import warnings
 from pathlib import Path

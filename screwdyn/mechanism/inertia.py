@@ -1,5 +1,7 @@
 """Mass properties of a rigid body, and Ball's principal screws of inertia (docs/mathematics.md §4-5)."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 from itertools import permutations
@@ -360,7 +362,7 @@ class Inertia:
         mass, com, tensor = numbers
         return self._of(float(mass), com, tensor, self._effective)
 
-    def __add__(self, other: object) -> "Inertia":
+    def __add__(self, other: object) -> Inertia:
         """Return two bodies welded into one, given in the same frame: matrices about the origin add."""
         if not isinstance(other, Inertia):
             return NotImplemented

@@ -5,10 +5,12 @@ parent is ``home · exp(Ŝ q)`` (docs/mathematics.md §1). Revolute, prismatic a
 but their S, and nothing that computes asks which is which.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, isnan
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -18,22 +20,10 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws.screw import pitch as pitch_of
 from screwdyn.screws.screw import screw_from_axis
 
-__all__ = ["Joint", "JointOptions", "fixed", "helical", "prismatic", "revolute"]
+__all__ = ["Joint", "fixed", "helical", "prismatic", "revolute"]
 
 # What rounding may take |w|^2 or |v|^2 of a unit screw away from one.
 _UNIT = 1e-9
-
-
-class JointOptions(TypedDict, total=False):
-    """Keywords that every movable joint takes; their meaning stands with :class:`Joint`."""
-
-    passive: bool
-    damping: float
-    friction: float
-    stiffness: float
-    rest: float
-    limits: Sequence[float] | None
-    name: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +87,7 @@ class Joint:
         """SymPy symbols that the joint's numbers depend on."""
         return expressions.free_symbols(getattr(self, field.name) for field in fields(self))
 
-    def subs(self, values: Mapping[Any, Any]) -> "Joint":
+    def subs(self, values: Mapping[Any, Any]) -> Joint:
         """The joint with values in the place of symbols; JointError if they make no sense."""
         values = expressions.bound(values, self.free_symbols)
         numbers = {
@@ -107,7 +97,18 @@ class Joint:
         return replace(self, **numbers)
 
 
-def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **options: Unpack[JointOptions]) -> Joint:
+def revolute(
+    axis: str | ArrayLike = "z",
+    point: ArrayLike = 0,
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    stiffness: float = 0.0,
+    rest: float = 0.0,
+    limits: Sequence[float] | None = None,
+    name: str | None = None,
+) -> Joint:
     """Turn about an axis: S = [a; −a×r] (docs/mathematics.md §1).
 
     Parameters
@@ -116,40 +117,56 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **options: Unpac
         Direction a in the carried link's own frame; any length but zero.
     point : (3,) array or 0
         Any point r of the axis, in the link's own frame, in metres.
-    **options
-        ``passive``, ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``name``: see :class:`Joint`.
+    passive, damping, friction, stiffness, rest, limits, name
+        As for :class:`Joint`.
 
     Raises
     ------
     JointError
-        Zero or non-finite axis, or an option that makes no sense.
+        Zero or non-finite axis, or another argument that makes no sense.
     """
-    return _made("revolute", _screw(axis, point, 0.0), options)
+    return Joint(_screw(axis, point, 0.0), passive, damping, friction, stiffness, rest, limits, name)
 
 
-def prismatic(axis: str | ArrayLike = "z", **options: Unpack[JointOptions]) -> Joint:
+def prismatic(
+    axis: str | ArrayLike = "z",
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    stiffness: float = 0.0,
+    rest: float = 0.0,
+    limits: Sequence[float] | None = None,
+    name: str | None = None,
+) -> Joint:
     """Slide along an axis: S = [0; a]. Parameters and errors as :func:`revolute`."""
-    return _made("prismatic", _screw(axis, 0, inf), options)
+    return Joint(_screw(axis, 0, inf), passive, damping, friction, stiffness, rest, limits, name)
 
 
-def helical(axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **options: Unpack[JointOptions]) -> Joint:
+def helical(
+    axis: str | ArrayLike,
+    pitch: float,
+    point: ArrayLike = 0,
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    stiffness: float = 0.0,
+    rest: float = 0.0,
+    limits: Sequence[float] | None = None,
+    name: str | None = None,
+) -> Joint:
     """Screw along an axis: S = [a; −a×r + h a], with h the pitch in metres per radian.
 
     Parameters and errors as :func:`revolute`; a pitch that is not a finite number is refused too.
     """
-    return _made("helical", _screw(axis, point, _number("pitch", pitch)), options)
+    S = _screw(axis, point, _number("pitch", pitch))
+    return Joint(S, passive, damping, friction, stiffness, rest, limits, name)
 
 
 def fixed(name: str | None = None) -> Joint:
     """No freedom: the link is welded to its parent."""
     return Joint(None, name=name)
-
-
-def _made(function: str, S: Array, options: JointOptions) -> Joint:
-    for key in options.keys() - JointOptions.__annotations__.keys():
-        known = ", ".join(JointOptions.__annotations__)
-        raise TypeError(f"{function}() got an unexpected keyword argument {key!r}; options: {known}")
-    return Joint(S, **options)
 
 
 def _unit_screw(value: ArrayLike) -> Array:

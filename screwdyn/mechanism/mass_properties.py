@@ -1,5 +1,7 @@
 """What is read as mass properties, and which of them a rigid body can have (docs/mathematics.md §5)."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -4,6 +4,8 @@ This is docs/mathematics.md §2 line by line, in NumPy with leading batch axes. 
 compiled sweeps reach the same totals by another road, and tests hold the two together.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

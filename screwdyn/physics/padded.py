@@ -1,5 +1,7 @@
 """The padded sum ‡: terms that know their coordinates, added by name (docs/mathematics.md §3)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -79,7 +81,7 @@ class Padded:
         out[index] = self.array
         return out
 
-    def __add__(self, other: object) -> "Padded":
+    def __add__(self, other: object) -> Padded:
         if not isinstance(other, Padded):
             return NotImplemented
         if other.order != self.order:

@@ -1,5 +1,7 @@
 """Random trees for tests: of this library, and of what is built on it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

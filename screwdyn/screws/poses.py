@@ -4,6 +4,8 @@ A pose T_AB is the 4x4 matrix of frame B in frame A. `as_pose` checks that it is
 its caller in that and checks only that the numbers are finite and enough. Users find all of it in `screwdyn.screw`.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from screwdyn.core import expressions

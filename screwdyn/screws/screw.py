@@ -9,6 +9,8 @@ mean nothing. `as_pose` checks a pose that comes from elsewhere. Shapes, and tha
 checked everywhere (ShapeError).
 """
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Screw systems: the screws that a set of joints spans, and those it cannot feel (docs/mathematics.md §9)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from screwdyn.core import expressions

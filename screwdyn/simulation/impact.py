@@ -4,6 +4,8 @@ Positions are continuous. Velocities are not, unless the payload already moves a
 impulse, with none from the motors, and the momenta are projected onto the motions that are left.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Motion over time, with payloads picked up and let go on the way, and books kept of every joule."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

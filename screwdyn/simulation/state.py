@@ -1,5 +1,7 @@
 """A labelled state of a tree."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownLinkError
@@ -55,7 +57,7 @@ class State:
         self._fill(tree, model.coordinates, flat, flat_qd)
 
     @classmethod
-    def unchecked(cls, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array) -> "State":
+    def unchecked(cls, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array) -> State:
         """A state made of the library's own numbers, at a tenth of the time; for inner loops."""
         state = cls.__new__(cls)
         state._fill(tree, coordinates, q, qd)
@@ -75,7 +77,7 @@ class State:
         """Rate of one coordinate."""
         return float(self.qd[self._index(coordinate)])
 
-    def part(self, tree: Forms) -> "State":
+    def part(self, tree: Forms) -> State:
         """The same state of a tree that has only some of the coordinates."""
         names = set(tree.coordinates)
         keep = [i for i, name in enumerate(self.coordinates) if name in names]

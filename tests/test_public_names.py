@@ -1,0 +1,53 @@
+"""What a person sees of the package: its names, their completion and their signatures."""
+
+import inspect
+import subprocess
+import sys
+from contextlib import suppress
+
+import screwdyn as sd
+
+
+def public_callables():
+    for name in sd.__all__:
+        thing = getattr(sd, name)
+        if inspect.ismodule(thing):
+            yield from ((f"{name}.{k}", v) for k in getattr(thing, "__all__", ()) if callable(v := getattr(thing, k)))
+        elif inspect.isclass(thing):
+            yield name, thing
+            yield from ((f"{name}.{k}", v) for k, v in inspect.getmembers(thing, callable) if not k.startswith("_"))
+        else:
+            yield name, thing
+
+
+def test_signatures_name_array_types_instead_of_spelling_them_out():
+    texts = {}
+    for name, thing in public_callables():
+        with suppress(ValueError):  # exception classes have none
+            texts[name] = str(inspect.signature(thing))
+    assert len(texts) > 100
+    spelt_out = ("Union[", "_SupportsArray", "ndarray[")
+    assert [name for name, text in texts.items() if any(part in text for part in spelt_out)] == []
+
+
+def test_the_signature_of_a_method_reads_as_it_is_written():
+    text = str(inspect.signature(sd.KinematicTree.mass_matrix)).replace("'", "")
+    assert text == "(self, q: ArrayLike) -> Array"
+    assert (
+        str(inspect.signature(sd.revolute)).replace("'", "").startswith("(axis: str | ArrayLike = z, point: ArrayLike")
+    )
+
+
+def test_the_options_of_a_table_are_keywords_that_completion_can_find():
+    assert list(inspect.signature(sd.KinematicTree.from_dh).parameters) == ["rows", "convention", "base", "gravity"]
+    assert list(inspect.signature(sd.io.from_dh).parameters) == ["rows", "convention", "base", "gravity"]
+
+
+def test_dir_lists_the_public_names_and_no_others():
+    # In a process of its own: names that are imported on first use are listed before that.
+    listed = "import screwdyn; print(*(name for name in dir(screwdyn) if not name.startswith('_')))"
+    names = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True).stdout.split()
+    assert names == sorted(sd.__all__)
+    assert {"io", "robots", "testing"} <= set(names)
+    for name in sd.__all__:
+        assert getattr(sd, name) is not None

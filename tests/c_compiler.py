@@ -5,20 +5,25 @@ import os
 import shutil
 import subprocess
 
-FLAGS = (
-    "-std=c99 -pedantic -Wall -Wextra -Werror -Wshadow -Wconversion -Wmissing-prototypes -Wstrict-prototypes"
-    " -O0 -ffp-contract=off -fPIC -shared"
-)
+WARNINGS = "-pedantic -Wall -Wextra -Werror -Wshadow -Wconversion"
+OPTIONS = "-O0 -ffp-contract=off -fPIC -shared"
+# For each ending the variable that names a compiler, the usual compiler and its own flags.
+LANGUAGES = {
+    "c": ("CC", "cc", "-std=c99 -Wmissing-prototypes -Wstrict-prototypes"),
+    "cpp": ("CXX", "c++", "-std=c++11"),
+}
 
 
-def load(text, folder):
-    """Compile C text in a folder, without a warning, and load it."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    assert compiler, "this test compiles what it tests: install a C compiler, as cc or named by CC"
-    source = folder / f"{len(list(folder.iterdir()))}.c"
+def load(text, folder, language="c"):
+    """Compile C or C++ text in a folder, without a warning, and load it."""
+    variable, usual, own = LANGUAGES[language]
+    compiler = shutil.which(os.environ.get(variable, usual))
+    assert compiler, f"this test compiles what it tests: install a compiler, as {usual} or named by {variable}"
+    source = folder / f"{len(list(folder.iterdir()))}.{language}"
     source.write_text(text, encoding="ascii")
     library = source.with_suffix(".so")
-    command = [compiler, *FLAGS.split(), str(source), "-o", str(library), "-lm"]
+    flags = f"{own} {WARNINGS} {OPTIONS}".split()
+    command = [compiler, *flags, str(source), "-o", str(library), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return ctypes.CDLL(str(library))

@@ -1,7 +1,7 @@
 """A tree's functions as C99 source: one text that is header and implementation at once."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -9,9 +9,10 @@ import numpy as np
 
 from screwdyn.backends.c.statements import number, statements
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, constants
+from screwdyn.backends.tape.trace import FUNCTIONS
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownLinkError
-from screwdyn.forms.operation_count import known_function, written_out
+from screwdyn.forms.operation_count import known_function, scalar, scalar_table, written_out
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.physics.table import MASS, PARENT
 
@@ -32,6 +33,7 @@ _ARGUMENTS = {
     "qdd": "accelerations, rad/s^2 or m/s^2",
     "tau": "forces of the joints, N m or N",
 }
+_STRUCT = "values"  # the argument that holds the values of the robot's symbols
 _MOST_OPTIONAL = 32  # what unsigned long has at least
 
 
@@ -83,21 +85,30 @@ class _Source:
         for link, at in model.placements.items():
             if at.freedom is not None:
                 self.row_needs[model.index[at.coordinate]] = self.needs[link]
+        self.members: dict[Any, str] = {}
+        if model.ready is None:
+            from screwdyn.backends.c.parameters import member_names
+
+            symbols = expressions.free_symbols([x for row in model.rows for x in row] + [model.gravity])
+            self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
 
     # What is computed
 
     def outputs(self, tape: Tape, function: str) -> list[Any]:
         """A function row by row; a freedom that is left out has an inertia of its own, to divide by."""
         model = self.tree.model
-        table = constants(model.table)
+        table = scalar_table(model, tape)
         optional = np.full((model.nv, PARENT - MASS), 0.0, dtype=object)
         for row in {model.index[at.coordinate] for link, at in model.placements.items() if self.needs[link]} - {-1}:
             table[row, MASS:PARENT] = 0.0
             for link, at in model.placements.items():
-                if model.index[at.coordinate] == row and self.needs[link]:
-                    optional[row] += [self.present(tape, self.needs[link]) * x for x in at.body]
-                elif model.index[at.coordinate] == row:
-                    table[row, MASS:PARENT] += at.body
+                if model.index[at.coordinate] != row:
+                    continue
+                body = np.array([scalar(tape, x) for x in at.body], dtype=object)
+                if self.needs[link]:
+                    optional[row] += body * self.present(tape, self.needs[link])
+                else:
+                    table[row, MASS:PARENT] += body
         absent = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.row_needs]
         scalars = written_out(model, tape, table, function, optional, absent)
         if function == "forward_dynamics":
@@ -114,7 +125,8 @@ class _Source:
         upper = self.prefix.upper()
         hidden = f"{upper or 'SCREWDYN_'}DECLARATIONS_ONLY"
         declared = [
-            self.sizes(),
+            "\n".join(f"#define {macro} {value}" for macro, value in self.macros()),
+            *([self.struct()] if self.members else []),
             '#ifdef __cplusplus\nextern "C" {\n#endif',
             *(f"{self.comment(group)}\n{self.signature(group)};" for group in groups),
             "#ifdef __cplusplus\n}\n#endif",
@@ -136,11 +148,11 @@ class _Source:
     def introduction(self, hidden: str) -> str:
         model = self.tree.model
         lines = [
-            "Dynamics of a robot with a fixed base, M(q) qdd + C(q, qd) qd + g(q) = tau; written by screwdyn.",
+            "Dynamics of a robot, M(q) qdd + C(q, qd) qd + g(q) = tau; written by screwdyn.",
             "",
             "C99, needs math.h only; no heap, no state: every function may be called from several threads, and an",
             "argument may be both input and output. SI units and radians. Matrices are stored row by row.",
-            f"Gravity, in the base frame: ({', '.join(number(x) for x in model.gravity)}) m/s^2.",
+            f"Gravity, in the base frame: ({', '.join(_gravity(x) for x in model.gravity.tolist())}) m/s^2.",
             "",
             "Coordinates, in this order:",
         ]
@@ -162,13 +174,21 @@ class _Source:
         lines += ["", f"Compile this text as it is; to include it elsewhere, define {hidden} first."]
         return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
-    def sizes(self) -> str:
+    def macros(self) -> list[tuple[str, str]]:
         upper = self.prefix.upper()
-        lines = [f"#define {upper}NV {self.tree.nv}"]
-        lines += [f"#define {macro} (1ul << {i})" for i, macro in enumerate(self.bit_names())]
+        macros = [(f"{upper}NV", str(self.tree.nv))]
+        macros += [(macro, f"(1ul << {i})") for i, macro in enumerate(self.bit_names())]
         if self.optional:
-            lines.append(f"#define {upper}CARRIES_ALL {hex((1 << len(self.optional)) - 1)}ul")
-        return "\n".join(lines)
+            macros.append((f"{upper}CARRIES_ALL", f"{hex((1 << len(self.optional)) - 1)}ul"))
+        return macros
+
+    def struct(self) -> str:
+        """The type that holds the values of the robot's symbols."""
+        lines = ["/* Values of the symbols that stand in the robot's numbers, in SI units and radians. */"]
+        lines += ["typedef struct {"]
+        for symbol, member in self.members.items():
+            lines.append(f"    double {member};" + (f" /* {_quoted(symbol.name)} */" if symbol.name != member else ""))
+        return "\n".join([*lines, f"}} {self.prefix}parameters;"])
 
     def bit_names(self) -> list[str]:
         """A macro for each optional link; underscores and the bit's number are added where two would be the same."""
@@ -185,6 +205,8 @@ class _Source:
     def comment(self, group: tuple[str, ...]) -> str:
         what = [f"{_RESULTS[name][0]}: {_RESULTS[name][2]}" for name in group]
         given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs(group)]
+        if self.members:
+            given.append(f"{_STRUCT}: what the robot's symbols stand for")
         return "/* " + ".\n   ".join([*what, "; ".join(given)]) + ". */"
 
     def inputs(self, group: tuple[str, ...]) -> list[str]:
@@ -193,6 +215,8 @@ class _Source:
     def signature(self, group: tuple[str, ...]) -> str:
         size = f"{self.prefix.upper()}NV"
         arguments = [f"const double {x}[{size}]" for x in self.inputs(group)]
+        if self.members:
+            arguments.append(f"const {self.prefix}parameters *{_STRUCT}")
         if self.optional:
             arguments.append("unsigned long carried")
         for name in group:
@@ -204,21 +228,41 @@ class _Source:
     def body(self, group: tuple[str, ...]) -> str:
         tape = Tape()
         outputs = {_RESULTS[name][0]: self.outputs(tape, name) for name in group}
-        lines = statements(tape, outputs, _read)
-        live = [tape.nodes[at] for at in tape.live(x for array in outputs.values() for x in array)]
-        read = {"carried" if node.a[0] in ("present", "absent") else node.a[0] for node in live if node.op == "input"}
-        arguments = [*self.inputs(group), *(["carried"] if self.optional else [])]
-        unused = [x for x in arguments if x not in read]
-        return "\n".join(f"    {line}" for line in [*lines, *(f"(void){x};" for x in unused)])
+        live = tape.live(x for array in outputs.values() for x in array)
+        inputs = [tape.nodes[at].a for at in live if tape.nodes[at].op == "input"]
+        lines, text = self.computed([what for kind, what in inputs if kind == "symbol"])
+        lines += statements(tape, outputs, lambda name: _read(name, text))
+        arguments = [*self.inputs(group), *([_STRUCT] if self.members else []), *(["carried"] if self.optional else [])]
+        read = {_ARGUMENT_OF.get(kind, kind) for kind, _ in inputs}
+        return "\n".join(f"    {line}" for line in [*lines, *(f"(void){x};" for x in arguments if x not in read)])
+
+    def computed(self, numbers: list[Any]) -> tuple[list[str], dict[Any, str]]:
+        """Statements that numbers of the robot share, and C for each of them, made of its parameters."""
+        if not numbers:
+            return [], {}
+        from screwdyn.backends.c.parameters import computed
+
+        return computed(numbers, self.members, _STRUCT)
 
 
-def _read(name: Any) -> str:
+# What inputs of a tape that are no state are computed from.
+_ARGUMENT_OF = {"present": "carried", "absent": "carried", "symbol": _STRUCT}
+
+
+def _read(name: Any, numbers: Mapping[Any, str]) -> str:
+    """C for an input of a tape, given that of the numbers that hold symbols."""
     group, i = name
+    if group == "symbol":
+        return numbers[i]
     if group == "present":
         return f"(carried & {hex(i)}ul) == {hex(i)}ul ? 1.0 : 0.0"
     if group == "absent":
         return f"(carried & {hex(i)}ul) == {hex(i)}ul ? 0.0 : 1.0"
     return f"{group}[{i}]"
+
+
+def _gravity(x: Any) -> str:
+    return number(float(x)) if expressions.is_number(x) else _quoted(str(x))
 
 
 def _quoted(name: str) -> str:

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 
 from screwdyn.backends.tape.ltdl import forward_dynamics
 from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import FUNCTIONS, Scalars, constants, record
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.forms.model import Model
 from screwdyn.physics.base_parameters import regrouped
-from screwdyn.physics.table import MASS, PARENT
+from screwdyn.physics.table import COLUMNS, MASS, PARENT
 
-__all__ = ["known_function", "operation_count", "written_out"]
+__all__ = ["known_function", "operation_count", "scalar", "scalar_table", "written_out"]
 
 
 def operation_count(model: Model, functions: Iterable[str]) -> dict[str, int]:
@@ -21,15 +23,26 @@ def operation_count(model: Model, functions: Iterable[str]) -> dict[str, int]:
     names = [known_function(name) for name in functions]
     if not names:
         raise ScrewdynError(f"name at least one function to count; known: {', '.join(FUNCTIONS)}")
-    if model.ready is None:
-        from screwdyn.backends.sympy.closed_form import Derivation
-
-        derivation = Derivation()
-        tape, table = derivation.tape, derivation.table(model.rows, model.gravity.tolist())
-    else:
-        tape, table = Tape(), constants(model.table)
-    outputs = [x for name in names for x in written_out(model, tape, table, name)]
+    tape = Tape()
+    outputs = [x for name in names for x in written_out(model, tape, scalar_table(model, tape), name)]
     return tape.count(outputs, lambda name: isinstance(name, tuple) and name[0] == "symbol")
+
+
+def scalar_table(model: Model, tape: Tape) -> Scalars:
+    """A model's table on a tape, with an input ("symbol", expression) for each number that holds symbols."""
+    if model.ready is not None:
+        return constants(model.ready)
+    last = [*model.gravity.tolist(), *[0.0] * (COLUMNS - 3)]
+    return np.array([[scalar(tape, x) for x in row] for row in (*model.rows, last)], dtype=object)
+
+
+def scalar(tape: Tape, x: Any) -> Scalar:
+    """A number of the robot as a float, or as an input ("symbol", expression) if it holds symbols."""
+    if expressions.is_number(x):
+        return float(x)
+    minus = bool(x.could_extract_minus_sign())
+    given = tape.input(("symbol", -x if minus else x))
+    return -given if minus else given
 
 
 def written_out(

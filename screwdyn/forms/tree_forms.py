@@ -87,6 +87,11 @@ class Forms(Structure, Dynamics):
         matrices row by row), need ``math.h`` only, use no heap and keep no state. The tree's numbers are written
         with all their digits; a later change of the tree does not reach the text.
 
+        Where numbers of the tree hold SymPy symbols, the text declares ``typedef struct { double m; … }
+        <prefix>parameters;`` with a member for each symbol, in alphabetical order. Every function takes ``const
+        <prefix>parameters *values`` after its inputs and computes expressions such as ``m*L**2`` from the members. A
+        member has the name of its symbol, as far as C and C++ take it; a comment beside it names the symbol otherwise.
+
         Parameters
         ----------
         functions : str, or sequence of str or of sequences of str
@@ -96,15 +101,16 @@ class Forms(Structure, Dynamics):
             Begins the names of all functions and, in capitals, of all macros.
         optional : str or sequence of str
             Links, such as a payload, that a running controller can do without. Every function then takes, after its
-            inputs, ``unsigned long carried``: a bit ``<PREFIX>CARRIES_<LINK>`` for each. What is left out is left out
-            with all that hangs on it, and the results are those of the tree without it. Where its own coordinates
-            stand, M, C, forces and accelerations are zero: use the block of the other coordinates.
+            inputs and parameters, ``unsigned long carried``: a bit ``<PREFIX>CARRIES_<LINK>`` for each. What is left
+            out is left out with all that hangs on it, and the results are those of the tree without it. Where its own
+            coordinates stand, M, C, forces and accelerations are zero: use the block of the other coordinates.
 
         Raises
         ------
         ScrewdynError
             If a function is unknown, named twice or none is named, the prefix cannot begin a C name, an optional link
-            is the base or there are more than 32, or the tree has no coordinates.
+            is the base or there are more than 32, the tree has no coordinates, two symbols have one name, or C has no
+            function for something in an expression.
         UnknownLinkError
             If an optional link is not in the tree.
         SingularAttachmentError

@@ -22,10 +22,10 @@ def number(value: float) -> str:
     Raises
     ------
     ScrewdynError
-        If it is none: numbers of the robot have overflown.
+        If it is not finite.
     """
     if not math.isfinite(value):
-        raise ScrewdynError(f"a constant of the robot comes out as {value}, which C has no number for; scale it down")
+        raise ScrewdynError(f"a constant of the robot comes out as {value}, which is not finite; rescale the model")
     return repr(float(value))
 
 

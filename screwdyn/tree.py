@@ -15,7 +15,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.mechanism.topology import Body, Handle, Structure
 from screwdyn.physics.contribution import Contribution, LinkMotion, contribution_of, motion_beyond
 from screwdyn.simulation import impact
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
@@ -92,7 +92,7 @@ class KinematicTree(Forms):
             )
         from screwdyn.io.urdf import read_urdf
 
-        return read_urdf(path_or_text, strict=strict)
+        return cls._of(read_urdf(path_or_text, strict=strict))
 
     @classmethod
     def from_dh(
@@ -103,10 +103,26 @@ class KinematicTree(Forms):
         base: str | Link = "base",
         gravity: ArrayLike = (0.0, 0.0, -9.81),
     ) -> KinematicTree:
-        """A serial arm from a Denavit-Hartenberg table; see :func:`screwdyn.io.dh.from_dh`."""
+        """A serial arm from a Denavit-Hartenberg table.
+
+        Parameters
+        ----------
+        rows, convention, base
+            Parameters, warnings and errors as for :func:`screwdyn.io.dh.from_dh`.
+        gravity : (3,) array
+            In frame 0, m/s².
+        """
         from screwdyn.io.dh import from_dh
 
-        return from_dh(rows, convention, base=base, gravity=gravity)
+        return cls._of(from_dh(rows, convention, base=base), gravity)
+
+    @classmethod
+    def _of(cls, structure: Structure, gravity: ArrayLike = (0, 0, -9.81)) -> KinematicTree:
+        """A tree of the links and joints that a reader found."""
+        tree = cls(structure.link(structure.base), gravity)
+        for link, parent, joint, home in structure._newcomers(structure.links[1:]):
+            tree.attach(link, parent, joint, home)
+        return tree
 
     @property
     def gravity(self) -> Array:

@@ -40,7 +40,6 @@ def test_the_signature_of_a_method_reads_as_it_is_written():
 
 def test_the_options_of_a_table_are_keywords_that_completion_can_find():
     assert list(inspect.signature(sd.KinematicTree.from_dh).parameters) == ["rows", "convention", "base", "gravity"]
-    assert list(inspect.signature(sd.io.from_dh).parameters) == ["rows", "convention", "base", "gravity"]
 
 
 def test_dir_lists_the_public_names_and_no_others():

@@ -12,12 +12,12 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array
 from screwdyn.io.effective import known_effective
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, prismatic, revolute
 from screwdyn.mechanism.link import Link
-from screwdyn.tree import KinematicTree
+from screwdyn.mechanism.topology import Structure
 
 __all__ = ["from_dh"]
 
@@ -31,9 +31,8 @@ def from_dh(
     convention: str = "standard",
     *,
     base: str | Link = "base",
-    gravity: ArrayLike = (0.0, 0.0, -9.81),
-) -> KinematicTree:
-    """Build a serial robot from its Denavit-Hartenberg table.
+) -> Structure:
+    """Read the links and joints of a Denavit-Hartenberg table; :meth:`KinematicTree.from_dh` makes a tree of them.
 
     Row i gives the pose of frame i in frame i-1:
 
@@ -57,12 +56,10 @@ def from_dh(
     convention : "standard" or "modified"
     base : str or Link
         Name of frame 0, or the link it belongs to.
-    gravity : (3,) array
-        In frame 0, m/s².
 
     Returns
     -------
-    KinematicTree
+    Structure
 
     Raises
     ------
@@ -85,7 +82,7 @@ def from_dh(
         raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ScrewdynError(f"a DH table must be a list of dicts, one for each row; got {rows!r}")
-    tree = KinematicTree(base=base, gravity=gravity)
+    tree = Structure(base=base)
     doubtful = []
     parent = base.name if isinstance(base, Link) else base
     for i, row in enumerate(rows, start=1):
@@ -103,7 +100,7 @@ def from_dh(
         parent = name
     if doubtful:
         message = "no rigid body has these numbers; they are used as they are"
-        warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=2)
+        warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=3)  # of from_dh's caller
     return tree
 
 

@@ -17,13 +17,13 @@ from screwdyn.io.urdf_xml import Problem, Report, parse, shown
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, prismatic, revolute
 from screwdyn.mechanism.link import Link
-from screwdyn.tree import KinematicTree
+from screwdyn.mechanism.topology import Structure
 
 __all__ = ["check_urdf", "read_urdf"]
 
 
-def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> KinematicTree:
-    """Read a URDF robot.
+def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> Structure:
+    """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree of them.
 
     The root link becomes the tree's base. Every other link hangs on its parent as in the file, depth first
     and in the file's order of joints; fixed joints and massless links are kept. A joint's name is the name of
@@ -40,8 +40,7 @@ def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> 
 
     Returns
     -------
-    KinematicTree
-        With the usual gravity (0, 0, -9.81).
+    Structure
 
     Raises
     ------
@@ -58,7 +57,7 @@ def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> 
     if model is None or (strict and problems):
         raise URDFError(_listed(title, problems), problems)
     if problems:
-        warnings.warn(_listed(title, problems), ScrewdynWarning, stacklevel=2)
+        warnings.warn(_listed(title, problems), ScrewdynWarning, stacklevel=3)  # of from_urdf's caller
     return _build(model)
 
 
@@ -119,8 +118,8 @@ def _listed(title: str, problems: list[Problem]) -> str:
     return "\n  ".join([f"{count} in {title}", *map(str, problems)])
 
 
-def _build(model: Model) -> KinematicTree:
-    tree = KinematicTree(base=_link(model.links[model.root]))
+def _build(model: Model) -> Structure:
+    tree = Structure(base=_link(model.links[model.root]))
     waiting = list(reversed(model.outgoing.get(model.root, [])))
     while waiting:
         joint = waiting.pop()

@@ -1,6 +1,5 @@
 """The pelican, a two-link planar arm."""
 
-from screwdyn.io.dh import from_dh
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.tree import KinematicTree
 
@@ -55,4 +54,4 @@ def pelican(
         {"a": a1, "inertia": Inertia.planar(m1, (l1 - a1, 0.0), I1), "joint": "shoulder"},
         {"a": a2, "inertia": Inertia.planar(m2, (l2 - a2, 0.0), I2), "joint": "elbow"},
     ]
-    return from_dh(rows, gravity=(0.0, -g, 0.0))
+    return KinematicTree.from_dh(rows, gravity=(0.0, -g, 0.0))

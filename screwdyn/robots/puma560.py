@@ -2,7 +2,6 @@
 
 from math import pi
 
-from screwdyn.io.dh import from_dh
 from screwdyn.io.effective import known_effective
 from screwdyn.tree import KinematicTree
 
@@ -40,4 +39,4 @@ def puma560() -> KinematicTree:
         {"alpha": -pi / 2, "m": 0.34, "inertia": (0.3e-3, 0.4e-3, 0.3e-3)},
         {"m": 0.09, "com": (0, 0, 0.032), "inertia": (0.15e-3, 0.15e-3, 0.04e-3)},
     ]
-    return from_dh(rows)
+    return KinematicTree.from_dh(rows)

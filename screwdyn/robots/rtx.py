@@ -1,6 +1,5 @@
 """The first three joints of the RTX arm."""
 
-from screwdyn.io.dh import from_dh
 from screwdyn.io.effective import known_effective
 from screwdyn.tree import KinematicTree
 
@@ -36,4 +35,4 @@ def rtx() -> KinematicTree:
         },
         {"d": 0.01, "a": 0.2, "m": 4, "com": (0.02, 0, 0), "inertia": (0.4, 0.4, 0.1), "joint": "theta3"},
     ]
-    return from_dh(rows)
+    return KinematicTree.from_dh(rows)

@@ -2,7 +2,6 @@
 
 from math import pi
 
-from screwdyn.io.dh import from_dh
 from screwdyn.io.effective import known_effective
 from screwdyn.tree import KinematicTree
 
@@ -44,4 +43,4 @@ def stanford() -> KinematicTree:
         },
         {"type": "P", "m": 4, "com": (0, 0, -0.4), "inertia": (0.4, 0.4, 0.1), "joint": "b3"},
     ]
-    return from_dh(rows)
+    return KinematicTree.from_dh(rows)

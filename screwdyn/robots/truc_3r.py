@@ -2,7 +2,6 @@
 
 from math import pi
 
-from screwdyn.io.dh import from_dh
 from screwdyn.tree import KinematicTree
 
 __all__ = ["truc_3r"]
@@ -30,4 +29,4 @@ def truc_3r() -> KinematicTree:
         {"a": 0.17, "m": 1.577, "com": (-0.09, 0, 0), "inertia": (0.0079, 0.0202, 0.0202)},
     ]
     named = [{**row, "joint": f"q{i}"} for i, row in enumerate(rows, start=1)]
-    return from_dh(named, gravity=(0.0, 0.0, -9.807))
+    return KinematicTree.from_dh(named, gravity=(0.0, 0.0, -9.807))

@@ -1,6 +1,5 @@
 """The two-link manipulator of a textbook."""
 
-from screwdyn.io.dh import from_dh
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.tree import KinematicTree
 
@@ -35,4 +34,4 @@ def two_link(m1: float = 1.0, m2: float = 1.0, length: float = 1.0, g: float = 9
     """
     rods = (Inertia.rod(m, length, axis="x", com=(-length / 2, 0, 0)) for m in (m1, m2))
     rows = [{"a": length, "inertia": rod, "joint": f"theta{i}"} for i, rod in enumerate(rods, start=1)]
-    return from_dh(rows, gravity=(0.0, -g, 0.0))
+    return KinematicTree.from_dh(rows, gravity=(0.0, -g, 0.0))

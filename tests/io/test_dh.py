@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from screwdyn import KinematicTree
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
-from screwdyn.io import from_dh
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.link import Link
 
@@ -53,7 +53,7 @@ def random_rows(rng, n=4):
 def test_frames_are_products_of_elementary_motions(convention, seed):
     rng = np.random.default_rng(seed)
     rows = random_rows(rng)
-    tree = from_dh(rows, convention)
+    tree = KinematicTree.from_dh(rows, convention)
     q = rng.uniform(-3, 3, 4)
     T = np.eye(4)
     for i, row in enumerate(rows):
@@ -73,7 +73,7 @@ def test_both_conventions_describe_the_same_puma():
         modified.append({"d": row["d"], **before, "m": row["m"], "com": com, "inertia": tensor})
         before = {"a": row["a"], "alpha": row["alpha"]}
     with pytest.warns(ScrewdynWarning) as caught:
-        tree = from_dh(modified, "modified")
+        tree = KinematicTree.from_dh(modified, "modified")
     assert len(caught) == 1
     assert "DH row 1 (link1): mass 0 kg is not positive" in str(caught[0].message)
     assert "DH row 3 (link3): principal moments break the triangle inequality" in str(caught[0].message)
@@ -87,32 +87,32 @@ def test_both_conventions_describe_the_same_puma():
 @pytest.mark.parametrize("key", ["alpha", "theta"])
 def test_right_angles_are_exact(quarters, key):
     for angle in (quarters * np.pi / 2, np.deg2rad(90.0 * quarters)):
-        tree = from_dh([{key: angle}])
+        tree = KinematicTree.from_dh([{key: angle}])
         entries = tree.forward_kinematics("link1", [0.0])
         assert_array_equal(entries, np.round(entries))
         assert_array_equal(tree.joint("joint1").screw, np.round(tree.joint("joint1").screw))
 
 
 def test_other_angles_are_left_alone():
-    T = from_dh([{"alpha": 1e-14}]).forward_kinematics("link1", [0.0])
+    T = KinematicTree.from_dh([{"alpha": 1e-14}]).forward_kinematics("link1", [0.0])
     assert T[2, 1] == 1e-14
 
 
 def test_defaults_and_names():
-    tree = from_dh([{}, {"name": "boom", "joint": "luff"}, {"type": "P", "name": "hoist"}])
+    tree = KinematicTree.from_dh([{}, {"name": "boom", "joint": "luff"}, {"type": "P", "name": "hoist"}])
     assert list(tree.links) == ["base", "link1", "boom", "hoist"]
     assert tree.coordinates == ("joint1", "luff", "joint3")
     assert all(tree.link(name).inertia is None for name in tree.links)
     assert_allclose(tree.gravity, [0, 0, -9.81])
-    assert_allclose(from_dh([{}], gravity=(0, -1, 0)).gravity, [0, -1, 0])
-    assert from_dh([{}], base="floor").links[0] == "floor"
+    assert_allclose(KinematicTree.from_dh([{}], gravity=(0, -1, 0)).gravity, [0, -1, 0])
+    assert KinematicTree.from_dh([{}], base="floor").links[0] == "floor"
     column = Link("column", Inertia.point(2.0))
-    assert from_dh([{}], base=column).link("column") is column
+    assert KinematicTree.from_dh([{}], base=column).link("column") is column
 
 
 def test_mass_properties_and_joint_options():
     bob = Inertia.point(1.0, (0, 0, 1))
-    tree = from_dh(
+    tree = KinematicTree.from_dh(
         [
             {"m": 2, "com": (1, 2, 3), "inertia": (0.1, 0.2, 0.25)},
             {
@@ -144,18 +144,18 @@ def test_mass_properties_and_joint_options():
 
 def test_impossible_numbers_are_used_with_a_warning():
     with pytest.warns(ScrewdynWarning, match="triangle"):
-        tree = from_dh([{"m": 1, "inertia": (1, 0.1, 0.1)}])
+        tree = KinematicTree.from_dh([{"m": 1, "inertia": (1, 0.1, 0.1)}])
     assert_allclose(tree.link("link1").inertia.tensor, np.diag([1, 0.1, 0.1]))
     with pytest.warns(ScrewdynWarning, match="DH row 1 .link1.: mass 0 kg"):
-        tree = from_dh([{"inertia": (0, 0.35, 0)}])
+        tree = KinematicTree.from_dh([{"inertia": (0, 0.35, 0)}])
     assert tree.link("link1").inertia.mass == 0
-    assert from_dh([{"inertia": np.zeros((3, 3))}]).link("link1").inertia is None
+    assert KinematicTree.from_dh([{"inertia": np.zeros((3, 3))}]).link("link1").inertia is None
 
 
 def test_an_effective_inertia_given_as_such_is_not_questioned():
     with pytest.warns(ScrewdynWarning):
         lump = Inertia.effective(0, 0, (0, 0.35, 0))
-    assert from_dh([{"inertia": lump}]).link("link1").inertia is lump
+    assert KinematicTree.from_dh([{"inertia": lump}]).link("link1").inertia is lump
 
 
 @pytest.mark.parametrize(
@@ -183,19 +183,25 @@ def test_an_effective_inertia_given_as_such_is_not_questioned():
 )
 def test_bad_rows_are_refused_by_name(row, error, words):
     with pytest.raises(error, match=words):
-        from_dh([{}, row])
+        KinematicTree.from_dh([{}, row])
 
 
 def test_unknown_convention():
     with pytest.raises(ScrewdynError, match="'classic'; use 'standard' or 'modified'"):
-        from_dh([{}], "classic")
+        KinematicTree.from_dh([{}], "classic")
 
 
 @pytest.mark.parametrize("rows", [None, 3, {"d": 1}, "abc", b"abc"])
 def test_what_is_no_table(rows):
     with pytest.raises(ScrewdynError, match="a DH table must be a list of dicts"):
-        from_dh(rows)
+        KinematicTree.from_dh(rows)
 
 
 def test_any_iterable_of_mappings_is_a_table():
-    assert from_dh({"a": x} for x in (1, 2)).nq == 2
+    assert KinematicTree.from_dh({"a": x} for x in (1, 2)).nq == 2
+
+
+def test_warnings_point_to_the_line_that_reads_the_table():
+    with pytest.warns(ScrewdynWarning) as caught:
+        KinematicTree.from_dh([{"m": 1, "inertia": (1, 0.1, 0.1)}])
+    assert [w.filename for w in caught] == [__file__]

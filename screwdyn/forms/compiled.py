@@ -233,7 +233,8 @@ class Compiled(Dynamics):
         """What one function gives, as a tuple, by its code if that is there and the arguments are in order."""
         model = self._model
         values = [model.numbers(what, value) for what, value in named.items()]
-        fits = all(a.ndim and a.shape[-1] == model.nv for a in values)
+        lengths = [self.nq if what == "q" else self.nv for what in named]
+        fits = all(a.ndim and a.shape[-1] == length for a, length in zip(values, lengths, strict=True))
         try:
             batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
         except ValueError:
@@ -267,8 +268,11 @@ class Compiled(Dynamics):
         single = count == 1
         if not single and not (self._batches[name].done() and bound.program.batch):
             return None
-        full = (*batch, self._model.nv)
-        inputs = [_states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count) for a in values]
+        whole = [(*batch, a.shape[-1]) for a in values]
+        inputs = [
+            _states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count)
+            for a, full in zip(values, whole, strict=True)
+        ]
         beside = not single and all(a.strides[0] == a.itemsize for a in inputs)
         results = [_empty(shape, len(batch), count, beside) for shape in shapes] if out is None else [*out]
         flat = [_states(a, len(batch), count) for a in results]
@@ -278,10 +282,10 @@ class Compiled(Dynamics):
                 flat[k] = _states(results[k], len(batch), count)
         if single:
             arrays = [np.ascontiguousarray(a) for a in inputs]
-            whole = [np.ascontiguousarray(a) for a in flat]
-            if not bound.one(arrays, whole):
+            parts = [np.ascontiguousarray(a) for a in flat]
+            if not bound.one(arrays, parts):
                 return None
-            for a, b in zip(flat, whole, strict=True):
+            for a, b in zip(flat, parts, strict=True):
                 if a is not b:
                     a[...] = b
         elif not self._share(bound, count, inputs, flat):

@@ -211,7 +211,7 @@ def _program(table: Array, opened: Opened, what: Any) -> Program:
     (name, bodies), tape = what, Tape()
     numbers = open_inertias(table, tape, opened)
     outputs = regressor(tape, numbers, bodies) if name == "regressor" else DERIVATIVES[name][1](tape, numbers)
-    return Program(name, tape, _ARGUMENTS[name], len(table) - 1, outputs)
+    return Program(name, tape, dict.fromkeys(_ARGUMENTS[name], len(table) - 1), outputs)
 
 
 _programs = Kept(_program, 16)

@@ -12,6 +12,7 @@ from screwdyn.backends.llvm import code_cache as structures
 from screwdyn.backends.llvm import emit as native_body
 from screwdyn.backends.llvm import ir as native_text
 from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.interpreter import Played
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.robots import puma560
 
@@ -21,7 +22,7 @@ def turned():
     """Sine and cosine of an array by the code that all functions share, through tapes of one operation each."""
     tape = Tape()
     x = tape.input(("x", 0))
-    program = native.Program("turned", tape, ("x",), 1, [np.array([x.sin(), x.cos()], dtype=object)])
+    program = native.Program("turned", tape, {"x": 1}, [np.array([x.sin(), x.cos()], dtype=object)])
     program.compile_single()
     program.compile_batch()
     bound = native.Bound(program)
@@ -103,7 +104,7 @@ def test_sums_of_known_angles_are_added_not_turned_again():
     tape = Tape()
     a, b = (tape.input(("x", k)) for k in range(2))
     outputs = [x.sin() for x in (a, b, a + b, a - b)] + [x.cos() for x in (a, b, a + b, a - b)]
-    program = native.Program("sums", tape, ("x",), 2, [np.array(outputs, dtype=object)])
+    program = native.Program("sums", tape, {"x": 2}, [np.array(outputs, dtype=object)])
     text = native_body.batch(program.plan, 4, 0)
     assert text.count("inttoptr (i64 0 to ptr)(") == 2
     program.compile_single()
@@ -118,7 +119,7 @@ def test_constants_signs_divisions_and_bounds():
     a, b = (tape.input(("x", k)) for k in range(2))
     outputs = [0.0, -3.5, a, -b, a / b, 1.0 / b, -(a * b) - 2.0, a * a - b * b, (a - b) / b]
     tape.assumed.append((b, 0.25))
-    program = native.Program("mixed", tape, ("x",), 2, [np.array(outputs, dtype=object)])
+    program = native.Program("mixed", tape, {"x": 2}, [np.array(outputs, dtype=object)])
     program.compile_single()
     program.compile_batch()
     bound = native.Bound(program)
@@ -139,6 +140,59 @@ def test_constants_signs_divisions_and_bounds():
 def test_python_s_objects_are_understood_here():
     """On CPython with NumPy 2, which is what the fast entry is for."""
     assert native_call.understood()
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """A function of arrays of 5, 3 and 5 numbers."""
+    tape, lengths = Tape(), {"q": 5, "qd": 3, "s": 5}
+    q, qd, s = ([tape.input((group, k)) for k in range(n)] for group, n in lengths.items())
+    products = [q[i] * qd[k] for i in range(5) for k in range(3)]
+    sums = [a.sin() + b for a, b in zip(q, s, strict=True)]
+    outputs = [np.array(products, dtype=object).reshape(5, 3), np.array(sums, dtype=object)]
+    program = native.Program("uneven", tape, lengths, outputs)
+    program.compile_single()
+    program.compile_batch()
+    return program
+
+
+def test_arguments_may_have_different_lengths(uneven):
+    bound = native.Bound(uneven)
+    rng = np.random.default_rng(5)
+    q, qd, s = (rng.uniform(-2, 2, (21, n)) for n in uneven.lengths)
+    expected = q[:, :, None] * qd[:, None], np.sin(q) + s
+    many = [np.empty((21, 5, 3)), np.empty((21, 5))]
+    played = [np.empty((21, 5, 3)), np.empty((21, 5))]
+    assert bound.many([q, qd, s], many)
+    assert Played(uneven.plan, {})([q, qd, s], played)
+    assert_array_equal(many[0], expected[0])
+    assert_allclose(many[1], expected[1], rtol=0, atol=1e-15)
+    for found, other in zip(many, played, strict=True):
+        assert_allclose(found, other, rtol=0, atol=1e-15)
+    call = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
+    for k in range(21):
+        for found, one in zip(many, call(q[k], qd[k], s[k]), strict=True):
+            assert_array_equal(one, found[k])
+    for wrong in ((q[0, :3], qd[0], s[0]), (q[0], q[0], s[0]), (q[0], qd[0], s[0, :4])):
+        assert call(*wrong) == "not in order"
+
+
+def test_every_argument_is_checked_for_nan(uneven):
+    """Each entry of each argument, in every lane: of a batch, of a state, and of a call from Python."""
+    bound = native.Bound(uneven)
+    call = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
+    out = [np.empty((9, 5, 3)), np.empty((9, 5))]
+    for position, n in enumerate(uneven.lengths):
+        for k in range(n):
+            for bad in (np.nan, np.inf, -np.inf):
+                given = [np.zeros((9, length)) for length in uneven.lengths]
+                lane = (3 * position + k) % 9
+                given[position][lane, k] = bad
+                assert not bound.many(given, out), (position, k)
+                state = [x[lane] for x in given]
+                assert not bound.one(state, [x[lane] for x in out]), (position, k)
+                assert call(*state) == "not in order"
+    assert bound.many([np.zeros((9, length)) for length in uneven.lengths], out)
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -183,7 +237,7 @@ def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, fe
     rng, tape = np.random.default_rng(4), Tape()
     a, b = (tape.input(("x", k)) for k in range(2))
     entries = [a, 0.0, 0.0, -b, a * b, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, a + b, 0.0, 0.0, a]
-    program = native.Program("sixteen", tape, ("x",), 2, [np.array(entries, dtype=object).reshape(4, 4)])
+    program = native.Program("sixteen", tape, {"x": 2}, [np.array(entries, dtype=object).reshape(4, 4)])
     program.compile_batch()
     bound = native.Bound(program)
     for count in (1, 7, 8, 9, 70):

@@ -105,13 +105,22 @@ def _as_expected(a: np.ndarray) -> bool:
     )
 
 
-def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
-    """Text that joins a module with ``single``: a function that Python calls, for outputs of some shapes.
+def entry(lengths: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> str:
+    """Text that joins a module with ``single``: a function that Python calls.
 
+    Parameters
+    ----------
+    lengths : sequence of int
+        Of the inputs.
+    shapes : sequence of tuples
+        Of the outputs.
+
+    Notes
+    -----
     Its ``self`` is a tuple of the array of parameters and the function for all that does not fit. Several outputs make
     a tuple, and are expected as one.
     """
-    code = Code(1)
+    code, inputs = Code(1), len(lengths)
 
     def read(address: str, offset: int, kind: str = "i64") -> str:
         at = code.let(f"getelementptr i8, ptr {address}, i64 {offset}")
@@ -144,8 +153,8 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
         require(pairs)
         pairs = []
         for a, shape in zip(arrays, shapes, strict=True):
-            lengths = read(a, _SHAPE, "ptr")
-            pairs += [("i64", read(lengths, 8 * axis), str(length)) for axis, length in enumerate(shape)]
+            extents = read(a, _SHAPE, "ptr")
+            pairs += [("i64", read(extents, 8 * axis), str(length)) for axis, length in enumerate(shape)]
         require(pairs)
         return [read(a, _DATA, "ptr") for a in arrays]
 
@@ -155,7 +164,8 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
         return code.let(f"call i64 @{SINGLE}({handed})")
 
     require([("i64", "%count", str(inputs))])
-    given = array_checks([read("%args", 8 * k, "ptr") for k in range(inputs)], [(n,)] * inputs, _CONTIGUOUS | _ALIGNED)
+    objects = [read("%args", 8 * k, "ptr") for k in range(inputs)]
+    given = array_checks(objects, [(n,) for n in lengths], _CONTIGUOUS | _ALIGNED)
     code.do(f"br i1 {code.let('icmp eq ptr %names, null')}, label %fresh, label %named")
 
     code.label("named")
@@ -167,7 +177,7 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
         require([("i64", read(out, _TUPLE_SIZE), str(len(shapes)))])
         outs = [read(out, _TUPLE_ITEMS + 8 * k, "ptr") for k in range(len(shapes))]
     starts = array_checks(outs, shapes, _CONTIGUOUS | _ALIGNED | _WRITEABLE)
-    sizes = [8 * n] * inputs + [8 * math.prod(shape) for shape in shapes]
+    sizes = [8 * n for n in lengths] + [8 * math.prod(shape) for shape in shapes]
     spans = [
         (start, code.let(f"getelementptr i8, ptr {start}, i64 {size}"))
         for start, size in zip((*given, *starts), sizes, strict=True)
@@ -192,7 +202,7 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
 
     code.label("fresh")
     several, axes = len(shapes) > 1, max(map(len, shapes))
-    lengths = code.let(f"alloca [{axes} x i64], align 8")
+    extents = code.let(f"alloca [{axes} x i64], align 8")
     result, arrays = "", []
     if several:
         result = code.let(f"call ptr {_function(ctypes.pythonapi.PyTuple_New)}(i64 {len(shapes)})")
@@ -200,9 +210,9 @@ def entry(inputs: int, n: int, shapes: Sequence[tuple[int, ...]]) -> str:
     for k, shape in enumerate(shapes):
         # PyArray_New: type, axes, shape, double, no strides, no data, …
         for axis, length in enumerate(shape):
-            at = code.let(f"getelementptr i64, ptr {lengths}, i64 {axis}")
+            at = code.let(f"getelementptr i64, ptr {extents}, i64 {axis}")
             code.do(f"store i64 {length}, ptr {at}, align 8")
-        details = f"i32 {len(shape)}, ptr {lengths}, i32 {_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+        details = f"i32 {len(shape)}, ptr {extents}, i32 {_DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
         new = code.let(f"call ptr inttoptr (i64 {_new_array()} to ptr)(ptr {pointer(np.ndarray)}, {details})")
         must(new, "unmade" if several else "failed")
         if several:

@@ -150,7 +150,7 @@ def _recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
     else:
         numbers = regrouped(numbers)
         outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
-    return native.Program(name, tape, ARGUMENTS[name], len(table) - 1, outputs)
+    return native.Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), outputs)
 
 
 def _first(name: str, table: Array, opened: Opened) -> native.Program | None:

@@ -1,7 +1,7 @@
 """What a tape becomes: the text of a function of one state, and of many states at a time, one in each lane."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -23,14 +23,12 @@ class Plan:
     Parameters
     ----------
     tape : Tape
-    groups : sequence of str
-        Names of the input arrays in order; inputs are named (group, index).
+    groups : mapping from str to int
+        Names of the input arrays in order, and how many entries each has; inputs are named (group, index).
     outputs : sequence of sequences of scalars
         Entries of every output array.
     bounds : sequence of (x, least)
         What must hold for the result to mean anything: x > least.
-    n : int
-        Entries of every input array.
     fused : bool
         Whether the processor multiplies and adds in one rounding.
 
@@ -50,13 +48,12 @@ class Plan:
     def __init__(
         self,
         tape: Tape,
-        groups: Sequence[str],
+        groups: Mapping[str, int],
         outputs: Sequence[Sequence[Any]],
         bounds: Sequence[tuple[Any, Any]],
-        n: int,
         fused: bool,
     ) -> None:
-        self.tape, self.groups, self.outputs, self.bounds, self.n = tape, tuple(groups), outputs, bounds, n
+        self.tape, self.groups, self.outputs, self.bounds = tape, dict(groups), outputs, bounds
         ends = [x for out in outputs for x in out] + [x for pair in bounds for x in pair]
         ends = [x for x in ends if isinstance(x, Recorded)]
         nodes = tape.nodes
@@ -215,16 +212,16 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     The angles go through ``sincos`` together, as lanes.
     """
     code, wide = Code(1), Code(width)
-    n = plan.n
     inputs = {group: f"%x{i}" for i, group in enumerate(plan.groups)}
     arrays = [f"ptr noalias {name}" for name in ("%parameters", *inputs.values())]
     arrays += [f"ptr noalias %y{i}" for i in range(len(plan.outputs))]
     problems = []
-    if n:
+    # Arrays of one length are checked together: 0 x is NaN unless x is finite.
+    for n in sorted(set(plan.groups.values()) - {0}):
         whole = f"<{n} x double>"
         zeros = "<" + ", ".join(["double 0.0"] * n) + ">"
         total = ""
-        for name in inputs.values():
+        for name in (name for group, name in inputs.items() if plan.groups[group] == n):
             x = code.let(f"load {whole}, ptr {name}, align 8")
             nothing = code.let(f"fmul {whole} {x}, {zeros}")
             total = code.let(f"fadd {whole} {total}, {nothing}") if total else nothing
@@ -297,8 +294,8 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
 
     loaded: dict[tuple[str, int], str] = {}
     total = code.constant(0.0)
-    for array, group in enumerate(plan.groups):
-        for k in range(plan.n):
+    for array, (group, n) in enumerate(plan.groups.items()):
+        for k in range(n):
             loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
             code.prefetch(address(array, k), _AHEAD, write=False)
             total = code.fma(x, code.constant(0.0), total)

@@ -38,7 +38,7 @@ class Evaluated:
     def __init__(self, program: native.Program, table: Array | None = None) -> None:
         self._program = program
         self.shapes = program.shapes
-        self.compiled = program.n > 0 and len(program.shapes) > 0 and program.plan.size <= native.LARGEST
+        self.compiled = sum(program.lengths) > 0 and len(program.shapes) > 0 and program.plan.size <= native.LARGEST
         self._bound = native.Bound(program, table)
         self._entry: Any = None
 

@@ -28,7 +28,7 @@ class Played:
     """
 
     def __init__(self, plan: Plan, values: Mapping[Hashable, float]) -> None:
-        nodes = plan.tape.nodes
+        nodes, groups = plan.tape.nodes, list(plan.groups)
         live = plan.tape.live(x for x in chain(*plan.outputs, *plan.bounds) if isinstance(x, Recorded))
         row = {at: k for k, at in enumerate(live)}
         start = [0.0] * len(live)
@@ -40,8 +40,8 @@ class Played:
                 start[k] = a
             elif op != "input":
                 code.append((looped.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
-            elif a[0] in plan.groups:
-                self._inputs.append((k, plan.groups.index(a[0]), a[1]))
+            elif a[0] in groups:
+                self._inputs.append((k, groups.index(a[0]), a[1]))
             else:
                 start[k] = values[a]
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)

@@ -2,7 +2,7 @@
 
 import ctypes
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -98,14 +98,15 @@ class Program:
     ----------
     name : str
     tape : Tape
-    groups : sequence of str
-        Names of the input arrays in order; inputs are named (group, index). Other inputs are parameters.
-    n : int
-        Entries of every input array.
+    groups : mapping from str to int
+        Names of the input arrays in order, and how many entries each has; inputs are named (group, index). Other inputs
+        are parameters.
     outputs : sequence of arrays of scalars
 
     Attributes
     ----------
+    lengths : list of int
+        Of the inputs.
     shapes : list of tuples
         Of the outputs.
     rows : list of int
@@ -114,12 +115,12 @@ class Program:
         Where the slots of each of them stand, as ``native_batch.Field`` says.
     """
 
-    def __init__(self, name: str, tape: Tape, groups: Sequence[str], n: int, outputs: Sequence[Scalars]) -> None:
-        self.name, self.n = name, n
+    def __init__(self, name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> None:
+        self.name, self.lengths = name, list(groups.values())
         self.shapes = [out.shape for out in outputs]
         entries = [out.ravel().tolist() for out in outputs]
-        self.plan = native_body.Plan(tape, groups, entries, tape.assumed, n, host().fused)
-        slots = [list(range(n))] * len(groups) + self.plan.slots
+        self.plan = native_body.Plan(tape, groups, entries, tape.assumed, host().fused)
+        slots = [list(range(n)) for n in self.lengths] + self.plan.slots
         self.rows = [1 + max(here, default=-1) for here in slots]
         lanes = range(host().width)
         self._slots = [
@@ -138,7 +139,7 @@ class Program:
         text = native_body.single(self.plan, host().width, host().sincos)
         direct = native_call.understood()
         if direct:
-            text += "\n" + native_call.entry(len(self.plan.groups), self.n, self.shapes)
+            text += "\n" + native_call.entry(self.lengths, self.shapes)
         engine = assemble(text)
         self._engines.append(engine)
         self.single = engine.get_function_address(native_body.SINGLE)
@@ -169,7 +170,9 @@ class Bound:
         self.values: dict[Hashable, float] = {}
         if table is not None:
             self.values = {
-                ("inertia", (row, k)): table[row, MASS + k] for row in range(program.n) for k in range(PARENT - MASS)
+                ("inertia", (row, k)): table[row, MASS + k]
+                for row in range(len(table) - 1)
+                for k in range(PARENT - MASS)
             }
         # Where they mean nothing, the bounds of the program say so.
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -22,7 +22,18 @@ from screwdyn.core.errors import (
     URDFError,
 )
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed, helical, prismatic, revolute
+from screwdyn.mechanism.joint import (
+    Joint,
+    cylindrical,
+    fixed,
+    free,
+    helical,
+    planar,
+    prismatic,
+    revolute,
+    spherical,
+    universal,
+)
 from screwdyn.mechanism.link import Link
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
@@ -68,18 +79,23 @@ __all__ = [
     "URDFError",
     "UnboundSymbolError",
     "UnknownLinkError",
+    "cylindrical",
     "errors",
     "fixed",
+    "free",
     "helical",
     "io",
     "padded_sum",
+    "planar",
     "prismatic",
     "revolute",
     "robots",
     "screw",
     "screw_system",
     "simulate",
+    "spherical",
     "testing",
+    "universal",
 ]
 
 

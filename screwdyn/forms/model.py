@@ -30,7 +30,6 @@ from screwdyn.screws import screw
 __all__ = ["Model", "Placement", "place"]
 
 _NOTHING = (0.0,) * 10
-_AXES: tuple[Vector, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 # What entries of a rotation, at most 1, lose when two or three are multiplied.
 _ROUNDING = 1e-15
 # Below this rate, in rad/s or m/s, dry friction grows in proportion: no integrator can follow a jump at rest.
@@ -126,20 +125,11 @@ def _pose(T: Array) -> tuple[Matrix, Vector]:
 
 
 def _screw_frame(S: Array) -> tuple[Matrix, Vector, float, float]:
-    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
-
-    x is one of the link's own axes wherever one is perpendicular, so that right angles stay exact.
-    """
+    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there."""
     *w, a, b, c = S.tolist()
     v = (a, b, c)
     turns = any(w)
-    z = w if turns else v
-    # An expression may have any value, up to 1.
-    k = min(range(3), key=lambda i: abs(z[i]) if expressions.is_number(z[i]) else 1.0)
-    x = add(_AXES[k], scale(-z[k], z))
-    x = scale(1 / expressions.root(dot(x, x)), x)
-    y = cross(z, x)
-    D = (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
+    D = screw.frame_along(w if turns else v)
     if not turns:
         return D, (0.0, 0.0, 0.0), 0.0, 1.0
     h = expressions.tidied(dot(w, v))

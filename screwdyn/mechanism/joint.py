@@ -1,15 +1,15 @@
 """Joints as unit screws.
 
-A one-freedom joint is one unit screw S, given in the frame of the link that it carries; the link's pose in its
-parent is ``home · exp(Ŝ q)`` (docs/mathematics.md §1). Revolute, prismatic and helical joints differ in nothing
-but their S, and nothing that computes asks which is which.
+A joint is k unit screws S₁ … S_k, given in the frame of the link that it carries (docs/mathematics.md §1 and §7). The
+link's pose in its parent is ``home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k)``, or ``home · g(q)`` with g in the group that the
+screws generate; a :class:`Chart` holds the coordinates of such a group. Nothing that computes asks for the kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,41 +17,61 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.chart import Chart
+from screwdyn.screws.poses import cross, entries
+from screwdyn.screws.screw import frame_along, screw_from_axis
 from screwdyn.screws.screw import pitch as pitch_of
-from screwdyn.screws.screw import screw_from_axis
 
-__all__ = ["Joint", "fixed", "helical", "prismatic", "revolute"]
+__all__ = [
+    "Joint",
+    "cylindrical",
+    "fixed",
+    "free",
+    "helical",
+    "planar",
+    "prismatic",
+    "revolute",
+    "spherical",
+    "universal",
+]
 
-# What rounding may take |w|^2 or |v|^2 of a unit screw away from one.
-_UNIT = 1e-9
+# How far |w|^2 or |v|^2 of a unit screw may be from one; what is within rounding is kept as it is.
+_UNIT, _ROUNDING = 1e-9, 1e-15
+_NO_SCREWS = np.zeros((6, 0))
+_NO_SCREWS.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What a link may do relative to its parent; made by :func:`revolute`, :func:`prismatic`, :func:`helical`, ….
+    """What a link may do relative to its parent; made by :func:`revolute`, :func:`spherical`, :func:`free`, ….
 
     Parameters
     ----------
-    screw : (6,) array or None
-        Unit screw [ω; v] in the carried link's own frame, copied; ``None`` for a fixed joint.
+    screws : (6,) or (6, k) array, or None
+        Unit screws [ω; v] in the carried link's own frame, one for each freedom, copied; ``None`` for a fixed joint.
     passive : bool
         No motor: simulation refuses a torque on it.
     damping, friction, stiffness, rest : float
         The joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), in SI units: N m and radians
-        for a turning joint, N and metres for a sliding one. They and the screw may hold SymPy expressions.
+        for a turning freedom, N and metres for a sliding one; the same numbers for each freedom. They and the screws
+        may hold SymPy expressions.
     limits : (float, float) or None
         Lower and upper position; for the user, not enforced by the dynamics.
     name : str or None
-        Name of the joint and of its coordinate; ``None`` takes the name of the link it carries.
+        Name of the joint, after which its freedoms and coordinates are named; ``None`` takes the name of the link it
+        carries.
+    chart : Chart or None
+        The coordinates of a joint whose motions form a group; the screws are then the chart's. Such a joint has
+        neither stiffness nor limits.
 
     Raises
     ------
     JointError
         A screw that is none or has another length than one; negative or non-finite damping, friction or stiffness;
-        limits the wrong way round; an empty name; a `passive` that is no bool.
+        limits the wrong way round; a spring or limits beside a chart; an empty name; a `passive` that is no bool.
     """
 
-    screw: Array | None
+    screws: Array
     passive: bool = False
     damping: float = 0.0
     friction: float = 0.0
@@ -59,6 +79,7 @@ class Joint:
     rest: float = 0.0
     limits: Sequence[float] | None = None
     name: str | None = None
+    chart: Chart | None = None
 
     def __post_init__(self) -> None:
         for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf)):
@@ -69,18 +90,69 @@ class Joint:
         if not isinstance(self.passive, bool | np.bool_):
             raise JointError(f"passive must be True or False; got {self.passive!r}")
         object.__setattr__(self, "passive", bool(self.passive))
-        if self.screw is not None:
-            object.__setattr__(self, "screw", _unit_screw(self.screw))
+        if self.chart is not None:
+            if self.stiffness != 0 or self.rest != 0 or self.limits is not None:
+                raise JointError(f"a {self.chart.kind} joint takes no stiffness, rest or limits")
+            object.__setattr__(self, "screws", self.chart.screws)
+        object.__setattr__(self, "screws", _unit_screws(self.screws))
+
+    @property
+    def nv(self) -> int:
+        """Number of freedoms k."""
+        return int(self.screws.shape[1])
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates: the freedoms, or those of the chart."""
+        return self.nv if self.chart is None else self.chart.nq
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates at which the link is at home."""
+        return (0.0,) * self.nv if self.chart is None else self.chart.neutral
+
+    @property
+    def screw(self) -> Array | None:
+        """(6,): the only screw of a joint of one freedom; ``None`` for a fixed joint.
+
+        Raises
+        ------
+        JointError
+            If there are several.
+        """
+        if self.nv > 1:
+            raise JointError(f"a {self.kind} joint has {self.nv} screws; see its `screws`")
+        return self.screws[:, 0] if self.nv else None
 
     @property
     def kind(self) -> str:
-        """``"revolute"``, ``"prismatic"``, ``"helical"`` or ``"fixed"``, read off the screw for people to read."""
-        if self.screw is None:
-            return "fixed"
-        h = pitch_of(self.screw).item()
-        if not expressions.is_number(h):
-            return "helical"
-        return "prismatic" if h == inf else "revolute" if abs(h) < 1e-12 else "helical"
+        """``"revolute"``, ``"spherical"``, ``"fixed"``, …, read off the screws for people to read.
+
+        What has no name of its own is called by its screws in a row, such as ``"prismatic-prismatic"``.
+        """
+        if self.chart is not None:
+            return self.chart.kind
+        kinds = [_kind(S) for S in self.screws.T]
+        if kinds == ["revolute", "revolute"] and _meet(*self.screws.T):
+            return "universal"
+        if kinds == ["revolute", "prismatic"] and _parallel(*self.screws.T):
+            return "cylindrical"
+        return "-".join(kinds) or "fixed"
+
+    def freedom_names(self, name: str) -> tuple[str, ...]:
+        """Names of the freedoms of a joint of that name: ``hip[wx]``, …; the joint's own if there is one freedom."""
+        labels = self._numbered("w", "v") if self.chart is None else self.chart.freedom_labels
+        return _names(name, labels)
+
+    def position_names(self, name: str) -> tuple[str, ...]:
+        """Names of the coordinates of a joint of that name: ``hip[x]``, …; the joint's own if there is one freedom."""
+        labels = self._numbered("angle", "p") if self.chart is None else self.chart.position_labels
+        return _names(name, labels)
+
+    def _numbered(self, turn: str, slide: str) -> tuple[str, ...]:
+        """A label for each screw, numbered where there are several of that sort."""
+        sorts = [turn if S[:3].any() else slide for S in self.screws.T]
+        return tuple(s if sorts.count(s) == 1 else f"{s}{sorts[: i + 1].count(s)}" for i, s in enumerate(sorts))
 
     @property
     def free_symbols(self) -> set[Any]:
@@ -92,9 +164,9 @@ class Joint:
         values = expressions.bound(values, self.free_symbols)
         numbers = {
             what: expressions.substituted(getattr(self, what), values)
-            for what in ("screw", "damping", "friction", "stiffness", "rest")
+            for what in ("screws", "damping", "friction", "stiffness", "rest")
         }
-        return replace(self, **numbers)
+        return replace(self, chart=None if self.chart is None else self.chart.subs(values), **numbers)
 
 
 def revolute(
@@ -166,39 +238,224 @@ def helical(
 
 def fixed(name: str | None = None) -> Joint:
     """No freedom: the link is welded to its parent."""
-    return Joint(None, name=name)
+    return Joint(_NO_SCREWS, name=name)
 
 
-def _unit_screw(value: ArrayLike) -> Array:
-    """A read-only copy of a screw, after checking that it is a unit screw as far as its symbols let that be known."""
+def cylindrical(
+    axis: str | ArrayLike = "z",
+    point: ArrayLike = 0,
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    stiffness: float = 0.0,
+    rest: float = 0.0,
+    limits: Sequence[float] | None = None,
+    name: str | None = None,
+) -> Joint:
+    """Turn about an axis and slide along it: T = home · exp(Ŝ₁ angle) exp(Ŝ₂ p), S₁ = [a; −a×r], S₂ = [0; a].
+
+    Freedoms ``pin[w]``, ``pin[v]`` and coordinates ``pin[angle]``, ``pin[p]`` for a joint named ``pin``; radians and
+    metres. Parameters and errors as :func:`revolute`.
+    """
+    screws = np.stack([_screw(axis, point, 0.0), _screw(axis, 0, inf)], axis=1)
+    return Joint(screws, passive, damping, friction, stiffness, rest, limits, name)
+
+
+def universal(
+    axis1: str | ArrayLike = "x",
+    axis2: str | ArrayLike = "y",
+    point: ArrayLike = 0,
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    stiffness: float = 0.0,
+    rest: float = 0.0,
+    limits: Sequence[float] | None = None,
+    name: str | None = None,
+) -> Joint:
+    """Turn about an axis and then about another through the same point: T = home · exp(Ŝ₁ angle1) exp(Ŝ₂ angle2).
+
+    Freedoms ``hook[w1]``, ``hook[w2]`` and coordinates ``hook[angle1]``, ``hook[angle2]`` for a joint named ``hook``.
+
+    Parameters
+    ----------
+    axis1 : "x", "y", "z", "-x", … or (3,) array
+        Direction of the axis that stands still in the parent, in the carried link's own frame at angle2 = 0.
+    axis2 : "x", "y", "z", "-x", … or (3,) array
+        Direction of the axis that turns with the link, in the link's own frame.
+    point : (3,) array or 0
+        The point where the axes meet, in the link's own frame, in metres.
+    passive, damping, friction, stiffness, rest, limits, name
+        As for :class:`Joint`.
+
+    Raises
+    ------
+    JointError
+        As :func:`revolute`; and if the axes are parallel.
+    """
+    screws = np.stack([_screw(axis1, point, 0.0), _screw(axis2, point, 0.0)], axis=1)
+    if _parallel(*screws.T):
+        raise JointError(f"the axes of a universal joint must not be parallel; got {axis1!r} and {axis2!r}")
+    return Joint(screws, passive, damping, friction, stiffness, rest, limits, name)
+
+
+def spherical(
+    point: ArrayLike = 0,
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    name: str | None = None,
+) -> Joint:
+    """Turn freely about a point r: T = home · g(q), with screws S_k = [e_k; −e_k×r] (docs/mathematics.md §7).
+
+    Coordinates are a quaternion, scalar last: ``hip[x]``, ``hip[y]``, ``hip[z]``, ``hip[w]`` for a joint named ``hip``.
+    Its length is a gauge. Freedoms are the link's angular velocity relative to its parent, in the link's own axes:
+    ``hip[wx]``, ``hip[wy]``, ``hip[wz]``, rad/s.
+
+    Parameters
+    ----------
+    point : (3,) array or 0
+        The center, in the link's own frame, in metres.
+    passive, damping, friction, name
+        As for :class:`Joint`. There is no spring and no limit.
+
+    Raises
+    ------
+    JointError
+        A bad point, or another argument that makes no sense.
+    """
+    chart = Chart(4, 0, np.eye(3), _point(point))
+    return Joint(chart.screws, passive, damping, friction, name=name, chart=chart)
+
+
+def free(*, passive: bool = False, damping: float = 0.0, friction: float = 0.0, name: str | None = None) -> Joint:
+    """Move freely: T = home · g(q), with g(q) = [R(x, y, z, w), p] (docs/mathematics.md §7).
+
+    Coordinates are a quaternion, scalar last, and the position of the link's origin in home's axes, in metres:
+    ``base[x]``, ``base[y]``, ``base[z]``, ``base[w]``, ``base[px]``, ``base[py]``, ``base[pz]`` for a joint named
+    ``base``. Freedoms are the link's twist [ω; v] relative to its parent, in the link's own frame: ``base[wx]``, …,
+    ``base[vz]``, rad/s and m/s. Arguments and errors as :func:`spherical`.
+    """
+    chart = Chart(4, 3, np.eye(3), np.zeros(3))
+    return Joint(chart.screws, passive, damping, friction, name=name, chart=chart)
+
+
+def planar(
+    axis: str | ArrayLike = "z",
+    point: ArrayLike = 0,
+    *,
+    passive: bool = False,
+    damping: float = 0.0,
+    friction: float = 0.0,
+    name: str | None = None,
+) -> Joint:
+    """Move in a plane: S₁ = [a; −a×r], S₂ = [0; e₁], S₃ = [0; e₂] with e₁×e₂ = a (docs/mathematics.md §7).
+
+    Coordinates of a joint named ``base`` are the angle about a, and the position of the point r along e₁ and e₂ in
+    home's axes: ``base[angle]``, ``base[px]``, ``base[py]``, radians and metres. Freedoms are the rate of the angle and
+    the velocity of that point along e₁ and e₂ in the link's own axes: ``base[w]``, ``base[vx]``, ``base[vy]``.
+
+    Parameters
+    ----------
+    axis : "x", "y", "z", "-x", … or (3,) array
+        Normal a of the plane, in the link's own frame; any length but zero. e₁ is the part across a of the first of the
+        link's axes among those most nearly perpendicular to a: for "z", e₁ and e₂ are x and y.
+    point : (3,) array or 0
+        The point r, in the link's own frame, in metres.
+    passive, damping, friction, name
+        As for :func:`spherical`.
+
+    Raises
+    ------
+    JointError
+        Zero or non-finite axis, a bad point, or another argument that makes no sense.
+    """
+    axes = np.reshape(frame_along(_screw(axis, 0, 0.0)[:3].tolist()), (3, 3))
+    chart = Chart(1, 2, axes, _point(point))
+    return Joint(chart.screws, passive, damping, friction, name=name, chart=chart)
+
+
+def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:
+    return (name,) if len(labels) == 1 else tuple(f"{name}[{label}]" for label in labels)
+
+
+def _vanishes(x: Any) -> bool:
+    return abs(x) < 1e-12 if expressions.is_number(x) else expressions.is_zero(x)
+
+
+def _meet(S: Array, Z: Array) -> bool:
+    """Whether the axes of two screws without pitch lie in a plane: their reciprocal product is zero."""
+    return _vanishes(S[:3] @ Z[3:] + S[3:] @ Z[:3])
+
+
+def _parallel(S: Array, Z: Array) -> bool:
+    return all(map(_vanishes, cross(S[:3], Z[:3] if Z[:3].any() else Z[3:])))
+
+
+def _kind(S: Array) -> str:
+    h = pitch_of(S).item()
+    if not expressions.is_number(h):
+        return "helical"
+    return "prismatic" if h == inf else "revolute" if abs(h) < 1e-12 else "helical"
+
+
+def _unit_screws(value: ArrayLike | None) -> Array:
+    """Read-only copies of screws, (6, k), scaled to unit length as far as their symbols let it be known."""
+    if value is None:
+        return _NO_SCREWS
     try:
-        S = expressions.array(value)
+        screws = expressions.array(value)
     except (TypeError, ValueError):
         raise JointError(f"a joint's screw must be six numbers; got {value!r}") from None
-    if S.shape != (6,):
-        raise JointError(f"a joint's screw must have shape (6,), as [w; v]; got {S.shape}")
-    entries = S.tolist()
-    if not all(isfinite(x) for x in entries if expressions.is_number(x)):
-        raise JointError(f"a joint's screw has entries that are not finite: {entries}")
-    turning = any(entries[:3])
-    part = entries[:3] if turning else entries[3:]
-    if all(map(expressions.is_number, part)) and abs(sum(x * x for x in part) - 1) > _UNIT:
+    if screws.shape == (6,):
+        screws = screws[:, None]
+    if screws.ndim != 2 or len(screws) != 6 or screws.shape[1] > 6:
+        raise JointError(f"a joint's screws must have shape (6,) or (6, k), as [w; v]; got {screws.shape}")
+    for S in screws.T:
+        length = _length(S.tolist())
+        if length != 1:
+            S /= length
+    screws.setflags(write=False)
+    return screws
+
+
+def _length(S: list[Any]) -> float:
+    """What to divide a screw by, 1 within rounding; JointError unless it is near enough to a unit screw."""
+    if not all(isfinite(x) for x in S if expressions.is_number(x)):
+        raise JointError(f"a joint's screw has entries that are not finite: {S}")
+    part = S[:3] if any(S[:3]) else S[3:]
+    if not all(map(expressions.is_number, part)):
+        return 1
+    square = sum(x * x for x in part)
+    if abs(square - 1) > _UNIT:
         raise JointError(
-            f"a joint's screw must be a unit screw, |w| = 1, or w = 0 and |v| = 1; got {entries}; "
+            f"a joint's screw must be a unit screw, |w| = 1, or w = 0 and |v| = 1; got {S}; "
             "scale it with screwdyn.screw.unit, or use revolute, prismatic or helical"
         )
-    S.setflags(write=False)
-    return S
+    return 1 if abs(square - 1) <= _ROUNDING else sqrt(square)
 
 
 def _screw(axis: str | ArrayLike, point: ArrayLike, pitch: float) -> Array:
     try:
-        S = screw_from_axis(axis, (0, 0, 0) if isinstance(point, int | float) and point == 0 else point, pitch)
+        S = screw_from_axis(axis, _point(point), pitch)
     except ScrewdynError as wrong:
         raise JointError(str(wrong)) from None
     if S.shape != (6,):
-        raise JointError(f"a joint has one axis and one point; got axis {axis!r} and point {point!r}")
+        raise JointError(f"a joint has one axis; got {axis!r}")
     return S
+
+
+def _point(point: ArrayLike) -> Array:
+    try:
+        r = entries((0, 0, 0) if isinstance(point, int | float) and point == 0 else point, (3,), "point")
+    except ScrewdynError as wrong:
+        raise JointError(str(wrong)) from None
+    if r.shape != (3,) or not expressions.is_finite(r):
+        raise JointError(f"a joint's point must be three finite numbers; got {point!r}")
+    return r
 
 
 def _number(what: str, value: float, least: float = -inf) -> Any:

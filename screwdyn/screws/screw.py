@@ -12,6 +12,8 @@ checked everywhere (ShapeError).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ __all__ = [
     "axis",
     "direction",
     "exp",
+    "frame_along",
     "from_linear_first",
     "inverse",
     "log",
@@ -264,6 +267,20 @@ def direction(axis: str | ArrayLike) -> Array:
     if not np.all((length > 0.0) & (length < np.inf)):
         raise ScrewdynError(f"an axis is zero or not finite, so it has no direction: {a.tolist()}")
     return a / length[..., None]
+
+
+def frame_along(z: Sequence[Any]) -> tuple[Any, ...]:
+    """Rotation, as nine numbers row by row, whose third column is the unit vector z; its numbers may be expressions.
+
+    Its first column is one of the unit vectors wherever one is perpendicular to z, so that right angles stay exact.
+    """
+    # An expression may have any value, up to 1.
+    k = min(range(3), key=lambda i: abs(z[i]) if expressions.is_number(z[i]) else 1.0)
+    x = [int(i == k) - z[k] * z[i] for i in range(3)]
+    length = expressions.root(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+    x = [x[i] * (1 / length) for i in range(3)]
+    y = z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]
+    return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
 
 
 def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: ArrayLike = 0.0) -> Array:

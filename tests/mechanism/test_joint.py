@@ -1,12 +1,28 @@
 """Joints: their unit screws, their options, and what is refused."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import sympy as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn import Joint, JointError, fixed, helical, prismatic, revolute, screw
+from screwdyn import (
+    Joint,
+    JointError,
+    cylindrical,
+    fixed,
+    free,
+    helical,
+    planar,
+    prismatic,
+    revolute,
+    screw,
+    spherical,
+    universal,
+)
+from screwdyn.mechanism.chart import Chart
 
 MAKERS = {
     "revolute": lambda axis, **options: revolute(axis, **options),
@@ -76,6 +92,7 @@ def test_options_are_kept():
     assert (plain.passive, plain.damping, plain.limits, plain.name) == (False, 0, None, None)
     assert fixed("weld").name == "weld"
     assert fixed().screw is None
+    assert fixed().screws.shape == (6, 0)
 
 
 def test_limits_may_be_open():
@@ -161,10 +178,20 @@ def test_options_are_keywords_that_completion_can_find(make):
 # a joint from its screw ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [[0, 0, 1, 0, -1, 0], (0.0, 0.0, 0.0, 0.0, 0.6, 0.8), [0, 0, 1 + 1e-12, 5, 5, 5]])
+@pytest.mark.parametrize("given", [[0, 0, 1, 0, -1, 0], (0.0, 0.0, 0.0, 0.0, 0.6, 0.8), [0, 0, -1, 5, 5, 5]])
 def test_a_screw_may_be_any_six_numbers_of_unit_length(given):
     assert_array_equal(Joint(given).screw, given)
     assert Joint(given).screw.dtype == float
+
+
+@pytest.mark.parametrize("turns", [True, False])
+@pytest.mark.parametrize("error", [4e-10, -4e-10, 1e-13])
+def test_a_screw_that_is_off_by_rounding_is_scaled_to_unit_length(turns, error):
+    a = np.array([2, -1, 2]) / 3
+    exact = np.concatenate([a, [0.1, 0.2, 0.3]]) if turns else np.concatenate([np.zeros(3), a])
+    S = Joint(exact * (1 + error)).screw
+    assert_allclose(S, exact, rtol=3e-16)
+    assert_array_equal(Joint(S).screw, S)
 
 
 def test_the_screw_is_a_copy():
@@ -182,8 +209,11 @@ def test_the_screw_is_a_copy():
         ([0, 0, 2, 0, 0, 0], "must be a unit screw.*scale it with screwdyn.screw.unit"),
         ([0, 0, 0, 0, 0, 0.9], "must be a unit screw"),
         ([0, 0, 1e-9, 0, 0, 1], "must be a unit screw"),
-        ([0, 0, 1, 0, 0], r"shape \(6,\), as \[w; v\]; got \(5,\)"),
-        (np.eye(6), "shape"),
+        ([0, 0, 1, 0, 0], r"shape \(6,\) or \(6, k\), as \[w; v\]; got \(5,\)"),
+        (np.zeros((6, 2)), "must be a unit screw"),
+        (np.eye(6)[:5], r"\(6, k\), as \[w; v\]; got \(5, 6\)"),
+        (np.ones((6, 7)), "shape"),
+        (np.ones((6, 1, 1)), "shape"),
         ([], "shape"),
         (3, "shape"),
         ([0, 0, 1, np.nan, 0, 0], "not finite"),
@@ -198,3 +228,106 @@ def test_the_screw_is_a_copy():
 def test_what_is_no_unit_screw_is_refused(S, message):
     with pytest.raises(JointError, match=message):
         Joint(S)
+
+
+# several freedoms ---------------------------------------------------------------------------------------
+
+SEVERAL = {
+    "spherical": (spherical, 4, ["wx", "wy", "wz"], ["x", "y", "z", "w"]),
+    "free": (free, 7, ["wx", "wy", "wz", "vx", "vy", "vz"], ["x", "y", "z", "w", "px", "py", "pz"]),
+    "planar": (planar, 3, ["w", "vx", "vy"], ["angle", "px", "py"]),
+    "cylindrical": (cylindrical, 2, ["w", "v"], ["angle", "p"]),
+    "universal": (universal, 2, ["w1", "w2"], ["angle1", "angle2"]),
+}
+
+
+@pytest.mark.parametrize(("kind", "made"), SEVERAL.items(), ids=SEVERAL)
+def test_kind_and_names_of_joints_of_several_freedoms(kind, made):
+    make, nq, freedoms, positions = made
+    joint = make(name="hip", damping=2, friction=1, passive=True)
+    assert (joint.kind, joint.nq, joint.nv) == (kind, nq, len(freedoms))
+    assert joint.freedom_names("hip") == tuple(f"hip[{label}]" for label in freedoms)
+    assert joint.position_names("hip") == tuple(f"hip[{label}]" for label in positions)
+    assert (joint.name, joint.damping, joint.friction, joint.passive) == ("hip", 2, 1, True)
+    assert joint.neutral == tuple(float(label == "w") for label in positions)
+    assert (joint.chart is None) == (kind in ("cylindrical", "universal"))
+    assert replace(joint, name="knee").kind == kind
+    with pytest.raises(JointError, match=f"a {kind} joint has {joint.nv} screws"):
+        _ = joint.screw
+
+
+@pytest.mark.parametrize("joint", [revolute(), prismatic(), helical("x", 1)])
+def test_a_single_freedom_is_called_as_its_joint(joint):
+    assert joint.freedom_names("elbow") == joint.position_names("elbow") == ("elbow",)
+    assert (joint.nq, joint.nv, joint.neutral) == (1, 1, (0.0,))
+    assert (fixed().nq, fixed().nv, fixed().neutral, fixed().freedom_names("weld")) == (0, 0, (), ())
+
+
+def test_screws_of_joints_of_several_freedoms():
+    r = np.array([1.0, 2.0, 3.0])
+    turns = np.array([revolute(a, r).screw for a in np.eye(3)]).T
+    assert_array_equal(free().screws, np.eye(6))
+    assert_array_equal(spherical().screws, np.eye(6)[:, :3])
+    assert_array_equal(spherical(r).screws, turns)
+    assert_array_equal(planar(point=r).screws, np.c_[turns[:, 2], np.eye(6)[:, 3:5]])
+    assert_array_equal(cylindrical("x", r).screws, np.c_[turns[:, 0], np.eye(6)[:, 3]])
+    assert_array_equal(universal("x", "z", r).screws, turns[:, [0, 2]])
+    S = planar([1, 2, 3], r).screws
+    assert_allclose(S[:, 0], revolute([1, 2, 3], r).screw)
+    assert_allclose(np.cross(S[3:, 1], S[3:, 2]), S[:3, 0], atol=1e-15)
+    assert not spherical().screws.flags.writeable
+
+
+def test_screws_in_a_row_are_called_by_their_kinds():
+    assert Joint(universal(point=(1, 2, 3)).screws).kind == "universal"
+    skew = np.stack([revolute("x").screw, revolute("y", (0, 0, 1)).screw], axis=1)
+    assert Joint(skew).kind == "revolute-revolute"
+    table = np.stack([prismatic("x").screw, prismatic("y").screw, revolute("z").screw], axis=1)
+    assert Joint(table).kind == "prismatic-prismatic-revolute"
+    assert Joint(table).freedom_names("t") == ("t[v1]", "t[v2]", "t[w]")
+    assert Joint(table).position_names("t") == ("t[p1]", "t[p2]", "t[angle]")
+    assert Joint(table[:, [2, 0]]).kind == "revolute-prismatic"
+
+
+@pytest.mark.parametrize("make", [spherical, free, planar])
+@pytest.mark.parametrize("option", [{"stiffness": 1}, {"rest": 0.1}, {"limits": (-1, 1)}])
+def test_groups_have_no_springs_and_limits(make, option):
+    with pytest.raises(JointError, match="takes no stiffness, rest or limits"):
+        Joint(make().screws, chart=make().chart, **option)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: universal("x", "-x"), "axes of a universal joint must not be parallel; got 'x' and '-x'"),
+        (lambda: universal([1, 1, 0], [2, 2, 0]), "must not be parallel"),
+        (lambda: planar([0, 0, 0]), "axis is zero"),
+        (lambda: spherical([1, 2]), "point must have shape"),
+        (lambda: spherical([1, np.nan, 2]), "point must be three finite numbers"),
+        (lambda: planar("z", [[1, 2, 3]]), "point must be three finite numbers"),
+        (lambda: cylindrical("w"), "there is no axis"),
+        (lambda: Chart(4, 1, np.eye(3), np.zeros(3)), r"one of \(4, 0\), \(4, 3\), \(1, 2\); got \(4, 1\)"),
+    ],
+)
+def test_bad_joints_of_several_freedoms_are_refused(make, message):
+    with pytest.raises(JointError, match=message):
+        make()
+
+
+def test_joints_of_several_freedoms_may_hold_symbols():
+    a, x = sp.symbols("a x")
+    axis = (0, sp.sin(a), sp.cos(a))
+    for make, numeric in (
+        (lambda axis, x: planar(axis, (x, 0, 0)), "planar"),
+        (lambda axis, x: cylindrical(axis, (x, 0, 0)), "cylindrical"),
+        (lambda axis, x: universal("x", axis, (x, 0, 0)), "universal"),
+    ):
+        joint = make(axis, x)
+        assert joint.kind == numeric
+        assert joint.free_symbols == {a, x}
+        expected = make((0, np.sin(0.3), np.cos(0.3)), 2.0)
+        assert_allclose(joint.subs({a: 0.3, "x": 2}).screws, expected.screws, atol=1e-15)
+    ball = spherical((x, 0, 0))
+    assert ball.free_symbols == {x}
+    assert_array_equal(ball.subs({x: 2}).chart.center, [2, 0, 0])
+    assert_array_equal(ball.subs({x: 2}).screws, spherical((2, 0, 0)).screws)

@@ -1,0 +1,156 @@
+"""Coordinates of joints whose motions form a group: spherical, free and planar (docs/mathematics.md §7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import JointError
+from screwdyn.core.types import Array
+from screwdyn.screws import screw
+from screwdyn.screws.poses import cross, pose_of
+from screwdyn.screws.rotations import quaternion_of, quaternion_product, quaternion_rate, rotation_of
+
+__all__ = ["Chart"]
+
+_KINDS = {(4, 0): "spherical", (4, 3): "free", (1, 2): "planar"}
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Where a group joint stands: q = [orientation, position], and T = home · g(q).
+
+    g(q) turns about axes through ``center`` and moves ``center`` along axes that do not turn with the link. Its
+    quasi-velocities ν = [angular, linear] are the relative twist along the joint's screws, in the link's own frame.
+
+    Parameters
+    ----------
+    orientation : 4 or 1
+        Number of coordinates of the orientation: a quaternion [x, y, z, w] of any length, or an angle about the third
+        axis.
+    translations : int
+        Number of coordinates of the position, in metres along the first axes.
+    axes : (3, 3) array
+        The joint's own axes as columns, in the link's frame.
+    center : (3,) array
+        Point of the link's frame that all turning axes pass through, in metres.
+
+    Raises
+    ------
+    JointError
+        Unless orientation and translations are 4 and 0 (spherical), 4 and 3 (free) or 1 and 2 (planar).
+    """
+
+    orientation: int
+    translations: int
+    axes: Array
+    center: Array
+
+    def __post_init__(self) -> None:
+        if (self.orientation, self.translations) not in _KINDS:
+            raise JointError(
+                f"orientation and translations of a chart must be one of {', '.join(map(str, _KINDS))}; "
+                f"got ({self.orientation}, {self.translations})"
+            )
+        for what in ("axes", "center"):
+            copied = expressions.array(getattr(self, what))
+            copied.setflags(write=False)
+            object.__setattr__(self, what, copied)
+
+    @property
+    def kind(self) -> str:
+        """``"spherical"``, ``"free"`` or ``"planar"``."""
+        return _KINDS[self.orientation, self.translations]
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return self.orientation + self.translations
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """The coordinates of the identity."""
+        turn = (0.0, 0.0, 0.0, 1.0) if self.orientation == 4 else (0.0,)
+        return turn + (0.0,) * self.translations
+
+    @property
+    def screws(self) -> Array:
+        """(6, k): [a; −a×center] of every turning axis a, then [0; a] of every sliding one."""
+        turning = self.axes.T if self.orientation == 4 else self.axes.T[2:]
+        columns = [np.concatenate([a, cross(self.center, a)]) for a in turning]
+        columns += [np.concatenate([np.zeros(3), a]) for a in self.axes.T[: self.translations]]
+        return expressions.array(np.transpose(columns))
+
+    @property
+    def freedom_labels(self) -> tuple[str, ...]:
+        """What the quasi-velocities are called: angular, then linear."""
+        turns = ("wx", "wy", "wz") if self.orientation == 4 else ("w",)
+        return turns + ("vx", "vy", "vz")[: self.translations]
+
+    @property
+    def position_labels(self) -> tuple[str, ...]:
+        """What the coordinates are called: orientation, then position."""
+        turns = ("x", "y", "z", "w") if self.orientation == 4 else ("angle",)
+        return turns + ("px", "py", "pz")[: self.translations]
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols that the axes and the center depend on."""
+        return expressions.free_symbols([self.axes, self.center])
+
+    def subs(self, values: Mapping[Any, Any]) -> "Chart":
+        """The chart with values in the place of symbols."""
+        axes, center = (expressions.substituted(a, values) for a in (self.axes, self.center))
+        return Chart(self.orientation, self.translations, axes, center)
+
+    # The functions below know nothing of axes and center, except `pose`.
+
+    def pose(self, q: Array) -> Array:
+        """g(q), (…, 4, 4), in the link's frame, for q (…, nq)."""
+        axes = expressions.floats(self.axes, "the axes of a joint")
+        center = expressions.floats(self.center, "the center of a joint")
+        R = axes @ self._rotation(q) @ axes.T
+        return pose_of(R, center - R @ center + q[..., self.orientation :] @ axes[:, : self.translations].T)
+
+    def integrate(self, q: Array, nu: Array) -> Array:
+        """The coordinates of g(q) exp(S ν), (…, nq), with the quaternion at length 1."""
+        o, t = self.orientation, self.translations
+        if o == 4:
+            turn = quaternion_product(q[..., :4], quaternion_of(nu[..., :3]))
+            turn /= np.sqrt(np.sum(turn * turn, axis=-1, keepdims=True))
+        else:
+            turn = q[..., :1] + nu[..., :1]
+        travel = self._rotation(q) @ screw.exp(self._twist(nu))[..., :3, 3, None]
+        return np.concatenate([turn, q[..., o:] + travel[..., :t, 0]], axis=-1)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The smallest turn and its travel, ν (…, k), with g(q0) exp(S ν) = g(q1)."""
+        o, t = self.orientation, self.translations
+        R0 = self._rotation(q0)
+        travel = np.zeros(R0.shape[:-1])
+        travel[..., :t] = q1[..., o:] - q0[..., o:]
+        R0 = R0.swapaxes(-1, -2)
+        V = screw.log(pose_of(R0 @ self._rotation(q1), (R0 @ travel[..., None])[..., 0]))
+        return V[..., : 3 + t] if o == 4 else V[..., 2 : 3 + t]
+
+    def rate(self, q: Array, nu: Array) -> Array:
+        """dq/dt, (…, nq): ½ q ∘ ω for a quaternion, R(q) v for a position."""
+        o, t = self.orientation, self.translations
+        turn = quaternion_rate(q[..., :4], nu[..., :3]) if o == 4 else nu[..., :1]
+        travel = self._rotation(q) @ self._twist(nu)[..., 3:, None]
+        return np.concatenate([turn, travel[..., :t, 0]], axis=-1)
+
+    def _rotation(self, q: Array) -> Array:
+        """Orientation in the joint's own axes, (…, 3, 3)."""
+        if self.orientation == 4:
+            return rotation_of(q[..., :4])
+        return rotation_of(quaternion_of(q[..., :1] * np.array([0.0, 0.0, 1.0])))
+
+    def _twist(self, nu: Array) -> Array:
+        """S ν as a twist about the center in the joint's own axes, (…, 6)."""
+        first = 0 if self.orientation == 4 else 2
+        V = np.zeros((*nu.shape[:-1], 6))
+        V[..., first : 3 + self.translations] = nu
+        return V

@@ -1,0 +1,84 @@
+"""Charts of group joints: coordinates, their rates, and motion along quasi-velocities."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from screwdyn import free, planar, screw, spherical
+
+KINDS = {
+    "spherical": lambda rng: spherical(rng.normal(size=3)),
+    "free": lambda rng: free(),
+    "planar": lambda rng: planar(rng.normal(size=3), rng.normal(size=3)),
+}
+seeds = st.integers(0, 2**32 - 1)
+kinds = st.sampled_from(list(KINDS))
+
+
+def drawn(kind, seed, *batch):
+    rng = np.random.default_rng(seed)
+    joint = KINDS[kind](rng)
+    return joint, rng.normal(size=(*batch, joint.nq)), rng
+
+
+@given(kinds, seeds)
+def test_coordinates_move_along_the_joint_s_screws(kind, seed):
+    """T · exp(S ν), ν on the right, whatever the axes, the center and the length of the quaternion."""
+    joint, q, rng = drawn(kind, seed, 5)
+    nu = rng.normal(size=(5, joint.nv))
+    moved = joint.chart.pose(joint.chart.integrate(q, nu))
+    assert_allclose(moved, joint.chart.pose(q) @ screw.exp(nu @ joint.screws.T), atol=1e-13)
+
+
+@given(kinds, seeds)
+def test_the_difference_is_the_way_there(kind, seed):
+    joint, q, rng = drawn(kind, seed, 5)
+    chart, nu = joint.chart, rng.uniform(-1.7, 1.7, (5, joint.nv))
+    assert_allclose(chart.difference(q, chart.integrate(q, nu)), nu, atol=1e-12)
+    there = rng.normal(size=q.shape)
+    assert_allclose(chart.pose(chart.integrate(q, chart.difference(q, there))), chart.pose(there), atol=1e-11)
+
+
+@given(kinds, seeds)
+def test_the_rate_is_the_derivative_of_the_motion(kind, seed):
+    joint, q, rng = drawn(kind, seed)
+    chart, nu, h = joint.chart, rng.normal(size=joint.nv), 1e-5
+    if chart.orientation == 4:
+        q[:4] /= np.linalg.norm(q[:4])
+    slope = (chart.integrate(q, h * nu) - chart.integrate(q, -h * nu)) / (2 * h)
+    assert_allclose(chart.rate(q, nu), slope, atol=1e-8)
+
+
+@given(kinds, seeds)
+def test_poses_form_a_group(kind, seed):
+    joint, q, _ = drawn(kind, seed)
+    chart = joint.chart
+    assert_allclose(chart.pose(np.array(chart.neutral)), np.eye(4), atol=1e-14)
+    back = chart.integrate(np.array(chart.neutral), -chart.difference(np.array(chart.neutral), q))
+    assert_allclose(chart.pose(back) @ chart.pose(q), np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "free"])
+def test_the_length_and_sign_of_a_quaternion_are_a_gauge(kind):
+    joint, q, _ = drawn(kind, 1)
+    for factor in (2.0, -1.0, 1e-3):
+        scaled = q.copy()
+        scaled[:4] *= factor
+        assert_allclose(joint.chart.pose(scaled), joint.chart.pose(q), atol=1e-14)
+        assert_allclose(joint.chart.difference(q, scaled), 0, atol=1e-14)
+
+
+def test_a_quaternion_is_scalar_last_and_turns_by_its_angle():
+    half = np.array([np.sin(0.2), 0, 0, np.cos(0.2)])
+    assert_allclose(spherical().chart.pose(half), screw.exp([0.4, 0, 0, 0, 0, 0]), atol=1e-15)
+    assert_array_equal(spherical().chart.pose(np.array([0, 0, 0, 1.0])), np.eye(4))
+
+
+def test_a_half_turn_and_whole_turns_have_a_way_back():
+    flip = np.array([1.0, 0, 0, 0])
+    way = spherical().chart.difference(np.array([0, 0, 0, 1.0]), flip)
+    assert_allclose(np.abs(way), [np.pi, 0, 0], atol=1e-15)
+    turned = planar().chart.difference(np.zeros(3), np.array([2 * np.pi + 0.1, 3, 4]))
+    assert_allclose(turned, planar().chart.difference(np.zeros(3), np.array([0.1, 3, 4])), atol=1e-13)

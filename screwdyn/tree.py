@@ -67,7 +67,7 @@ class KinematicTree(Forms):
     def from_urdf(
         cls, path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False
     ) -> KinematicTree:
-        """Read a URDF file, or URDF text that begins with ``<``.
+        """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
 
         Fixed joints stay links, the root link becomes the base, coordinates are named after the joints.
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 from screwdyn.core.errors import ScrewdynWarning, URDFError
 from screwdyn.io.effective import known_effective
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
-from screwdyn.io.urdf_xml import Problem, Report, parse, shown
+from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse, shown
+from screwdyn.io.xacro_text import expanded
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, prismatic, revolute
 from screwdyn.mechanism.link import Link
@@ -34,7 +36,8 @@ def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> 
     Parameters
     ----------
     path_or_text : str or path
-        XML text if it begins with ``<``, otherwise the path of a file.
+        XML text if it begins with ``<``, otherwise the path of a file. Xacro is expanded first, by the package
+        ``xacro`` (extra ``xacro``); it evaluates the file's expressions, so expand only files that you trust.
     strict : bool
         Refuse what is otherwise warned about: an inertia that no rigid body has, a missing limit, ….
 
@@ -77,24 +80,58 @@ def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
     return _in_order(_read(path_or_text)[1])
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A document, what messages call it, and where it came from."""
+
+    title: str
+    document: bytes
+    encoding: str | None = None
+    skipped_lines: int = 0
+    path: Path | None = None
+
+
 def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | None]:
     """Title for messages, all problems, and the model if there was no error."""
-    title, document, encoding, skipped_lines = _document(path_or_text)
+    source = _source(path_or_text)
     report = Report()
-    root = parse(document, report, encoding, skipped_lines)
-    if root is None or report.failed:
-        return title, report, None
-    model = model_of(root, report)
-    return title, report, None if report.failed else model
+    expansion = False
+    try:
+        root = parse(source.document, report, source.encoding, source.skipped_lines)
+    except Unexpanded as found:
+        root = _expand(source, found, report)
+        expansion = root is not None
+    model = None if root is None or report.failed else model_of(root, report)
+    if expansion and report.problems:
+        message = "this is xacro; lines are those of the URDF that it expands to"
+        report.problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
+    return source.title, report, None if report.failed else model
 
 
-def _document(path_or_text: str | os.PathLike[str]) -> tuple[str, bytes, str | None, int]:
+def _expand(source: _Source, found: Unexpanded, report: Report) -> Element | None:
+    """The root of a xacro document after expansion."""
+    try:
+        return parse(expanded(source.document, source.encoding, source.path), report, "utf-8")
+    except ModuleNotFoundError as error:
+        message = f"this is xacro, not URDF{found.where}"
+        hint = "pip install 'screwdyn[xacro]', or expand it first: xacro FILE > robot.urdf"
+        if error.name != "xacro":
+            message, hint = f"xacro cannot expand this: {error}", "install what it asks for"
+        report.add(found.element, message, hint)
+    except Unexpanded as left:
+        report.add(left.element, f"this is still xacro after expansion{left.where}")
+    except Exception as error:  # an expression raises whatever it likes
+        report.add(found.element, f"xacro cannot expand this: {error or type(error).__name__}")
+    return None
+
+
+def _source(path_or_text: str | os.PathLike[str]) -> _Source:
     hint = "give the path of a URDF file, or its text beginning with '<'"
     if isinstance(path_or_text, str):
         text = path_or_text.lstrip("\ufeff \t\r\n")
         if text.startswith("<"):
             skipped = path_or_text[: len(path_or_text) - len(text)]
-            return "the URDF text", text.encode("utf-8", "replace"), "utf-8", skipped.count("\n")
+            return _Source("the URDF text", text.encode("utf-8", "replace"), "utf-8", skipped.count("\n"))
         if not text:
             raise URDFError(f"cannot read the file {shown(path_or_text)!r}: the path is empty; {hint}")
     elif not isinstance(path_or_text, os.PathLike):
@@ -103,7 +140,7 @@ def _document(path_or_text: str | os.PathLike[str]) -> tuple[str, bytes, str | N
     path = Path(path_or_text)
     name = shown(str(path_or_text), 200)
     try:
-        return name, path.read_bytes(), None, 0
+        return _Source(name, path.read_bytes(), path=path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise URDFError(f"cannot read the file {name!r}: {reason}; {hint}") from None

@@ -12,7 +12,7 @@ from math import inf, isfinite
 from typing import Literal
 from xml.parsers import expat
 
-__all__ = ["Element", "Problem", "Report", "parse", "shown"]
+__all__ = ["Element", "Problem", "Report", "Unexpanded", "parse", "shown"]
 
 Severity = Literal["error", "warning"]
 
@@ -181,8 +181,6 @@ def shown(text: str, width: int = 60) -> str:
 
 
 def _not_a_number(word: str) -> tuple[str, str]:
-    if "${" in word or "$(" in word:
-        return f"{shown(word)} is not a number", "this is xacro; expand it first"
     if _COMMA.fullmatch(word):
         return f"{shown(word)!r} is not a number", "write the decimal point as '.', not ','"
     if "," in word:
@@ -193,6 +191,22 @@ def _not_a_number(word: str) -> tuple[str, str]:
     if _NOT_FINITE.fullmatch(word):
         return f"{word} is not a finite number", "give a finite value"
     return f"{shown(word)!r} is not a number", ""
+
+
+class Unexpanded(Exception):
+    """The document is xacro: it holds an element or an expression that is to be expanded first.
+
+    Attributes
+    ----------
+    element : Element
+        The first such element.
+    where : str
+        The expression in parentheses, or nothing.
+    """
+
+    def __init__(self, element: Element, where: str = "") -> None:
+        super().__init__(f"{element}{where}")
+        self.element, self.where = element, where
 
 
 class _StopReading(Exception):
@@ -226,18 +240,14 @@ class _Builder:
                 self.report.add(element, "the root element is not <robot>", "give a URDF file")
                 raise _StopReading
         elif tag.startswith("xacro:"):
-            self.xacro(element, "")
+            raise Unexpanded(element)
         elif owner is not None and tag in _KEPT.get(owner.tag, ()):
             for name, value in attributes.items():
                 if "${" in value or "$(" in value:
-                    self.xacro(element, f" ({name}={shown(value)!r})")
+                    raise Unexpanded(element, f" ({name}={shown(value)!r})")
             owner.children.append(element)
             kept = element
         self.open.append((tag, self.line, kept))
-
-    def xacro(self, element: Element, where: str) -> None:
-        self.report.add(element, f"this is xacro, not URDF{where}", "expand it first: xacro FILE > robot.urdf")
-        raise _StopReading
 
     def end(self, tag: str) -> None:
         self.open.pop()
@@ -286,6 +296,11 @@ def parse(document: bytes, report: Report, encoding: str | None = None, skipped_
     -------
     Element or None
         The root with the elements that were complete enough to be kept; the report says whether they are all.
+
+    Raises
+    ------
+    Unexpanded
+        At the first sign of xacro.
     """
     builder = _Builder(encoding, skipped_lines, report)
     try:

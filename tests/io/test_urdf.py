@@ -391,13 +391,6 @@ def test_every_problem_is_reported_at_once_in_order():
         ("<robot>\n\n", 3, "the file ends too early; <robot>, opened on line 1, is not closed yet"),
         ("<robot/><robot/>", 1, "junk after document element"),
         ("<!-- nothing -->", 1, "there is no XML element"),
-        ('<robot>\n<xacro:include filename="x"/></robot>', 2, "expand it first"),
-        ('<robot>\n<link name="${prefix}a"/></robot>', 2, "this is xacro"),
-        (
-            '<robot>\n<link name="a"><inertial>\n<mass value="${m}"/></inertial></link></robot>',
-            3,
-            "expand it first",
-        ),
     ],
 )
 def test_what_is_no_urdf(text, line, words):

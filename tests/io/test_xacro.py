@@ -1,0 +1,89 @@
+"""Xacro: what is expanded, and what is said where it cannot be."""
+
+import sys
+
+import pytest
+from numpy.testing import assert_allclose
+
+from screwdyn import KinematicTree, ScrewdynWarning, URDFError
+from screwdyn.io import check_urdf
+
+HEAD = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">\n'
+MACRO = """<xacro:macro name="body" params="name mass">
+<link name="${name}"><inertial><mass value="${mass}"/>
+<inertia ixx="${mass * 0.1}" ixy="0" ixz="0" iyy="${mass * 0.1}" iyz="0" izz="${mass * 0.1}"/></inertial></link>
+</xacro:macro>
+"""
+TWO = """<link name="base"/><xacro:body name="arm" mass="${2 * pi}"/>
+<joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><origin rpy="0 0 ${pi / 2}"/></joint>
+"""
+
+
+def only_problem(text):
+    (problem,) = check_urdf(text)
+    return problem
+
+
+@pytest.mark.parametrize("front", ["", "\n  ", '<?xml version="1.0" encoding="latin-1"?>'])
+def test_text_is_expanded(front):
+    tree = KinematicTree.from_urdf(front + HEAD + MACRO + TWO + "</robot>", strict=True)
+    assert tree.coordinates == ("turn",)
+    assert tree.link("arm").inertia.mass == pytest.approx(6.283185307179586, rel=1e-15)
+    assert_allclose(tree.forward_kinematics("arm", [0.0])[:2, :2], [[0, -1], [1, 0]], atol=1e-15)
+
+
+def test_files_are_expanded_with_what_they_include(tmp_path, monkeypatch):
+    (tmp_path / "macros.xacro").write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro">' + MACRO + "</robot>")
+    path = tmp_path / "robot.urdf.xacro"
+    path.write_text(HEAD + '<xacro:include filename="macros.xacro"/>' + TWO + "</robot>")
+    assert KinematicTree.from_urdf(path).links == ("base", "arm")
+    # Text has no folder of its own: the working directory stands for it.
+    monkeypatch.chdir(tmp_path)
+    assert KinematicTree.from_urdf(path.read_text()).links == ("base", "arm")
+
+
+def test_problems_after_expansion_say_whose_lines_they_have():
+    text = HEAD + MACRO + TWO.replace("${2 * pi}", "-1") + "</robot>"
+    note, problem = check_urdf(text)
+    assert (note.severity, note.line) == ("warning", 1)
+    assert "lines are those of the URDF that it expands to" in note.message
+    assert "the mass is negative (-1 kg)" in problem.message
+    with pytest.raises(URDFError, match="lines are those of the URDF that it expands to"):
+        KinematicTree.from_urdf(text)
+    heavy = HEAD + MACRO.replace('izz="${mass * 0.1}"', 'izz="${mass}"') + TWO + "</robot>"
+    with pytest.warns(ScrewdynWarning, match="lines are those of the URDF"):
+        KinematicTree.from_urdf(heavy)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ('<xacro:include filename="no_such_file"/>', 2, "xacro cannot expand this"),
+        ('<link name="${prefix}a"/>', 2, "'prefix' is not defined"),
+        ('<link name="a"><inertial>\n<mass value="${1 / 0}"/></inertial></link>', 3, "division by zero"),
+        ('<link name="$(find nowhere)"/>', 2, "xacro cannot expand this"),
+        ("<xacro:nothing/>", 2, "xacro:nothing"),
+        ('<link name="$${a}"/>', 2, "this is still xacro after expansion (name='${a}')"),
+    ],
+)
+def test_what_cannot_be_expanded_is_refused_with_its_line(text, line, words):
+    problem = only_problem(HEAD + text + "</robot>")
+    assert problem.severity == "error"
+    assert words in str(problem)
+    assert problem.line == line or "still" in words
+    with pytest.raises(URDFError):
+        KinematicTree.from_urdf(HEAD + text + "</robot>")
+
+
+def test_without_xacro_installed_the_error_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    for text, line in (('<link name="${prefix}a"/>', 2), ('<link name="a"/>\n<xacro:include filename="x"/>', 3)):
+        problem = only_problem(HEAD + text + "</robot>")
+        assert problem.line == line
+        assert "this is xacro, not URDF" in problem.message
+        assert problem.hint == "pip install 'screwdyn[xacro]', or expand it first: xacro FILE > robot.urdf"
+
+
+def test_a_document_type_is_refused_before_anything_is_expanded():
+    text = '<!DOCTYPE robot [<!ENTITY a "b">]>' + HEAD + MACRO + "</robot>"
+    assert "document types are refused" in only_problem(text).message

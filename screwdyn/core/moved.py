@@ -47,18 +47,28 @@ class _Moved(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        package, _, name = fullname.partition(".")
-        return ModuleSpec(fullname, self) if package == "screwdyn" and name in _MOVED else None
+        return ModuleSpec(fullname, self) if _present(fullname) else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = import_module(f"screwdyn.{_MOVED[spec.name.partition('.')[2]]}")
+        module = import_module(_present(spec.name))
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing but restore the spec: the module was executed under its present name."""
+        """Only restore the spec: the module was executed under its present name."""
         if module.__spec__ is not None and module.__spec__.loader is self:
             module.__spec__ = module.__spec__.loader_state
+
+
+def _present(fullname: str) -> str:
+    """The present name of a module that has moved, or of one inside a package that has; empty for all others."""
+    package, _, name = fullname.partition(".")
+    if package != "screwdyn":
+        return ""
+    for former, present in _MOVED.items():
+        if name == former or name.startswith(f"{former}."):
+            return f"screwdyn.{present}{name.removeprefix(former)}"
+    return ""
 
 
 def install() -> None:
@@ -66,8 +76,9 @@ def install() -> None:
     package = vars(sys.modules["screwdyn"])
     for former, present in _MOVED.items():
         module = sys.modules.get(f"screwdyn.{present}")
-        if module is not None:
+        if module is not None and "." not in former:
             sys.modules.setdefault(f"screwdyn.{former}", module)
             package.setdefault(former, module)  # `simulate` stays the function
+    # Before the finder of files, which would load the files of a moved package a second time.
     if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
-        sys.meta_path.append(_Moved())
+        sys.meta_path.insert(0, _Moved())

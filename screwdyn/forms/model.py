@@ -22,6 +22,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.link_steps import composed, inertia_inward
 from screwdyn.physics.table import COLUMNS, MASS
 from screwdyn.physics.vectors import Matrix, Vector, add, cross, dot, rotate, rotate_back, scale, transpose
@@ -32,8 +33,6 @@ __all__ = ["Model", "Placement", "place"]
 _NOTHING = (0.0,) * 10
 # What entries of a rotation, at most 1, lose when two or three are multiplied.
 _ROUNDING = 1e-15
-# Below this rate, in rad/s or m/s, dry friction grows in proportion: no integrator can follow a jump at rest.
-SLIP = 1e-3
 
 
 class Placement(NamedTuple):
@@ -269,25 +268,9 @@ class Model(Dynamics):
         return loaded
 
     @cached_property
-    def _parameters(self) -> Array:
-        """(4, nv): damping, friction, stiffness and rest of every row."""
-        parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in self.joints]
-        return expressions.floats(np.array(parameters), "a joint's own force").reshape(-1, 4).T
-
-    def friction_force(self, qd: Array) -> Array:
-        """−damping q̇ − friction sgn q̇, (…, nv), with sgn rounded off below 1e-3 so that integrators pass through 0."""
-        damping, friction, _, _ = self._parameters
-        return np.asarray(-damping * qd - friction * np.tanh(qd / SLIP))
-
-    def spring_force(self, q: Array) -> Array:
-        """−stiffness (q − rest), (…, nv)."""
-        _, _, stiffness, rest = self._parameters
-        return np.asarray(-stiffness * (q - rest))
-
-    def spring_energy(self, q: Array) -> Array:
-        """Σ ½ stiffness (q − rest)², (…)."""
-        _, _, stiffness, rest = self._parameters
-        return np.asarray(0.5 * ((q - rest) ** 2 @ stiffness))
+    def joint_forces(self) -> JointForces:
+        """Damping, friction and springs of the joints."""
+        return JointForces.of(self.joints)
 
     def com(self, link: str) -> Array:
         """Centre of mass of a link in its own frame; the origin if the link is massless."""

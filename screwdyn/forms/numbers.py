@@ -157,15 +157,16 @@ class Dynamics(ABC):
         return _inverse_dynamics(model, model.weightless, q, qd, np.zeros(model.nv))
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv).
+        """The joints' own forces −damping q̇ − friction tanh(1000 q̇) − stiffness (q − rest), (…, nv).
 
         They stand beside τ on the right side of the equation (docs/mathematics.md §8); :func:`simulate` adds them.
-        Below 1e-3 rad/s or m/s, dry friction is rounded off: sgn x is taken as tanh(1000 x).
+        Dry friction, friction · sgn q̇, is smoothed below about 1e-3 rad/s or m/s by tanh, for integrators.
         """
         model = self.model
         (q, qd), batch = model.flat(q=q, qd=qd)
         shape = (*batch, model.nv)
-        return model.friction_force(qd.reshape(shape)) + model.spring_force(q.reshape(shape))
+        forces = model.joint_forces
+        return forces.friction_force(qd.reshape(shape)) + forces.spring_force(q.reshape(shape))
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint torques Σ J_iᵀ F_i that external wrenches amount to, (…, nv).

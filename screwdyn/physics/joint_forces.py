@@ -1,0 +1,56 @@
+"""Forces of the joints themselves: damping, dry friction and springs (docs/mathematics.md §8)."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.types import Array
+from screwdyn.mechanism.joint import Joint
+
+__all__ = ["SLIP", "JointForces"]
+
+# Rate, in rad/s or m/s, below which dry friction falls in proportion: an integrator cannot follow a jump at rest.
+SLIP = 1e-3
+
+
+class JointForces(NamedTuple):
+    """Parameters of the joints' own forces, each (nv,), and the forces and energies that follow from them.
+
+    Attributes
+    ----------
+    damping, friction, stiffness : arrays
+        N m s/rad, N m and N m/rad where a freedom turns; N s/m, N and N/m where it slides.
+    rest : array
+        Position at which the spring has no force, rad or m.
+    """
+
+    damping: Array
+    friction: Array
+    stiffness: Array
+    rest: Array
+
+    @classmethod
+    def of(cls, joints: Sequence[Joint]) -> Self:
+        """Parameters of the joint of every freedom, in order.
+
+        Raises
+        ------
+        UnboundSymbolError
+            If a parameter is an expression.
+        """
+        parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in joints]
+        return cls(*expressions.floats(np.array(parameters), "a joint's own force").reshape(-1, 4).T)
+
+    def friction_force(self, qd: Array) -> Array:
+        """−damping q̇ − friction tanh(q̇ / 1e-3), (…, nv): viscous damping and smoothed dry friction sgn q̇."""
+        return np.asarray(-self.damping * qd - self.friction * np.tanh(qd / SLIP))
+
+    def spring_force(self, q: Array) -> Array:
+        """−stiffness (q − rest), (…, nv)."""
+        return np.asarray(-self.stiffness * (q - self.rest))
+
+    def spring_energy(self, q: Array) -> Array:
+        """Σ ½ stiffness (q − rest)², (…), J."""
+        return np.asarray(0.5 * ((q - self.rest) ** 2 @ self.stiffness))

@@ -271,7 +271,7 @@ class KinematicTree(Forms):
         body: Body,
         *,
         to: str,
-        twist: Twist,
+        twist: Twist | None = None,
         joint: Joint | None = None,
         at: ArrayLike | None = None,
         name: str | None = None,

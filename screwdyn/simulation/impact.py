@@ -20,7 +20,7 @@ from screwdyn.mechanism.topology import Body, Handle
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state
 
-__all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "release"]
+__all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "payload_twist", "release"]
 
 Twist = Literal["co_moving", "at_rest"] | ArrayLike
 
@@ -67,15 +67,20 @@ class GraspEvent:
         Kinetic energy that the impact turned to heat, J; never negative.
     handle : Handle
         For :meth:`KinematicTree.release`.
-    caught : FreeBody
-        The payload just before.
+    payload : FreeBody
+        The payload just before the grasp.
     """
 
     state: State
     impulse: Array
     energy_lost: float
     handle: Handle
-    caught: FreeBody
+    payload: FreeBody
+
+    @property
+    def caught(self) -> FreeBody:
+        """Former name of :attr:`payload`."""
+        return self.payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +97,7 @@ def grasp(
     body: Body,
     *,
     to: str,
-    twist: Twist,
+    twist: Twist | None = None,
     joint: Joint | None = None,
     at: ArrayLike | None = None,
     name: str | None = None,
@@ -113,8 +118,8 @@ def grasp(
     body, to, joint, at, name
         As for :meth:`KinematicTree.attach`. The new joint's coordinate starts at 0.
     twist : "co_moving", "at_rest" or (6,) array
-        Motion of the payload's base just before: with the link that grasps it, standing still, or [ω; v] in the
-        payload's own frame. It has no default, so that nothing snaps unseen.
+        Motion of the payload's base just before: with the link that grasps it, at rest, or [ω; v] in the payload's own
+        frame. Required: each choice has another outcome.
     body_state : State, optional
         Of the payload's own joints, if it is a tree; all zero by default.
 
@@ -141,7 +146,7 @@ def grasp(
         if body_state is not None:
             check_state(body_state, payload, "payload")
         inner = State(payload) if body_state is None else State(payload, body_state.q, body_state.qd)
-        caught = FreeBody(payload, pose @ home, _payload_twist(twist, carried), inner)
+        caught = FreeBody(payload, pose @ home, payload_twist(twist, carried), inner)
 
         b = payload.nv
         q = np.concatenate([state.q, np.zeros(k), inner.q])
@@ -208,17 +213,24 @@ def _refuse_singular(tree: Forms, q: Array) -> None:
     tree.forward_dynamics(q, rest, rest)
 
 
-def _payload_twist(twist: Twist, co_moving: Array) -> Array:
-    if isinstance(twist, str):
-        if twist == "co_moving":
-            return co_moving
-        if twist == "at_rest":
-            return np.zeros(6)
-        raise ShapeError(f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v]; got {twist!r}")
+def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
+    """The payload's twist, (6,), from what a user gives.
+
+    Raises
+    ------
+    ShapeError
+        If it is none of the choices.
+    """
+    if isinstance(twist, str) and twist == "co_moving":
+        return co_moving
+    if isinstance(twist, str) and twist == "at_rest":
+        return np.zeros(6)
     try:
         V = np.array(expressions.real(twist))
     except (TypeError, ValueError, OverflowError):
-        raise ShapeError(f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v]; got {twist!r}") from None
+        raise ShapeError(
+            f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame; got {twist!r}"
+        ) from None
     if V.shape != (6,) or not np.isfinite(V).all():
         raise ShapeError(f"twist must be six finite numbers [ω; v] in the payload's own frame; got {twist!r}")
     return V

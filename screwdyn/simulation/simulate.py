@@ -1,9 +1,10 @@
-"""Motion over time, with payloads picked up and let go on the way, and books kept of every joule."""
+"""Motion over time from event to event, with an energy ledger."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,21 @@ from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, UnknownL
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
+from screwdyn.simulation.events import Grasp, Happened, Release, seconds
 from screwdyn.simulation.impact import GraspEvent
-from screwdyn.simulation.result import Energy, Grasp, Happened, Release, Run, seconds
+from screwdyn.simulation.result import Energy, Run
 from screwdyn.simulation.state import State, check_state
 
 __all__ = ["simulate"]
 
-# In rad/s or m/s: a motion that is still faster is an unstable controller's, and would take forever to follow.
+# Rate in rad/s or m/s above which a run is stopped: an unstable controller would take forever to follow.
 RUNAWAY = 1e6
+# Torque on a passive joint, relative to the largest torque of the call, that is taken for rounding and set to zero.
+ROUNDING = 1e-9
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
 Torque = Callable[[float, State], ArrayLike | Mapping[str, float]]
+Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
 
 
 def simulate(
@@ -33,33 +38,41 @@ def simulate(
     events: Sequence[Grasp | Release] = (),
     progress: bool = False,
     *,
+    wrenches: Wrenches | None = None,
     step: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
     method: str = "DOP853",
 ) -> Run:
-    """Integrate M q̈ + C q̇ + g = τ + joint forces, from event to event.
+    """Integrate M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i from event to event (docs/mathematics.md §8).
 
     Parameters
     ----------
     tree : KinematicTree
-        Changed as the events happen, as by :meth:`KinematicTree.grasp`; put back as it was if anything fails.
+        The events change it, as :meth:`KinematicTree.grasp` does. If anything fails, it is restored.
     state : State
         At time 0.
     duration : float
-        Seconds.
+        Seconds, > 0.
     torque : callable (t, state) -> (nv,) array or mapping from coordinate to torque, optional
-        Active joints only; what a mapping leaves out is zero. ``state.tree`` is the tree as it is at that time. It is
-        called at the integrator's trial times too, so it must not keep a history of its own. No torque by default.
+        Torques of the active joints, N m or N; coordinates missing in a mapping have none. ``state.tree`` is a copy of
+        the tree as it is at that time. The integrator calls it at trial times too, so it must not depend on the calls
+        before. A torque on a passive joint must be zero; below 1e-9 of the largest torque it is taken for rounding and
+        set to zero. No torque by default.
     events : sequence of Grasp and Release
-        Each happens once, at its time or as soon as its condition holds; those of one time in the order given.
+        Each happens once, at its time or as soon as its condition holds. They happen in the order of the times at which
+        they are due; events due at the same time, in the order given.
     progress : bool
         Show a progress bar.
+    wrenches : callable (t, state) -> mapping from link to (6,) array, optional
+        External wrenches [n; f], N m and N, about the origin of the link's frame and in its axes. Called like
+        ``torque``.
     step : float, optional
-        Seconds between samples; a thousandth of the duration by default. The integrator does not step farther either,
-        so that it sees whatever lasts longer in a torque or a condition.
+        Seconds between samples, > 0; a thousandth of the duration by default. The integrator's steps are no longer,
+        so that it does not miss a change of a torque or a condition that lasts longer.
     rtol, atol, method
-        Of :func:`scipy.integrate.solve_ivp`. ``"Radau"`` or ``"LSODA"`` suit stiff joints and dry friction.
+        Of :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints and dry friction, which is
+        friction · tanh(1000 q̇) here.
 
     Returns
     -------
@@ -70,27 +83,26 @@ def simulate(
     StaleHandleError
         A state that is not one of the tree as it is now.
     ShapeError, UnknownLinkError
-        A torque of the wrong shape, with an entry that is not finite, or for a coordinate that is not there.
+        A torque or wrench of the wrong shape, with an entry that is not finite, or for an unknown coordinate or link.
     JointError
         A torque on a passive joint.
     ScrewdynError
-        A bad duration, step, event or condition, or an integration that does not come through.
+        A bad duration, step, event or condition, or an integration that fails.
 
     Notes
     -----
-    What a grasp or release, ``torque`` or ``when`` raises comes through, and the tree is put back.
+    Errors raised by ``torque``, ``wrenches``, ``when``, a grasp or a release are not caught; the tree is restored.
     """
-    duration = seconds("duration", duration)
-    step = duration / 1000 if step is None else seconds("step", step)
-    if not (duration > 0 and step > 0):
-        raise ScrewdynError(f"duration and step must be > 0; got {duration:g} s and {step:g} s")
+    duration = seconds("duration", duration, positive=True)
+    step = duration / 1000 if step is None else seconds("step", step, positive=True)
     for what, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (isinstance(tolerance, float | int | np.floating) and 0 < tolerance < math.inf):
             raise ScrewdynError(f"{what} must be a number > 0; got {tolerance!r}")
     if method not in METHODS:
         raise ScrewdynError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
-    if torque is not None and not callable(torque):
-        raise ScrewdynError(f"torque must be a function of (t, state); got {torque!r}")
+    for what, function in (("torque", torque), ("wrenches", wrenches)):
+        if function is not None and not callable(function):
+            raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
     if not isinstance(events, Sequence) or not all(isinstance(event, Grasp | Release) for event in events):
         raise ScrewdynError(f"events must be a list of Grasp and Release; got {events!r}")
     for event in events:
@@ -99,7 +111,7 @@ def simulate(
             raise ScrewdynError(f"the run lasts {duration:g} s, but a {kind} is set for {event.time:g} s")
     check_state(state, tree)
     with tree.transaction():
-        simulation = _Simulation(tree, duration, torque, events, step, (method, rtol, atol))
+        simulation = _Simulation(tree, duration, torque, wrenches, events, step, (method, rtol, atol))
         return simulation.run(State(tree, state.q, state.qd), progress)
 
 
@@ -111,19 +123,23 @@ class _Simulation:
         tree: Forms,
         duration: float,
         torque: Torque | None,
+        wrenches: Wrenches | None,
         events: Sequence[Grasp | Release],
         step: float,
         solver: tuple[str, float, float],
     ) -> None:
-        self.tree, self.duration, self.torque, self.step, self.solver = tree, duration, torque, step, solver
+        self.tree, self.duration, self.step, self.solver = tree, duration, step, solver
+        self.torque, self.wrenches = torque, wrenches
+        # What states of the present segment show: events change the tree, not this copy.
+        self.present = tree.copy()
         self.pending = list(events)
         self.happened: list[Happened] = []
         self.columns: list[tuple[Array, ...]] = []
         self.states: list[State] = []
         self.torques: list[Array] = []
         self.joints: dict[str, Joint] = {}
-        # Work done and heat in the joints so far (integrated), heat in impacts and energy exchanged so far (booked).
-        self.integrals, self.booked = np.zeros(2), np.zeros(2)
+        # So far: work of the torques, heat in the joints, work of the wrenches; heat in impacts, energy exchanged.
+        self.integrals, self.booked = np.zeros(3), np.zeros(2)
 
     def run(self, state: State, progress: bool) -> Run:
         from tqdm import tqdm
@@ -133,36 +149,41 @@ class _Simulation:
         with tqdm(total=self.duration, disable=not progress, bar_format=layout) as bar:
             self._sample(t, state)
             while True:
-                # Located a rounding error early, a condition need not yet hold: it has happened all the same.
-                due = fired or self._due(t, state)
+                due = self._due(t, state, fired)
                 if due is not None:
                     while due is not None:
                         state = self._happen(due, t, state)
-                        due = self._due(t, state)
+                        due = self._due(t, state, fired)
                     self._sample(t, state)
                 if t >= self.duration:
                     break
                 t, state, fired = self._segment(t, state, bar)
-        t_all, *ledger = (np.concatenate(c) for c in zip(*self.columns, strict=True))
+        t_all, kinetic, potential, work, dissipated, external, impact_loss, exchanged = (
+            np.concatenate(c) for c in zip(*self.columns, strict=True)
+        )
+        energy = Energy(kinetic, potential, work, dissipated, impact_loss, exchanged, external)
         states, torques, happened = tuple(self.states), tuple(self.torques), tuple(self.happened)
-        return Run(t_all, states, torques, Energy(*ledger), happened, self.joints, self.tree)
+        return Run(t_all, states, torques, energy, happened, self.joints, self.tree)
 
-    def _due(self, t: float, state: State) -> Grasp | Release | None:
+    def _due(self, t: float, state: State, fired: Grasp | Release | None) -> Grasp | Release | None:
+        """The first pending event that is due. One that has fired is: it may be located a rounding error early."""
         y = np.concatenate([state.q, state.qd])
-        return next((event for event in self.pending if event.level(t, self._state(y)) > 0), None)
+        return next((event for event in self.pending if event is fired or event.level(t, self._state(y)) > 0), None)
 
     def _happen(self, what: Grasp | Release, t: float, state: State) -> State:
         self.pending.remove(what)
-        potential = self._potential(state)
+        potential = float(self._potential(state.q))
         try:
             event = what.happen(self.tree, state)
         except ScrewdynError as error:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
-        # The payload's kinetic energy is taken from the payload, so that the ledger closes only if momenta do.
-        brought, lost = self._potential(event.state) - potential, 0.0
+        self.present = self.tree.copy()
+        event = replace(event, state=self._state(np.concatenate([event.state.q, event.state.qd])))
+        # The payload's kinetic energy comes from the payload alone: the ledger closes only if momentum is conserved.
+        brought, lost = float(self._potential(event.state.q)) - potential, 0.0
         if isinstance(event, GraspEvent):
-            brought, lost = brought + event.caught.kinetic_energy, event.energy_lost
+            brought, lost = brought + event.payload.kinetic_energy, event.energy_lost
         else:
             brought -= event.released.kinetic_energy
         self.booked = self.booked + np.array([lost, brought])
@@ -170,10 +191,11 @@ class _Simulation:
         return event.state
 
     def _segment(self, t: float, state: State, bar: Any) -> tuple[float, State, Grasp | Release | None]:
-        """Integrate up to the next event, record the samples, and say which condition came true, if one did."""
+        """Integrate up to the next event and record the samples; also return the event whose condition fired."""
         from scipy.integrate import solve_ivp
 
         model, n = self.tree.model, self.tree.nv
+        forces = model.joint_forces
         until = min([self.duration, *(e.time for e in self.pending if e.time is not None)])
         method, rtol, atol = self.solver
 
@@ -182,10 +204,10 @@ class _Simulation:
             if not (np.abs(qd) < RUNAWAY).all():
                 name = model.coordinates[int(np.argmin(np.abs(qd) < RUNAWAY))]
                 raise ScrewdynError(f"{name!r} runs away at t = {s:.6g} s, faster than {RUNAWAY:g} /s; see its torque")
-            tau, friction = self._torque(s, y), model.friction_force(qd)
-            qdd = model.forward_dynamics(q, qd, tau + friction + model.spring_force(q))
+            tau, push, friction = self._torque(s, y), self._push(s, y), forces.friction_force(qd)
+            qdd = model.forward_dynamics(q, qd, tau + push + friction + forces.spring_force(q))
             bar.update(max(0.0, s - bar.n))
-            return np.concatenate([qd, qdd, [tau @ qd, -friction @ qd]])
+            return np.concatenate([qd, qdd, [tau @ qd, -friction @ qd, push @ qd]])
 
         conditional = [e for e in self.pending if e.when is not None]
         solution = solve_ivp(
@@ -213,12 +235,12 @@ class _Simulation:
         return end, self._state(y), fired[0] if fired else None
 
     def _state(self, y: Array) -> State:
-        """A state to hand out: what a torque or a condition may write on it goes nowhere."""
+        """A state to hand out, with copied arrays: a torque or a condition may write on it."""
         n = self.tree.model.nv
-        return State.unchecked(self.tree, self.tree.model.coordinates, y[:n], y[n : 2 * n])
+        return State.unchecked(self.present, self.tree.model.coordinates, y[:n], y[n : 2 * n])
 
     def _crossing(self, event: Grasp | Release) -> Callable[[float, Array], float]:
-        """A condition as the integrator's event function: it stops where the level rises through zero."""
+        """The condition of an event for scipy, which stops where it rises through zero."""
 
         def level(t: float, y: Array) -> float:
             return event.level(t, self._state(y))
@@ -232,6 +254,11 @@ class _Simulation:
         if self.torque is None:
             return np.zeros(model.nv)
         value = self.torque(t, self._state(y))
+        if value is None:
+            raise ShapeError(
+                f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
+                f"{{coordinate: torque}}"
+            )
         if isinstance(value, Mapping):
             for name in value:
                 if name not in names:
@@ -243,30 +270,53 @@ class _Simulation:
                 f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
                 f"{', '.join(names) or 'no coordinates'}"
             )
-        finite, forbidden = np.isfinite(tau), (tau != 0) & model.passive
+        finite = np.isfinite(tau)
         if not finite.all():
             i = int(np.argmin(finite))
             raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
-        if forbidden.any():
-            i = int(np.argmax(forbidden))
-            raise JointError(
-                f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; make it 0"
-            )
+        size = np.where(model.passive, np.abs(tau), 0.0)
+        if size.any():
+            i = int(np.argmax(size))
+            if size[i] > ROUNDING * np.abs(tau).max():
+                raise JointError(
+                    f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
+                )
+            tau = np.where(model.passive, 0.0, tau)
         return tau
+
+    def _push(self, t: float, y: Array) -> Array:
+        """Joint torques that the external wrenches amount to."""
+        model = self.tree.model
+        if self.wrenches is None:
+            return np.zeros(model.nv)
+        value = self.wrenches(t, self._state(y))
+        if not isinstance(value, Mapping):
+            raise ShapeError(
+                f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} where nothing acts"
+            )
+        try:
+            push = self.tree.wrench_torque(y[: model.nv], value)
+        except ScrewdynError as error:
+            error.add_note(f"in wrenches= at t = {t:g} s")
+            raise
+        if push.ndim != 1:
+            shapes = {link: np.shape(F) for link, F in value.items()}
+            raise ShapeError(f"wrenches must be six numbers [n; f] for each link; got shapes {shapes} at t = {t:g} s")
+        return push
 
     def _sample(self, t: float, state: State) -> None:
         self._record(np.array([t]), np.concatenate([state.q, state.qd, self.integrals])[:, None])
 
     def _record(self, times: Array, Y: Array) -> None:
-        """Add samples of the tree as it is now; Y holds q, q̇ and the two integrals, a column each sample."""
+        """Add samples of the tree as it is now; every column of Y is a sample's q, q̇ and the three integrals."""
         tree, n = self.tree, self.tree.nv
         self.joints |= {name: tree.joint(name) for name in tree.coordinates}
         q, qd = Y[:n].T, Y[n : 2 * n].T
         self.states += [self._state(y) for y in Y.T]
         self.torques += [self._torque(float(t), y).copy() for t, y in zip(times, Y.T, strict=True)]
         impact, exchanged = np.broadcast_to(self.booked[:, None], (2, len(times)))
-        kinetic, potential = tree.kinetic_energy(q, qd), tree.potential_energy(q) + tree.model.spring_energy(q)
-        self.columns.append((times, kinetic, potential, Y[2 * n], Y[2 * n + 1], impact, exchanged))
+        kinetic, potential = tree.kinetic_energy(q, qd), self._potential(q)
+        self.columns.append((times, kinetic, potential, *Y[2 * n :], impact, exchanged))
 
-    def _potential(self, state: State) -> float:
-        return float(self.tree.potential_energy(state.q) + self.tree.model.spring_energy(state.q))
+    def _potential(self, q: Array) -> Array:
+        return np.asarray(self.tree.potential_energy(q) + self.tree.model.joint_forces.spring_energy(q))

@@ -326,7 +326,7 @@ def _finish(ax: Axes, title: str, run: Run) -> None:
     marks: dict[float, list[str]] = {}
     for happened in run.events:
         words = marks.setdefault(happened.t, [])
-        words.append(f"{happened.verb} {_short(happened.payload)}")
+        words.append(f"{happened.verb} {_short(happened.link)}")
     span = run.t[-1] - run.t[0]
     for t, words in marks.items():
         late = t > run.t[0] + 0.8 * span

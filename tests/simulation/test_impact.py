@@ -249,7 +249,7 @@ def test_energy_lost_is_the_kinetic_energy_that_is_gone(meeting):
     after = meeting.tree.kinetic_energy(event.state.q, event.state.qd)
     assert event.energy_lost >= 0
     close(event.energy_lost, before - after, before, TIGHT)
-    close(event.caught.kinetic_energy, own, own, 1e-12)
+    close(event.payload.kinetic_energy, own, own, 1e-12)
 
 
 @given(meetings())
@@ -261,7 +261,7 @@ def test_positions_go_on_by_name_and_the_new_joint_begins_at_zero(meeting):
     assert_array_equal(event.state.q, [*q, *new, *inner])
     assert event.state.coordinates == meeting.tree.coordinates
     pose = meeting.tree.forward_kinematics("load", event.state.q)
-    close(event.caught.pose, pose, 1, 1e-12)
+    close(event.payload.pose, pose, 1, 1e-12)
 
 
 @given(meetings())
@@ -279,7 +279,7 @@ def test_co_moving_and_at_rest_are_the_twists_that_they_say(meeting):
     for words, numbers in (("co_moving", meeting.J @ meeting.state.qd), ("at_rest", np.zeros(6))):
         said, reckoned = (meeting.grasp(tree=meeting.tree.copy(), twist=twist) for twist in (words, numbers))
         close(said.state.qd, reckoned.state.qd, norm(reckoned.state.qd), 1e-10)
-        close(said.caught.twist, numbers, norm(numbers), 1e-15)
+        close(said.payload.twist, numbers, norm(numbers), 1e-15)
 
 
 @given(meetings())
@@ -417,7 +417,7 @@ def test_the_payload_is_copied():
     tree, state = arm(1.0, 1.0)
     cup = sd.KinematicTree(sd.Link("cup", sd.Inertia.sphere(1.0, 0.1)))
     event = tree.grasp(state, cup, to="arm", twist="co_moving")
-    event.caught.tree.attach(sd.Inertia.point(1.0), to="cup")
+    event.payload.tree.attach(sd.Inertia.point(1.0), to="cup")
     cup.attach(sd.Inertia.point(1.0), to="cup")
     assert tree.links == ("base", "arm", "cup")
 

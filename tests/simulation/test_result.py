@@ -18,8 +18,21 @@ def test_any_number_is_a_time(value):
 
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "1", None, [1.0], 1j])
 def test_what_is_no_time_is_refused(value):
-    with pytest.raises(sd.ScrewdynError, match="duration must be a finite number of seconds >= 0"):
-        seconds("duration", value)
+    with pytest.raises(sd.ScrewdynError, match="time must be a finite number of seconds >= 0; got"):
+        seconds("time", value)
+    with pytest.raises(sd.ScrewdynError, match="duration must be a finite number of seconds > 0; got"):
+        seconds("duration", value, positive=True)
+
+
+def test_a_duration_is_positive():
+    with pytest.raises(sd.ScrewdynError, match="duration must be a finite number of seconds > 0; got 0"):
+        seconds("duration", 0, positive=True)
+
+
+def test_a_grasp_without_a_twist_lists_the_choices():
+    for omitted in ({}, {"twist": None}):
+        with pytest.raises(sd.ShapeError, match="twist must be 'co_moving', 'at_rest' or six numbers"):
+            sd.Grasp(BALL, to="base", time=0, **omitted)
 
 
 @pytest.mark.parametrize("options", [{}, {"time": 1.0, "when": lambda t, state: True}])
@@ -53,7 +66,7 @@ def test_levels():
 @pytest.mark.parametrize("value", [np.nan, np.inf, None, "soon", np.zeros(2)])
 def test_a_condition_gives_a_number_or_a_truth_value(value):
     event = sd.Release("ball", when=lambda t, state: value)
-    with pytest.raises(sd.ScrewdynError, match=r"when= of a Release must give .* at t = 0\.5 s"):
+    with pytest.raises(sd.ScrewdynError, match=r"when= of a Release must return .* at t = 0\.5 s"):
         event.level(0.5, sd.State(sd.robots.pelican()))
 
 
@@ -78,7 +91,8 @@ def test_samples(run):
     assert run.coordinates == ("cart", "ball")
     assert run.joints["ball"].passive
     assert run.tree.links == ("base", "cart")
-    for name in ("kinetic", "potential", "work", "dissipated", "impact_loss", "exchanged", "total", "residual"):
+    entries = ("kinetic", "potential", "work", "dissipated", "impact_loss", "exchanged", "external")
+    for name in (*entries, "total", "residual"):
         assert getattr(run.energy, name).shape == run.t.shape
 
 
@@ -92,6 +106,15 @@ def test_histories_are_nan_where_the_coordinate_is_absent(run):
     assert_array_equal(run.velocity("cart"), [state.velocity("cart") for state in run.states])
     assert_array_equal(run.torque("cart"), np.full(15, 2.0))
     assert_array_equal(run.torque("ball")[held], np.zeros(5))
+
+
+def test_a_short_repr(run):
+    assert repr(run) == "<Run: 3 s, 15 samples, 2 events, 2 coordinates (cart, ball)>"
+    assert repr(run.energy).startswith("<Energy: 0 J to ")
+    many = sd.robots.ur5()
+    run = sd.simulate(many, sd.State(many), 0.01)
+    assert len(repr(run)) < 200
+    assert len(repr(run.energy)) < 200
 
 
 def test_unknown_histories_list_the_near_names(run):

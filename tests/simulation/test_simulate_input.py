@@ -105,7 +105,9 @@ def test_a_state_spoilt_after_it_was_made(arm):
         ),
         ([[0, 0, 0]], sd.ShapeError, r"torque has shape \(1, 3\)"),
         (1.0, sd.ShapeError, r"torque has shape \(\)"),
-        (None, sd.ShapeError, "torque"),
+        (None, sd.ShapeError, "torque returned None at t = 0 s; return the torques, as an array of 3 numbers or as {"),
+        ([2.0, 0, 3e-9], sd.JointError, "joint 'hook' is passive, but the torque on it is 3e-09"),
+        ([0, 0, 1e-30], sd.JointError, "joint 'hook' is passive, but the torque on it is 1e-30"),
         ([1j, 0, 0], sd.ShapeError, "torque must be an array of real numbers"),
     ],
     ids=str,
@@ -115,6 +117,35 @@ def test_a_bad_torque(arm, value, error, match):
     with pytest.raises(error, match=match):
         run(arm, torque=lambda t, state: value)
     assert fingerprint(arm) == before
+
+
+@pytest.mark.parametrize("rounding", [1e-12, -1.9e-9])
+def test_a_torque_on_a_passive_joint_that_is_rounding_is_taken_for_zero(arm, rounding):
+    made = run(arm, torque=lambda t, state: np.array([2.0, 0, rounding]))
+    assert not made.torque("hook").any()
+    assert (made.torque("shoulder") == 2.0).all()
+    calm = run(arm, torque=lambda t, state: [2.0, 0, 0])
+    assert (made["hook"] == calm["hook"]).all()
+
+
+@pytest.mark.parametrize(
+    "value, error, match",
+    [
+        (None, sd.ShapeError, r"wrenches returned None at t = 0 s; return \{link: \[n; f\]\}, or \{\} where"),
+        ([0] * 6, sd.ShapeError, "wrenches returned .* at t = 0 s"),
+        ({"lnk2": np.zeros(6)}, sd.UnknownLinkError, "did you mean 'link2'"),
+        ({"link2": np.zeros(5)}, sd.ShapeError, "the wrench on 'link2' must be"),
+        ({"link2": np.zeros((1, 6))}, sd.ShapeError, r"six numbers .* got shapes \{'link2': \(1, 6\)\} at t = 0 s"),
+        ({"link2": [np.nan] * 6}, sd.ShapeError, "the wrench on 'link2' is nan"),
+    ],
+    ids=str,
+)
+def test_bad_wrenches(arm, value, error, match):
+    refused(arm, error, match, wrenches=lambda t, state: value)
+
+
+def test_wrenches_that_are_no_function(arm):
+    refused(arm, sd.ScrewdynError, "wrenches must be a function", wrenches={"link2": np.zeros(6)})
 
 
 def test_a_torque_that_goes_bad_only_with_the_payload(arm):
@@ -165,12 +196,14 @@ def test_a_torque_may_hand_out_the_same_array_each_time(arm):
 
 @pytest.mark.parametrize("value", [np.nan, None, "yes", np.zeros(2)])
 def test_a_condition_that_is_none(arm, value):
-    refused(arm, sd.ScrewdynError, "when= of a Release must give", events=[sd.Release("hook", when=lambda t, s: value)])
+    refused(
+        arm, sd.ScrewdynError, "when= of a Release must return", events=[sd.Release("hook", when=lambda t, s: value)]
+    )
 
 
 def test_a_condition_that_goes_bad_on_the_way(arm):
     when = sd.Release("hook", when=lambda t, state: -1 if t < 0.05 else np.nan)
-    refused(arm, sd.ScrewdynError, "it gave nan at t = 0.0", events=[when])
+    refused(arm, sd.ScrewdynError, "it returned nan at t = 0.0", events=[when])
 
 
 def test_a_condition_that_raises(arm):

@@ -1,0 +1,160 @@
+"""Events of a simulation: what is to happen when, and what happened."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Real
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import ArrayLike
+from screwdyn.forms.tree_forms import Forms
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist, grasp, payload_twist, release
+from screwdyn.simulation.state import State
+
+__all__ = ["Condition", "Grasp", "Happened", "Release", "seconds"]
+
+Condition = Callable[[float, State], float | bool]
+
+
+def seconds(what: str, value: object, *, positive: bool = False) -> float:
+    """A time, as a float.
+
+    Raises
+    ------
+    ScrewdynError
+        If it is not a finite number >= 0, or > 0 if ``positive``.
+    """
+    number = float(value) if isinstance(value, Real) else math.nan
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+        least = "> 0" if positive else ">= 0"
+        raise ScrewdynError(f"{what} must be a finite number of seconds {least}; got {value!r}")
+    return number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Timed:
+    """When something happens: at a time, or as soon as a condition holds."""
+
+    time: float | None = None
+    when: Condition | None = None
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        if (self.time is None) == (self.when is None):
+            raise ScrewdynError(f"a {kind} needs either time= or when=")
+        if self.time is not None:
+            object.__setattr__(self, "time", seconds(f"the time of a {kind}", self.time))
+        elif not callable(self.when):
+            raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
+
+    def level(self, t: float, state: State) -> float:
+        """The condition as a number that is positive as soon as the event is due.
+
+        Raises
+        ------
+        ScrewdynError
+            If the condition returns neither a finite number nor a truth value.
+        """
+        if self.time is not None:
+            return 1.0 if t >= self.time else -1.0
+        value = self.when(t, state) if self.when else None
+        if isinstance(value, bool | np.bool_):
+            return 1.0 if value else -1.0
+        try:
+            level = math.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            level = math.nan
+        if not math.isfinite(level):
+            raise ScrewdynError(
+                f"when= of a {type(self).__name__} must return a finite number, True or False; "
+                f"it returned {value!r} at t = {t:g} s"
+            )
+        # scipy would take a step from zero to zero for a rise through zero.
+        return level if level > 0 else min(level, -sys.float_info.min)
+
+
+@dataclass(frozen=True, eq=False)
+class Grasp(_Timed):
+    """A grasp to be made in a simulation.
+
+    Parameters
+    ----------
+    body, to, twist, joint, at, name, body_state
+        As for :meth:`KinematicTree.grasp`.
+    time : float
+        Seconds from the start of the run; or
+    when : callable (t, state) -> float or bool
+        The event is due as soon as this returns True or a number > 0. A number that changes its sign smoothly is
+        located most exactly. It is evaluated from the start of the run, at least once every ``step``, with the state of
+        the tree at that time.
+    """
+
+    body: Body
+    to: str = field(kw_only=True)
+    twist: Twist | None = field(default=None, kw_only=True)
+    joint: Joint | None = field(default=None, kw_only=True)
+    at: ArrayLike | None = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    body_state: State | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.twist is None:
+            payload_twist(None, np.zeros(6))
+
+    def happen(self, tree: Forms, state: State) -> GraspEvent:
+        """Grasp the payload now."""
+        return grasp(
+            tree,
+            state,
+            self.body,
+            to=self.to,
+            twist=self.twist,
+            joint=self.joint,
+            at=self.at,
+            name=self.name,
+            body_state=self.body_state,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Release(_Timed):
+    """A release to be made in a simulation; ``time`` and ``when`` as for :class:`Grasp`.
+
+    Parameters
+    ----------
+    what : str or Handle
+        The attached link.
+    """
+
+    what: str | Handle
+
+    def happen(self, tree: Forms, state: State) -> ReleaseEvent:
+        """Release the payload now."""
+        return release(tree, state, self.what)
+
+
+@dataclass(frozen=True, eq=False)
+class Happened:
+    """One grasp or release of a run: its time, the event that was given, and its outcome."""
+
+    t: float
+    what: Grasp | Release
+    event: GraspEvent | ReleaseEvent
+
+    @property
+    def verb(self) -> str:
+        """``"grasp"`` or ``"release"``."""
+        return type(self.what).__name__.lower()
+
+    @property
+    def link(self) -> str:
+        """Name of the link that was attached or released."""
+        return self.event.handle.name if isinstance(self.event, GraspEvent) else self.event.released.tree.base

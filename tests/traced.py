@@ -43,7 +43,7 @@ def played(name, table, state, out):
     states = [x.reshape(-1, n) for x in state]
     values = values | {(g, i): x[:, i] for g, x in zip(plan.groups, states, strict=True) for i in range(n)}
     bounds = [x for pair in plan.bounds for x in pair]
-    found = plan.tape.play(plan.outputs[0] + bounds, values, each(math.sin), each(math.cos))
+    found = plan.tape.evaluate(plan.outputs[0] + bounds, values, each(math.sin), each(math.cos))
     for column, x in zip(out.reshape(len(states[0]), -1).T, found, strict=False):
         column[:] = x
     carried, least = found[len(plan.outputs[0]) :: 2], found[len(plan.outputs[0]) + 1 :: 2]

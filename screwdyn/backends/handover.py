@@ -69,7 +69,7 @@ def jax_function(recording: Recording) -> Callable[..., Any]:
         shapes = [(len(x),) if isinstance(x, list | tuple) else np.shape(x) for x in arguments]
         if shapes != expected:
             raise _misfit(recording, shapes, "; for batches use jax.vmap")
-        entries = tape.play(outputs.ravel().tolist(), _values(recording, arguments, jnp), jnp.sin, jnp.cos)
+        entries = tape.evaluate(outputs.ravel().tolist(), _values(recording, arguments, jnp), jnp.sin, jnp.cos)
         return jnp.array(entries).reshape(outputs.shape)
 
     return made
@@ -85,7 +85,7 @@ def casadi_function(recording: Recording) -> Any:
         arguments["parameters"] = casadi.SX.sym("parameters", len(parameters))
     values = _values(recording, list(arguments.values()), casadi)
     # CasADi fills column after column.
-    entries = derivation.tape.play(outputs.T.ravel().tolist(), values, casadi.sin, casadi.cos)
+    entries = derivation.tape.evaluate(outputs.T.ravel().tolist(), values, casadi.sin, casadi.cos)
     rows, *columns = outputs.shape
     result = casadi.reshape(casadi.vertcat(*entries), rows, *(columns or [1]))
     return casadi.Function(function, list(arguments.values()), [result], list(arguments), ["value"])

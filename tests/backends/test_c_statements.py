@@ -41,7 +41,7 @@ def test_rounds_as_the_tape_does(name, tmp_path):
     outputs = record(tape, constants(tree.model.table), name).ravel()
     values = dict(zip(("q", "qd", "qdd", "tau"), rng.normal(size=(4, tree.nv)), strict=True))
     named = {(group, i): float(x) for group, array in values.items() for i, x in enumerate(array)}
-    assert run(function(tape, outputs), tmp_path, values).tolist() == tape.play(outputs, named)
+    assert run(function(tape, outputs), tmp_path, values).tolist() == tape.evaluate(outputs, named)
 
 
 def test_parentheses_stand_where_c_would_take_another_order(tmp_path):
@@ -51,7 +51,7 @@ def test_parentheses_stand_where_c_would_take_another_order(tmp_path):
     values = [1e16, 3.0, 0.7]
     named = {("q", i): x for i, x in enumerate(values)}
     text = function(tape, outputs)
-    assert run(text, tmp_path, {"q": values}).tolist() == tape.play(outputs, named)
+    assert run(text, tmp_path, {"q": values}).tolist() == tape.evaluate(outputs, named)
     assert "x0 - (x1 - x2)" in text and "x2 - (x0 - x1)" in text and "x0 / (x1 * x2)" in text
 
 

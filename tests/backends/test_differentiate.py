@@ -17,9 +17,9 @@ from screwdyn.physics.table import MASS, PARENT
 TINY = 1e-30
 
 
-def played(tape, outputs, values):
-    """Outputs of any shape played on numbers, or on arrays of them, whose axes come last."""
-    results = tape.play(np.ravel(outputs).tolist(), values, np.sin, np.cos)
+def evaluated(tape, outputs, values):
+    """Outputs of any shape evaluated on numbers, or on arrays of them, whose axes come last."""
+    results = tape.evaluate(np.ravel(outputs).tolist(), values, np.sin, np.cos)
     shape = np.broadcast_shapes(*(np.shape(x) for x in values.values()))
     results = [np.broadcast_to(x, shape) for x in results]
     return np.array(results).reshape((*np.shape(outputs), *shape))
@@ -31,7 +31,7 @@ def complex_step(tape, outputs, values, names):
     moved = {name: x + np.zeros(len(names)) for name, x in values.items()}
     for name, step in zip(names, steps, strict=True):
         moved[name] = moved[name] + step
-    return played(tape, outputs, moved).imag / TINY
+    return evaluated(tape, outputs, moved).imag / TINY
 
 
 @st.composite
@@ -67,16 +67,16 @@ def test_both_modes_agree_with_the_complex_step(program):
         backward = gradient(tape, output, "xyz")
         # Large intermediate values bring their rounding along.
         live = tape.live([*forward, *backward])
-        size = norm(tape.play([Recorded(tape, at) for at in live], values)) if live else 0.0
+        size = norm(tape.evaluate([Recorded(tape, at) for at in live], values)) if live else 0.0
         for found in (forward, backward):
-            close(played(tape, np.array(found, dtype=object), values), expected, 1 + size, 1e3 * EPS)
+            close(evaluated(tape, np.array(found, dtype=object), values), expected, 1 + size, 1e3 * EPS)
 
 
 def test_rates_may_stand_on_the_tape():
     tape = Tape()
     x, y, rate = (tape.input(name) for name in ("x", "y", "rate"))
     (along,) = tangent(tape, [x * x * y], {"x": rate, "y": 2.0})
-    assert played(tape, along, {"x": 3.0, "y": 5.0, "rate": 7.0}) == 2 * 3 * 5 * 7 + 9 * 2
+    assert evaluated(tape, along, {"x": 3.0, "y": 5.0, "rate": 7.0}) == 2 * 3 * 5 * 7 + 9 * 2
 
 
 def test_what_does_not_depend_has_no_derivative():
@@ -96,7 +96,7 @@ def test_derivatives_share_operations_with_the_function():
     (second,) = tangent(tape, [first], {"x": 1.0})
     assert (first.node, first.minus) == (x.cos().node, False)
     assert (second.node, second.minus) == (x.sin().node, True)
-    assert math.isclose(tape.play([second], {"x": 0.3})[0], -math.sin(0.3))
+    assert math.isclose(tape.evaluate([second], {"x": 0.3})[0], -math.sin(0.3))
 
 
 def values_of(case, tau):
@@ -116,7 +116,7 @@ def test_along_coordinates(function, case):
         if n:
             expected = complex_step(tape, original, values, [(group, i) for i in range(n)])
             scale = (1 + norm(case.qd) ** 2 + norm(case.qdd)) * (1 + case.tree.mass) * 10 * n
-            close(played(tape, found, values), expected, scale, 100 * EPS)
+            close(evaluated(tape, found, values), expected, scale, 100 * EPS)
 
 
 @given(cases(least=1, most=6))
@@ -128,12 +128,12 @@ def test_forward_dynamics_against_articulated_bodies(case):
     original = record(tape, table, "forward_dynamics")
     found = DERIVATIVES["forward_dynamics"][1](tape, table)
     M = case.tree.mass_matrix(case.q)
-    assumed = played(tape, np.array(tape.assumed, dtype=object), values)
+    assumed = evaluated(tape, np.array(tape.assumed, dtype=object), values)
     assert all(x > least for x, least in assumed.reshape(-1, 2))
     for group, derivative in zip(("q", "qd", "tau"), found, strict=True):
         expected = complex_step(tape, original, values, [(group, i) for i in range(n)])
         tolerance = 1e3 * np.linalg.cond(M) * EPS
-        close(played(tape, derivative, values), expected, 1 + norm(expected) + norm(np.linalg.inv(M)), tolerance)
+        close(evaluated(tape, derivative, values), expected, 1 + norm(expected) + norm(np.linalg.inv(M)), tolerance)
 
 
 @given(cases(most=6))
@@ -143,7 +143,7 @@ def test_rate_of_the_mass_matrix(case):
     if n:
         values = values_of(case, np.zeros(n))
         D = complex_step(tape, record(tape, table, "mass_matrix"), values, [("q", i) for i in range(n)])
-        close(played(tape, rate, values), D @ case.qd, norm(D) * np.abs(case.qd).sum(), 100 * EPS)
+        close(evaluated(tape, rate, values), D @ case.qd, norm(D) * np.abs(case.qd).sum(), 100 * EPS)
 
 
 @given(cases(least=1, most=6))
@@ -162,7 +162,7 @@ def test_regressor_is_the_gradient_by_inertial_numbers(case):
     at_rest = ((1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
     (Y,) = regressor(tape, constants(model.table), [(row, *at_rest) for row in range(n)])
     assert Y.shape == (n, 10 * n)
-    close(played(tape, Y, values), expected, 1 + norm(expected), 1e3 * EPS)
+    close(evaluated(tape, Y, values), expected, 1 + norm(expected), 1e3 * EPS)
 
 
 def test_price_on_a_known_arm():

@@ -13,10 +13,10 @@ from screwdyn.physics import recursions as sweeps
 from screwdyn.physics.table import PARENT, WORK
 
 
-def played(tape, outputs, **state):
+def evaluated(tape, outputs, **state):
     """Numbers of an array on a tape."""
     values = {(group, i): x for group, numbers in state.items() for i, x in enumerate(numbers.tolist())}
-    return np.reshape([float(x) for x in tape.play(outputs.ravel(), values)], outputs.shape)
+    return np.reshape([float(x) for x in tape.evaluate(outputs.ravel(), values)], outputs.shape)
 
 
 @given(cases(least=1))
@@ -24,7 +24,7 @@ def test_factors_make_up_the_mass_matrix(case):
     tree, tape = case.tree, Tape()
     found = factors(tape, constants(tree.model.table))
     rows = range(tree.nv)
-    L, D = played(tape, found.L, q=case.q), played(tape, found.D, q=case.q)
+    L, D = evaluated(tape, found.L, q=case.q), evaluated(tape, found.D, q=case.q)
     lower = np.eye(tree.nv)
     for k in rows:
         lower[k, found.above[k]] = L[k, found.above[k]]
@@ -33,7 +33,7 @@ def test_factors_make_up_the_mass_matrix(case):
     parents = [tree.coordinates.index(name) if name else -1 for name in carriers(tree)]
     assert [above[:1] or [-1] for above in found.above] == [[k] for k in parents]
     noted = np.array(tape.assumed, dtype=object).reshape(-1, 2)
-    carried, least = played(tape, noted, q=case.q).T
+    carried, least = evaluated(tape, noted, q=case.q).T
     assert (carried > least).all()
 
 
@@ -49,7 +49,7 @@ def test_what_joints_carry_is_bounded_for_every_state(case):
     tree, tape = case.tree, Tape()
     table, n = tree.model.table, tree.nv
     bounds = np.array(_carried(constants(table), inputs(tape, "q", range(n))), dtype=object).reshape(-1, 2)
-    mass, spread = played(tape, bounds, q=case.q).T
+    mass, spread = evaluated(tape, bounds, q=case.q).T
     work = np.zeros((n, WORK))
     sweeps.mass_matrix(table, case.q, 0, work, np.zeros((n, n)))
     true = work[:, [16, 19, 21]].sum(axis=1) / 2
@@ -65,7 +65,7 @@ def test_what_joints_carry_is_bounded_for_every_state(case):
 def test_solutions_solve(case):
     tree, tape = case.tree, Tape()
     found = factors(tape, constants(tree.model.table))
-    x = played(tape, found.solve(case.qdd.astype(object)), q=case.q)
+    x = evaluated(tape, found.solve(case.qdd.astype(object)), q=case.q)
     M = tree.mass_matrix(case.q)
     close(M @ x, case.qdd, norm(M) * norm(x) + norm(case.qdd), 1e3 * EPS)
 
@@ -74,10 +74,10 @@ def test_armature_is_felt_by_its_own_joint():
     tree, tape = sd.robots.pelican(), Tape()
     own, q = np.array([0.25, 0.5]), np.array([0.3, -0.7])
     found = factors(tape, constants(tree.model.table), own.tolist())
-    inverse = [played(tape, found.solve(unit.astype(object)), q=q) for unit in np.eye(2)]
+    inverse = [evaluated(tape, found.solve(unit.astype(object)), q=q) for unit in np.eye(2)]
     np.testing.assert_allclose(inverse, np.linalg.inv(tree.mass_matrix(q) + np.diag(own)), rtol=1e-13)
     tau = np.array([1.0, 2.0])
-    qdd = played(tape, forward_dynamics(tape, constants(tree.model.table), own.tolist()), q=q, qd=0 * q, tau=tau)
+    qdd = evaluated(tape, forward_dynamics(tape, constants(tree.model.table), own.tolist()), q=q, qd=0 * q, tau=tau)
     np.testing.assert_allclose(qdd, np.linalg.solve(tree.mass_matrix(q) + np.diag(own), tau - tree.gravity_vector(q)))
 
 

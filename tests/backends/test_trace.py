@@ -47,7 +47,7 @@ def test_agrees_with_the_sweeps(case, table):
     for name, arguments in FUNCTIONS.items():
         tape = Tape()
         outputs = record(tape, table(tree.model.table, tape), name)
-        played = np.array(tape.play(outputs.ravel(), values), dtype=float).reshape(outputs.shape)
+        played = np.array(tape.evaluate(outputs.ravel(), values), dtype=float).reshape(outputs.shape)
         expected = getattr(tree, name)(*(given_[x] for x in arguments))
         worst = np.abs(played - expected).max(initial=0)
         assert worst <= ROUNDING * max(scale[name], 1e-300), (name, worst / scale[name])

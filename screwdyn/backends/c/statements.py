@@ -1,7 +1,7 @@
-"""What a tape becomes in C99: a straight line of ``const double``, read from arguments before anything is written.
+"""A tape as C99 statements: one ``const double`` after another, all inputs read before any output is written.
 
-Results that are used once stand inside the expression that uses them, in parentheses wherever C would otherwise add
-or multiply in another order: the compiled code rounds as the tape does.
+A result that is used once is written inside the expression that uses it, in parentheses wherever C would otherwise add
+or multiply in another order, so that the compiled code rounds as the tape does.
 """
 
 import math
@@ -12,12 +12,12 @@ from screwdyn.core.errors import ScrewdynError
 
 __all__ = ["number", "statements"]
 
-_LONGEST = 44  # characters of an expression that stands inside another: lines stay below 120
+_LONGEST = 44  # characters of an expression inside another; keeps lines below 120
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def number(value: float) -> str:
-    """A double that C reads back as the same double.
+    """C text of a double, with all its digits.
 
     Raises
     ------
@@ -43,12 +43,12 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
     Returns
     -------
     list of str
-        A statement each, without indentation: all inputs are read first and all outputs written last, so that the
-        caller may pass one array for both.
+        Statements without indentation. All inputs are read first and all outputs written last, so an output may alias
+        an input.
     """
     scalars = [x for array in outputs.values() for x in array]
     live = tape.live(scalars)
-    # A result that is written out is named: what is written last must not read an argument again.
+    # Outputs get variables of their own: no argument may be read after the first output is written.
     uses = dict.fromkeys(live, 0)
     for at in live:
         for operand in tape.nodes[at].operands:
@@ -83,6 +83,6 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
 
 
 def _operand(text: tuple[str, int], strength: int) -> str:
-    """An operand, in parentheses if it holds less tightly than what is done to it."""
+    """An operand, in parentheses if its operation binds less tightly than the one it is part of."""
     expression, own = text
     return expression if own >= strength else f"({expression})"

@@ -99,7 +99,7 @@ class Plan:
 
     def parameters(self, values: dict[Hashable, float]) -> list[float]:
         """Values of ``known`` for the values of the inputs that are no state."""
-        return [float(x) for x in self.tape.play([Recorded(self.tape, at) for at in self.known], values)]
+        return [float(x) for x in self.tape.evaluate([Recorded(self.tape, at) for at in self.known], values)]
 
     def write(
         self,

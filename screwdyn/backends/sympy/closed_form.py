@@ -138,7 +138,7 @@ class Derivation:
                 done[at] = what if group == "symbol" else symbol(group, what)
             elif op == "constant":
                 done[at] = _exact(name)
-        return [sympy.sympify(_exact(x)) for x in self.tape.play(scalars, {}, sympy.sin, sympy.cos, done)]
+        return [sympy.sympify(_exact(x)) for x in self.tape.evaluate(scalars, {}, sympy.sin, sympy.cos, done)]
 
 
 def _exact(x: Any) -> Any:

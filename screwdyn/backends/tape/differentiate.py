@@ -1,8 +1,7 @@
-"""Differentiating a tape: derivatives are written behind it, on the same tape, and share its operations.
+"""Derivatives of what is on a tape, appended to the same tape, so that they share its operations.
 
-Every operation has one rule, the one of the textbook, so that the result is exact. Zeros vanish as they do in any
-arithmetic on the tape, and an operation that does not depend on a variable is never looked at: the derivative along a
-coordinate touches the links beyond its joint and nothing else. Equations: docs/mathematics.md §10.
+Every operation has the rule of the textbook, so the derivatives are exact. Operations that do not depend on a variable
+are skipped: the derivative along a coordinate reads only the links beyond its joint (docs/mathematics.md §10).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -42,14 +41,14 @@ def _partials(tape: Tape, at: int) -> list[tuple[int, Scalar]]:
 
 
 def tangent(tape: Tape, outputs: Iterable[Scalar], direction: Mapping[Hashable, Scalar]) -> list[Scalar]:
-    """Derivatives of some outputs along a direction in the space of the inputs: forward mode.
+    """Derivatives of some outputs along a direction in the space of the inputs, by forward mode.
 
     Parameters
     ----------
     tape : Tape
     outputs : scalars on the tape
     direction : mapping from the name of an input to its rate
-        An input that is not named has the rate zero. Rates may themselves be scalars on the tape.
+        The rate of all other inputs is zero. Rates may be scalars on the tape.
 
     Returns
     -------
@@ -74,7 +73,7 @@ def tangent(tape: Tape, outputs: Iterable[Scalar], direction: Mapping[Hashable, 
 
 
 def gradient(tape: Tape, output: Scalar, inputs: Iterable[Hashable]) -> list[Scalar]:
-    """Derivatives of one output with respect to the inputs of these names: reverse mode."""
+    """Derivatives of one output with respect to the inputs of these names, by reverse mode."""
     wanted = [tape.input(name).node for name in inputs]
     live = tape.live([output])
     depends = set(wanted)
@@ -118,8 +117,8 @@ def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     # q̈ was held while τ was differentiated; only now does it become what τ makes it.
     values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
     values |= {("qdd", i): qdd[i] for i in range(n)}
-    played = tape.play(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
-    dq = np.array(played, dtype=object).reshape(n, n)
+    substituted = tape.evaluate(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
+    dq = np.array(substituted, dtype=object).reshape(n, n)
     inverse = _solved(found, np.eye(n).astype(object))
     return [_solved(found, -dq), _solved(found, -dqd), np.where(np.tri(n, dtype=bool), inverse, inverse.T)]
 

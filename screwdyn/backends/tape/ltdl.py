@@ -1,9 +1,8 @@
-"""Forward dynamics of one tree written out in full: M q̈ = τ − C q̇ − g, solved along the tree.
+"""LTDL factorisation of the mass matrix on a tape, and forward dynamics by it: M q̈ = τ − C q̇ − g.
 
-Where every zero is known beforehand, this takes two thirds of the operations of articulated bodies for six joints in a
-row, and fewer on branched trees of tens of freedoms, but more from a dozen joints in a row on. M is factored as
-Lᵀ D L, with L zero wherever neither of two joints carries the other, as in R. Featherstone, *Rigid Body Dynamics
-Algorithms*, 2008, §6.5.
+M = Lᵀ D L, with L zero wherever neither of two joints carries the other (R. Featherstone, *Rigid Body Dynamics
+Algorithms*, 2008, §6.5). With all zeros folded, this takes two thirds of the operations of articulated bodies for six
+joints in a row, and fewer on branched trees of tens of freedoms; more for a dozen or more joints in a row.
 """
 
 from collections.abc import Sequence
@@ -25,9 +24,9 @@ class Factors(NamedTuple):
     Attributes
     ----------
     above : list of lists of int
-        The rows that carry each row, nearest first: where L is not zero, besides its ones on the diagonal.
+        The rows that carry each row, nearest first: the columns in which its row of L is not zero.
     L : (n, n) array
-        Read below the diagonal only.
+        Valid below the diagonal only; the ones on the diagonal are not stored.
     D : (n,) array
     """
 
@@ -36,7 +35,7 @@ class Factors(NamedTuple):
     D: Scalars
 
     def solve(self, b: Scalars) -> Scalars:
-        """x with M x = b, (n,)."""
+        """The solution x of M x = b, (n,)."""
         x = b.copy()
         for k in range(len(x) - 1, -1, -1):
             for i in self.above[k]:

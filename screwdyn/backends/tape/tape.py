@@ -1,9 +1,8 @@
-"""A tape: scalar arithmetic written down instead of carried out, each operation once.
+"""A tape: scalar arithmetic that is recorded instead of computed, each operation once.
 
-The sweeps run on :class:`Recorded` scalars exactly as they run on floats. What remains is a straight line of
-operations, shorter than the text that made it: zeros, ones and constants are folded, equal operations are shared,
-minus signs travel to where they vanish into a subtraction, and products of sines and cosines that make up the sine
-or cosine of a sum become just that, as on parallel axes.
+The recursions run on :class:`Recorded` scalars as they run on floats and leave a straight line of operations. While
+it is recorded, the line is shortened: zeros, ones and constants are folded, equal operations are shared, minus signs
+are merged into subtractions, and sums such as sin α cos β + cos α sin β, which parallel axes give, become sin(α + β).
 """
 
 import math
@@ -16,8 +15,8 @@ __all__ = ["Node", "Recorded", "Scalar", "Tape"]
 class Node(NamedTuple):
     """One operation: ``op`` is "input", "constant", "+", "-", "*", "/", "sin" or "cos".
 
-    ``a`` and ``b`` are earlier positions on the tape; an input has its name in ``a``, a constant its value, which is
-    positive: minus signs are kept by the scalars.
+    ``a`` and ``b`` are the positions of its operands, which are earlier on the tape. For an input, ``a`` is its name;
+    for a constant, its absolute value. Signs are kept by the scalars.
     """
 
     op: str
@@ -26,7 +25,7 @@ class Node(NamedTuple):
 
     @property
     def operands(self) -> tuple[int, ...]:
-        """Positions that this operation reads."""
+        """Positions of the operands."""
         if self.op in ("input", "constant"):
             return ()
         return (self.a,) if self.b is None else (self.a, self.b)
@@ -66,11 +65,11 @@ class Recorded:
         return self.tape.divide(other, self)
 
     def sin(self) -> "Recorded":
-        """Odd: the sign comes out."""
+        """Sine; it is odd, so the sign is moved outside."""
         return Recorded(self.tape, self.tape.position(Node("sin", self.node)), self.minus)
 
     def cos(self) -> "Recorded":
-        """Even: the sign is lost."""
+        """Cosine; it is even, so the sign is dropped."""
         return Recorded(self.tape, self.tape.position(Node("cos", self.node)))
 
 
@@ -78,13 +77,13 @@ Scalar = Recorded | float
 
 
 class Tape:
-    """Operations in the order in which they can be carried out; equal ones stand once.
+    """Operations in an order in which they can be computed; equal operations are stored once.
 
     Attributes
     ----------
     nodes : list of Node
     assumed : list of (x, least)
-        What was compared while recording: the tape holds for states with x > least.
+        Comparisons that the recording took for true: the tape is valid for states with x > least.
     """
 
     def __init__(self) -> None:
@@ -94,11 +93,11 @@ class Tape:
         self._factors: dict[int, tuple[int, ...]] = {}
 
     def input(self, name: Hashable) -> Recorded:
-        """A scalar that is given when the tape is played."""
+        """A scalar whose value is given when the tape is evaluated."""
         return Recorded(self, self.position(Node("input", name)))
 
     def position(self, node: Node) -> int:
-        """Where an operation stands; it is written down if it does not stand yet."""
+        """Position of an operation, which is appended if the tape does not have it."""
         at = self._positions.get(node)
         if at is None:
             at = self._positions[node] = len(self.nodes)
@@ -109,7 +108,7 @@ class Tape:
         """A number as a scalar on the tape."""
         return Recorded(self, self.position(Node("constant", abs(float(value)))), value < 0)
 
-    # Arithmetic: every rule of folding stands here, once.
+    # Arithmetic, with all rules of folding
 
     def add(self, x: "Scalar", y: "Scalar") -> "Scalar":
         """x + y."""
@@ -156,9 +155,9 @@ class Tape:
                 inner = self.nodes[node.a].a
                 return self.multiply(-inner * b if a.minus else inner * b, Recorded(self, node.b))
             c = self.constant(b)
-            # The constant stands first, whatever its position, so that products of constants are found.
+            # The constant is the first operand, so that products of constants are found.
             return Recorded(self, self.position(Node("*", c.node, a.node)), a.minus != c.minus)
-        # A constant factor goes to the front of the whole product.
+        # A constant factor is moved to the front of the whole product.
         for p, q in ((a, b), (b, a)):
             node = self.nodes[p.node]
             if node.op == "*" and self.nodes[node.a].op == "constant":
@@ -181,7 +180,7 @@ class Tape:
         return Recorded(self, self.position(Node("/", a.node, b.node)), a.minus != b.minus)
 
     def _read(self, x: "Scalar") -> "Scalar":
-        """A recorded constant is as good as a number."""
+        """The number that a recorded constant holds; other scalars as they are."""
         if isinstance(x, Recorded):
             node = self.nodes[x.node]
             if node.op == "constant":
@@ -252,9 +251,9 @@ class Tape:
         return turned
 
     def _angle(self, alpha: int, beta: int, minus: bool) -> "Scalar | None":
-        """α + β, or α − β with ``minus``, the same scalar however it came about: (α + β) − β is α.
+        """α + β, or α − β with ``minus``, as a sum in a fixed order, so that equal angles are one scalar.
 
-        None where an angle would stand in it twice, as that would cost a sine or cosine more.
+        None if an angle would occur twice in the sum, which would cost another sine or cosine.
         """
         terms = dict(self._terms_of(alpha))
         for at, times in self._terms_of(beta).items():
@@ -268,7 +267,7 @@ class Tape:
         return angle
 
     def _terms_of(self, at: int) -> dict[int, int]:
-        """Positions whose sum an operation is, as far down as sums go, and how often each counts."""
+        """Positions of the terms of a sum, nested sums expanded, and how often each term occurs."""
         terms: dict[int, int] = {}
         waiting = [(at, 1)]
         while waiting:
@@ -281,7 +280,7 @@ class Tape:
         return terms
 
     def _factors_of(self, at: int) -> tuple[int, ...]:
-        """Positions whose product an operation is, as far down as products go."""
+        """Positions of the factors of a product, nested products expanded."""
         known = self._factors.get(at)
         if known is None:
             node = self.nodes[at]
@@ -289,10 +288,10 @@ class Tape:
             self._factors[at] = known
         return known
 
-    # What can be asked of it
+    # Queries
 
     def live(self, outputs: Iterable["Scalar"], known: Container[int] = ()) -> list[int]:
-        """Positions of the operations that some outputs need, in order, short of known ones; the rest is dead code."""
+        """Positions, in order, of the operations that some outputs need and that are not known."""
         needed: set[int] = set()
         waiting = [x.node for x in outputs if isinstance(x, Recorded)]
         while waiting:
@@ -303,10 +302,10 @@ class Tape:
         return sorted(needed)
 
     def count(self, outputs: Iterable["Scalar"], given: Callable[[Hashable], bool] | None = None) -> dict[str, int]:
-        """How many operations some outputs cost: "mul", "add" (and subtractions), "div", "sincos".
+        """Numbers of operations that some outputs need: "mul", "add" (with subtractions), "div" and "sincos".
 
-        Sine and cosine of one angle count as two. Where ``given`` is true of an input's name, what depends on such
-        inputs only is known beforehand and not counted.
+        Sine and cosine of one angle count as two. Operations that depend only on constants and on inputs whose name
+        ``given`` accepts are not counted.
         """
         kinds = {"*": "mul", "+": "add", "-": "add", "/": "div", "sin": "sincos", "cos": "sincos"}
         counts = dict.fromkeys(("mul", "add", "div", "sincos"), 0)
@@ -322,7 +321,7 @@ class Tape:
                     counts[kinds[node.op]] += 1
         return counts
 
-    def play(
+    def evaluate(
         self,
         outputs: Iterable["Scalar"],
         values: Mapping[Hashable, Any],
@@ -330,9 +329,17 @@ class Tape:
         cos: Any = math.cos,
         done: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Carry the operations out on numbers, or on anything that has +, −, ×, ÷ and the sine and cosine given.
+        """Values of some outputs.
 
-        ``done`` holds results by position; it is read, and filled with those that were missing.
+        Parameters
+        ----------
+        outputs : scalars on the tape, and numbers
+        values : mapping from the name of an input to its value
+            Numbers, arrays or any objects that have +, −, × and ÷.
+        sin, cos : callable
+            Sine and cosine of such values.
+        done : dict, optional
+            Known results by position; the missing ones are added.
         """
         outputs = list(outputs)
         done = {} if done is None else done

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from clock import ROBOTS, Timed, clock, machine, read, robot_file, same, side_by_side
 
-from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.machine import host
 
 STATES = 100_000
 # What is called, our way and theirs, and the ratio aimed at on the two arms.
@@ -46,7 +46,7 @@ def row(what: str, ours: Timed, theirs: Timed, target: float, states: int = 1, r
 def compiling(name: str) -> Any:
     """The compiled tree, and how long the processor worked at it; shared code is made before."""
     tree = read(name)
-    native.host()
+    host()
     start = perf_counter()
     fast = tree.compile(threads=1).wait()
     print(f"  code of all functions, for one state and for many, ready after {perf_counter() - start:.2f} s")

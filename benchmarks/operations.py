@@ -6,7 +6,6 @@ python benchmarks/operations.py
 import timeit
 from time import perf_counter
 
-import llvmlite.binding as llvm
 import numpy as np
 import sympy as sp
 from clock import machine
@@ -14,8 +13,9 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.backends.llvm import emit as native_body
-from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.code_cache import ARGUMENTS, structure
+from screwdyn.backends.llvm.code_cache import ARGUMENTS, recorded
+from screwdyn.backends.llvm.machine import host, object_file
+from screwdyn.physics.table import MASS, PARENT
 
 ALL_THREE = ("mass_matrix", "coriolis_matrix", "gravity_vector")
 
@@ -56,34 +56,26 @@ def published() -> None:
     print()
 
 
-def code_size(text: str) -> int:
-    """Bytes of a module's object file."""
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    features = llvm.get_host_cpu_features().flatten()
-    made = target.create_target_machine(opt=1, cpu=llvm.get_host_cpu_name(), features=features)
-    return len(made.emit_object(llvm.parse_assembly(text)))
-
-
-def table(name: str, tree: sd.KinematicTree) -> None:
+def show(name: str, tree: sd.KinematicTree) -> None:
     """One row for each function, of one state at a time."""
-    fast, host = tree.compile(threads=1).wait(), native.host()
-    kept = structure(tree.model.table, tree.model.loaded)
+    fast, table = tree.compile(threads=1).wait(), tree.model.table
+    opened = (table[:-1, MASS:PARENT] != 0) | tree.model.loaded[:, None]
     states = np.random.default_rng(0).uniform(-1, 1, (3, tree.nv))
     print(f"{name}, {tree.nv} coordinates")
     titles = f"{'mul':>7s}{'add':>7s}{'div':>5s}{'sincos':>7s}{'code, kB':>10s}{'compiled, ms':>14s}{'call, ns':>10s}"
     print(f"  {'':20s}{titles}")
     for function in fast.compiled:
         count = tree.operation_count(*(ALL_THREE if function == "dynamics" else (function,)))
-        text = native_body.single(kept.single[function].result().plan, host.width, host.sincos)
+        plan = recorded(function, table, opened).plan
         start = perf_counter()
-        native.assemble(text)
+        code = object_file(native_body.single(plan, host().width, host().sincos))
         compiling = perf_counter() - start
         scope = dict(zip(ARGUMENTS[function], states, strict=False)) | {"call": getattr(fast, function)}
         arguments = ", ".join(ARGUMENTS[function])
         scope["out"] = eval(f"call({arguments})", scope)
         ns = min(timeit.repeat(f"call({arguments}, out=out)", globals=scope, number=20_000, repeat=5)) / 20_000 * 1e9
         numbers = f"{count['mul']:7d}{count['add']:7d}{count['div']:5d}{count['sincos']:7d}"
-        print(f"  {function:20s}{numbers}{code_size(text) / 1e3:10.1f}{1e3 * compiling:14.1f}{ns:10.0f}", flush=True)
+        print(f"  {function:20s}{numbers}{len(code) / 1e3:10.1f}{1e3 * compiling:14.1f}{ns:10.0f}", flush=True)
     print()
 
 
@@ -96,4 +88,4 @@ if __name__ == "__main__":
         "UR5": sd.robots.ur5(),
         "random tree": random_tree(np.random.default_rng(0), 20),
     }.items():
-        table(label, tree)
+        show(label, tree)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from screwdyn.backends.llvm import code_cache as structures
-from screwdyn.backends.llvm.program import Bound
+from screwdyn.backends.llvm.program import inertias
 from screwdyn.backends.numba import kernels as looped
 from screwdyn.backends.numba.kernels import WRONG_INPUT, jacobian, motion, wrench_torque
 
@@ -25,8 +25,8 @@ def each(function):
 @lru_cache(maxsize=64)
 def tape(name, shape, table):
     rows = np.frombuffer(table).reshape(shape)
-    program = structures._recorded(name, rows, rows[:-1, 14:24] != 0)
-    return program and (program.plan, Bound(program, rows).values)
+    program = structures.recorded(name, rows, rows[:-1, 14:24] != 0)
+    return program and (program.plan, inertias(rows))
 
 
 def played(name, table, state, out):

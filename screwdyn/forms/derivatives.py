@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.backends.llvm.code_cache import Kept, Opened
+from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened
 from screwdyn.backends.llvm.evaluate import Evaluated
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.differentiate import DERIVATIVES, regressor
@@ -214,7 +214,7 @@ def _program(table: Array, opened: Opened, what: Any) -> Program:
     return Program(name, tape, dict.fromkeys(_ARGUMENTS[name], len(table) - 1), outputs)
 
 
-_programs = Kept(_program, 16)
+_programs = Kept(_program, MEMORY)
 
 
 def _parameters(link: Link) -> Array:

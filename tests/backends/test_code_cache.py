@@ -33,10 +33,21 @@ def test_a_structure_is_kept_by_what_it_is_made_for():
             assert part.result() is not None
 
 
+class Numbered(int):
+    nbytes = 1
+
+
+class Named(str):
+    """As large as the name is long."""
+
+    __slots__ = ()
+    nbytes = property(len)
+
+
 def test_a_row_whose_zeros_change_is_opened_altogether():
     table, made = ur5().model.table, []
     nowhere = np.zeros(6, dtype=bool)
-    kept = Kept(lambda frame, opened, what: made.append((frame, opened, what)) or len(made), 2)
+    kept = Kept(lambda frame, opened, what: made.append((frame, opened, what)) or Numbered(len(made)), 2)
     assert kept.serving(table, nowhere) == kept.serving(table, nowhere) == 1
     frame, opened, _ = made[0]
     assert not frame[:-1, 14:24].any()
@@ -49,13 +60,16 @@ def test_a_row_whose_zeros_change_is_opened_altogether():
     assert kept.serving(table, nowhere, "of another kind") == 3
 
 
-def test_the_last_ones_are_kept():
+def test_as_many_of_the_last_ones_are_kept_as_memory_is_allowed():
     table, made = ur5().model.table, []
     nowhere = np.zeros(6, dtype=bool)
-    kept = Kept(lambda frame, opened, what: made.append(what) or what, 2)
+    kept = Kept(lambda frame, opened, what: made.append(what) or Named(what), 2)
     for what in ("a", "b", "a", "c", "a", "b"):
         assert kept.serving(table, nowhere, what) == what
     assert made == ["a", "b", "c", "b"]
     kept.drop(lambda x: x == "a")
     kept.serving(table, nowhere, "a")
     assert made[-1] == "a"
+    for what in ("large", "large", "b"):
+        kept.serving(table, nowhere, what)
+    assert made[4:] == ["a", "large", "b"]

@@ -12,7 +12,8 @@ from screwdyn.backends.llvm import code_cache as structures
 from screwdyn.backends.llvm import emit as native_body
 from screwdyn.backends.llvm import ir as native_text
 from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.interpreter import Played
+from screwdyn.backends.llvm.interpreter import Interpreter
+from screwdyn.backends.llvm.machine import with_lanes
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.robots import puma560
 
@@ -142,7 +143,7 @@ def test_python_s_objects_are_understood_here():
     assert native_call.understood()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def uneven():
     """A function of arrays of 5, 3 and 5 numbers."""
     tape, lengths = Tape(), {"q": 5, "qd": 3, "s": 5}
@@ -151,12 +152,15 @@ def uneven():
     sums = [a.sin() + b for a, b in zip(q, s, strict=True)]
     outputs = [np.array(products, dtype=object).reshape(5, 3), np.array(sums, dtype=object)]
     program = native.Program("uneven", tape, lengths, outputs)
-    program.compile_single()
-    program.compile_batch()
     return program
 
 
 def test_arguments_may_have_different_lengths(uneven):
+    assert uneven.plan
+    interpreter = Interpreter(uneven.plan)
+    uneven.compile_single()
+    uneven.compile_batch()
+    assert not uneven.plan
     bound = native.Bound(uneven)
     rng = np.random.default_rng(5)
     q, qd, s = (rng.uniform(-2, 2, (21, n)) for n in uneven.lengths)
@@ -164,7 +168,7 @@ def test_arguments_may_have_different_lengths(uneven):
     many = [np.empty((21, 5, 3)), np.empty((21, 5))]
     played = [np.empty((21, 5, 3)), np.empty((21, 5))]
     assert bound.many([q, qd, s], many)
-    assert Played(uneven.plan, {})([q, qd, s], played)
+    assert interpreter(bound.parameters, [q, qd, s], played)
     assert_array_equal(many[0], expected[0])
     assert_allclose(many[1], expected[1], rtol=0, atol=1e-15)
     for found, other in zip(many, played, strict=True):
@@ -179,6 +183,8 @@ def test_arguments_may_have_different_lengths(uneven):
 
 def test_every_argument_is_checked_for_nan(uneven):
     """Each entry of each argument, in every lane: of a batch, of a state, and of a call from Python."""
+    uneven.compile_single()
+    uneven.compile_batch()
     bound = native.Bound(uneven)
     call = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
     out = [np.empty((9, 5, 3)), np.empty((9, 5))]
@@ -199,13 +205,13 @@ def test_every_argument_is_checked_for_nan(uneven):
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
     """This processor does what those do, if slowly."""
-    other = native.with_lanes(width, fused)
+    other = with_lanes(width, fused)
     monkeypatch.setattr(native, "host", lambda: other)
     tree = puma560()
     states = np.random.default_rng(3).uniform(-2, 2, (3, 21, 6))
     opened = np.full((6, 10), True)
     for name, groups in structures.ARGUMENTS.items():
-        program = structures._recorded(name, tree.model.table, opened)
+        program = structures.recorded(name, tree.model.table, opened)
         program.compile_single()
         program.compile_batch()
         bound = native.Bound(program, tree.model.table)
@@ -230,7 +236,7 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, few):
     """With vectors that are aligned nowhere, or only after the first entries, and zeros kept in one place or not."""
-    other = native.with_lanes(width, True)
+    other = with_lanes(width, True)
     monkeypatch.setattr(native, "host", lambda: other)
     monkeypatch.setattr(native, "_CACHED", cached)
     monkeypatch.setattr(native_body, "_FEW", few)

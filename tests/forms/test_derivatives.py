@@ -253,7 +253,7 @@ def test_another_payload_needs_no_other_code(monkeypatch):
             close(results[0][0], results[1], 100, 1e-14)
             close(results[1], gradient(lambda x: tree.inverse_dynamics(x, *states[1:, 0]), q), 100, 1e-10)
         if turn == 0:
-            monkeypatch.setattr(native, "assemble", None)
+            monkeypatch.setattr(native, "Loaded", None)
 
 
 @pytest.mark.parametrize("body", [Link("load"), Link("load", Inertia.point(1.0))])

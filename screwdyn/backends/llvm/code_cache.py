@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,24 @@ __all__ = ["ARGUMENTS", "Kept", "Structure", "structure"]
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
-Made = TypeVar("Made")
-
 # What each compiled function is a function of, and what it gives.
 ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
 _PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
+# Bytes of code that are kept: of some sixty arms of six axes.
+MEMORY = 64_000_000
 # Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
 _WRITTEN = 3
+
+
+class Sized(Protocol):
+    """What takes memory."""
+
+    @property
+    def nbytes(self) -> int:
+        """How much, in bytes; it may grow."""
+
+
+Made = TypeVar("Made", bound=Sized)
 
 
 class Kept(Generic[Made]):
@@ -45,7 +56,7 @@ class Kept(Generic[Made]):
         Given a table without inertias, the (n, 10) array of bool that says which of them are parameters, and what is
         wanted of it.
     most : int
-        How many are kept.
+        Bytes that are kept, besides the last one that was asked for.
     """
 
     def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
@@ -79,9 +90,18 @@ class Kept(Generic[Made]):
                     needed |= opened | (needed & ~opened).any(axis=1)[:, None]
                 opened, made = needed, self._make(frame, needed, what)
             self._known[key] = opened, made
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            self._bound()
             return made
+
+    def _bound(self) -> None:
+        """Forget what was asked for longest ago, as far as all the rest takes more memory than is allowed."""
+        sizes = [made.nbytes for _, made in self._known.values()]
+        excess = sum(sizes) - self._most
+        for size in sizes[:-1]:
+            if excess <= 0:
+                return
+            self._known.popitem(last=False)
+            excess -= size
 
     def drop(self, which: Callable[[Made], bool]) -> None:
         """Forget some of them."""
@@ -114,6 +134,12 @@ class Structure:
             self.batch[name] = background().submit(len(table), _second, self.single[name])
 
     @property
+    def nbytes(self) -> int:
+        """Memory that is kept so far."""
+        done = [part for part in self.single.values() if part.done() and not part.exception()]
+        return sum(program.nbytes for part in done if (program := part.result()) is not None)
+
+    @property
     def ready(self) -> bool:
         """Whether all is compiled."""
         return all(part.done() for part in (*self.single.values(), *self.batch.values()))
@@ -132,7 +158,7 @@ class _Nodes(list[Node]):
         super().append(node)
 
 
-def _recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
+def recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
     """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers.
 
     Raises
@@ -155,10 +181,10 @@ def _recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
 
 def _first(name: str, table: Array, opened: Opened) -> native.Program | None:
     try:
-        program = _recorded(name, table, opened)
+        program = recorded(name, table, opened)
     except _TooLong:
         return None
-    if program is None or program.plan.size > native.LARGEST:
+    if program is None or program.size > native.LARGEST:
         return None
     program.compile_single()
     return program
@@ -171,7 +197,7 @@ def _second(first: Future[native.Program | None]) -> native.Program | None:
     return program
 
 
-_structures = Kept(lambda frame, opened, _: Structure(frame, opened), 32)
+_structures = Kept(lambda frame, opened, _: Structure(frame, opened), MEMORY)
 
 
 def structure(table: Array, loaded: Opened) -> Structure:

@@ -1,7 +1,7 @@
 """What a tape becomes: the text of a function of one state, and of many states at a time, one in each lane."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -35,7 +35,7 @@ class Plan:
     Attributes
     ----------
     known : list of int
-        Positions that depend on parameters only and that the rest reads: ``parameters`` holds their values.
+        Positions that depend on parameters only and that the rest reads: the code finds their values in an array.
     size : int
         Operations that a state costs.
     sparse : list of bool
@@ -96,10 +96,6 @@ class Plan:
             _packed(entries) if sparse else list(range(len(entries)))
             for entries, sparse in zip(outputs, self.sparse, strict=True)
         ]
-
-    def parameters(self, values: dict[Hashable, float]) -> list[float]:
-        """Values of ``known`` for the values of the inputs that are no state."""
-        return [float(x) for x in self.tape.evaluate([Recorded(self.tape, at) for at in self.known], values)]
 
     def write(
         self,

@@ -1,6 +1,5 @@
-"""Any function on a tape, carried out: compiled for this processor, or played where it is too long to be compiled."""
+"""Any function on a tape, carried out: compiled for this processor, or interpreted where it is too long."""
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.interpreter import Played
 
 __all__ = ["Evaluated"]
 
@@ -38,7 +36,7 @@ class Evaluated:
     def __init__(self, program: native.Program, table: Array | None = None) -> None:
         self._program = program
         self.shapes = program.shapes
-        self.compiled = sum(program.lengths) > 0 and len(program.shapes) > 0 and program.plan.size <= native.LARGEST
+        self.compiled = sum(program.lengths) > 0 and len(program.shapes) > 0 and program.size <= native.LARGEST
         self._bound = native.Bound(program, table)
         self._entry: Any = None
 
@@ -63,11 +61,7 @@ class Evaluated:
         results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
         if self.compiled:
             return results, self._run(inputs, results)
-        return results, self._played(inputs, results)
-
-    @functools.cached_property
-    def _played(self) -> Played:
-        return Played(self._program.plan, self._bound.values)
+        return results, self._program.interpreter()(self._bound.parameters, inputs, results)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         count = len(inputs[0])

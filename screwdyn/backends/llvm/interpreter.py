@@ -1,7 +1,7 @@
-"""A function on a tape that is too long to be compiled: its operations are read one after the other."""
+"""A function on a tape that is too long to be compiled: a kernel reads its operations one after the other."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -10,40 +10,43 @@ from screwdyn.backends.llvm.emit import Plan
 from screwdyn.backends.numba import kernels as looped
 from screwdyn.backends.tape.tape import Recorded, Scalar
 
-__all__ = ["Played"]
+__all__ = ["Interpreter"]
 
 Array = npt.NDArray[np.float64]
 # States at a time: one vector's worth, since every operation keeps its result until the end.
 _LANES = 8
 
 
-class Played:
-    """A function on a tape as numbers that a kernel reads.
+class Interpreter:
+    """A function on a tape as numbers that a kernel reads; every operation has a row for its result.
 
     Parameters
     ----------
     plan : Plan
-    values : mapping
-        Of the inputs that are no state, by name.
+
+    Attributes
+    ----------
+    nbytes : int
+        Memory that is kept, nearly all.
     """
 
-    def __init__(self, plan: Plan, values: Mapping[Hashable, float]) -> None:
+    def __init__(self, plan: Plan) -> None:
         nodes, groups = plan.tape.nodes, list(plan.groups)
-        live = plan.tape.live(x for x in chain(*plan.outputs, *plan.bounds) if isinstance(x, Recorded))
-        row = {at: k for k, at in enumerate(live)}
-        start = [0.0] * len(live)
+        ends = [x for x in chain(*plan.outputs, *plan.bounds) if isinstance(x, Recorded)]
+        row = {at: k for k, at in enumerate(plan.known)}
+        for at in plan.tape.live(ends, row):
+            row[at] = len(row)
+        start = [0.0] * len(row)
         self._inputs: list[tuple[int, int, int]] = []
         code = []
-        for at, k in row.items():
+        for at, k in islice(row.items(), len(plan.known), None):
             op, a, b = nodes[at]
             if op == "constant":
                 start[k] = a
-            elif op != "input":
-                code.append((looped.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
-            elif a[0] in groups:
+            elif op == "input":
                 self._inputs.append((k, groups.index(a[0]), a[1]))
             else:
-                start[k] = values[a]
+                code.append((looped.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
 
         def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
@@ -62,14 +65,16 @@ class Played:
         self._outputs = [found(entries) for entries in plan.outputs]
         self._carried = found([x for x, _ in plan.bounds])
         self._least = found([least for _, least in plan.bounds])
-        self._start = np.array(start)[:, None]
+        self._start, self._known = np.array(start)[:, None], len(plan.known)
+        self.nbytes = self._code.nbytes + self._start.nbytes
 
-    def __call__(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+    def __call__(self, parameters: Array, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """States along the first axis; whether all that the tape assumes is true of them."""
         count, sound = len(inputs[0]), True
         for first in range(0, count, _LANES):
             now = slice(first, min(first + _LANES, count))
             results = np.repeat(self._start, now.stop - first, axis=1)
+            results[: self._known] = parameters[: self._known, None]
             for row, group, k in self._inputs:
                 results[row] = inputs[group][now, k]
             looped.play(self._code, results)

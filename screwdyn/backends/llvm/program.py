@@ -1,94 +1,33 @@
 """Machine code of a function on a tape, written out for this processor, and how it is called."""
 
 import ctypes
-import functools
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm import batch_loop as native_batch
 from screwdyn.backends.llvm import call as native_call
 from screwdyn.backends.llvm import emit as native_body
-from screwdyn.backends.llvm import ir as native_text
 from screwdyn.backends.llvm.background import undivided
-from screwdyn.backends.tape.tape import Tape
+from screwdyn.backends.llvm.interpreter import Interpreter
+from screwdyn.backends.llvm.machine import Loaded, host
+from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = ["LARGEST", "Bound", "Host", "Program", "host", "with_lanes"]
+__all__ = ["LARGEST", "Bound", "Program", "inertias"]
 
 Array = npt.NDArray[np.float64]
 # Operations of one function beyond which it is not compiled: about 5 s of work.
 LARGEST = 50_000
+# Bytes that an operation on a tape takes.
+_OPERATION = 250
 # How many states are computed at a time, and entries of all their arrays together; and states that stay where they are.
 _STATES, _ENTRIES, _STAYING = 32, 25_000, 2048
 # Bytes of results beyond which they will not be in the processor's caches when they are read.
 _CACHED = 2**22
-
-
-# As ``native_batch.driver`` says.
-_Drive = ctypes.CFUNCTYPE(
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_int64,
-)
-
-
-class Host(NamedTuple):
-    """What this processor has, and the code that all functions share."""
-
-    width: int
-    fused: bool
-    sincos: int
-    drive: Callable[..., int]
-    engines: tuple[Any, ...]
-
-
-@functools.cache
-@undivided
-def host() -> Host:
-    """What functions share on this processor, for its widest vectors."""
-    features = llvm.get_host_cpu_features()
-    x86 = llvm.get_default_triple().startswith(("x86_64", "i686"))
-    width = 8 if features.get("avx512f") and features.get("avx512dq") else 4 if features.get("avx2") else 2
-    return with_lanes(width, not x86 or bool(features.get("fma")))
-
-
-def with_lanes(width: int, fused: bool) -> Host:
-    """The code that functions share, for vectors of so many lanes."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    sincos = assemble(native_text.sincos(width))
-    drive = assemble(native_batch.driver(width))
-    return Host(
-        width,
-        fused,
-        sincos.get_function_address(native_text.SINCOS),
-        _Drive(drive.get_function_address(native_batch.DRIVER)),
-        (sincos, drive),
-    )
-
-
-def assemble(text: str) -> Any:
-    """Machine code of a module, for this very processor; the engine must outlive what points into it."""
-    target = llvm.Target.from_triple(llvm.get_process_triple())
-    # The operations are folded and ordered by the tape: what is left is to choose instructions and registers.
-    machine = target.create_target_machine(
-        opt=1, cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
-    )
-    module = llvm.parse_assembly(text)
-    module.verify()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine
 
 
 class Program:
@@ -105,22 +44,33 @@ class Program:
 
     Attributes
     ----------
+    plan : Plan or None
+        Until all code is there.
+    size : int
+        Operations that a state costs.
     lengths : list of int
         Of the inputs.
     shapes : list of tuples
         Of the outputs.
+    sparse : list of bool
+        Outputs of which a batch writes the zeros last.
     rows : list of int
         How many rows of scratch space every input and output needs.
     slots : list of int
         Where the slots of each of them stand, as ``native_batch.Field`` says.
+    single, entry, batch : int
+        Addresses of the code for one state, of its entry for Python and of the code for many states; 0 until there is.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> None:
         self.name, self.lengths = name, list(groups.values())
         self.shapes = [out.shape for out in outputs]
         entries = [out.ravel().tolist() for out in outputs]
-        self.plan = native_body.Plan(tape, groups, entries, tape.assumed, host().fused)
-        slots = [list(range(n)) for n in self.lengths] + self.plan.slots
+        plan = native_body.Plan(tape, groups, entries, tape.assumed, host().fused)
+        self.plan: native_body.Plan | None = plan
+        self.size, self.sparse = plan.size, plan.sparse
+        self._known = tape.excerpt([Recorded(tape, at) for at in plan.known])
+        slots = [list(range(n)) for n in self.lengths] + plan.slots
         self.rows = [1 + max(here, default=-1) for here in slots]
         lanes = range(host().width)
         self._slots = [
@@ -128,55 +78,74 @@ class Program:
             for n, here in zip(self.rows, slots, strict=True)
         ]
         self.slots = [_address(here[len(lanes) :]) for here in self._slots]
-        self._engines: list[Any] = []
+        self._code: list[Loaded] = []
+        self._interpreter: Interpreter | None = None
         self.single = self.entry = self.batch = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that is kept, to a few per cent."""
+        operations = len(self._known[0].nodes) + (len(self.plan.tape.nodes) if self.plan else 0)
+        interpreter = self._interpreter.nbytes if self._interpreter else 0
+        return _OPERATION * operations + interpreter + sum(x.nbytes for x in self._code)
+
+    def parameters(self, values: Mapping[Hashable, float]) -> Array:
+        """What the code reads that does not depend on the state, for the values of the inputs that are no state."""
+        tape, known = self._known
+        # Where they mean nothing, the bounds of the program say so.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
 
     @undivided
     def compile_single(self) -> None:
         """Code for one state, with an entry for Python where that is possible; nothing if it is there."""
         if self.single:
             return
+        assert self.plan is not None
         text = native_body.single(self.plan, host().width, host().sincos)
         direct = native_call.understood()
         if direct:
             text += "\n" + native_call.entry(self.lengths, self.shapes)
-        engine = assemble(text)
-        self._engines.append(engine)
-        self.single = engine.get_function_address(native_body.SINGLE)
+        code = self._load(text)
         if direct:
-            self.entry = engine.get_function_address(native_call.ENTRY)
+            self.entry = code.address(native_call.ENTRY)
+        self.single = code.address(native_body.SINGLE)
+        self._forget()
 
     @undivided
     def compile_batch(self) -> None:
         """Code for many states; nothing if it is there."""
         if self.batch:
             return
-        engine = assemble(native_body.batch(self.plan, host().width, host().sincos))
-        self._engines.append(engine)
-        self.batch = engine.get_function_address(native_body.BATCH)
+        assert self.plan is not None
+        code = self._load(native_body.batch(self.plan, host().width, host().sincos))
+        self.batch = code.address(native_body.BATCH)
+        self._forget()
+
+    @undivided
+    def interpreter(self) -> Interpreter:
+        """The operations for the kernel that reads them, in place of code."""
+        if self._interpreter is None:
+            assert self.plan is not None
+            self._interpreter, self.plan = Interpreter(self.plan), None
+        return self._interpreter
+
+    def _load(self, text: str) -> Loaded:
+        code = Loaded(text)
+        self._code.append(code)
+        return code
+
+    def _forget(self) -> None:
+        if self.single and self.batch:
+            self.plan = None
 
 
 class Bound:
-    """A program with the parameters of one table, if it has parameters.
-
-    Attributes
-    ----------
-    values : dict
-        Of the inputs that are no state, by name.
-    """
+    """A program with the parameters of one table, if it has parameters."""
 
     def __init__(self, program: Program, table: Array | None = None) -> None:
         self.program = program
-        self.values: dict[Hashable, float] = {}
-        if table is not None:
-            self.values = {
-                ("inertia", (row, k)): table[row, MASS + k]
-                for row in range(len(table) - 1)
-                for k in range(PARENT - MASS)
-            }
-        # Where they mean nothing, the bounds of the program say so.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            self.parameters = np.array([*program.plan.parameters(self.values), 0.0])
+        self.parameters = program.parameters({} if table is None else inertias(table))
 
     def builtin(self, slow: Callable[..., Any]) -> Any:
         """The function for one state as Python calls it fastest, or ``slow`` where it cannot be reached so."""
@@ -197,7 +166,7 @@ class Bound:
         if count == 0:
             return True
         program, arrays, lanes = self.program, [*inputs, *outputs], host().width
-        shared = [False] * len(inputs) + program.plan.sparse
+        shared = [False] * len(inputs) + program.sparse
         grids = [_grid(a) for a in arrays]
         # Blocks that stay in the processor's second cache, unless nothing has to be moved.
         block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(program.rows))))
@@ -218,6 +187,12 @@ class Bound:
         fields = np.array(table, dtype=np.int64)
         parameters, arguments = _address(self.parameters), (len(arrays), _address(fields), _address(scratch), block)
         return not host().drive(program.batch, count, parameters, *arguments)
+
+
+def inertias(table: Array) -> dict[Hashable, float]:
+    """The inertial numbers of all rows, by the names that they have on a tape."""
+    numbers = table[:-1, MASS:PARENT]
+    return {("inertia", at): x for at, x in np.ndenumerate(numbers)}
 
 
 def _grid(a: Array) -> tuple[int, int, int, int]:

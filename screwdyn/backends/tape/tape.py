@@ -301,6 +301,17 @@ class Tape:
                 waiting += self.nodes[at].operands
         return sorted(needed)
 
+    def excerpt(self, outputs: Iterable["Scalar"]) -> tuple["Tape", list["Scalar"]]:
+        """A tape of the operations that some outputs need, and the outputs on it."""
+        outputs, part = list(outputs), Tape()
+        place: dict[int, int] = {}
+        for at in self.live(outputs):
+            op, a, b = self.nodes[at]
+            if op not in ("input", "constant"):
+                a, b = place[a], None if b is None else place[b]
+            place[at] = part.position(Node(op, a, b))
+        return part, [Recorded(part, place[x.node], x.minus) if isinstance(x, Recorded) else x for x in outputs]
+
     def count(self, outputs: Iterable["Scalar"], given: Callable[[Hashable], bool] | None = None) -> dict[str, int]:
         """Numbers of operations that some outputs need: "mul", "add" (with subtractions), "div" and "sincos".
 

@@ -1,7 +1,7 @@
-"""Figures of runs: positions, swing, torques and the energy ledger over time.
+"""Figures of runs: positions, swing, torques and energy over time.
 
-The only module that knows matplotlib. Figures are built on their own canvas: no display is needed, and nothing of
-pyplot's state is touched. Angles are drawn in degrees, slides in centimetres.
+The only module that imports matplotlib. Each figure has a canvas of its own, so no display is needed and pyplot's state
+is not used. Angles are drawn in degrees, lengths in centimetres.
 """
 
 import math
@@ -28,18 +28,19 @@ except ImportError as missing:
 
 __all__ = ["Comparison", "Snapshot", "plot_comparison", "plot_run", "save", "writable"]
 
-# Told apart also by the colour-blind (Okabe and Ito).
+# Distinguishable with colour blindness too (Okabe and Ito).
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
-_TOLD, _NOT_TOLD = "#0072B2", "#D55E00"
+# Label, colour and line of the controllers that are compared.
+_WITH, _WITHOUT = ("with payload model", "#0072B2", "-"), ("without", "#D55E00", "--")
 _CAPTION = (
-    "told: the controller's model gains the payload at the grasp;  "
-    "not told: it keeps the model of the empty robot, with the same gains"
+    "with payload model: the controller's model includes the payload from the grasp on;  "
+    "without: it keeps the model of the empty robot, with the same gains"
 )
 _ENERGY = {
     "kinetic": "#0072B2",
     "potential, change": "#009E73",
     "work of the motors": "#D55E00",
-    "carried in or off by payloads": "#CC79A7",
+    "brought or taken by payloads": "#CC79A7",
     "heat, joints": "#E69F00",
     "heat, impacts": "#B22222",
     "unaccounted for": "#000000",
@@ -83,33 +84,33 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same task by a controller that knew of the payload and by one that did not.
+    """The same task by a controller with the payload model and by one without it.
 
     Attributes
     ----------
     title : str
-    told, not_told : Run
+    with_model, without_model : Run
     planned : mapping from coordinate to (samples,) array
-        What both should have done, at the times of ``told``; only these coordinates are drawn.
-    strayed_told, strayed_not_told : (samples,) arrays
-        Distance of the tool from its planned place over the two runs, m.
+        The planned positions at the times of ``with_model``; only these coordinates are drawn.
+    deviation_with, deviation_without : (samples,) arrays
+        Distance of the tool from its planned position over the two runs, m.
     snapshots : sequence of Snapshot
     trail : (k, 3) array
-        Places of the tool over the told run, m.
+        Positions of the tool over the run with the payload model, m.
     """
 
     title: str
-    told: Run
-    not_told: Run
+    with_model: Run
+    without_model: Run
     planned: Mapping[str, Array]
-    strayed_told: Array
-    strayed_not_told: Array
+    deviation_with: Array
+    deviation_without: Array
     snapshots: Sequence[Snapshot]
     trail: Array
 
 
 def plot_run(run: Run) -> Figure:
-    """Positions, with the passive ones in a panel of their own, torques and energy over time; events are marked.
+    """Positions, torques and energy over time; passive joints have a panel of their own, and events are marked.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def plot_run(run: Run) -> Figure:
 
 
 def plot_comparison(comparison: Comparison) -> Figure:
-    """The told and the not told run side by side in one figure.
+    """The runs with and without the payload model in one figure.
 
     Parameters
     ----------
@@ -151,57 +152,57 @@ def plot_comparison(comparison: Comparison) -> Figure:
     matplotlib.figure.Figure
         1600 pixels wide.
     """
-    told, not_told, planned = comparison.told, comparison.not_told, comparison.planned
-    names, swings = list(planned), [name for name in told.coordinates if told.joints[name].passive]
+    first, second, planned = comparison.with_model, comparison.without_model, comparison.planned
+    names, swings = list(planned), [name for name in first.coordinates if first.joints[name].passive]
     figure = _figure(16.0, 11.5)
     figure.suptitle(f"{comparison.title}\n{_CAPTION}", fontsize=13)
     grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 1))
     _draw_scene(figure.add_subplot(grid[0, 0], projection="3d"), comparison)
-    strayed = figure.add_subplot(grid[0, 1])
-    axes = {where: figure.add_subplot(grid[where], sharex=strayed) for where in ((1, 0), (1, 1), (2, 0), (2, 1))}
-    for run, distance, colour, label, style in (
-        (told, comparison.strayed_told, _TOLD, "told", "-"),
-        (not_told, comparison.strayed_not_told, _NOT_TOLD, "not told", "--"),
+    deviation = figure.add_subplot(grid[0, 1])
+    axes = {where: figure.add_subplot(grid[where], sharex=deviation) for where in ((1, 0), (1, 1), (2, 0), (2, 1))}
+    for run, distance, (label, colour, style) in (
+        (first, comparison.deviation_with, _WITH),
+        (second, comparison.deviation_without, _WITHOUT),
     ):
-        strayed.plot(run.t, 1000 * distance, style, color=colour, lw=2, label=label)
+        deviation.plot(run.t, 1000 * distance, style, color=colour, lw=2, label=label)
         for name in swings:
             axes[1, 1].plot(run.t, *_shown(run, [name]), style, color=colour, lw=1.6, label=label)
-    strayed.set_ylabel("distance (mm)")
-    _finish(strayed, "how far the tool is off its planned path", told)
-    axes[1, 1].set_ylabel(_position_unit(told, swings))
-    _finish(axes[1, 1], "swing of the payload (no motor)", told)
+    deviation.set_ylabel("distance (mm)")
+    _finish(deviation, "distance of the tool from its planned path", first)
+    axes[1, 1].set_ylabel(_position_unit(first, swings))
+    _finish(axes[1, 1], "swing of the payload (no motor)", first)
 
     ax = axes[1, 0]
-    _draw_positions(ax, told, names)
+    _draw_positions(ax, first, names)
     for k, name in enumerate(names):
-        scale = _scale(told, name)
-        ax.plot(not_told.t, scale * not_told[name], ":", color=_colour(k, names), lw=1.6)
-        ax.plot(told.t, scale * planned[name], "--", color="black", lw=0.7)
-    for style, label in (("k-", "told"), ("k:", "not told"), ("k--", "planned")):
+        scale = _scale(first, name)
+        ax.plot(second.t, scale * second[name], ":", color=_colour(k, names), lw=1.6)
+        ax.plot(first.t, scale * planned[name], "--", color="black", lw=0.7)
+    for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
         ax.plot([], [], style, lw=0.7 if label == "planned" else 1.6, label=label)
-    _finish(ax, "joint positions", told)
+    _finish(ax, "joint positions", first)
 
-    _draw_torques(axes[2, 0], told, names)
-    _finish(axes[2, 0], "torques of the told controller", told)
-    _draw_energy(axes[2, 1], told)
-    _finish(axes[2, 1], "energy ledger of the told run", told)
+    _draw_torques(axes[2, 0], first, names)
+    _finish(axes[2, 0], "torques with payload model", first)
+    _draw_energy(axes[2, 1], first)
+    _finish(axes[2, 1], "energy with payload model", first)
     for where in ((2, 0), (2, 1)):
         axes[where].set_xlabel("time (s)")
     return figure
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
-    """The path of a figure, made sure of before a long run that ends in it.
+    """The path of a figure, checked before the run that it is to show.
 
     Raises
     ------
     ScrewdynError
-        If the folder does not exist, or the name does not end like a kind of picture.
+        If the folder does not exist, or the file name has no extension of an image format.
     """
     out = Path(path)
     kinds = FigureCanvasAgg.get_supported_filetypes()
     if out.suffix[1:].lower() not in kinds:
-        raise ScrewdynError(f"cannot draw into {str(out)!r}: let its name end in .{', .'.join(sorted(kinds))}")
+        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in .{', .'.join(sorted(kinds))}")
     if not out.parent.is_dir():
         raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
     return out
@@ -264,7 +265,7 @@ def _draw_energy(ax: Axes, run: Run) -> None:
     E = run.energy
     residual = E.residual
     books = (E.kinetic, E.potential - E.potential[0], E.work, E.exchanged, -E.dissipated, -E.impact_loss, residual)
-    # Too small to be read off beside the others.
+    # These are too small to be read off the axis.
     sizes = {
         "heat, joints": f": {E.dissipated[-1]:.2g} J",
         "heat, impacts": f": {E.impact_loss[-1]:.2g} J",
@@ -277,7 +278,7 @@ def _draw_energy(ax: Axes, run: Run) -> None:
 
 
 def _draw_scene(ax: Any, comparison: Comparison) -> None:
-    """A stroboscopic picture of the told run."""
+    """The robot and its payload at a few times of the run with the payload model."""
     snapshots = comparison.snapshots
     for k, shot in enumerate(snapshots):
         colour = colormaps["viridis"](0.85 * k / max(1, len(snapshots) - 1))
@@ -285,7 +286,7 @@ def _draw_scene(ax: Any, comparison: Comparison) -> None:
         if shot.load is not None:
             ax.plot(*shot.load.T, "-", color=colour, lw=1.2)
             ax.plot(*shot.load[-1:].T, "s", color=colour, ms=11, mec="black")
-    ax.plot(*comparison.trail.T, ":", color="0.35", lw=1.4, label="way of the tool")
+    ax.plot(*comparison.trail.T, ":", color="0.35", lw=1.4, label="path of the tool")
     for line in ax.lines:
         line.set(clip_on=False, in_layout=False)
     points = np.vstack([*(s.arm for s in snapshots), *(s.load for s in snapshots if s.load is not None)])
@@ -296,7 +297,7 @@ def _draw_scene(ax: Any, comparison: Comparison) -> None:
         getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
         getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=8, labelpad=-4)
         getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
-    # Seen from the side to which the tool reaches out.
+    # Seen from the side to which the tool points.
     out = comparison.trail.mean(axis=0) - snapshots[0].arm[0]
     ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
     ax.set_box_aspect(size, zoom=1.2)

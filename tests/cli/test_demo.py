@@ -70,16 +70,16 @@ def test_driven_joints_accelerate_as_asked_whatever_the_passive_ones_do(passive:
     np.testing.assert_allclose(qdd[driven], asked[driven], rtol=1e-9)
 
 
-def test_who_was_not_told_goes_by_the_empty_robot() -> None:
+def test_without_the_payload_model_the_controller_uses_the_empty_robot() -> None:
     robot = chain()
     path = control.Path5(np.zeros(2), np.ones(2), 2.0)
     empty = sd.State(robot, [0.1, 0.2], [0.3, 0.4])
     loaded = robot.copy()
     loaded.attach(sd.Inertia.point(1.0, (0, 0, -0.1)), to="tip", joint=sd.revolute("y", passive=True), name="crate")
     state = sd.State(loaded, [0.1, 0.2, 0.9], [0.3, 0.4, 0.5])
-    told, not_told = control.ComputedTorque(path), control.ComputedTorque(path, robot.copy())
-    assert not_told(0.5, state) == told(0.5, empty)
-    assert told(0.5, state) != told(0.5, empty)
+    full, reduced = control.ComputedTorque(path), control.ComputedTorque(path, robot.copy())
+    assert reduced(0.5, state) == full(0.5, empty)
+    assert full(0.5, state) != full(0.5, empty)
 
 
 # The task
@@ -163,20 +163,19 @@ def test_what_cannot_be_done_is_said() -> None:
 @pytest.fixture(scope="module")
 def runs() -> tuple[task.Task, sd.Run, sd.Run]:
     job = task.plan(sd.robots.ur5(), "tool0", mass=3.0, ends=(demo._UR5_START, demo._UR5_END))
-    told = control.ComputedTorque(job.path)
-    not_told = control.ComputedTorque(job.path, job.robot.copy())
-    return job, job.run(told, False), job.run(not_told, False)
+    full = control.ComputedTorque(job.path)
+    reduced = control.ComputedTorque(job.path, job.robot.copy())
+    return job, job.run(full, False), job.run(reduced, False)
 
 
-def test_the_controller_that_was_told_keeps_to_the_path(runs) -> None:
-    job, told, not_told = runs
-    assert job.strayed(told).max() < 0.005
-    assert job.strayed(not_told).max() > 0.03
-    # Before the grasp nobody has anything to know.
-    before = told.t < job.grasp.time
-    assert job.strayed(told)[before].max() < 1e-6
-    assert job.strayed(not_told)[not_told.t < job.grasp.time].max() < 1e-6
-    assert job.strayed(told)[-1] < 1e-4
+def test_with_the_payload_model_the_tool_stays_on_the_path(runs) -> None:
+    job, full, reduced = runs
+    assert job.deviation(full).max() < 0.005
+    assert job.deviation(reduced).max() > 0.03
+    # Before the grasp both models are the same.
+    assert job.deviation(full)[full.t < job.grasp.time].max() < 1e-6
+    assert job.deviation(reduced)[reduced.t < job.grasp.time].max() < 1e-6
+    assert job.deviation(full)[-1] < 1e-4
 
 
 def test_the_crate_swings_and_the_books_balance(runs) -> None:
@@ -191,16 +190,16 @@ def test_the_crate_swings_and_the_books_balance(runs) -> None:
 
 def test_the_report_states_what_happened(runs) -> None:
     text = report.describe(*runs)
-    assert "tool0 picks up a crate of 3 kg on a free hook at 1.2 s and lets it go at 3.4 s" in text
+    assert "tool0 picks up a crate of 3 kg on a free hook at 1.2 s and releases it at 3.4 s" in text
     assert "└─ crate [passive revolute swing] 3 kg" in text
-    assert "No other link's share changed: largest difference 0." in text
+    assert "The contributions of all other links are unchanged: largest difference 0." in text
     assert "7 swing" in text
     # The last entry of M_i is the crate's inertia about its hook, to four figures.
     about = runs[0].loaded.link("crate").inertia.origin_tensor[0, 0]
     rows = text.split("M_i")[1].splitlines()
     assert float(rows[6].split()[-1]) == pytest.approx(about, abs=5e-4)
-    for worst, run in zip(text.split("Farthest")[1].splitlines()[1:], runs[1:], strict=True):
-        assert f"{1000 * runs[0].strayed(run).max():.1f} mm" in worst
+    for worst, run in zip(text.split("Largest deviation")[1].splitlines()[1:], runs[1:], strict=True):
+        assert f"{1000 * runs[0].deviation(run).max():.1f} mm" in worst
 
 
 def test_numbers_line_up_and_minus_nought_is_nought() -> None:
@@ -215,7 +214,7 @@ def test_someone_elses_robot_with_a_sliding_joint(tmp_path: Path, capsys: pytest
     assert "wheel picks up a crate" in out
     assert out.rstrip().endswith(f"Figure: {tmp_path / 'arm.png'}")
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
-    assert "run 2 of 2: the controller is not told" in err and "100%" in err
+    assert "run 2 of 2: controller without the payload model" in err and "100%" in err
 
 
 def test_without_a_link_the_farthest_one_grasps() -> None:

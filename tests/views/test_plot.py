@@ -60,7 +60,7 @@ def test_the_ledger_is_drawn_entry_by_entry(run: sd.Run) -> None:
     assert "heat, joints" not in curves
     assert curves["heat, impacts"][-1] < 0
     stored = curves["kinetic"] + curves["potential, change"] - curves["kinetic"][0]
-    explained = curves["work of the motors"] + curves["carried in or off by payloads"] + curves["heat, impacts"]
+    explained = curves["work of the motors"] + curves["brought or taken by payloads"] + curves["heat, impacts"]
     np.testing.assert_allclose(stored, explained + curves["unaccounted for"], atol=1e-12)
 
 

@@ -1,7 +1,7 @@
-"""The demonstration: an arm picks up a swinging crate in mid-motion and lets it go again.
+"""The demonstration: an arm picks up a swinging crate in mid-motion and releases it.
 
-The same motion is run twice under computed torque: by a controller that asks the tree for its model, and so is told
-of the crate the moment it is grasped, and by one that goes on with the model of the empty robot.
+The motion is simulated twice under computed torque. One controller takes its model from the tree, which includes the
+crate from the grasp on; the other keeps the model of the empty robot.
 """
 
 import sys
@@ -31,18 +31,18 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
     Parameters
     ----------
     urdf : path or None
-        The user's own robot; a UR5 by default.
+        A robot of the user; a UR5 by default.
     to : str or None
         The link that grasps; ``tool0`` of the UR5, or the link with the most moving joints below it.
     output : path
-        Where to draw.
+        File of the figure.
     progress : bool
         Show progress bars on stderr.
 
     Raises
     ------
     ScrewdynError
-        A robot that cannot be read or has nothing to move; an unknown link; a place that cannot be written to;
+        The robot cannot be read or nothing moves the link, the link is unknown, the figure cannot be written, or
         matplotlib is missing.
     """
     from screwdyn.views import plot
@@ -56,43 +56,44 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
         task = plan(robot, to or farthest(robot))
         title = urdf.name
     runs = []
-    for k, (label, believed) in enumerate((("told of the crate", None), ("not told", task.robot.copy()))):
+    for k, (label, model) in enumerate((("with", None), ("without", task.robot.copy()))):
         if progress:
-            print(f"run {k + 1} of 2: the controller is {label}", file=sys.stderr)
-        runs.append(task.run(ComputedTorque(task.path, believed), progress))
+            print(f"run {k + 1} of 2: controller {label} the payload model", file=sys.stderr)
+        runs.append(task.run(ComputedTorque(task.path, model), progress))
     print(describe(task, *runs))
     figure = plot.plot_comparison(_comparison(task, f"{title}: {summary(task)}", *runs))
     plot.save(figure, output)
     print(f"\nFigure: {output.resolve()}")
 
 
-def _comparison(task: Task, title: str, told: Run, not_told: Run) -> "Comparison":
+def _comparison(task: Task, title: str, with_model: Run, without_model: Run) -> "Comparison":
     from screwdyn.views.plot import Comparison, Snapshot
 
     n, body = task.robot.nv, task.loaded.link(task.crate).inertia
-    grasped, let_go = (happened.t for happened in told.events)
-    first, last = int(np.searchsorted(told.t, grasped, "right")) - 1, int(np.searchsorted(told.t, let_go))
-    moments = {"start": 0, f"grasp, {grasped:.2g} s": first, "on the way": (first + last) // 2}
-    moments |= {f"let go, {let_go:.2g} s": last, "end": len(told.t) - 1}
+    run = with_model
+    grasp, release = (happened.t for happened in run.events)
+    first, last = int(np.searchsorted(run.t, grasp, "right")) - 1, int(np.searchsorted(run.t, release))
+    moments = {"start": 0, f"grasp, {grasp:.2g} s": first, "on the way": (first + last) // 2}
+    moments |= {f"release, {release:.2g} s": last, "end": len(run.t) - 1}
     links = task.robot.path(task.to)
     snapshots = []
     for label, k in moments.items():
-        q, load = told.states[k].q, None
+        q, load = run.states[k].q, None
         arm = np.array([task.robot.forward_kinematics(link, q[:n])[:3, 3] for link in links])
         if len(q) > n and body is not None:
             pose = task.loaded.forward_kinematics(task.crate, q)
             load = np.array([pose[:3, 3], pose[:3, :3] @ body.com + pose[:3, 3]])
         snapshots.append(Snapshot(label, arm, load))
-    planned = np.array([task.path(t)[0] for t in told.t])
-    place = {name: planned[:, k] for k, name in enumerate(task.robot.coordinates)}
-    trail = task.robot.forward_kinematics(task.to, np.array([state.q[:n] for state in told.states]))[:, :3, 3]
+    planned = np.array([task.path(t)[0] for t in run.t])
+    position = {name: planned[:, k] for k, name in enumerate(task.robot.coordinates)}
+    trail = task.robot.forward_kinematics(task.to, np.array([state.q[:n] for state in run.states]))[:, :3, 3]
     return Comparison(
         title,
-        told,
-        not_told,
-        {name: place[name] for name in task.moving},
-        task.strayed(told),
-        task.strayed(not_told),
+        with_model,
+        without_model,
+        {name: position[name] for name in task.moving},
+        task.deviation(with_model),
+        task.deviation(without_model),
         snapshots,
         trail,
     )

@@ -1,4 +1,4 @@
-"""What the demonstrated controllers do: follow a smooth path under computed torque."""
+"""The controllers of the demonstration: they follow a smooth path by computed torque."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ STIFFNESS, DAMPING = 100.0, 20.0
 
 @dataclass(frozen=True)
 class Path5:
-    """A minimum-jerk path: q(t) = start + (end − start) s³ (10 − 15 s + 6 s²), s = t / seconds; then it rests."""
+    """A minimum-jerk path q(t) = start + (end − start) s³ (10 − 15 s + 6 s²), s = t / seconds; at rest afterwards."""
 
     start: Array
     end: Array
@@ -34,30 +34,30 @@ class Path5:
 class ComputedTorque:
     """Follow a path by partial feedback linearisation.
 
-    With a the joints that have motors and p the passive ones, the driven joints are given the acceleration
-    v = q̈_path + K_d (q̇_path − q̇) + K_p (q_path − q), and the passive ones take what follows from their own rows:
-    M_pp q̈_p = f_p − M_pa v − h_p, τ_a = M_aa v + M_ap q̈_p + h_a − f_a, h = C q̇ + g, f the joints' own forces.
+    The joints with motors (a) get the acceleration v = q̈_path + K_d (q̇_path − q̇) + K_p (q_path − q). The passive
+    joints (p) accelerate as their own rows say: M_pp q̈_p = f_p − M_pa v − h_p, with h = C q̇ + g and f the joints'
+    own forces. The torques are τ_a = M_aa v + M_ap q̈_p + h_a − f_a.
 
     Attributes
     ----------
     path : Path5
-        Over the robot's own coordinates; payloads add theirs behind.
-    believed : KinematicTree or None
-        The model to go by; ``None`` asks the tree as it is at the time.
+        Over the robot's own coordinates; those of payloads come after them.
+    model : KinematicTree or None
+        The controller's model; ``None`` takes the tree as it is at the time.
     """
 
     path: Path5
-    believed: KinematicTree | None = None
+    model: KinematicTree | None = None
 
     def __call__(self, t: float, state: State) -> dict[str, float]:
         """Torques of the joints that have motors."""
-        tree = self.believed or state.tree
+        tree = self.model or state.tree
         n = tree.nv
         q, qd = state.q[:n], state.qd[:n]
-        wanted, rate, acceleration = self.path(t)
-        own = len(wanted)
+        target, rate, acceleration = self.path(t)
+        own = len(target)
         v = np.zeros(n)
-        v[:own] = acceleration + DAMPING * (rate - qd[:own]) + STIFFNESS * (wanted - q[:own])
+        v[:own] = acceleration + DAMPING * (rate - qd[:own]) + STIFFNESS * (target - q[:own])
         M, h = tree.mass_matrix(q), tree.bias_force(q, qd) - tree.joint_force(q, qd)
         p = np.array(tree.model.passive)
         if p.any():

@@ -1,4 +1,4 @@
-"""What the two runs of the demonstration show, as text."""
+"""The results of the demonstration as text."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ from screwdyn.simulation.result import Run
 __all__ = ["describe", "summary"]
 
 
-def describe(task: Task, told: Run, not_told: Run) -> str:
-    """What the two runs show, as text."""
+def describe(task: Task, with_model: Run, without_model: Run) -> str:
+    """The results of the runs with and without the payload model."""
     robot, loaded, n = task.robot, task.loaded, task.robot.nv
-    event = told.events[0].event
+    event = with_model.events[0].event
     assert isinstance(event, GraspEvent)
     after = event.state
     share = loaded.contribution(task.crate, after.q, after.qd)
@@ -25,12 +25,14 @@ def describe(task: Task, told: Run, not_told: Run) -> str:
         for one, two in others
         for a, b in ((one.J, two.J), (one.M, two.M), (one.C, two.C), (one.g, two.g))
     ]
-    speed = np.linalg.norm(robot.jacobian(task.to, after.q[:n], "mixed")[3:] @ task.path(told.events[0].t)[1])
-    rows = (("told", told), ("not told", not_told))
-    worst = [f"  {label:9} {1000 * task.strayed(run).max():8.1f} mm   {_joint_error(task, run)}" for label, run in rows]
+    speed = np.linalg.norm(robot.jacobian(task.to, after.q[:n], "mixed")[3:] @ task.path(with_model.events[0].t)[1])
+    rows = (("with payload model", with_model), ("without", without_model))
+    worst = [
+        f"  {label:18} {1000 * task.deviation(run).max():8.1f} mm   {_joint_error(task, run)}" for label, run in rows
+    ]
     return "\n".join(
         [
-            f"{summary(task)}. While it hangs there:",
+            f"{summary(task)}. The robot with the crate:",
             "",
             str(loaded),
             "",
@@ -40,13 +42,13 @@ def describe(task: Task, told: Run, not_told: Run) -> str:
             *_table("M_i", np.asarray(share.M)),
             *_table("C_i", np.asarray(share.C)),
             *_table("g_i", np.asarray(share.g)[None]),
-            f"No other link's share changed: largest difference {max(changes):g}.",
+            f"The contributions of all other links are unchanged: largest difference {max(changes):g}.",
             f"Attaching it and computing the first M, C and g took {1e6 * task.attach_seconds(after):.0f} µs.",
             "",
-            f"The tool came by at {speed:.2f} m/s, the crate hung still: the grasp cost {event.energy_lost:.3g} J.",
-            f"The energy ledger closes to {np.abs(told.energy.residual).max():.1g} J over the told run.",
+            f"The tool moved at {speed:.2f} m/s, the crate was at rest: the grasp lost {event.energy_lost:.3g} J.",
+            f"With the payload model, the energy balance closes to {np.abs(with_model.energy.residual).max():.1g} J.",
             "",
-            "Farthest off the planned path, tool and joints:",
+            "Largest deviation from the planned path, tool and joints:",
             *worst,
         ]
     )
@@ -58,7 +60,7 @@ def summary(task: Task) -> str:
     mass = 0.0 if body is None else body.mass
     return (
         f"{task.to} picks up a crate of {mass:.3g} kg on a free hook at {task.grasp.time:.3g} s "
-        f"and lets it go at {task.release.time:.3g} s"
+        f"and releases it at {task.release.time:.3g} s"
     )
 
 
@@ -81,7 +83,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def _table(title: str, rows: Array) -> list[str]:
-    """Rows of numbers in columns of one width, the largest with four figures."""
+    """Rows of numbers in columns of one width, the largest number with four significant digits."""
     largest = float(np.abs(rows).max(initial=0.0))
     digits = int(np.clip(3 - np.floor(np.log10(largest)), 0, 6)) if largest else 3
     # Adding zero turns -0 into 0.

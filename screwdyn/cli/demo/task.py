@@ -1,4 +1,4 @@
-"""What is demonstrated: a path within the limits of any robot, and a crate that fits it."""
+"""The task of the demonstration: a path within the robot's limits, and a crate that the robot can carry."""
 
 import time
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from screwdyn.tree import KinematicTree
 
 __all__ = ["Task", "farthest", "plan"]
 
-# When the path ends, and when the crate is grasped and let go, as parts of the whole time.
+# End of the path, grasp and release as fractions of the whole time.
 PATH, GRASP, RELEASE = 0.8, 0.24, 0.68
-# The crate is no heavier than lets an untold controller sag by this much, in rad or m.
+# The crate's weight deflects a controller without the payload model by at most this much, in rad or m.
 SAG = 0.1
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be done: a path, and a crate picked up and let go on the way.
+    """A path, and a crate that is grasped and released on the way.
 
     Attributes
     ----------
@@ -91,8 +91,8 @@ class Task:
             tree.detach(name)
         return float(np.median(took))
 
-    def strayed(self, run: Run) -> Array:
-        """Distance of the tool from its planned place at every sample, (samples,), m."""
+    def deviation(self, run: Run) -> Array:
+        """Distance of the tool from its planned position at every sample, (samples,), m."""
         n = self.robot.nv
         planned = np.array([self.path(t)[0] for t in run.t])
         actual = np.array([state.q[:n] for state in run.states])
@@ -108,7 +108,7 @@ def plan(
     mass: float | None = None,
     ends: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Task:
-    """Choose a path within the joints' limits, and a crate that hangs below the tool where it is grasped.
+    """Choose a path within the joints' limits, and a crate that hangs below the tool at the grasp.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def plan(
     seconds : float
         Length of the whole task.
     mass : float, optional
-        Of the crate, kg. By default a twentieth of what moves the tool, or less if the untold controller could not
-        bear that.
+        Of the crate, kg. By default a twentieth of the mass that moves the tool, or less if its weight deflects a
+        controller without the payload model by more than ``SAG``.
     ends : two (nv,) sequences, optional
         Start and end of the path; by default the middle part of the ranges of the joints between base and link.
 
@@ -130,7 +130,7 @@ def plan(
     SingularAttachmentError
         If a movable joint carries no inertia.
     ScrewdynError
-        If no joint moves the link, or the limits leave no room to.
+        If no joint moves the link, or the limits leave no range of motion.
     """
     if not _freedoms(robot, to):
         movable = [link for link in robot.links if _freedoms(robot, link)]
@@ -170,7 +170,7 @@ def plan(
 
 
 def _ends(robot: KinematicTree, to: str) -> tuple[Array, Array]:
-    """Start and end of the path: half of the way that the limits, or one radian either way, leave."""
+    """Start and end of the path: the middle half of the range that the limits, or ±1 rad, allow."""
     on_path = _freedoms(robot, to)
     start, end = np.zeros(robot.nv), np.zeros(robot.nv)
     for k, name in enumerate(robot.coordinates):
@@ -199,12 +199,12 @@ def farthest(robot: KinematicTree) -> str:
 
 
 def _reach(robot: KinematicTree, to: str) -> float:
-    """Length of the way along the links from the base to a link, m; 1 if it has none."""
+    """Sum of the distances between successive link frames from the base to a link, m; 1 if it is zero."""
     return sum(float(np.linalg.norm(robot.graph.edges[p]["home"][:3, 3])) for p in pairwise(robot.path(to))) or 1.0
 
 
 def _bearable(robot: KinematicTree, to: str, q: Array, up: Array) -> float:
-    """A twentieth of the mass that moves the tool, but no more than sags by ``SAG`` when nobody knows of it, kg.
+    """A twentieth of the mass that moves the tool, or the mass that deflects a controller without it by ``SAG``, kg.
 
     q holds the configurations on the way, (s, nv), and up is the unit vector against gravity.
     """

@@ -14,6 +14,8 @@ import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, UnknownLinkError, revolute
 from screwdyn.backends.llvm import emit as native_body
 from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.code_cache import Kept
+from screwdyn.forms import derivatives
 
 NUMBERS = 10
 
@@ -268,6 +270,12 @@ def test_a_joint_without_inertia_is_named(body):
     assert np.isfinite([dq, dqd, M]).all()
 
 
+def limited(monkeypatch, module, limit, value):
+    """From now on functions are recorded anew, under another limit."""
+    monkeypatch.setattr(module, limit, value)
+    monkeypatch.setattr(derivatives, "_programs", Kept(derivatives._program, 10**9))
+
+
 @pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 0)])
 @pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (native_body, "_FEW")])
 def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
@@ -282,13 +290,13 @@ def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
         return *D.inverse_dynamics(*state), *D.forward_dynamics(*state), *single
 
     expected = everything(tree.derivatives)
-    monkeypatch.setattr(module, limit, 3)
+    limited(monkeypatch, module, limit, 3)
     for found, wanted in zip(everything(tree.copy().derivatives), expected, strict=True):
         close(found, wanted, 1 + norm(wanted), 1e-13)
 
 
 def test_a_loose_joint_is_named_by_large_functions_too(monkeypatch):
-    monkeypatch.setattr(native, "LARGEST", 10)
+    limited(monkeypatch, native, "LARGEST", 10)
     arm = sd.robots.pelican()
     arm.attach(Inertia.point(1.0), to=arm.links[-1], joint=revolute("z", name="loose"))
     with pytest.raises(SingularAttachmentError, match="loose"):
@@ -299,7 +307,7 @@ def test_a_loose_joint_is_named_by_large_functions_too(monkeypatch):
 @pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 3)])
 def test_out(monkeypatch, batch, limit):
     if limit:
-        monkeypatch.setattr(native, limit, 10)
+        limited(monkeypatch, native, limit, 10)
     state = np.random.default_rng(11).uniform(-1, 1, (3, *batch, 2))
     D = sd.robots.pelican().derivatives
     for function in (D.inverse_dynamics, D.forward_dynamics):
@@ -313,7 +321,7 @@ def test_out(monkeypatch, batch, limit):
 @pytest.mark.parametrize("limit", [None, "LARGEST"])
 def test_out_of_any_layout_and_of_every_function(monkeypatch, limit):
     if limit:
-        monkeypatch.setattr(native, limit, 10)
+        limited(monkeypatch, native, limit, 10)
     state = np.random.default_rng(14).uniform(-1, 1, (3, 5, 2))
     D = sd.robots.pelican().derivatives
     wide = np.full((3, 5, 2, 5), np.nan)
@@ -386,7 +394,7 @@ def test_out_may_lie_where_the_state_lies():
 @pytest.mark.parametrize("limit", [None, "LARGEST"])
 def test_wrong_out_is_named(monkeypatch, wrong, limit):
     if limit:
-        monkeypatch.setattr(native, limit, 10)
+        limited(monkeypatch, native, limit, 10)
     D = sd.robots.pelican().derivatives
     for function in (D.inverse_dynamics, D.forward_dynamics):
         with pytest.raises(ShapeError, match="out"):

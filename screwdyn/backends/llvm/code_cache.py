@@ -184,7 +184,7 @@ def _first(name: str, table: Array, opened: Opened) -> native.Program | None:
         program = recorded(name, table, opened)
     except _TooLong:
         return None
-    if program is None or program.size > native.LARGEST:
+    if program is None or not program.compiled:
         return None
     program.compile_single()
     return program

@@ -36,7 +36,7 @@ class Evaluated:
     def __init__(self, program: native.Program, table: Array | None = None) -> None:
         self._program = program
         self.shapes = program.shapes
-        self.compiled = sum(program.lengths) > 0 and len(program.shapes) > 0 and program.size <= native.LARGEST
+        self.compiled = program.compiled
         self._bound = native.Bound(program, table)
         self._entry: Any = None
 

@@ -46,8 +46,8 @@ class Program:
     ----------
     plan : Plan or None
         Until all code is there.
-    size : int
-        Operations that a state costs.
+    compiled : bool
+        Whether it is short enough for that, and gives anything; what is not is for the ``interpreter``.
     lengths : list of int
         Of the inputs.
     shapes : list of tuples
@@ -68,7 +68,8 @@ class Program:
         entries = [out.ravel().tolist() for out in outputs]
         plan = native_body.Plan(tape, groups, entries, tape.assumed, host().fused)
         self.plan: native_body.Plan | None = plan
-        self.size, self.sparse = plan.size, plan.sparse
+        self.sparse = plan.sparse
+        self.compiled = plan.size <= LARGEST and sum(self.lengths) > 0 and len(outputs) > 0
         self._known = tape.excerpt([Recorded(tape, at) for at in plan.known])
         slots = [list(range(n)) for n in self.lengths] + plan.slots
         self.rows = [1 + max(here, default=-1) for here in slots]

@@ -27,11 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 well, 1 ``check`` found errors, 2 wrong usage or input that cannot be used, 130 interrupted.
+        Exit code: 0 success, 1 ``check`` found errors, 2 wrong usage or unusable input, 130 interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that knows no ‡ or └ gets question marks.
+            # An encoding without ‡ or └ gets question marks.
             stream.reconfigure(errors="replace")
     arguments = _parser().parse_args(argv)
     with warnings.catch_warnings():
@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             code: int = arguments.run(arguments)
             sys.stdout.flush()
         except OSError as error:
-            # What could not be written goes nowhere, also at exit.
+            # Discards what is still buffered, which Python would try to write again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            if isinstance(error, BrokenPipeError):  # who read along has left, as in `screwdyn info FILE | head`
+            if isinstance(error, BrokenPipeError):  # the reader closed the pipe, as in `screwdyn info FILE | head`
                 return 0
             print(f"screwdyn: {error}", file=sys.stderr)
             return 2
@@ -63,11 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"screwdyn {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    words = "an arm picks up a swinging crate in mid-motion: text report and figure"
+    words = "an arm picks up a swinging crate in mid-motion; prints a report and draws a figure"
     demo = commands.add_parser("demo", help=words, description=f"Demonstration: {words}.")
-    demo.add_argument("--urdf", type=Path, metavar="FILE", help="your own robot (default: a UR5)")
+    demo.add_argument("--urdf", type=Path, metavar="FILE", help="URDF of another robot (default: a UR5)")
     demo.add_argument(
-        "--to", metavar="LINK", help="the link that grasps (default: tool0, or the link behind the most joints)"
+        "--to",
+        metavar="LINK",
+        help="the link that grasps (default: tool0, or the link with the most joints on its path)",
     )
     demo.add_argument(
         "--output",

@@ -1,6 +1,6 @@
-"""Everything that can go wrong, by name.
+"""Errors and warnings of the package.
 
-Each message says what was wrong, where (with names, not indices), and what to do about it.
+Each message says what was given, what was expected (with names, not indices), and what to do.
 """
 
 from collections.abc import Iterable
@@ -23,11 +23,11 @@ __all__ = [
 
 
 class ScrewdynWarning(UserWarning):
-    """Input that is accepted, but that a careful person would look at."""
+    """Input that is accepted, but is probably a mistake."""
 
 
 class ScrewdynError(ValueError):
-    """Base of every error that screwdyn raises on purpose."""
+    """Base of all errors that screwdyn raises for wrong input."""
 
 
 class TopologyError(ScrewdynError):
@@ -35,11 +35,11 @@ class TopologyError(ScrewdynError):
 
 
 class UnknownLinkError(ScrewdynError):
-    """A name that the tree does not have; the message lists the near ones."""
+    """A name of a link, joint, coordinate or symbol that does not exist; the message lists similar names."""
 
     @classmethod
     def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownLinkError":
-        """The error for a name that is not among the known ones."""
+        """The error for a name that is not among the known names."""
         if not isinstance(name, str) and hasattr(name, "__len__"):
             order = "; arguments are (link, q, …)" if what == "link" else ""
             return cls(f"there is no {what} {cut_repr(name)}: a {what} is given by its name, a str{order}")
@@ -47,18 +47,18 @@ class UnknownLinkError(ScrewdynError):
 
     @staticmethod
     def hint(name: object, known: Iterable[str]) -> str:
-        """The known names that are near, or all of them."""
+        """The known names that are similar, or all of them if none is."""
         known = list(known)
         near = get_close_matches(str(name), known, n=3, cutoff=0.5)
         return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
 
 
 class InertiaError(ScrewdynError):
-    """Mass properties that no rigid body has; the message names the failing condition."""
+    """Mass properties that no rigid body has; the message states the condition that fails."""
 
 
 class JointError(ScrewdynError):
-    """A joint that moves nothing or whose numbers make no sense (zero axis, bad pitch)."""
+    """Invalid parameters of a joint, such as a zero axis or a pitch that is not finite."""
 
 
 class ShapeError(ScrewdynError):
@@ -66,25 +66,25 @@ class ShapeError(ScrewdynError):
 
 
 class StaleHandleError(ScrewdynError):
-    """A handle, state or snapshot that belongs to an earlier form of the tree."""
+    """A handle, state or snapshot of an earlier revision of the tree."""
 
 
 class SingularAttachmentError(ScrewdynError):
-    """A joint that carries no inertia along its screw, so that its acceleration is undetermined."""
+    """A joint with no inertia along its screw, whose acceleration is undetermined."""
 
 
 class UnboundSymbolError(ScrewdynError):
-    """Numbers were asked for where symbols still stand; the message names them."""
+    """A numeric function of a tree that holds symbols; the message names them."""
 
     @classmethod
     def of(cls, symbols: Iterable[object], what: str) -> "UnboundSymbolError":
-        """The error for something that depends on these symbols."""
+        """The error for a quantity that depends on these symbols."""
         names = ", ".join(sorted(map(str, symbols)))
         return cls(f"{what} still depends on {names}; give values with tree.subs({{...}}), or use tree.symbolic()")
 
 
 class URDFError(ScrewdynError):
-    """Everything wrong with a URDF file, all at once.
+    """All problems of a URDF file at once.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Robots from outside: URDF files and Denavit-Hartenberg tables."""
+"""Readers of robot descriptions: URDF, xacro and Denavit-Hartenberg tables."""
 
 from screwdyn.io.dh import from_dh
 from screwdyn.io.urdf import check_urdf, read_urdf

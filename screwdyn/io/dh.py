@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables in: a link's frame is its DH frame, and its joint is a screw seen from there."""
+"""Reader of Denavit-Hartenberg tables: each link's frame is its DH frame, and its joint's screw is given there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def from_dh(
     - standard: T = Rz(theta) Dz(d) Dx(a) Rx(alpha), the joint's axis is z of frame i-1 (Fu Eq. 3.2-5);
     - modified: T = Rx(alpha) Dx(a) Rz(theta) Dz(d), the joint's axis is z of frame i.
 
-    The coordinate q is added to theta ("R") or to d ("P"); what the table says there is the offset. In the
+    The coordinate q is added to theta ("R") or to d ("P"); the table's value is the offset. In the
     link's own frame the axis is (0, sin alpha, cos alpha) through (-a, 0, 0) for standard rows and z through
     the origin for modified ones, so that T(q) = T(0) exp(S^ q) (docs/mathematics.md §1).
 
@@ -75,8 +75,8 @@ def from_dh(
     Warns
     -----
     ScrewdynWarning
-        Once per table, for rows whose mass and inertia are those of no rigid body: they are used as they are.
-        An :class:`Inertia` is not questioned.
+        Once per table, for rows whose mass and inertia no rigid body has; they are used as they are. An
+        :class:`Inertia` given as such is not checked.
     """
     if convention not in ("standard", "modified"):
         raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")

@@ -1,4 +1,4 @@
-"""Numbers that belong to no rigid body, used with open eyes."""
+"""Effective inertias whose warning the reader issues itself."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["known_effective"]
 
 
 def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
-    """Effective inertia about which the caller says itself what is to be said, and where.
+    """Effective inertia without its warning: the caller reports it with the line or row.
 
-    Parameters and errors as for :meth:`screwdyn.Inertia.effective`, whose warning knows no line or row.
+    Parameters and errors as for :meth:`screwdyn.Inertia.effective`.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScrewdynWarning)

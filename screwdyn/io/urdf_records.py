@@ -1,4 +1,4 @@
-"""URDF, second half of the reading: from XML elements to checked links and joints."""
+"""URDF reader, second stage: from XML elements to checked links and joints."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def model_of(root: Element, report: Report) -> Model:
-    """Read every link and joint, then check that they form one tree; problems go into the report."""
+    """Read every link and joint, then check that they form one tree; problems are added to the report."""
     links: dict[str, LinkRecord] = {}
     for element in root.named("link"):
         mass = _mass(element, report)
@@ -150,7 +150,7 @@ def _origin(element: Element, report: Report) -> Array | None:
 
 
 def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report) -> str | None:
-    """Name of the link at one end of a joint, if the file has that link."""
+    """Name of the link at one end of a joint; ``None`` if the file has no such link."""
     element = report.only(joint, tag, f'add <{tag} link="…"/>')
     name = None if element is None else report.attribute(element, "link")
     if element is None or name is None:
@@ -202,7 +202,7 @@ def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
         return None
     if axis is None:
         return None
-    largest = max(abs(x) for x in axis)  # so that the norm neither under- nor overflows
+    largest = max(abs(x) for x in axis)  # avoids under- and overflow of the norm
     return tuple(x / largest for x in axis)
 
 
@@ -283,7 +283,7 @@ def _root(
             if parent is not None:
                 above[child] = parent
     roots = [link for name, link in links.items() if name not in claimed]
-    # A joint whose child is unknown was probably meant for one of these links: that problem is already noted.
+    # A joint with an unknown child was probably meant for one of these links, and is reported already.
     if len(roots) - 1 > unknown_children:
         listed = ", ".join(f"{shown(link.name)!r} (line {link.element.line})" for link in roots[:8])
         message = f"there are {len(roots)} links without a parent: {listed}{', …' if len(roots) > 8 else ''}"
@@ -292,7 +292,7 @@ def _root(
 
 
 def _top(link: str, above: dict[str, str]) -> str:
-    """The uppermost link of a branch; shortens the way there for the next question."""
+    """The uppermost link of a branch, with path compression."""
     way = []
     while link in above:
         way.append(link)

@@ -1,8 +1,8 @@
-"""URDF, first half of the reading: from XML text to a few plain elements that know their line.
+"""URDF reader, first stage: from XML text to elements with their line numbers.
 
-Only the elements that a mechanism needs are kept; everything else (visual, collision, gazebo, transmission,
-…) is passed over. Document types are refused, so no entity is ever expanded. Nothing here raises for bad
-content: every problem goes into a :class:`Report`.
+Only the elements that describe the mechanism are kept; all others (visual, collision, gazebo, transmission, …) are
+ignored. Document types are refused, so no entity is ever expanded. Bad content raises nothing here: every problem is
+added to a :class:`Report`.
 """
 
 import re
@@ -23,7 +23,7 @@ _KEPT = {
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
 }
 
-# Possessive quantifiers: a megabyte of digits with a letter at its end must not be tried in every split.
+# Possessive quantifiers: no backtracking over a megabyte of digits with a letter at its end.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _COMMA = re.compile(r"[+-]?[0-9]*+,[0-9]++(?:[eE][+-]?[0-9]++)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -31,18 +31,18 @@ _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a file.
+    """One problem of a file.
 
     Attributes
     ----------
     line : int
         Line of the offending element, counted from 1.
     element : str
-        The element as a person would look for it, such as ``<axis> of <joint name="elbow">``.
+        The element in words, such as ``<axis> of <joint name="elbow">``.
     message, hint : str
         What is wrong, and what to do about it (may be empty).
     severity : "error" or "warning"
-        Errors make the file unreadable; warnings are dirt that a careful person would look at.
+        An error means that the file is not read; a warning, that it is read with the stated assumption.
     """
 
     line: int
@@ -58,7 +58,7 @@ class Problem:
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """An XML element with its line, its attributes and those of its children that matter."""
+    """An XML element with its line, its attributes and those of its children that are kept."""
 
     tag: str
     attributes: dict[str, str]
@@ -90,7 +90,7 @@ class Report:
         self.problems: list[Problem] = []
 
     def add(self, element: Element, message: str, hint: str = "", severity: Severity = "error") -> None:
-        """Note one problem of one element."""
+        """Add one problem of one element."""
         self.problems.append(Problem(element.line, str(element), message, hint, severity))
 
     @property
@@ -129,10 +129,10 @@ class Report:
         severity: Severity = "error",
         largest: float = 1e50,
     ) -> tuple[float, ...] | None:
-        """The `count` finite numbers of an attribute, ``None`` (and a problem) if they cannot be had.
+        """The `count` finite numbers of an attribute; ``None`` and a problem if it has others.
 
-        `default` stands for a missing attribute; without one, a missing attribute is a problem. Numbers
-        beyond `largest` are refused, since their products would overflow.
+        A missing attribute gives `default`, or is a problem if there is no default. Numbers above `largest` in
+        magnitude are refused, since their products would overflow.
         """
         text = element.attributes.get(attribute)
         if text is None:
@@ -170,7 +170,7 @@ class Report:
         return None if values is None else values[0]
 
     def unused(self, element: Element, *attributes: str) -> None:
-        """Warn about numbers that screwdyn does not use, but that other readers would stumble on."""
+        """Warn about bad numbers that screwdyn does not use, but that other readers refuse."""
         for name in attributes:
             self.number(element, name, default=0.0, severity="warning", largest=inf)
 
@@ -261,7 +261,7 @@ class _Builder:
         raise _StopReading
 
     def malformed(self, error: expat.ExpatError) -> None:
-        """Say where the XML breaks off, and inside of what."""
+        """Report where the XML is malformed, and inside which element."""
         text = expat.ErrorString(error.code)
         cut_short = error.code in (
             expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS],
@@ -309,6 +309,6 @@ def parse(document: bytes, report: Report, encoding: str | None = None, skipped_
         pass
     except expat.ExpatError as error:
         builder.malformed(error)
-    except (LookupError, ValueError) as error:  # Python's own answer to an encoding that it cannot use
+    except (LookupError, ValueError) as error:  # raised by Python for an unknown encoding
         report.add(Element("?xml", {}, builder.line), f"unusable encoding: {error}", "save the file as UTF-8")
     return builder.root

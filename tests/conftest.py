@@ -2,7 +2,8 @@
 
 The environment variable SCREWDYN_SOAK says how many random examples a property is tried on:
 
-* unset: a few, for everyday runs;
+* unset: some, for everyday runs;
+* ``brief``: a few, where another Python or other versions of the dependencies are the question;
 * ``short``: many, the same ones each time (``SCREWDYN_SOAK=short pytest -m soak``, as CI does);
 * ``full``: very many, new ones each time; a failure prints how to repeat it.
 """
@@ -19,6 +20,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # A compiled kernel's first call and a loaded machine are slow: neither says anything about the example.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
+settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
 settings.register_profile("everyday", derandomize=True, max_examples=25, **UNTIMED)
 settings.register_profile("short", derandomize=True, max_examples=150, **UNTIMED)
 settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
@@ -26,8 +28,8 @@ settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 
 def pytest_configure(config: pytest.Config) -> None:
     profile = os.environ.get("SCREWDYN_SOAK", "everyday")
-    if profile not in ("everyday", "short", "full"):
-        raise pytest.UsageError(f"SCREWDYN_SOAK is {profile!r}; set it to short or full, or unset it")
+    if profile not in ("everyday", "brief", "short", "full"):
+        raise pytest.UsageError(f"SCREWDYN_SOAK is {profile!r}; set it to brief, short or full, or unset it")
     settings.load_profile(profile)
 
 

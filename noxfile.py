@@ -1,0 +1,88 @@
+"""The tasks of this project, for contributors and for .ci/run: ``nox -s lint``, ``nox --list``.
+
+Tasks use the environment that nox runs in. Those for other versions of Python or of the dependencies make their own.
+"""
+
+import sys
+from pathlib import Path
+
+import nox
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+BIN = Path(sys.executable).parent
+
+nox.needs_version = ">=2025.10"
+nox.options.sessions = ["lint", "types", "layers"]
+nox.options.default_venv_backend = "venv"
+nox.options.download_python = "never"
+# Also where CI is set: a Python that is absent is skipped, and .ci/run reports it.
+nox.options.error_on_missing_interpreters = False
+
+
+def here(session: nox.Session, command: str, *arguments: str, **options: dict[str, str]) -> None:
+    """Run a command of the environment that nox itself runs in."""
+    session.run(str(BIN / command), *arguments, *session.posargs, external=True, **options)
+
+
+@nox.session(python=False)
+def format(session: nox.Session) -> None:
+    """Format the code and repair what ruff can repair."""
+    here(session, "ruff", "format")
+    here(session, "ruff", "check", "--fix")
+
+
+@nox.session(python=False)
+def lint(session: nox.Session) -> None:
+    """Check formatting and lint."""
+    here(session, "ruff", "format", "--check")
+    here(session, "ruff", "check")
+
+
+@nox.session(python=False)
+def types(session: nox.Session) -> None:
+    """Check the types."""
+    here(session, "mypy")
+
+
+@nox.session(python=False)
+def layers(session: nox.Session) -> None:
+    """Check that imports follow docs/architecture.md."""
+    here(session, "lint-imports", "--no-logo")
+
+
+@nox.session(python=False)
+def oracle(session: nox.Session) -> None:
+    """Compare with outside engines; needs the extra oracle and example-robot-data."""
+    here(session, "pytest", "-n", "2", "-m", "oracle", "tests/oracle")
+
+
+@nox.session(python=False)
+def handover(session: nox.Session) -> None:
+    """Test functions for JAX and CasADi; needs the extras jax and casadi."""
+    here(session, "pytest", "-m", "handover", "tests/backends/test_handover.py")
+
+
+@nox.session(python=False)
+def soak(session: nox.Session) -> None:
+    """Run the properties on many random robots, the same ones each time."""
+    here(session, "pytest", "-n", "2", "-m", "soak", env={"SCREWDYN_SOAK": "short"})
+
+
+@nox.session(python=nox.project.python_versions(PYPROJECT))
+def tests(session: nox.Session) -> None:
+    """Run the tests on one version of Python, each property on few random robots."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-n", "2", *session.posargs, env={"SCREWDYN_SOAK": "brief"})
+
+
+@nox.session(python=nox.project.python_versions(PYPROJECT)[0])
+def floors(session: nox.Session) -> None:
+    """The same with the lowest Python and the lowest versions of the dependencies that pyproject.toml allows."""
+    project = PYPROJECT["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["test"], *extras["jax"], *extras["casadi"]]
+    session.install(*(requirement.replace(">=", "==") for requirement in wanted))
+    session.install("--no-deps", "-e", ".")
+    session.run("pip", "check")
+    session.run("pytest", "-m", "handover", "tests/backends/test_handover.py")
+    session.run("pytest", "-n", "2", *session.posargs, env={"SCREWDYN_SOAK": "brief"})

@@ -99,7 +99,7 @@ def computed(
     return lines, {x: printer.text(value) for x, value in zip(wanted, reduced, strict=True)}
 
 
-class _Printer(C99CodePrinter):
+class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
     """Doubles throughout, with all their digits, and no constant that strict C99 lacks."""
 
     def __init__(self, names: Mapping[Any, str]) -> None:

@@ -40,7 +40,7 @@ class Factors(NamedTuple):
         for k in range(len(x) - 1, -1, -1):
             for i in self.above[k]:
                 x[i] = x[i] - self.L[k, i] * x[k]
-        x = x / self.D
+        x /= self.D
         for k in range(len(x)):
             for i in self.above[k]:
                 x[k] = x[k] - self.L[k, i] * x[i]

@@ -184,7 +184,8 @@ class Tape:
         if isinstance(x, Recorded):
             node = self.nodes[x.node]
             if node.op == "constant":
-                return -node.a if x.minus else node.a
+                value: float = -node.a if x.minus else node.a
+                return value
         return x
 
     def _shifted(self, x: Recorded) -> tuple[Recorded, float]:

@@ -5,7 +5,6 @@ row where they are left open.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +84,5 @@ def inputs(tape: Tape, group: str, names: Iterable[Hashable]) -> Scalars:
     return np.array([tape.input((group, name)) for name in names], dtype=object)
 
 
-def _zeros(*shape: int) -> Any:
-    zeros: Any = np.full(shape, 0.0, dtype=object)
-    return zeros
+def _zeros(*shape: int) -> Scalars:
+    return np.full(shape, 0.0, dtype=object)

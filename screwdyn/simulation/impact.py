@@ -1,7 +1,7 @@
-"""Picking up and letting go in mid-motion: what happens to the velocities (docs/mathematics.md §6).
+"""Grasp and release in motion: the impact and the rates after it (docs/mathematics.md §6).
 
-Positions are continuous. Velocities are not, unless the payload already moves along: the new constraint acts by an
-impulse, with none from the motors, and the momenta are projected onto the motions that are left.
+Positions are continuous. Rates are not, unless the payload moves with the link that grasps it: the new constraint acts
+by an impulse, the motors give none, and momentum is conserved along the motions that remain possible.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError
+from screwdyn.core.errors import InertiaError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.topology import Body, Handle
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state
@@ -27,18 +27,18 @@ Twist = Literal["co_moving", "at_rest"] | ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class FreeBody:
-    """What flies freely: before a grasp, or after a release.
+    """A payload that flies freely: before a grasp, or after a release.
 
     Attributes
     ----------
     tree : KinematicTree
-        Its links; the base is the link that is, or had been, attached.
+        Its links; the base is the link that is, or was, attached. Gravity is given in that link's frame.
     pose : (4, 4) array
         Of that link's frame in the robot's base frame.
     twist : (6,) array
         [ω; v] of that link, in its own frame.
     state : State
-        Of the joints within.
+        Of the payload's own joints.
     """
 
     tree: Forms
@@ -48,14 +48,14 @@ class FreeBody:
 
     @property
     def kinetic_energy(self) -> float:
-        """½ νᵀ 𝓜 ν, J, with 𝓜 the floating mass matrix and ν the twist and the rates of the joints within."""
+        """½ νᵀ 𝓜 ν, J, with 𝓜 the floating mass matrix and ν the twist and the rates of the payload's own joints."""
         rates = np.concatenate([self.twist, self.state.qd])
         return float(0.5 * rates @ floating_mass_matrix(self.tree, self.state.q) @ rates)
 
 
 @dataclass(frozen=True, eq=False)
 class GraspEvent:
-    """What a grasp did.
+    """Outcome of a grasp.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class GraspEvent:
 
 @dataclass(frozen=True, eq=False)
 class ReleaseEvent:
-    """What a release did: the robot's state after it, and what flies on."""
+    """Outcome of a release: the robot's state after it, and the payload that flies on."""
 
     state: State
     released: FreeBody
@@ -103,11 +103,7 @@ def grasp(
     name: str | None = None,
     body_state: State | None = None,
 ) -> GraspEvent:
-    """Attach a body while the robot moves, conserving momentum.
-
-    With v⁻ the rates of robot and free payload before, D = diag(M, 𝓜) and W the map from the new rates to all of
-    these, the rates after are ν⁺ = (WᵀDW)⁻¹ WᵀD v⁻, and WᵀDW is the new tree's mass matrix (docs/mathematics.md §6).
-    It is solved for the jump of the rates, which for a payload that moves along is exactly zero.
+    """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
 
     Parameters
     ----------
@@ -116,12 +112,12 @@ def grasp(
     state : State
         Of the tree just before.
     body, to, joint, at, name
-        As for :meth:`KinematicTree.attach`. The new joint's coordinate starts at 0.
+        As for :meth:`KinematicTree.attach`. The new joint starts at its neutral position.
     twist : "co_moving", "at_rest" or (6,) array
         Motion of the payload's base just before: with the link that grasps it, at rest, or [ω; v] in the payload's own
         frame. Required: each choice has another outcome.
     body_state : State, optional
-        Of the payload's own joints, if it is a tree; all zero by default.
+        Of the payload's own joints, if it is a tree; neutral and at rest by default.
 
     Raises
     ------
@@ -130,48 +126,45 @@ def grasp(
     StaleHandleError
         If the state is not one of the tree as it is now.
     UnknownLinkError, TopologyError, ShapeError
-        As for :meth:`KinematicTree.attach`; a bad twist. Tree and state are then unchanged.
+        As for :meth:`KinematicTree.attach`; a missing or bad twist. Tree and state are then unchanged.
     """
     check_state(state, tree)
-    n, M, pose = tree.nv, tree.mass_matrix(state.q), tree.forward_kinematics(to, state.q)
-    J = tree.jacobian(to, state.q, "body")
+    M, J, pose = tree.mass_matrix(state.q), tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
     with tree.transaction():
         handle = tree.attach(body, to, joint, at, name)
-        home = screw.as_pose(at)
+        joint, home = joint or fixed(), screw.as_pose(at)
         J = screw.Ad(screw.inverse(home)) @ J
         carried = J @ state.qd
-        S = np.zeros((6, 0)) if joint is None or joint.screw is None else joint.screw[:, None]
-        k = S.shape[1]
-        payload = tree.copy().detach(handle.name)
+        V, pose = payload_twist(twist, carried), pose @ home
+        alone = tree.copy().detach(handle.name)
+        alone.gravity = pose[:3, :3].T @ tree.gravity
         if body_state is not None:
-            check_state(body_state, payload, "payload")
-        inner = State(payload) if body_state is None else State(payload, body_state.q, body_state.qd)
-        caught = FreeBody(payload, pose @ home, payload_twist(twist, carried), inner)
-
-        b = payload.nv
-        q = np.concatenate([state.q, np.zeros(k), inner.q])
+            check_state(body_state, alone, "payload")
+        inner = State(alone) if body_state is None else State(alone, body_state.q, body_state.qd)
+        q = np.concatenate([state.q, joint.neutral, inner.q])
+        qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])
         _refuse_singular(tree, q)
-        D = np.zeros((n + 6 + b, n + 6 + b))
-        D[:n, :n] = M
-        D[n:, n:] = floating_mass_matrix(payload, inner.q)
-        W = np.zeros((n + 6 + b, n + k + b))
-        W[:n, :n] = np.eye(n)
-        W[n : n + 6, :n] = J
-        W[n : n + 6, n : n + k] = S
-        W[n + 6 :, n + k :] = np.eye(b)
-        slip = np.zeros(n + 6 + b)
-        slip[n : n + 6] = caught.twist - carried
-        jump = np.linalg.solve(W.T @ D @ W, W.T @ D @ slip)
+        # The rates of robot and free payload are v = W ν after. Before they are W ν₀ + slip, with ν₀ = qd.
+        n, M_payload = len(M), floating_mass_matrix(alone, inner.q)
+        W = np.zeros((n + 6 + inner.qd.size, tree.nv))
+        W[:n, :n], W[n : n + 6, :n] = np.eye(n), J
+        W[n : n + 6, n : n + joint.nv] = joint.screws
+        W[n + 6 :, n + joint.nv :] = np.eye(inner.qd.size)
+        slip = np.zeros(len(W))
+        slip[n : n + 6] = V - carried
+        root, payload_root = _root(M), _root(M_payload)
+        A = np.vstack([root @ W[:n], payload_root @ W[n:]])
+        jump = _least_squares(A, np.concatenate([root @ slip[:n], payload_root @ slip[n:]]))
         change = W @ jump - slip
-        lost = max(0.0, float(0.5 * change @ D @ change))
-        after = State(tree, q, np.concatenate([state.qd, np.zeros(k), inner.qd]) + jump)
-        return GraspEvent(after, (D @ change)[n : n + 6], lost, handle, caught)
+        impulse = M_payload @ change[n:]
+        lost = max(0.0, float(0.5 * (change[:n] @ M @ change[:n] + change[n:] @ impulse)))
+        return GraspEvent(State(tree, q, qd + jump), impulse[:6], lost, handle, FreeBody(alone, pose, V, inner))
 
 
 def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
-    """Let go of what was attached: the rest keeps its rates, the payload flies on with V = J q̇ + S θ̇.
+    """Detach a payload while the robot moves: the robot keeps its rates, the payload flies on with V = J q̇ + S θ̇.
 
-    Nothing is lost; only accelerations jump.
+    No energy is lost; only accelerations jump.
 
     Parameters
     ----------
@@ -192,6 +185,7 @@ def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
     pose = tree.forward_kinematics(root, state.q)
     twist = tree.jacobian(root, state.q, "body") @ state.qd
     removed = tree.detach(what)
+    removed.gravity = pose[:3, :3].T @ tree.gravity
     return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
 
 
@@ -207,8 +201,49 @@ def floating_mass_matrix(tree: Forms, q: Array) -> Array:
     return total
 
 
+def _least_squares(A: Array, b: Array) -> Array:
+    """The x that minimises |A x − b|, for rows of very different sizes.
+
+    Householder reflections of the rows in order of size, and one step of iterative refinement, keep the digits of the
+    small rows: those of light bodies beside heavy ones.
+    """
+    from scipy.linalg import qr_multiply, solve_triangular
+
+    x = np.zeros(A.shape[1])
+    if not x.size:
+        return x
+    scale = np.linalg.norm(A, axis=0)
+    A = A / scale
+    order = np.argsort(-np.abs(A).max(axis=1), kind="stable")
+    A, b = A[order], b[order]
+    Qb, R, columns = qr_multiply(A, b, pivoting=True)
+    x[columns] = solve_triangular(R, Qb)
+    gradient = A.T @ (b - A @ x)
+    x[columns] += solve_triangular(R, solve_triangular(R, gradient[columns], trans=1))
+    return np.asarray(x / scale)
+
+
+def _root(M: Array) -> Array:
+    """R with RᵀR = M for a positive semidefinite M.
+
+    Raises
+    ------
+    InertiaError
+        If M has a negative eigenvalue, as of an effective inertia that no rigid body has.
+    """
+    scale = np.sqrt(np.abs(np.diag(M)))
+    scale[scale == 0] = 1
+    squares, axes = np.linalg.eigh(M / np.outer(scale, scale))
+    if squares.min(initial=0) < -1e-12:
+        raise InertiaError(
+            "some motion has a negative kinetic energy, so the momentum balance has no meaning; "
+            "use inertias that rigid bodies have"
+        )
+    return np.asarray(np.sqrt(np.maximum(squares, 0))[:, None] * axes.T * scale)
+
+
 def _refuse_singular(tree: Forms, q: Array) -> None:
-    """Raise SingularAttachmentError if a joint carries no inertia, which is seen by asking for accelerations."""
+    """Raise SingularAttachmentError if a joint carries no inertia, which forward dynamics checks."""
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)
 

@@ -432,6 +432,30 @@ def test_any_link_of_the_robot_can_be_let_go():
     assert_allclose(event.released.twist, twist, rtol=1e-15)
 
 
+def test_gravity_of_a_free_body_is_given_in_its_own_frame():
+    tree, state = arm(1.0, 0.0)
+    tree.gravity = (1.0, 2.0, 3.0)
+    at = screw.exp([0.3, -0.4, 0.5, 0, 0, 0])
+    event = tree.grasp(state, sd.Inertia.sphere(1.0, 0.1), to="arm", at=at, twist="co_moving", name="ball")
+    released = tree.release(event.state, "ball").released
+    for free in (event.payload, released):
+        assert_allclose(free.pose[:3, :3] @ free.tree.gravity, tree.gravity, rtol=1e-15)
+
+
+def test_an_inertia_that_no_rigid_body_has_may_be_welded_on():
+    """Lumped numbers, such as a motor's inertia along one axis, as long as every motion has an energy."""
+    tree, state = arm(0.7, 3.0)
+    with pytest.warns(sd.ScrewdynWarning):
+        motor = sd.Inertia.effective(0.0, (0, 0, 0), (0, 0, 0.2))
+        negative = sd.Inertia.effective(1.0, (0, 0, 0), (0.1, 0.1, -0.2))
+    before = fingerprint(tree, state)
+    with pytest.raises(sd.InertiaError, match="some motion has a negative kinetic energy"):
+        tree.grasp(state, negative, to="arm", twist="at_rest")
+    assert fingerprint(tree, state) == before
+    event = tree.grasp(state, motor, to="arm", twist="at_rest")
+    assert_allclose(event.state.qd, [0.7 * 3.0 / 0.9], rtol=1e-14)
+
+
 # Refusals ----------------------------------------------------------------------------------------------------------
 
 

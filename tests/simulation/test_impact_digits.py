@@ -1,4 +1,4 @@
-"""Rates after a grasp against the momentum balance in 50 digits, for payloads much heavier or lighter than the robot."""
+"""Grasps of payloads much heavier or lighter than the robot, against the momentum balance in 50 digits."""
 
 import mpmath as mp
 import numpy as np
@@ -66,7 +66,7 @@ def inertia_matrix(inertia):
 
 
 def rates_after(tree, q, qd, payload, twist):
-    """Rates that minimise the kinetic energy of the changes of all links, (nv,), and the impulse on the payload, (6,)."""
+    """The rates, (nv,), that minimise the energy of the changes of all links, and the impulse on the payload, (6,)."""
     with mp.workdps(DIGITS):
         M, momentum = mp.zeros(tree.nv), mp.zeros(tree.nv, 1)
         J = jacobians(tree, q)

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pinocchio as pin
 
-from screwdyn import KinematicTree, ScrewdynWarning, screw
+from screwdyn import Joint, KinematicTree, ScrewdynWarning, screw
 
 # What Pinocchio calls these frames; its twists put the linear part first.
 FRAMES = {
@@ -47,6 +47,12 @@ JOINTS = {
     "prismatic": lambda a, h: pin.JointModelPrismaticUnaligned(a),
     "helical": lambda a, h: pin.JointModelHelicalUnaligned(a, h),
 }
+# Joints with a chart: what they are there, where our freedoms stand among theirs, and their position from ours.
+GROUPS = {
+    "spherical": (pin.JointModelSpherical, [0, 1, 2], lambda q: q),
+    "free": (pin.JointModelFreeFlyer, [3, 4, 5, 0, 1, 2], lambda q: [*q[4:], *q[:4]]),
+    "planar": (pin.JointModelPlanar, [2, 0, 1], lambda q: [*q[1:], np.cos(q[0]), np.sin(q[0])]),
+}
 
 
 def model_of(tree):
@@ -61,11 +67,16 @@ def model_of(tree):
         edge = tree.graph.edges[parent, name]
         joint, (number, place) = edge["joint"], carrier[parent]
         place = place * se3(edge["home"])
-        if joint.screw is not None:
-            direction, point = screw.axis(joint.screw)
-            shift = pin.SE3(np.eye(3), point)
-            kind = JOINTS[joint.kind](direction, float(screw.pitch(joint.screw)))
-            number = model.addJoint(number, kind, place * shift, edge["name"])
+        if joint.chart is None:
+            steps = []
+            for S, freedom in zip(joint.screws.T, joint.freedom_names(edge["name"]), strict=True):
+                direction, point = screw.axis(S)
+                one = JOINTS[Joint(S).kind](direction, float(screw.pitch(S)))
+                steps.append((one, pin.SE3(np.eye(3), point), freedom))
+        else:
+            steps = [(GROUPS[joint.kind][0](), pin.SE3(joint.chart.axes, joint.chart.center), edge["name"])]
+        for kind, shift, freedom in steps:
+            number = model.addJoint(number, kind, place * shift, freedom)
             place = shift.inverse()
         carrier[name] = number, place
         inertia = tree.link(name).inertia
@@ -82,20 +93,29 @@ class Engine:
     ----------
     model : pinocchio.Model
     tree : KinematicTree
-        Its coordinates are joints of the model.
+        Its joints are joints of the model: those with a chart by the joint's name, others by those of their freedoms.
     """
 
     def __init__(self, model, tree):
-        assert sorted(tree.coordinates) == sorted(model.names[1:])
         self.model, self.data = model, model.createData()
-        self.joints = [model.joints[model.getJointId(name)] for name in tree.coordinates]
-        self.order = [joint.idx_v for joint in self.joints]
+        self.order, self._positions = [], []
+        for link in tree.links[1:]:
+            edge = tree.graph.edges[tree.parent(link), link]
+            joint, name = edge["joint"], edge["name"]
+            names = joint.freedom_names(name) if joint.chart is None else (name,)
+            _, freedoms, position = GROUPS.get(joint.kind, (None, [0], list))
+            for theirs in [model.joints[model.getJointId(name)] for name in names if joint.nv]:
+                self.order += [theirs.idx_v + i for i in freedoms]
+                self._positions.append((theirs.idx_q, theirs.nq, joint.nq if joint.chart else 1, position))
+        assert sorted(self.order) == list(range(model.nv))
 
     def position(self, q):
-        """A continuous joint counts as (cos, sin) there."""
-        theirs = np.empty(self.model.nq)
-        for joint, x in zip(self.joints, q, strict=True):
-            theirs[joint.idx_q : joint.idx_q + joint.nq] = x if joint.nq == 1 else (np.cos(x), np.sin(x))
+        """Their positions at ours."""
+        theirs, at = np.empty(self.model.nq), 0
+        for first, count, ours, position in self._positions:
+            x = position(q[at : at + ours])
+            theirs[first : first + count] = x if count == len(x) else (np.cos(x[0]), np.sin(x[0]))  # a continuous joint
+            at += ours
         return theirs
 
     def velocity(self, v):

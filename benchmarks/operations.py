@@ -12,7 +12,7 @@ from clock import machine
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn.backends.llvm import emit as native_body
+from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm.code_cache import ARGUMENTS, recorded
 from screwdyn.backends.llvm.machine import host, object_file
 from screwdyn.physics.table import MASS, PARENT
@@ -68,7 +68,7 @@ def show(name: str, tree: sd.KinematicTree) -> None:
         count = tree.operation_count(*(ALL_THREE if function == "dynamics" else (function,)))
         plan = recorded(function, table, opened).plan
         start = perf_counter()
-        code = object_file(native_body.single(plan, host().width, host().sincos))
+        code = object_file(emit.single(plan, host().width, host().sincos))
         compiling = perf_counter() - start
         scope = dict(zip(ARGUMENTS[function], states, strict=False)) | {"call": getattr(fast, function)}
         arguments = ", ".join(ARGUMENTS[function])

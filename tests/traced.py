@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from screwdyn.backends.llvm import code_cache as structures
-from screwdyn.backends.llvm.program import inertias
+from screwdyn.backends.llvm.call import inertias
 from screwdyn.backends.numba import kernels as looped
 from screwdyn.backends.numba.kernels import WRONG_INPUT, jacobian, motion, wrench_torque
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from types import MethodType
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
+from screwdyn.backends.llvm import background
 from screwdyn.backends.llvm import code_cache as structures
-from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.call import Function
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
@@ -25,6 +25,24 @@ __all__ = ["Compiled"]
 
 # States that are worth a thread.
 _SHARE = 4096
+
+
+class _compiled:
+    """A method that is replaced, on its object, by the builtin function as soon as there is one."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, compiled: Compiled | None, owner: type) -> Callable[..., Any]:
+        if compiled is None:
+            return self._method
+        method, name = MethodType(self._method, compiled), self._method.__name__
+        function = compiled._function(name)
+        if function is None:
+            return method
+        builtin: Callable[..., Any] = function.builtin(method)
+        vars(compiled)[name] = builtin
+        return builtin
 
 
 class Compiled(Dynamics):
@@ -69,26 +87,10 @@ class Compiled(Dynamics):
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ScrewdynError(f"threads must be a whole number of at least 1, or None for all; got {threads!r}")
         self._model, self.threads = model, int(threads)
-        self._bound: dict[str, native.Bound] = {}
-        self._batches: dict[str, Future[native.Program | None]] = {}
-        self._waiting: list[Future[Any]] = []
+        self._functions: dict[str, Function] = {}
+        self._structure = structures.structure(model.table, model.loaded) if model.nv else None
         self._pool: ThreadPoolExecutor | None = None
-        self._forked = False
-        _all.add(self)
-        if model.nv:
-            self._begin()
-
-    def _begin(self) -> None:
-        """Ask for the code, and take what there is of it."""
-        model = self._model
-        structure = structures.structure(model.table, model.loaded)
-        self._batches = structure.batch
-        self._waiting = [*structure.single.values(), *structure.batch.values()]
-        for name, single in structure.single.items():
-            if single.done():
-                self._take(name, single)
-            else:
-                single.add_done_callback(partial(self._take, name))
+        self._process = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Code is not copied: a copy compiles again, or takes what the process has."""
@@ -121,13 +123,13 @@ class Compiled(Dynamics):
     @property
     def compiled(self) -> tuple[str, ...]:
         """Functions that compiled code answers by now; when all is ready, the others stay with the tree's kernels."""
-        return tuple(name for name in structures.ARGUMENTS if name in self._bound)
+        return tuple(name for name in structures.ARGUMENTS if self._function(name))
 
     @property
     def ready(self) -> bool:
         """Whether all code is there."""
-        self._follow()
-        return all(part.done() for part in self._waiting)
+        background.resume()
+        return self._structure is None or self._structure.ready
 
     def wait(self, timeout: float | None = None) -> Compiled:
         """Wait until all code is there.
@@ -137,29 +139,32 @@ class Compiled(Dynamics):
         TimeoutError
             If it is not, after so many seconds.
         """
-        self._follow()
-        if wait(self._waiting, timeout).not_done:
-            raise TimeoutError(f"the code is not ready after {timeout} s")
-        for part in self._waiting:
-            part.result()
+        background.resume()
+        if self._structure is not None:
+            self._structure.wait(timeout)
         return self
 
+    @_compiled
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Mass matrix M(q), (…, nv, nv); see :meth:`KinematicTree.mass_matrix`."""
         return self._answer("mass_matrix", out, q=q)
 
+    @_compiled
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """Coriolis matrix C(q, q̇), (…, nv, nv); see :meth:`KinematicTree.coriolis_matrix`."""
         return self._answer("coriolis_matrix", out, q=q, qd=qd)
 
+    @_compiled
     def gravity_vector(self, q: ArrayLike, *, out: Array | None = None) -> Array:
         """Torques g(q) that hold the arm still, (…, nv); see :meth:`KinematicTree.gravity_vector`."""
         return self._answer("gravity_vector", out, q=q)
 
+    @_compiled
     def bias_force(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """C(q, q̇) q̇ + g(q), (…, nv); see :meth:`KinematicTree.bias_force`."""
         return self._answer("bias_force", out, q=q, qd=qd)
 
+    @_compiled
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -178,6 +183,7 @@ class Compiled(Dynamics):
         (result,) = memory.hand_over([tau], None if out is None else (out,))
         return result
 
+    @_compiled
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -192,6 +198,7 @@ class Compiled(Dynamics):
             tau = self._model.numbers("tau", tau) + self.wrench_torque(q, wrenches)
         return self._answer("forward_dynamics", out, q=q, qd=qd, tau=tau)
 
+    @_compiled
     def dynamics(
         self, q: ArrayLike, qd: ArrayLike, *, out: tuple[Array, Array, Array] | None = None
     ) -> tuple[Array, Array, Array]:
@@ -207,22 +214,16 @@ class Compiled(Dynamics):
 
     # Inside
 
-    def _leave(self) -> None:
-        """Let go of threads of another process."""
-        self._pool = None
-        self._forked = not all(part.done() for part in self._waiting)
-
-    def _follow(self) -> None:
-        """Compile here what another process was compiling for itself."""
-        if self._forked:
-            self._forked = False
-            self._begin()
-
-    def _take(self, name: str, done: Future[native.Program | None]) -> None:
-        """Answer single states by compiled code from now on."""
-        if done.exception() is None and (program := done.result()) is not None:
-            self._bound[name] = bound = native.Bound(program, self._model.table)
-            vars(self)[name] = bound.builtin(getattr(type(self), name).__get__(self))
+    def _function(self, name: str) -> Function | None:
+        """A compiled function with this model's numbers, if its code is there."""
+        function = self._functions.get(name)
+        if function is None and self._structure is not None:
+            program = self._structure.program(name)
+            if program is not None:
+                function = self._functions[name] = Function(program, self._model.table)
+            else:
+                background.resume()
+        return function
 
     def _answer(self, name: str, out: Array | None, **named: ArrayLike) -> Array:
         result: Array
@@ -261,12 +262,12 @@ class Compiled(Dynamics):
 
         Only an ``out`` apart from the arguments is written to: these may be needed once more.
         """
-        self._follow()
-        bound, count = self._bound.get(name), math.prod(batch)
-        if bound is None:
+        function, count = self._function(name), math.prod(batch)
+        if function is None:
             return None
         single = count == 1
-        if not single and not (self._batches[name].done() and bound.program.batch):
+        if not single and not function.program.batch:
+            background.resume()
             return None
         whole = [(*batch, a.shape[-1]) for a in values]
         inputs = [
@@ -283,43 +284,32 @@ class Compiled(Dynamics):
         if single:
             arrays = [np.ascontiguousarray(a) for a in inputs]
             parts = [np.ascontiguousarray(a) for a in flat]
-            if not bound.one(arrays, parts):
+            if not function.single(arrays, parts):
                 return None
             for a, b in zip(flat, parts, strict=True):
                 if a is not b:
                     a[...] = b
-        elif not self._share(bound, count, inputs, flat):
+        elif not self._share(function, count, inputs, flat):
             return None
         return results
 
-    def _share(self, bound: native.Bound, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+    def _share(self, function: Function, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute a batch in as many parts as there are threads; what a state gives does not depend on it."""
         threads = min(self.threads, count // _SHARE)
         if threads < 2:
-            return bound.many(inputs, outputs)
-        if self._pool is None:
+            return function.batch(inputs, outputs)
+        if self._pool is None or self._process != os.getpid():  # threads do not exist in a forked process
+            self._process = os.getpid()
             self._pool = ThreadPoolExecutor(self.threads, "screwdyn-batch")
         # Whole cache lines for each.
         ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
         parts = [slice(a, b) for a, b in pairwise(ends)]
-        return all([*self._pool.map(lambda p: bound.many([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
+        return all([*self._pool.map(lambda p: function.batch([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
 
     def _looped(self, name: str, named: Mapping[str, ArrayLike]) -> Sequence[Array]:
         if name == "dynamics":
             return (*super().mass_and_coriolis(**named), super().gravity_vector(named["q"]))
         return (getattr(super(), name)(**named),)
-
-
-_all: WeakSet[Compiled] = WeakSet()
-
-
-def _after_fork() -> None:
-    for each in _all:
-        each._leave()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _shapes(name: str, n: int) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened
-from screwdyn.backends.llvm.evaluate import Evaluated
+from screwdyn.backends.llvm.evaluate import Evaluator
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.differentiate import DERIVATIVES, regressor
 from screwdyn.backends.tape.tape import Tape
@@ -53,7 +53,7 @@ class Derivatives:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._functions: dict[tuple[str, tuple[str, ...]], Evaluated] = {}
+        self._functions: dict[tuple[str, tuple[str, ...]], Evaluator] = {}
 
     def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (…, nv, nv), of τ = M q̈ + C q̇ + g.
@@ -188,22 +188,22 @@ class Derivatives:
         """Whether ∂q̈ is one compiled function: unless that is too long, or some joint never carries anything."""
         return self._function("forward_dynamics").compiled
 
-    def _function(self, name: str, links: tuple[str, ...] = ()) -> Evaluated:
+    def _function(self, name: str, links: tuple[str, ...] = ()) -> Evaluator:
         function = self._functions.get((name, links))
         if function is None:
             function = self._functions[name, links] = self._written(name, links)
         return function
 
-    def _written(self, name: str, links: tuple[str, ...]) -> Evaluated:
+    def _written(self, name: str, links: tuple[str, ...]) -> Evaluator:
         """A function of this model, by a program that is known from another one or new."""
         model = self._model
         if name != "regressor":
-            return Evaluated(_programs.serving(model.table, model.loaded, (name, ())), model.table)
+            return Evaluator(_programs.serving(model.table, model.loaded, (name, ())), model.table)
         # τ is linear in the inertias, so that theirs do not matter.
         massless, places = model.table.copy(), [model.placements[link] for link in links]
         massless[:-1, MASS:PARENT] = 0.0
         bodies = tuple([(model.index[at.coordinate], at.R, at.p) for at in places])
-        return Evaluated(_programs.serving(massless, np.zeros(model.nv, dtype=bool), (name, bodies)))
+        return Evaluator(_programs.serving(massless, np.zeros(model.nv, dtype=bool), (name, bodies)))
 
 
 def _program(table: Array, opened: Opened, what: Any) -> Program:

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn.backends.llvm import call as native_call
+from screwdyn.backends.llvm import call, emit, ir, plan
 from screwdyn.backends.llvm import code_cache as structures
-from screwdyn.backends.llvm import emit as native_body
-from screwdyn.backends.llvm import ir as native_text
 from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.call import Function
 from screwdyn.backends.llvm.interpreter import Interpreter
 from screwdyn.backends.llvm.machine import with_lanes
 from screwdyn.backends.tape.tape import Tape
@@ -26,11 +25,11 @@ def turned():
     program = native.Program("turned", tape, {"x": 1}, [np.array([x.sin(), x.cos()], dtype=object)])
     program.compile_single()
     program.compile_batch()
-    bound = native.Bound(program)
+    bound = Function(program)
 
     def turn(angles):
         out = np.empty((len(angles), 2))
-        assert bound.many([np.ascontiguousarray(angles)[:, None]], [out])
+        assert bound.batch([np.ascontiguousarray(angles)[:, None]], [out])
         return out.T
 
     turn.bound = bound
@@ -46,17 +45,17 @@ def ulps(found, function, x):
 
 def angles(rng, size=2_000):
     """Of every order of magnitude up to the range, and close to multiples of π/2, where the reduction cancels most."""
-    logarithmic = 10 ** rng.uniform(-18, np.log10(native_text.RANGE), size) * rng.choice([-1, 1], size)
+    logarithmic = 10 ** rng.uniform(-18, np.log10(ir.RANGE), size) * rng.choice([-1, 1], size)
     multiples = rng.integers(-(2**29), 2**29, size) * (math.pi / 2)
     small = np.arange(-40, 41) * (math.pi / 2)
     around = np.concatenate([np.nextafter(small, -np.inf), small, np.nextafter(small, np.inf)])
     ordinary = rng.uniform(-10, 10, size)
-    return np.concatenate([logarithmic, multiples, around, ordinary, [0.0, -0.0, 5e-324, 1e-310, native_text.RANGE]])
+    return np.concatenate([logarithmic, multiples, around, ordinary, [0.0, -0.0, 5e-324, 1e-310, ir.RANGE]])
 
 
 def test_sine_and_cosine_are_good_to_two_units_of_the_last_place(turned):
     x = angles(np.random.default_rng(0))
-    assert np.abs(x).max() <= native_text.RANGE
+    assert np.abs(x).max() <= ir.RANGE
     s, c = turned(x)
     assert ulps(s, mpmath.sin, x) <= 2
     assert ulps(c, mpmath.cos, x) <= 2
@@ -96,9 +95,9 @@ def test_what_is_not_finite_is_reported(turned):
         for lane in range(9):
             x = np.zeros((9, 1))
             x[lane] = bad
-            assert not turned.bound.many([x], [out])
-            assert not turned.bound.one([x[lane]], [out[0]])
-    assert turned.bound.many([np.zeros((9, 1))], [out])
+            assert not turned.bound.batch([x], [out])
+            assert not turned.bound.single([x[lane]], [out[0]])
+    assert turned.bound.batch([np.zeros((9, 1))], [out])
 
 
 def test_sums_of_known_angles_are_added_not_turned_again():
@@ -106,11 +105,11 @@ def test_sums_of_known_angles_are_added_not_turned_again():
     a, b = (tape.input(("x", k)) for k in range(2))
     outputs = [x.sin() for x in (a, b, a + b, a - b)] + [x.cos() for x in (a, b, a + b, a - b)]
     program = native.Program("sums", tape, {"x": 2}, [np.array(outputs, dtype=object)])
-    text = native_body.batch(program.plan, 4, 0)
+    text = emit.batch(program.plan, 4, 0)
     assert text.count("inttoptr (i64 0 to ptr)(") == 2
     program.compile_single()
     out, x = np.empty(8), np.array([0.7, -2.3])
-    assert native.Bound(program).one([x], [out])
+    assert Function(program).single([x], [out])
     each = np.array([*x, x[0] + x[1], x[0] - x[1]])
     np.testing.assert_allclose(out, [*np.sin(each), *np.cos(each)], rtol=0, atol=4e-16)
 
@@ -123,24 +122,19 @@ def test_constants_signs_divisions_and_bounds():
     program = native.Program("mixed", tape, {"x": 2}, [np.array(outputs, dtype=object)])
     program.compile_single()
     program.compile_batch()
-    bound = native.Bound(program)
+    bound = Function(program)
     x = np.random.default_rng(1).uniform(0.5, 2, (37, 2))
     many, one = np.empty((37, 9)), np.empty(9)
-    assert bound.many([x], [many])
+    assert bound.batch([x], [many])
     u, v = x.T
     expected = [0 * u, 0 * u - 3.5, u, -v, u / v, 1 / v, -u * v - 2, u * u - v * v, (u - v) / v]
     np.testing.assert_allclose(many, np.transpose(expected), rtol=1e-14, atol=1e-15)
     for k in range(37):
-        assert bound.one([x[k]], [one])
+        assert bound.single([x[k]], [one])
         assert_array_equal(one, many[k])
     x[35, 1] = 0.25
-    assert not bound.many([x], [many])
-    assert not bound.one([x[35]], [one])
-
-
-def test_python_s_objects_are_understood_here():
-    """On CPython with NumPy 2, which is what the fast entry is for."""
-    assert native_call.understood()
+    assert not bound.batch([x], [many])
+    assert not bound.single([x[35]], [one])
 
 
 @pytest.fixture
@@ -161,32 +155,32 @@ def test_arguments_may_have_different_lengths(uneven):
     uneven.compile_single()
     uneven.compile_batch()
     assert not uneven.plan
-    bound = native.Bound(uneven)
+    bound = Function(uneven)
     rng = np.random.default_rng(5)
     q, qd, s = (rng.uniform(-2, 2, (21, n)) for n in uneven.lengths)
     expected = q[:, :, None] * qd[:, None], np.sin(q) + s
     many = [np.empty((21, 5, 3)), np.empty((21, 5))]
     played = [np.empty((21, 5, 3)), np.empty((21, 5))]
-    assert bound.many([q, qd, s], many)
+    assert bound.batch([q, qd, s], many)
     assert interpreter(bound.parameters, [q, qd, s], played)
     assert_array_equal(many[0], expected[0])
     assert_allclose(many[1], expected[1], rtol=0, atol=1e-15)
     for found, other in zip(many, played, strict=True):
         assert_allclose(found, other, rtol=0, atol=1e-15)
-    call = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
+    call_python = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
     for k in range(21):
-        for found, one in zip(many, call(q[k], qd[k], s[k]), strict=True):
+        for found, one in zip(many, call_python(q[k], qd[k], s[k]), strict=True):
             assert_array_equal(one, found[k])
     for wrong in ((q[0, :3], qd[0], s[0]), (q[0], q[0], s[0]), (q[0], qd[0], s[0, :4])):
-        assert call(*wrong) == "not in order"
+        assert call_python(*wrong) == "not in order"
 
 
 def test_every_argument_is_checked_for_nan(uneven):
     """Each entry of each argument, in every lane: of a batch, of a state, and of a call from Python."""
     uneven.compile_single()
     uneven.compile_batch()
-    bound = native.Bound(uneven)
-    call = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
+    bound = Function(uneven)
+    call_python = bound.builtin(lambda q, qd, s, *, out=None: "not in order")
     out = [np.empty((9, 5, 3)), np.empty((9, 5))]
     for position, n in enumerate(uneven.lengths):
         for k in range(n):
@@ -194,11 +188,11 @@ def test_every_argument_is_checked_for_nan(uneven):
                 given = [np.zeros((9, length)) for length in uneven.lengths]
                 lane = (3 * position + k) % 9
                 given[position][lane, k] = bad
-                assert not bound.many(given, out), (position, k)
+                assert not bound.batch(given, out), (position, k)
                 state = [x[lane] for x in given]
-                assert not bound.one(state, [x[lane] for x in out]), (position, k)
-                assert call(*state) == "not in order"
-    assert bound.many([np.zeros((9, length)) for length in uneven.lengths], out)
+                assert not bound.single(state, [x[lane] for x in out]), (position, k)
+                assert call_python(*state) == "not in order"
+    assert bound.batch([np.zeros((9, length)) for length in uneven.lengths], out)
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -206,7 +200,8 @@ def test_every_argument_is_checked_for_nan(uneven):
 def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
     """This processor does what those do, if slowly."""
     other = with_lanes(width, fused)
-    monkeypatch.setattr(native, "host", lambda: other)
+    for module in (native, call):
+        monkeypatch.setattr(module, "host", lambda: other)
     tree = puma560()
     states = np.random.default_rng(3).uniform(-2, 2, (3, 21, 6))
     opened = np.full((6, 10), True)
@@ -214,16 +209,16 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
         program = structures.recorded(name, tree.model.table, opened)
         program.compile_single()
         program.compile_batch()
-        bound = native.Bound(program, tree.model.table)
+        bound = Function(program, tree.model.table)
         arguments = states[: len(groups)]
         for count in (1, 2, 7, 8, 21):
             for lay in (np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, axis=-1)[..., ::2]):
                 given = [lay(a[:count]) for a in arguments]
                 out = [lay(np.full((count, *shape), np.nan)) for shape in program.shapes]
-                assert bound.many(given, out)
+                assert bound.batch(given, out)
                 for k in range(count):
                     one = [np.empty(shape) for shape in program.shapes]
-                    assert bound.one([np.ascontiguousarray(a[k]) for a in given], one)
+                    assert bound.single([np.ascontiguousarray(a[k]) for a in given], one)
                     for x, y in zip(out, one, strict=True):
                         assert_array_equal(x[k], y)
         if name != "dynamics":
@@ -237,15 +232,16 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
 def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, few):
     """With vectors that are aligned nowhere, or only after the first entries, and zeros kept in one place or not."""
     other = with_lanes(width, True)
-    monkeypatch.setattr(native, "host", lambda: other)
-    monkeypatch.setattr(native, "_CACHED", cached)
-    monkeypatch.setattr(native_body, "_FEW", few)
+    for module in (native, call):
+        monkeypatch.setattr(module, "host", lambda: other)
+    monkeypatch.setattr(call, "_CACHED", cached)
+    monkeypatch.setattr(plan, "_FEW", few)
     rng, tape = np.random.default_rng(4), Tape()
     a, b = (tape.input(("x", k)) for k in range(2))
     entries = [a, 0.0, 0.0, -b, a * b, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, a + b, 0.0, 0.0, a]
     program = native.Program("sixteen", tape, {"x": 2}, [np.array(entries, dtype=object).reshape(4, 4)])
     program.compile_batch()
-    bound = native.Bound(program)
+    bound = Function(program)
     for count in (1, 7, 8, 9, 70):
         x = rng.uniform(-1, 1, (count, 2))
         u, v = x.T
@@ -258,7 +254,7 @@ def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, fe
             columns = memory[start : start + 16 * count].reshape(4, 4, count).transpose(2, 0, 1)
             for out in (whole, rows, columns):
                 memory[:] = np.nan
-                assert bound.many([x], [out])
+                assert bound.batch([x], [out])
                 assert_array_equal(out, expected.reshape(count, 4, 4))
                 assert np.count_nonzero(~np.isnan(memory)) == out.size
 

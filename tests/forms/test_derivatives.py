@@ -12,7 +12,7 @@ from small_arm import nearly_singular
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, UnknownLinkError, revolute
-from screwdyn.backends.llvm import emit as native_body
+from screwdyn.backends.llvm import plan
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.code_cache import Kept
 from screwdyn.forms import derivatives
@@ -277,7 +277,7 @@ def limited(monkeypatch, module, limit, value):
 
 
 @pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 0)])
-@pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (native_body, "_FEW")])
+@pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (plan, "_FEW")])
 def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
     """Too long to compile: NumPy plays them. Many zeros: they are kept in one place."""
     rng = np.random.default_rng(10)

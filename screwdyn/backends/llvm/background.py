@@ -1,86 +1,92 @@
-"""What compiles beside the caller: one thread, and a lock so that no process is forked in the middle of it."""
+"""The thread that compiles, and the lock that keeps a process from being forked while it does."""
 
-import atexit
 import functools
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from heapq import heappop, heappush
 from itertools import count
-from queue import PriorityQueue
 from typing import Any, TypeVar
 
-__all__ = ["background", "undivided"]
+__all__ = ["compiling", "resume", "submit"]
 
 Result = TypeVar("Result")
 
-# Held where a process must not be forked: the other one would inherit locks that nobody there opens.
-_whole = threading.RLock()
+# Held while the compiler works and while a result is published: a forked process would inherit locks that are taken.
+_compiler = threading.RLock()
+# Guards what follows; never held for long.
+_lock = threading.Lock()
+_waiting: list[tuple[int, int, Future[Any], Callable[[], Any]]] = []
+_order = count()
+_pool: ThreadPoolExecutor | None = None
 
 
-def undivided(function: Callable[..., Result]) -> Callable[..., Result]:
-    """The function, during which no process is forked; the compiler has locks of its own in all that it does."""
+def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Decorate a function that compiles: one runs at a time, and no process is forked meanwhile."""
 
     @functools.wraps(function)
-    def undivided(*arguments: Any) -> Result:
-        with _whole:
+    def locked(*arguments: Any) -> Result:
+        with _compiler:
             return function(*arguments)
 
-    return undivided
+    return locked
 
 
-class _Background:
-    """A thread that does one thing after another, small ones first, and drops the rest when the process ends."""
-
-    def __init__(self) -> None:
-        self._tasks: PriorityQueue[tuple[int, int, Future[Any], Callable[..., Any], tuple[Any, ...]]] = PriorityQueue()
-        self._order = count()
-        self._ended = False
-        self._thread = threading.Thread(target=self._work, name="screwdyn-compile", daemon=True)
-        self._thread.start()
-        atexit.register(self._end)
-
-    def submit(self, size: int, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Have a function called after all that is smaller, and after what is as large and was submitted before."""
-        future: Future[Any] = Future()
-        self._tasks.put((size, next(self._order), future, function, arguments))
-        return future
-
-    def _work(self) -> None:
-        while True:
-            _, _, future, function, arguments = self._tasks.get()
-            if self._ended:
-                return
-            try:
-                result = function(*arguments)
-            except Exception as error:
-                with _whole:
-                    future.set_exception(error)
-            else:
-                with _whole:
-                    future.set_result(result)
-            # What is waited for may be large, and nobody else may want it.
-            del future, function, arguments
-
-    def _end(self) -> None:
-        # The compiler must not be at work when the process is taken apart.
-        self._ended = True
-        if self._thread.is_alive():  # in a forked process it is not, and its queue may be locked for good
-            self.submit(-1, _Background)
-            self._thread.join()
+def submit(size: int, function: Callable[[], Result]) -> Future[Result]:
+    """Call a function in the background, after all smaller ones and after equal ones that were submitted before."""
+    future: Future[Result] = Future()
+    with _lock:
+        heappush(_waiting, (size, next(_order), future, function))
+    resume()
+    return future
 
 
-@functools.cache
-def background() -> _Background:
-    """The thread of this process."""
-    return _Background()
+def resume() -> None:
+    """Start the thread if something waits and there is none, as in a process that has been forked."""
+    global _pool
+    with _lock:
+        if _waiting and _pool is None:
+            _pool = ThreadPoolExecutor(1, "screwdyn-compile")
+            _pool.submit(_work)
+
+
+def _work() -> None:
+    """Call the smallest function that waits."""
+    global _pool
+    with _lock:
+        if not _waiting or _pool is None:
+            _pool = None
+            return
+        # Refused while the interpreter ends, so that nothing more is compiled.
+        _pool.submit(_work)
+    with _compiler:
+        with _lock:
+            _, _, future, function = heappop(_waiting)
+        try:
+            result = function()
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+
+def _before_fork() -> None:
+    _compiler.acquire()
+    _lock.acquire()
 
 
 def _after_fork() -> None:
-    """The thread does not follow into another process."""
-    _whole.release()
-    background.cache_clear()
+    _lock.release()
+    _compiler.release()
+
+
+def _in_child() -> None:
+    """Forget the thread, which does not exist in a forked process."""
+    global _pool
+    _pool = None
+    _after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_whole.acquire, after_in_parent=_whole.release, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)

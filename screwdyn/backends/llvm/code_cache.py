@@ -9,14 +9,16 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.background import background
+from screwdyn.backends.llvm import background
+from screwdyn.backends.llvm import program as programs
+from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.ltdl import forward_dynamics
 from screwdyn.backends.tape.tape import Node, Tape
 from screwdyn.backends.tape.trace import FUNCTIONS, open_inertias, record
@@ -103,12 +105,6 @@ class Kept(Generic[Made]):
             self._known.popitem(last=False)
             excess -= size
 
-    def drop(self, which: Callable[[Made], bool]) -> None:
-        """Forget some of them."""
-        for key, (_, made) in list(self._known.items()):
-            if which(made):
-                del self._known[key]
-
 
 class Structure:
     """The programs of one structure, compiled one after another in the background.
@@ -126,23 +122,44 @@ class Structure:
     """
 
     def __init__(self, table: Array, opened: Opened) -> None:
-        self.single: dict[str, Future[native.Program | None]] = {}
-        self.batch: dict[str, Future[native.Program | None]] = {}
+        self.single: dict[str, Future[Program | None]] = {}
+        self.batch: dict[str, Future[Program | None]] = {}
         for name in ARGUMENTS:
-            self.single[name] = background().submit(len(table), _first, name, table, opened)
+            self.single[name] = background.submit(len(table), partial(_first, name, table, opened))
         for name in ARGUMENTS:
-            self.batch[name] = background().submit(len(table), _second, self.single[name])
+            self.batch[name] = background.submit(len(table), partial(_second, self.single[name]))
 
     @property
     def nbytes(self) -> int:
         """Memory that is kept so far."""
-        done = [part for part in self.single.values() if part.done() and not part.exception()]
-        return sum(program.nbytes for part in done if (program := part.result()) is not None)
+        return sum(program.nbytes for name in self.single if (program := self.program(name)) is not None)
+
+    def program(self, name: str) -> Program | None:
+        """A function whose code for single states is there; None while it is not, or if there is none."""
+        part = self.single[name]
+        return part.result() if part.done() and part.exception() is None else None
 
     @property
     def ready(self) -> bool:
         """Whether all is compiled."""
-        return all(part.done() for part in (*self.single.values(), *self.batch.values()))
+        return all(part.done() for part in self._parts)
+
+    def wait(self, timeout: float | None) -> None:
+        """Wait until all is compiled.
+
+        Raises
+        ------
+        TimeoutError
+            If it is not, after so many seconds.
+        """
+        if wait(self._parts, timeout).not_done:
+            raise TimeoutError(f"the code is not ready after {timeout} s")
+        for part in self._parts:
+            part.result()
+
+    @property
+    def _parts(self) -> list[Future[Program | None]]:
+        return [*self.single.values(), *self.batch.values()]
 
 
 class _TooLong(Exception):
@@ -153,12 +170,12 @@ class _Nodes(list[Node]):
     """Operations, up to a number beyond which hardly fewer than ``LARGEST`` can be left of them."""
 
     def append(self, node: Node) -> None:
-        if len(self) > _WRITTEN * native.LARGEST:
+        if len(self) > _WRITTEN * programs.LARGEST:
             raise _TooLong
         super().append(node)
 
 
-def recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
+def recorded(name: str, table: Array, opened: Opened) -> Program | None:
     """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers.
 
     Raises
@@ -176,10 +193,10 @@ def recorded(name: str, table: Array, opened: Opened) -> native.Program | None:
     else:
         numbers = regrouped(numbers)
         outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
-    return native.Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), outputs)
+    return Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), outputs)
 
 
-def _first(name: str, table: Array, opened: Opened) -> native.Program | None:
+def _first(name: str, table: Array, opened: Opened) -> Program | None:
     try:
         program = recorded(name, table, opened)
     except _TooLong:
@@ -190,7 +207,7 @@ def _first(name: str, table: Array, opened: Opened) -> native.Program | None:
     return program
 
 
-def _second(first: Future[native.Program | None]) -> native.Program | None:
+def _second(first: Future[Program | None]) -> Program | None:
     program = first.result()
     if program is not None:
         program.compile_batch()
@@ -203,8 +220,3 @@ _structures = Kept(lambda frame, opened, _: Structure(frame, opened), MEMORY)
 def structure(table: Array, loaded: Opened) -> Structure:
     """The structure that serves a table; a new one begins to be compiled."""
     return _structures.serving(table, loaded)
-
-
-if hasattr(os, "register_at_fork"):
-    # What is not compiled yet would never be: the thread that compiles does not follow into another process.
-    os.register_at_fork(after_in_child=lambda: _structures.drop(lambda known: not known.ready))

@@ -1,4 +1,4 @@
-"""Any function on a tape, carried out: compiled for this processor, or interpreted where it is too long."""
+"""A function on a tape that is compiled when it is first called, or interpreted if it is too long."""
 
 import math
 from collections.abc import Sequence
@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.call import Function
+from screwdyn.backends.llvm.program import Program
 
-__all__ = ["Evaluated"]
+__all__ = ["Evaluator"]
 
 Array = npt.NDArray[np.float64]
 
 
-class Evaluated:
+class Evaluator:
     """A function on a tape, for one state or many.
 
     Code is made when a state, or a batch, is first given.
@@ -33,11 +34,11 @@ class Evaluated:
         Whether it is short enough for that, and gives anything.
     """
 
-    def __init__(self, program: native.Program, table: Array | None = None) -> None:
+    def __init__(self, program: Program, table: Array | None = None) -> None:
         self._program = program
         self.shapes = program.shapes
         self.compiled = program.compiled
-        self._bound = native.Bound(program, table)
+        self._function = Function(program, table)
         self._entry: Any = None
 
     def single(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
@@ -45,7 +46,7 @@ class Evaluated:
         if self._entry is None:
             if self.compiled:
                 self._program.compile_single()
-            self._entry = self._bound.builtin(_refuse) if self.compiled else _refuse
+            self._entry = self._function.builtin(_refuse) if self.compiled else _refuse
         if self._entry is _refuse:
             return None
         several = len(self.shapes) > 1
@@ -61,14 +62,14 @@ class Evaluated:
         results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
         if self.compiled:
             return results, self._run(inputs, results)
-        return results, self._program.interpreter()(self._bound.parameters, inputs, results)
+        return results, self._program.interpreter()(self._function.parameters, inputs, results)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         count = len(inputs[0])
         if count == 1:
-            return self._bound.one(inputs, outputs)
+            return self._function.single(inputs, outputs)
         self._program.compile_batch()
-        return self._bound.many(inputs, [out.reshape(count, 1, math.prod(out.shape[1:])) for out in outputs])
+        return self._function.batch(inputs, [out.reshape(count, 1, math.prod(out.shape[1:])) for out in outputs])
 
     def _parts(self, block: Array, count: int) -> list[Array]:
         """Output arrays in one block of memory, which the operating system is less often asked for than for several."""

@@ -6,7 +6,7 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm.emit import Plan
+from screwdyn.backends.llvm.plan import Plan
 from screwdyn.backends.numba import kernels as looped
 from screwdyn.backends.tape.tape import Recorded, Scalar
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from screwdyn.backends.llvm import batch_loop, ir
-from screwdyn.backends.llvm.background import undivided
+from screwdyn.backends.llvm.background import compiling
 
 __all__ = ["Host", "Loaded", "host", "object_file", "with_lanes"]
 
@@ -83,7 +83,7 @@ class Host(NamedTuple):
 
 
 @functools.cache
-@undivided
+@compiling
 def host() -> Host:
     """What functions share on this processor, for its widest vectors."""
     features = llvm.get_host_cpu_features()

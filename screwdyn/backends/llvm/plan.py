@@ -1,0 +1,115 @@
+"""The plan of a function on a tape: in which order its operations are computed, and what is known before the state."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from screwdyn.backends.tape.tape import Node, Recorded, Tape
+
+__all__ = ["Plan", "is_zero"]
+
+# Zeros in an array up to which they are stored like other entries.
+_FEW = 100
+
+
+class Plan:
+    """A function on a tape, divided into what is known before the state, its angles, and the rest.
+
+    Parameters
+    ----------
+    tape : Tape
+    groups : mapping from str to int
+        Names of the input arrays in order, and how many entries each has; inputs are named (group, index).
+    outputs : sequence of sequences of scalars
+        Entries of every output array.
+    bounds : sequence of (x, least)
+        What must hold for the result to mean anything: x > least.
+    fused : bool
+        Whether the processor multiplies and adds in one rounding.
+
+    Attributes
+    ----------
+    known : list of int
+        Positions that depend on parameters only and that the rest reads: the code finds their values in an array.
+    inverse : dict of int
+        For each known divisor the position of its inverse, which is known too and multiplies instead.
+    angles : list of int
+        Positions whose sine or cosine is needed.
+    steps : list of int
+        Positions of the other operations, in order.
+    inner : set of int
+        Products that become part of a fused multiply-add.
+    often : set of int
+        Divisors that divide more than once: their inverse is computed once.
+    size : int
+        Operations that a state costs.
+    sparse : list of bool
+        Outputs with many zeros, which are stored all at once.
+    slots : list of lists of int
+        Where a batch keeps the entries of each output: in order, but the zeros of a sparse one all in one place behind
+        the others, to which nothing is written.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        groups: Mapping[str, int],
+        outputs: Sequence[Sequence[Any]],
+        bounds: Sequence[tuple[Any, Any]],
+        fused: bool,
+    ) -> None:
+        self.tape, self.groups, self.outputs, self.bounds = tape, dict(groups), outputs, bounds
+        ends = [x for out in outputs for x in out] + [x for pair in bounds for x in pair]
+        ends = [x for x in ends if isinstance(x, Recorded)]
+        nodes = tape.nodes
+        live = tape.live(ends)
+        given: set[int] = set()
+        for at in live:
+            node = nodes[at]
+            if node.a[0] not in groups if node.op == "input" else given.issuperset(node.operands):
+                given.add(at)
+        steps = [at for at in live if at not in given and nodes[at].op != "input"]
+        uses: dict[int, list[int]] = {at: [] for at in live}
+        for at in steps:
+            for operand in nodes[at].operands:
+                uses[operand].append(at)
+        kept = {x.node for x in ends}
+        # A division by what is known beforehand is a product with its inverse, which is known as well.
+        one = tape.constant(1.0).node
+        divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
+        self.inverse = {at: tape.position(Node("/", one, at)) for at in divisors if at in given}
+        read = sorted({at for at in given if uses[at] or at in kept} | set(self.inverse.values()))
+        self.known = [at for at in read if nodes[at].op != "constant"]
+        self.angles = sorted({nodes[at].a for at in steps if nodes[at].op in ("sin", "cos")})
+        # A product that is only ever added to something needs no instruction of its own.
+        self.inner: set[int] = set()
+        if fused:
+            for at in steps:
+                if nodes[at].op == "*" and at not in kept and all(nodes[u].op in "+-" for u in uses[at]):
+                    self.inner.add(at)
+            for at in steps:
+                # Of two products that are added, the later one is fused and the other computed.
+                node = nodes[at]
+                if node.op in "+-" and {node.a, node.b} <= self.inner:
+                    self.inner.discard(min(node.a, node.b))
+        # Several divisions by one number are one, and products; the slowest operation there is.
+        self.often = {at for at, times in divisors.items() if times > 1}
+        self.steps = [at for at in steps if at not in self.inner and nodes[at].op not in ("sin", "cos")]
+        self.size = len(steps)
+        self.sparse = [sum(map(is_zero, entries)) > _FEW for entries in outputs]
+        self.slots = [
+            _packed(entries) if sparse else list(range(len(entries)))
+            for entries, sparse in zip(outputs, self.sparse, strict=True)
+        ]
+
+
+def is_zero(x: Any) -> bool:
+    """Whether an output is the constant zero."""
+    return not isinstance(x, Recorded) and x == 0
+
+
+def _packed(entries: Sequence[Any]) -> list[int]:
+    """Numbers of the entries that are not zero, and one number more for all that are."""
+    after = list(accumulate(not is_zero(x) for x in entries))
+    return [after[-1] if is_zero(x) else k - 1 for k, x in zip(after, entries, strict=True)]

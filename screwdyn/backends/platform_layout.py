@@ -1,0 +1,132 @@
+"""What is assumed of the memory layout of CPython's and NumPy's objects, and whether it holds here.
+
+Two shortcuts read objects directly: the entry of a compiled function reads its arguments (``llvm.entry``), and a
+numba kernel reads the byte order of an array. Both ask :func:`understood` first; without it, calls go through Python.
+"""
+
+import ctypes
+import functools
+import importlib
+import inspect
+import struct
+import sys
+import sysconfig
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["address_of", "builtin", "new_array", "understood"]
+
+# Offsets in bytes, on CPython and NumPy 2 with 64 bits: of an object's type, of a tuple's length and items, of an
+# array's data, number of axes, shape, descriptor and flags, and of the byte order in a descriptor.
+TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
+DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
+BYTE_ORDER = 26
+CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
+# NumPy's number of float64, and the place of PyArray_New in its table of functions.
+DOUBLE, _PYARRAY_NEW = 12, 93
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x2
+# The name of the keyword and the type of entries are compared by identity.
+OUT, FLOAT64 = sys.intern("out"), np.dtype(np.float64)
+
+
+@functools.cache
+def understood() -> bool:
+    """Whether objects have the assumed layout: tried on arrays whose contents are known."""
+    if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or np.__version__.split(".")[0] != "2":
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
+        return False
+    if (object.__basicsize__, tuple.__basicsize__, np.ndarray.__basicsize__ >= FLAGS + 4) != (16, 24, True):
+        return False
+    kinds = ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(new_array())
+    made = make(id(np.ndarray), 2, (ctypes.c_int64 * 2)(3, 5), DOUBLE, None, None, 0, 0, None)
+    if type(made) is not np.ndarray or (made.shape, made.dtype) != ((3, 5), FLOAT64):
+        return False
+    frozen = np.zeros(7)
+    frozen.setflags(write=False)
+    swapped = np.zeros(2, dtype=FLOAT64.newbyteorder())
+    arrays = np.zeros(3), np.ones((2, 5)), np.zeros((4, 4), order="F"), frozen
+    return all(map(_as_assumed, arrays)) and _byte_order(swapped) in "<>" and _byte_order(arrays[0]) == "="
+
+
+def _read(address: int, kind: Any) -> int:
+    return int(kind.from_address(address).value)
+
+
+def _byte_order(a: np.ndarray) -> str:
+    return chr(_read(_read(id(a) + DESCRIPTOR, ctypes.c_int64) + BYTE_ORDER, ctypes.c_uint8))
+
+
+def _as_assumed(a: np.ndarray) -> bool:
+    one, items = id(a), (a, OUT)
+    shape, flags = _read(one + SHAPE, ctypes.c_int64), _read(one + FLAGS, ctypes.c_int32)
+    return (
+        _read(one + TYPE, ctypes.c_int64) == id(np.ndarray)
+        and _read(one + DATA, ctypes.c_int64) == a.ctypes.data
+        and _read(one + NDIM, ctypes.c_int32) == a.ndim
+        and [_read(shape + 8 * k, ctypes.c_int64) for k in range(a.ndim)] == list(a.shape)
+        and _read(one + DESCRIPTOR, ctypes.c_int64) == id(FLOAT64)
+        and bool(flags & CONTIGUOUS) == a.flags.c_contiguous
+        and bool(flags & ALIGNED) == a.flags.aligned
+        and bool(flags & WRITEABLE) == a.flags.writeable
+        and _read(id(items) + TYPE, ctypes.c_int64) == id(tuple)
+        and _read(id(items) + TUPLE_SIZE, ctypes.c_int64) == 2
+        and _read(id(items) + TUPLE_ITEMS + 8, ctypes.c_int64) == id(OUT)
+    )
+
+
+def new_array() -> int:
+    """Address of PyArray_New: type, number of axes, shape, number of the dtype, and five that may be null."""
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    table = pointer(importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API, None)
+    return int(ctypes.c_void_p.from_address(table + 8 * _PYARRAY_NEW).value or 0)
+
+
+def address_of(name: str) -> int:
+    """Address of a function of Python's C interface."""
+    return int(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+class _Self(tuple[Any, ...]):
+    """The ``self`` of a builtin function; pickled as the object that its Python method belongs to."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _identity, (self[1].__self__,)
+
+
+def _identity(x: Any) -> Any:
+    return x
+
+
+def builtin(name: str, address: int, first: Any, slow: Callable[..., Any], owner: Any) -> Any:
+    """A builtin function whose machine code is at an address.
+
+    Its ``self`` is the tuple ``(first, slow, …)``. It takes name, signature, documentation and pickling from ``slow``,
+    and keeps ``owner`` alive, to which the code belongs.
+    """
+    # Python reads the signature of such a function from its documentation.
+    signature = inspect.signature(slow)
+    bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    known = signature.replace(parameters=bare, return_annotation=signature.empty)
+    text = f"{name}{known}\n--\n\n{slow.__doc__ or ''}"
+    method = _MethodDef(name.encode(), address, _METH_FASTCALL_KEYWORDS, text.encode())
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+    return make(ctypes.addressof(method), _Self((first, slow, owner, method)), None)

@@ -1,0 +1,50 @@
+"""What is assumed of objects in memory holds here, and where it does not, answers are the same."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from screwdyn import ShapeError
+from screwdyn.backends import platform_layout
+from screwdyn.backends.llvm import code_cache
+from screwdyn.robots import two_link
+
+
+def test_the_layout_of_objects_is_understood_here():
+    """On CPython with NumPy 2, which is what the shortcuts are for."""
+    assert platform_layout.understood()
+
+
+@pytest.mark.parametrize("constant", ["TYPE", "TUPLE_SIZE", "DATA", "SHAPE", "DESCRIPTOR", "FLAGS", "BYTE_ORDER"])
+def test_another_layout_is_noticed(monkeypatch, constant):
+    monkeypatch.setattr(platform_layout, constant, getattr(platform_layout, constant) + 8)
+    assert not platform_layout.understood.__wrapped__()
+
+
+@pytest.fixture
+def unknown(monkeypatch):
+    """A compiled arm on a platform whose layout is unknown."""
+    monkeypatch.setattr(platform_layout, "understood", lambda: False)
+    monkeypatch.setattr(code_cache, "_structures", code_cache.Kept(code_cache._structures._make, 10**9))
+    return two_link().compile(threads=1).wait()
+
+
+def test_without_the_layout_all_answers_are_the_same(unknown):
+    assert unknown.compiled == tuple(code_cache.ARGUMENTS)
+    shortcut = two_link().compile(threads=1)
+    rng = np.random.default_rng(0)
+    for name, groups in code_cache.ARGUMENTS.items():
+        plain = getattr(unknown, name)
+        assert not isinstance(plain, type(len))
+        for shape in ((2,), (17, 2)):
+            state = rng.uniform(-2, 2, (len(groups), *shape))
+            expected = getattr(shortcut, name)(*state)
+            found = plain(*state)
+            out = tuple(np.empty_like(x) for x in expected) if name == "dynamics" else np.empty_like(expected)
+            assert plain(*state, out=out) is out
+            for x, y, z in zip(expected, found, out, strict=True):
+                assert_array_equal(x, y)
+                assert_array_equal(x, z)
+        for wrong in (np.full(2, np.nan), np.zeros(3), "word"):
+            with pytest.raises(ShapeError):
+                plain(wrong, *state[1:, 0])

@@ -13,6 +13,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
+from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Body, Handle, Structure
@@ -23,8 +24,8 @@ from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
-    from screwdyn.forms.model import Model, Placement
     from screwdyn.forms.symbolic import Symbolic
+    from screwdyn.physics.model import Model, Placement
 
 __all__ = ["Body", "Handle", "KinematicTree"]
 
@@ -144,32 +145,52 @@ class KinematicTree(Forms):
     @property
     def actuation_matrix(self) -> Array:
         """(nv, number of active freedoms): puts the active torques in their places, zero elsewhere."""
-        return np.eye(self.nv)[:, [not edge["joint"].passive for edge in self._freedoms()]]
+        active = [not edge["joint"].passive for edge in self._freedoms() for _ in edge["coordinates"]]
+        return np.eye(self.nv)[:, active]
 
     # Configurations
 
     def neutral(self) -> Array:
-        """The configuration q = 0, (nq,)."""
-        return np.zeros(self.nq)
+        """The configuration with every joint at home, (nq,): zero, but for the scalar parts of quaternions, 1."""
+        return self._configurations.neutral.copy()
 
     def random_configuration(self, rng: np.random.Generator) -> Array:
-        """A configuration drawn evenly within the limits, or within ±π (rad or m) where there are none, (nq,)."""
+        """A random configuration, (nq,).
+
+        Each coordinate is uniform within the joint's limits, or within ±π (rad or m) where there are none; orientations
+        of spherical and free joints are uniform over all.
+        """
         if not isinstance(rng, np.random.Generator):
             raise ScrewdynError(f"rng must be a numpy.random.Generator, such as default_rng(0); got {rng!r}")
-        anywhere = (-np.pi, np.pi)
-        limits = [edge["joint"].limits or anywhere for edge in self._freedoms()]
-        low, high = np.array([pair if np.isfinite(pair).all() else anywhere for pair in limits]).reshape(-1, 2).T
-        return rng.uniform(low, high)
+        return self._configurations.random(rng)
 
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """The configuration reached from q by moving at v for unit time, (…, nq)."""
+        """The configuration reached from q by moving at v for unit time, (…, nq).
+
+        A coordinate moves to q + v. A spherical, free or planar joint moves from g(q) to g(q) exp(S v): v is a twist in
+        the link's own frame. Quaternions come back with length 1.
+        """
         (q, v), batch = self.model.flat(q=q, v=v)
-        return (q + v).reshape(*batch, self.nq)
+        return self._configurations.integrate(q.reshape(*batch, self.nq), v.reshape(*batch, self.nv))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
-        """The v with ``integrate(q0, v) == q1``, (…, nv)."""
+        """The v that moves q0 to q1 in unit time, (…, nv), as by :meth:`integrate`.
+
+        A spherical, free or planar joint turns by the smallest angle, so that ``integrate(q0, v)`` may differ from q1
+        by the sign of a quaternion or by whole turns.
+        """
         (q0, q1), batch = self.model.flat(q0=q0, q1=q1)
-        return (q1 - q0).reshape(*batch, self.nv)
+        shape = (*batch, self.nq)
+        return self._configurations.difference(q0.reshape(shape), q1.reshape(shape))
+
+    def position_rate(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """dq/dt, (…, nq), at the rates qd (…, nv) of the freedoms.
+
+        For spherical, free and planar joints it is ½ q ∘ ω of a quaternion and R(q) v of a position
+        (docs/mathematics.md §7); everywhere else, qd itself.
+        """
+        (q, qd), batch = self.model.flat(q=q, qd=qd)
+        return self._configurations.rate(q.reshape(*batch, self.nq), qd.reshape(*batch, self.nv))
 
     # One link's share
 
@@ -194,17 +215,19 @@ class KinematicTree(Forms):
         if symbols := self.free_symbols:
             raise UnboundSymbolError.of(symbols, "the robot")
         (q, qd), batch = self.model.flat(q=q, qd=qd)
-        values = np.stack([q, qd]).reshape(2, *batch, self.nv)
-        column = {name: i for i, name in enumerate(self.coordinates)}
+        q, qd = q.reshape(*batch, self.nq), qd.reshape(*batch, self.nv)
+        at_q = {name: i for i, name in enumerate(self.positions)}
+        at_v = {name: i for i, name in enumerate(self.coordinates)}
         nothing = np.zeros((*batch, 6, 0))
         rest = LinkMotion((), np.broadcast_to(np.eye(4), (*batch, 4, 4)), nothing, nothing, nothing[..., 0, :])
         motions = {self._base: rest}
         for name in links:
             if name != self._base:
                 ((parent, edge),) = self._graph.pred[name].items()
-                coordinate = edge["coordinate"]
-                x, xd = np.zeros((2, *batch)) if coordinate is None else values[..., column[coordinate]]
-                motions[name] = motion_beyond(motions[parent], edge["joint"], edge["home"], edge["name"], x, xd)
+                joint: Joint = edge["joint"]
+                x = q[..., [at_q[p] for p in joint.position_names(edge["name"])]]
+                xd = qd[..., [at_v[c] for c in edge["coordinates"]]]
+                motions[name] = motion_beyond(motions[parent], joint, edge["home"], edge["name"], x, xd)
             yield contribution_of(self.link(name), motions[name], expressions.floats(self._gravity, "gravity"))
 
     # Symbols
@@ -286,10 +309,14 @@ class KinematicTree(Forms):
 
     # Inside
 
+    @property
+    def _configurations(self) -> ConfigurationSpace:
+        return self.model.configurations
+
     @cached_property
     def model(self) -> Model:
         """Frozen snapshot of this revision: it goes on answering for the tree as it is now."""
-        from screwdyn.forms.model import Model, place
+        from screwdyn.physics.model import Model, place
 
         known, self._placements = self._placements, {}
         placements: dict[str, Placement] = {}

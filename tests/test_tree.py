@@ -2,10 +2,24 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 
-from screwdyn import Inertia, JointError, KinematicTree, Link, ScrewdynError, ShapeError, helical, prismatic, revolute
+from screwdyn import (
+    Inertia,
+    JointError,
+    KinematicTree,
+    Link,
+    ScrewdynError,
+    ShapeError,
+    free,
+    helical,
+    prismatic,
+    revolute,
+    spherical,
+)
 
 
 def mixed():
@@ -65,6 +79,84 @@ def test_integrate_and_difference_undo_each_other():
     assert_array_equal(q1, q0 + v)
     np.testing.assert_allclose(tree.difference(q0, q1), v, atol=1e-15)
     assert_array_equal(tree.integrate(q0, v[0]), q0 + v[0])
+
+
+# joints of several freedoms
+
+ALL = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
+
+
+@st.composite
+def trees(draw):
+    kinds = draw(st.sampled_from([*((kind,) for kind in ALL), ALL]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    return random_tree(rng, draw(st.integers(0, 6)), kinds), rng
+
+
+def same_place(tree, one, two):
+    """Whether two configurations are the same but for signs of quaternions and whole turns of planar joints."""
+    assert np.abs(tree.difference(one, two)).max(initial=0) < 1e-10
+
+
+@given(trees())
+def test_names_are_as_many_as_freedoms_and_positions(drawn):
+    tree, rng = drawn
+    assert len(tree.coordinates) == tree.nv == tree.model.nv == sum(tree.joint(name).nv for name in tree.joints)
+    assert len(tree.positions) == tree.nq == tree.model.nq == sum(tree.joint(name).nq for name in tree.joints)
+    assert (tree.coordinates, tree.positions) == (tree.model.coordinates, tree.model.positions)
+    assert len({*tree.coordinates}) == tree.nv and len({*tree.positions}) == tree.nq
+    assert tree.neutral().shape == tree.random_configuration(rng).shape == (tree.nq,)
+    assert tree.actuation_matrix.shape == (tree.nv, tree.nv)
+    tree.model.flat(q=tree.neutral())
+
+
+@given(trees())
+def test_integrate_and_difference_are_a_group_s(drawn):
+    tree, rng = drawn
+    q0, q1 = (np.array([tree.random_configuration(rng) for _ in range(4)]).reshape(4, tree.nq) for _ in range(2))
+    v = rng.uniform(-1.5, 1.5, (4, tree.nv))
+    # inverse of each other, both ways round
+    assert_allclose(tree.difference(q0, tree.integrate(q0, v)), v, atol=1e-11)
+    same_place(tree, tree.integrate(q0, tree.difference(q0, q1)), q1)
+    # nothing, there and back, and half way twice
+    same_place(tree, tree.integrate(q0, np.zeros(tree.nv)), q0)
+    same_place(tree, tree.integrate(tree.integrate(q0, v), -v), q0)
+    same_place(tree, tree.integrate(tree.integrate(q0, v / 2), v / 2), tree.integrate(q0, v))
+    assert_allclose(tree.difference(q1, q0), -tree.difference(q0, q1), atol=1e-9)
+
+
+@given(trees())
+def test_positions_move_at_their_rate(drawn):
+    tree, rng = drawn
+    q, v, h = tree.random_configuration(rng), rng.normal(size=(3, tree.nv)), 1e-5
+    slope = (tree.integrate(q, h * v) - tree.integrate(q, -h * v)) / (2 * h)
+    assert_allclose(tree.position_rate(q, v), slope, atol=1e-8)
+
+
+def test_motion_of_a_free_body_is_in_its_own_frame():
+    tree = KinematicTree()
+    tree.attach(Inertia.sphere(1, 0.1), to="base", joint=free(), name="body")
+    quarter = [0, 0, np.sqrt(0.5), np.sqrt(0.5), 1, 2, 3]
+    forward = [0, 0, 0, 0.5, 0, 0]
+    assert_allclose(tree.integrate(quarter, forward), [*quarter[:4], 1, 2.5, 3], atol=1e-15)
+    assert_allclose(tree.position_rate(quarter, forward), [0, 0, 0, 0, 0, 0.5, 0], atol=1e-15)
+
+
+def test_orientations_are_drawn_evenly():
+    tree = KinematicTree()
+    tree.attach(Inertia.sphere(1, 0.1), to="base", joint=spherical(), name="ball")
+    rng = np.random.default_rng(4)
+    q = np.array([tree.random_configuration(rng) for _ in range(20000)])
+    assert_allclose(np.linalg.norm(q, axis=1), 1, atol=1e-15)
+    assert_allclose(q.T @ q / len(q), np.eye(4) / 4, atol=0.01)
+
+
+def test_passive_joints_lose_all_their_freedoms():
+    tree = KinematicTree()
+    body = Inertia.sphere(1, 0.1)
+    tree.attach(body, to="base", joint=spherical(passive=True), name="ball")
+    tree.attach(body, to="ball", joint=revolute(), name="hinge")
+    assert_array_equal(tree.actuation_matrix, [[0], [0], [0], [1]])
 
 
 def test_the_snapshot_is_made_once_and_again_after_a_change():

@@ -24,7 +24,7 @@ _MOVED = {
     "inertia": "mechanism.inertia",
     "joint": "mechanism.joint",
     "link": "mechanism.link",
-    "model": "forms.model",
+    "model": "physics.model",
     "padded": "physics.padded",
     "plot": "views.plot",
     "poses": "screws.poses",

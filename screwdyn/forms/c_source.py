@@ -83,7 +83,7 @@ class _Source:
         model = tree.model
         self.row_needs = [0] * model.nv
         for link, at in model.placements.items():
-            if at.freedom is not None:
+            if at.freedoms:
                 self.row_needs[model.index[at.coordinate]] = self.needs[link]
         self.members: dict[Any, str] = {}
         if model.ready is None:
@@ -156,7 +156,7 @@ class _Source:
             "",
             "Coordinates, in this order:",
         ]
-        joints = [at.joint for at in model.placements.values() if at.freedom is not None]
+        joints = [at.joint for at in model.placements.values() if at.freedoms]
         for i, (name, joint) in enumerate(zip(model.coordinates, joints, strict=True)):
             kind = joint.kind if joint is not None else ""
             lines.append(f"  [{i}] {_quoted(name)}, {kind}, {'m' if kind == 'prismatic' else 'rad'}")

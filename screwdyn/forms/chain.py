@@ -10,10 +10,10 @@ from screwdyn.backends.tape.tape import Scalar
 from screwdyn.backends.tape.trace import Scalars, inputs
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnknownLinkError
-from screwdyn.forms.model import Model
 from screwdyn.forms.numbers import Frame
 from screwdyn.physics import recursions as sweeps
 from screwdyn.physics.link_steps import bracket, composed, twist_inward, wrench_inward
+from screwdyn.physics.model import Model
 from screwdyn.physics.table import MASS, PARENT, WORK
 from screwdyn.physics.vectors import Matrix, Vector, add, rotate
 

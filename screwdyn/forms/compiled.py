@@ -18,8 +18,8 @@ from screwdyn.backends.llvm.call import Function
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.model import Model
 from screwdyn.forms.numbers import Dynamics
+from screwdyn.physics.model import Model
 
 __all__ = ["Compiled"]
 

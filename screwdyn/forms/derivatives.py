@@ -18,11 +18,12 @@ from screwdyn.backends.tape.trace import open_inertias
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.table import MASS, PARENT
 
 if TYPE_CHECKING:
-    from screwdyn.forms.model import Model
     from screwdyn.mechanism.link import Link
+    from screwdyn.physics.model import Model
 
 __all__ = ["Derivatives"]
 
@@ -83,7 +84,7 @@ class Derivatives:
             (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
             if sound:
                 return dq, dqd, inverse
-        dq, dqd, M = self.inverse_dynamics(q, qd, self._model.forward_dynamics(q, qd, tau))
+        dq, dqd, M = self.inverse_dynamics(q, qd, Numbers(self._model).forward_dynamics(q, qd, tau))
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
         if out is not None:
             memory.check(out, [M.shape] * 3)

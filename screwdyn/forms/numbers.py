@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
@@ -18,9 +18,22 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:  # the model brings numba with it, which must not slow down `import screwdyn`
-    from screwdyn.forms.model import Model
+    from screwdyn.physics.model import Model
 
-__all__ = ["Dynamics", "Frame"]
+__all__ = ["Dynamics", "Frame", "Numbers"]
+
+
+class _Kernels:
+    """The compiled kernels, which are imported when the first of them is needed."""
+
+    def __getattr__(self, name: str) -> Any:
+        from screwdyn.backends.numba import kernels
+
+        vars(self).update(vars(kernels))
+        return getattr(kernels, name)
+
+
+kernels = _Kernels()
 
 Frame = Literal["com", "body", "base", "mixed"]
 
@@ -47,13 +60,13 @@ class Dynamics(ABC):
         model = self.model
         M = empty(model.square)
         try:
-            if model.kernels.mass_matrix(model.ready, q, M) == 0:
+            if kernels.mass_matrix(model.ready, q, M) == 0:
                 return M
-        except model.kernels.REFUSALS:
+        except kernels.REFUSALS:
             pass
         (flat,), batch = model.flat(q=q)
         M = empty((flat.size, model.nv))
-        model.kernels.mass_matrix(model.table, flat, M)
+        kernels.mass_matrix(model.table, flat, M)
         return M.reshape(*batch, *model.square)
 
     def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
@@ -61,13 +74,13 @@ class Dynamics(ABC):
         model = self.model
         M, C = empty(model.square), empty(model.square)
         try:
-            if model.kernels.coriolis_matrix(model.ready, q, qd, M, C) == 0:
+            if kernels.coriolis_matrix(model.ready, q, qd, M, C) == 0:
                 return M, C
-        except model.kernels.REFUSALS:
+        except kernels.REFUSALS:
             pass
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         M, C = empty((flat.size, model.nv)), empty((flat.size, model.nv))
-        model.kernels.coriolis_matrix(model.table, flat, flat_qd, M, C)
+        kernels.coriolis_matrix(model.table, flat, flat_qd, M, C)
         return M.reshape(*batch, *model.square), C.reshape(*batch, *model.square)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -82,13 +95,13 @@ class Dynamics(ABC):
         model = self.model
         g = empty(model.nv)
         try:
-            if model.kernels.gravity_vector(model.ready, q, g) == 0:
+            if kernels.gravity_vector(model.ready, q, g) == 0:
                 return g
-        except model.kernels.REFUSALS:
+        except kernels.REFUSALS:
             pass
         (flat,), batch = model.flat(q=q)
         g = empty(flat.size)
-        model.kernels.gravity_vector(model.table, flat, g)
+        kernels.gravity_vector(model.table, flat, g)
         return g.reshape(*batch, model.nv)
 
     def inverse_dynamics(
@@ -106,9 +119,9 @@ class Dynamics(ABC):
         if wrenches is None:
             tau = empty(model.nv)
             try:
-                if model.kernels.inverse_dynamics(model.ready, q, qd, qdd, tau) == 0:
+                if kernels.inverse_dynamics(model.ready, q, qd, qdd, tau) == 0:
                     return tau
-            except model.kernels.REFUSALS:
+            except kernels.REFUSALS:
                 pass
             return _inverse_dynamics(model, model.table, q, qd, qdd)
         return _inverse_dynamics(model, model.table, q, qd, qdd) - self.wrench_torque(q, wrenches)
@@ -131,14 +144,14 @@ class Dynamics(ABC):
             tau = tau.reshape(*batch, model.nv) + self.wrench_torque(q, wrenches)
         qdd = empty(model.nv)
         try:
-            status = model.kernels.forward_dynamics(model.ready, q, qd, tau, qdd)
+            status = kernels.forward_dynamics(model.ready, q, qd, tau, qdd)
             if status == 0:
                 return qdd
-        except model.kernels.REFUSALS:
+        except kernels.REFUSALS:
             pass
         (flat, flat_qd, flat_tau), batch = model.flat(q=q, qd=qd, tau=tau)
         qdd = empty(flat.size)
-        status = model.kernels.forward_dynamics(model.table, flat, flat_qd, flat_tau, qdd)
+        status = kernels.forward_dynamics(model.table, flat, flat_qd, flat_tau, qdd)
         if status > 0:
             name = model.coordinates[status - 1]
             raise SingularAttachmentError(
@@ -164,9 +177,9 @@ class Dynamics(ABC):
         """
         model = self.model
         (q, qd), batch = model.flat(q=q, qd=qd)
-        shape = (*batch, model.nv)
+        q, qd = q.reshape(*batch, model.nq), qd.reshape(*batch, model.nv)
         forces = model.joint_forces
-        return forces.friction_force(qd.reshape(shape)) + forces.spring_force(q.reshape(shape))
+        return forces.friction_force(qd) + forces.spring_force(q)
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint torques Σ J_iᵀ F_i that external wrenches amount to, (…, nv).
@@ -206,7 +219,7 @@ class Dynamics(ABC):
             np.broadcast_to(flat.reshape(*q_batch, model.nv), W.shape[:-1]), requirements=["C", "W"]
         ).ravel()
         tau = empty(flat.size)
-        model.kernels.wrench_torque(model.table, flat, W.reshape(-1, 6), tau)
+        kernels.wrench_torque(model.table, flat, W.reshape(-1, 6), tau)
         return tau.reshape(*batch, model.nv)
 
     # Kinematics ------------------------------------------------------------------------------------------------
@@ -266,7 +279,7 @@ class Dynamics(ABC):
         model = self.model
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         pose, twist = empty((flat.size, 12)), empty((flat.size, 6))
-        model.kernels.motion(model.table, flat, flat_qd, pose, twist)
+        kernels.motion(model.table, flat, flat_qd, pose, twist)
         T = np.zeros((*batch, model.nv, 4, 4))
         T[..., :3, :3] = pose[:, :9].reshape(*batch, model.nv, 3, 3)
         T[..., :3, 3] = pose[:, 9:].reshape(*batch, model.nv, 3)
@@ -278,7 +291,7 @@ class Dynamics(ABC):
         row, T = self._carrier(link)
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         Jt, Jt_dot = empty((flat.size, 6)), empty((flat.size, 6))
-        model.kernels.jacobian(model.table, flat, flat_qd, row, Jt, Jt_dot)
+        kernels.jacobian(model.table, flat, flat_qd, row, Jt, Jt_dot)
         # From the row's frame to the link's, which is fixed in it.
         X = screw.Ad(screw.inverse(T))
         J = X @ np.swapaxes(Jt.reshape(*batch, model.nv, 6), -1, -2)
@@ -303,5 +316,17 @@ class Dynamics(ABC):
 def _inverse_dynamics(model: Model, table: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
     (flat, flat_qd, flat_qdd), batch = model.flat(q=q, qd=qd, qdd=qdd)
     tau = empty(flat.size)
-    model.kernels.inverse_dynamics(table, flat, flat_qd, flat_qdd, tau)
+    kernels.inverse_dynamics(table, flat, flat_qd, flat_qdd, tau)
     return tau.reshape(*batch, model.nv)
+
+
+class Numbers(Dynamics):
+    """The numbers of one snapshot, which go on answering for the tree as it was."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @property
+    def model(self) -> Model:
+        """The snapshot."""
+        return self._model

@@ -11,8 +11,9 @@ from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import FUNCTIONS, Scalars, constants, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
-from screwdyn.forms.model import Model
+from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.base_parameters import regrouped
+from screwdyn.physics.model import Model
 from screwdyn.physics.table import COLUMNS, MASS, PARENT
 
 __all__ = ["known_function", "operation_count", "scalar", "scalar_table", "written_out"]
@@ -77,7 +78,7 @@ def written_out(
     outputs = forward_dynamics(tape, table, armature)
     if outputs is None:
         if model.ready is not None:
-            model.forward_dynamics(*np.zeros((3, model.nv)))  # names the joint
+            Numbers(model).forward_dynamics(*np.zeros((3, model.nv)))  # names the joint
         raise SingularAttachmentError("some joint carries no more inertia than rounding leaves it")
     return list(outputs)
 

@@ -20,10 +20,10 @@ from screwdyn.backends.tape.trace import Scalars, Undetermined, inputs, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError
 from screwdyn.forms.chain import Path, motion, path_to
-from screwdyn.forms.model import Model
 from screwdyn.forms.numbers import Frame
 from screwdyn.forms.operation_count import known_function
 from screwdyn.physics.link_steps import momentum, wrench_inward
+from screwdyn.physics.model import Model
 from screwdyn.physics.table import FIRST_MOMENT, INERTIA, MASS, PARENT
 from screwdyn.physics.vectors import add, dot, rotate, scale
 

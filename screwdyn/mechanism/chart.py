@@ -70,6 +70,11 @@ class Chart:
         return self.orientation + self.translations
 
     @property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        return self.nq - (self.orientation == 4)
+
+    @property
     def neutral(self) -> tuple[float, ...]:
         """The coordinates of the identity."""
         turn = (0.0, 0.0, 0.0, 1.0) if self.orientation == 4 else (0.0,)
@@ -82,6 +87,13 @@ class Chart:
         columns = [np.concatenate([a, cross(self.center, a)]) for a in turning]
         columns += [np.concatenate([np.zeros(3), a]) for a in self.axes.T[: self.translations]]
         return expressions.array(np.transpose(columns))
+
+    @property
+    def structure_constants(self) -> list[tuple[int, int, int, float]]:
+        """All (m, k, l, c) with l > k and c ≠ 0 of [S_l, S_k] = Σ_m c S_m, the same for any axes and center."""
+        own = self._twist(np.eye(self.nv))
+        brackets = np.einsum("lij,kj->lki", screw.ad(own), own) @ own.T
+        return [(m, k, l, float(brackets[l, k, m])) for l, k, m in np.argwhere(brackets).tolist() if l > k]
 
     @property
     def freedom_labels(self) -> tuple[str, ...]:

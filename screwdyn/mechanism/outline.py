@@ -34,5 +34,5 @@ def _described(link: Link, joint: str = "") -> str:
 
 
 def _joined(joint: Joint, name: str, link: str) -> str:
-    named = f" {name}" if joint.screw is not None and name != link else ""
+    named = f" {name}" if joint.nv and name != link else ""
     return f" [{'passive ' * joint.passive}{joint.kind}{named}]"

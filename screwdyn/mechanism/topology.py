@@ -46,6 +46,7 @@ class Edge(TypedDict):
     home: Array
     name: str
     coordinate: str | None
+    coordinates: tuple[str, ...]
 
 
 class _Newcomer(NamedTuple):
@@ -85,7 +86,11 @@ class Structure:
 
     @property
     def graph(self) -> nx.DiGraph:
-        """A frozen copy: nodes carry ``link``, edges ``joint``, ``home`` (pose at q = 0), ``name``, ``coordinate``."""
+        """A frozen copy: nodes carry ``link``, edges ``joint``, ``home``, ``name`` and ``coordinates``.
+
+        ``home`` is the link's pose in its parent where the joint is neutral; ``coordinates`` are the joint's freedoms,
+        and ``coordinate`` is the only one, or ``None``.
+        """
         import networkx as nx
 
         return nx.freeze(self._graph.copy())
@@ -107,18 +112,23 @@ class Structure:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates, in order of attachment."""
-        return tuple(edge["name"] for edge in self._freedoms())
+        """Names of the freedoms, nv of them, in order of attachment: M, C, g, rates and torques go by these."""
+        return tuple(name for edge in self._freedoms() for name in edge["coordinates"])
+
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """Names of the entries of q, nq of them, in order of attachment; quaternions are scalar last."""
+        return tuple(name for edge in self._freedoms() for name in edge["joint"].position_names(edge["name"]))
 
     @property
     def nq(self) -> int:
-        """Number of coordinates."""
-        return len(self.coordinates)
+        """Number of positions."""
+        return sum(edge["joint"].nq for edge in self._freedoms())
 
     @property
     def nv(self) -> int:
         """Number of freedoms."""
-        return len(self.coordinates)
+        return sum(edge["joint"].nv for edge in self._freedoms())
 
     @property
     def revision(self) -> int:
@@ -215,7 +225,7 @@ class Structure:
         """
         self._known(to)
         if joint is not None and not isinstance(joint, Joint):
-            raise TopologyError(f"joint must be made by revolute(), prismatic(), helical() or fixed(); got {joint!r}")
+            raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
         root, rest = self._unpack(body, name)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         home.setflags(write=False)
@@ -326,7 +336,7 @@ class Structure:
         return outline(self._graph, self._base)
 
     def __repr__(self) -> str:
-        count = f"{len(self._graph)} links, {self.nq} coordinates, {expressions.short(self.mass)} kg"
+        count = f"{len(self._graph)} links, {self.nv} coordinates, {expressions.short(self.mass)} kg"
         return f"<{type(self).__name__} {self._base!r}: {count}>"
 
     # Inside
@@ -339,8 +349,13 @@ class Structure:
         self._revision += 1
 
     def _add(self, new: _Newcomer) -> None:
+        coordinates = new.joint.freedom_names(new.label)
         edge = Edge(
-            joint=new.joint, home=new.home, name=new.label, coordinate=None if new.joint.screw is None else new.label
+            joint=new.joint,
+            home=new.home,
+            name=new.label,
+            coordinate=coordinates[0] if len(coordinates) == 1 else None,
+            coordinates=coordinates,
         )
         self._graph.add_node(new.link.name, link=new.link, serial=next(_serial))
         self._graph.add_edge(new.parent, new.link.name, **edge)
@@ -377,7 +392,7 @@ class Structure:
     def _freedoms(self) -> list[Edge]:
         """The edges that can move, in order of attachment."""
         edges = (self._edge(link) for link in self._carried.values())
-        return [edge for edge in edges if edge["coordinate"] is not None]
+        return [edge for edge in edges if edge["coordinates"]]
 
     def _stands(self, handle: Handle) -> bool:
         node = self._graph.nodes.get(handle.name)

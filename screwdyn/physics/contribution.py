@@ -68,33 +68,43 @@ class Contribution:
     g: Padded
 
 
-def motion_beyond(parent: LinkMotion, joint: Joint, home: Array, name: str, q: Array, qd: Array) -> LinkMotion:
-    """The motion of a link from its parent's: J_i = [X_i J_p | S_i], J̇_i = [−ad(S_i q̇_i) X_i J_p + X_i J̇_p | 0].
+def motion_beyond(parent: LinkMotion, joint: Joint, home: Array, name: str, q: Array, v: Array) -> LinkMotion:
+    """The motion of a link from its parent's.
 
     Parameters
     ----------
     parent : LinkMotion
     joint, home, name
-        The link's joint, its pose in the parent at q = 0, and the coordinate's name (unused for a fixed joint).
-    q, qd : (…) arrays
-        Position and rate of that coordinate.
+        The link's joint, its pose in the parent at home, and the joint's name.
+    q, v : (…, joint.nq) and (…, joint.nv) arrays
+        Positions and rates of the joint.
     """
-    S = None if joint.screw is None else expressions.floats(joint.screw, f"joint {name!r}")
-    T_pi = expressions.floats(home, f"the pose at joint {name!r}")
-    if S is not None:
-        T_pi = T_pi @ screw.screw_motion(S, q)
-    X = screw.Ad(screw.inverse(T_pi))
-    T, J, J_dot = parent.T @ T_pi, X @ parent.J, X @ parent.J_dot
-    if S is None:
-        return LinkMotion(parent.coordinates, T, J, J_dot, parent.qd)
-    J_dot = J_dot - screw.ad(S * qd[..., None]) @ J
-    column = np.broadcast_to(S[:, None], (*J.shape[:-1], 1))
+    S = expressions.floats(joint.screws, f"joint {name!r}")
+    names = joint.freedom_names(name)
+    T = expressions.floats(home, f"the pose at joint {name!r}")
+    if joint.chart is not None:
+        return _moved(parent, T @ joint.chart.pose(q), S, names, v)
+    # Screws in a row: joints of one freedom, one after another.
+    motion = _moved(parent, T, S[:, :0], (), v[..., :0])
+    for k in range(joint.nv):
+        one = slice(k, k + 1)
+        motion = _moved(motion, screw.screw_motion(S[:, k], q[..., k]), S[:, one], names[one], v[..., one])
+    return motion
+
+
+def _moved(parent: LinkMotion, T: Array, S: Array, names: tuple[str, ...], v: Array) -> LinkMotion:
+    """J = [X J_p | S], J̇ = [X J̇_p − ad(S v) X J_p | 0] of a frame with pose T in its parent, X = Ad(T)⁻¹."""
+    X = screw.Ad(screw.inverse(T))
+    J, J_dot = X @ parent.J, X @ parent.J_dot
+    if S.shape[1]:
+        J_dot = J_dot - screw.ad(v @ S.T) @ J
+    columns = np.broadcast_to(S, (*J.shape[:-2], *S.shape))
     return LinkMotion(
-        (*parent.coordinates, name),
-        T,
-        np.concatenate([J, column], axis=-1),
-        np.concatenate([J_dot, np.zeros_like(column)], axis=-1),
-        np.concatenate([parent.qd, qd[..., None]], axis=-1),
+        (*parent.coordinates, *names),
+        parent.T @ T,
+        np.concatenate([J, columns], axis=-1),
+        np.concatenate([J_dot, np.zeros_like(columns)], axis=-1),
+        np.concatenate([parent.qd, v], axis=-1),
     )
 
 

@@ -1,7 +1,7 @@
 """Forces of the joints themselves: damping, dry friction and springs (docs/mathematics.md §8)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,15 +24,18 @@ class JointForces(NamedTuple):
         N m s/rad, N m and N m/rad where a freedom turns; N s/m, N and N/m where it slides.
     rest : array
         Position at which the spring has no force, rad or m.
+    where : index
+        Where in q the coordinate of each freedom stands; anywhere for those of group joints, which have no springs.
     """
 
     damping: Array
     friction: Array
     stiffness: Array
     rest: Array
+    where: Any
 
     @classmethod
-    def of(cls, joints: Sequence[Joint]) -> Self:
+    def of(cls, joints: Sequence[Joint], where: Any) -> Self:
         """Parameters of the joint of every freedom, in order.
 
         Raises
@@ -41,7 +44,9 @@ class JointForces(NamedTuple):
             If a parameter is an expression.
         """
         parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in joints]
-        return cls(*expressions.floats(np.array(parameters), "a joint's own force").reshape(-1, 4).T)
+        numbers = expressions.floats(np.array(parameters), "a joint's own force")
+        damping, friction, stiffness, rest = numbers.reshape(-1, 4).T
+        return cls(damping, friction, stiffness, rest, where)
 
     def friction_force(self, qd: Array) -> Array:
         """−damping q̇ − friction tanh(q̇ / 1e-3), (…, nv): viscous damping and smoothed dry friction sgn q̇."""
@@ -49,8 +54,8 @@ class JointForces(NamedTuple):
 
     def spring_force(self, q: Array) -> Array:
         """−stiffness (q − rest), (…, nv)."""
-        return np.asarray(-self.stiffness * (q - self.rest))
+        return np.asarray(-self.stiffness * (q[..., self.where] - self.rest))
 
     def spring_energy(self, q: Array) -> Array:
         """Σ ½ stiffness (q − rest)², (…), J."""
-        return np.asarray(0.5 * ((q - self.rest) ** 2 @ self.stiffness))
+        return np.asarray(0.5 * ((q[..., self.where] - self.rest) ** 2 @ self.stiffness))

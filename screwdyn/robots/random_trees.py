@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from screwdyn.core.errors import JointError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed, helical, prismatic, revolute
+from screwdyn.mechanism.joint import (
+    Joint,
+    cylindrical,
+    fixed,
+    free,
+    helical,
+    planar,
+    prismatic,
+    revolute,
+    spherical,
+    universal,
+)
 from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
 from screwdyn.tree import KinematicTree
@@ -33,8 +44,8 @@ def random_tree(
     n : int
         Number of links with a body, ``link1`` … ``link<n>``. Each hangs on some earlier link or frame by a joint
         ``joint1`` … ``joint<n>`` of a kind drawn from ``joints``.
-    joints : sequence of "revolute", "prismatic", "helical", "fixed"
-        A ``"fixed"`` link adds no coordinate; without it, nq = n.
+    joints : sequence of kinds
+        Of "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free" and "fixed".
     frames : float
         Chance that a massless frame ``frame<i>`` is welded on beside ``link<i>``; later links may hang on it.
 
@@ -92,21 +103,23 @@ def _direction(rng: np.random.Generator) -> Array:
     return np.asarray(a / np.linalg.norm(a))
 
 
-def _revolute(rng: np.random.Generator, name: str) -> Joint:
-    return revolute(_direction(rng), rng.uniform(-0.3, 0.3, 3), name=name)
-
-
-def _prismatic(rng: np.random.Generator, name: str) -> Joint:
-    return prismatic(_direction(rng), name=name)
+def _point(rng: np.random.Generator) -> Array:
+    return rng.uniform(-0.3, 0.3, 3)
 
 
 def _helical(rng: np.random.Generator, name: str) -> Joint:
     pitch = rng.choice([-1, 1]) * rng.uniform(0.05, 0.4)
-    return helical(_direction(rng), pitch, rng.uniform(-0.3, 0.3, 3), name=name)
+    return helical(_direction(rng), pitch, _point(rng), name=name)
 
 
-def _fixed(rng: np.random.Generator, name: str) -> Joint:
-    return fixed(name)
-
-
-_KINDS = {"revolute": _revolute, "prismatic": _prismatic, "helical": _helical, "fixed": _fixed}
+_KINDS: dict[str, Callable[[np.random.Generator, str], Joint]] = {
+    "revolute": lambda rng, name: revolute(_direction(rng), _point(rng), name=name),
+    "prismatic": lambda rng, name: prismatic(_direction(rng), name=name),
+    "helical": _helical,
+    "cylindrical": lambda rng, name: cylindrical(_direction(rng), _point(rng), name=name),
+    "universal": lambda rng, name: universal(_direction(rng), _direction(rng), _point(rng), name=name),
+    "spherical": lambda rng, name: spherical(_point(rng), name=name),
+    "planar": lambda rng, name: planar(_direction(rng), _point(rng), name=name),
+    "free": lambda rng, name: free(name=name),
+    "fixed": lambda rng, name: fixed(name),
+}

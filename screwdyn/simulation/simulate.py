@@ -205,7 +205,7 @@ class _Simulation:
                 name = model.coordinates[int(np.argmin(np.abs(qd) < RUNAWAY))]
                 raise ScrewdynError(f"{name!r} runs away at t = {s:.6g} s, faster than {RUNAWAY:g} /s; see its torque")
             tau, push, friction = self._torque(s, y), self._push(s, y), forces.friction_force(qd)
-            qdd = model.forward_dynamics(q, qd, tau + push + friction + forces.spring_force(q))
+            qdd = self.tree.forward_dynamics(q, qd, tau + push + friction + forces.spring_force(q))
             bar.update(max(0.0, s - bar.n))
             return np.concatenate([qd, qdd, [tau @ qd, -friction @ qd, push @ qd]])
 

@@ -40,7 +40,7 @@ def test_factors_make_up_the_mass_matrix(case):
 def carriers(tree):
     """The coordinate that carries each coordinate's link."""
     placements = tree.model.placements.values()
-    return [at.parent for at in placements if at.freedom is not None]
+    return [at.parent for at in placements if at.freedoms]
 
 
 @given(cases(least=1))

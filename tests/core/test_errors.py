@@ -32,7 +32,7 @@ def test_near_names_are_listed(name, message):
 def test_an_array_in_the_place_of_a_name_is_told_the_order_of_arguments():
     arm = sd.robots.ur5()
     q = arm.neutral()
-    for answer in (arm.forward_kinematics, arm.model.forward_kinematics, arm.jacobian, arm.compile().jacobian):
+    for answer in (arm.forward_kinematics, arm.jacobian, arm.compile().jacobian):
         for given in (q, list(q)):
             with pytest.raises(
                 UnknownLinkError, match=r"a link is given by its name, a str; arguments are \(link, q, …\)"

@@ -16,7 +16,7 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
 from screwdyn.backends.numba import kernels as looped
-from screwdyn.forms import model
+from screwdyn.forms import numbers
 
 ROUNDING, DIFFERENCE = 1e-13, 1e-11
 FRAMES = ("com", "body", "base", "mixed")
@@ -26,7 +26,7 @@ FRAMES = ("com", "body", "base", "mixed")
 def route(request):
     """The sweeps, and the tapes recorded from them: the laws do not care."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "looped", request.param)
+        patch.setattr(numbers, "kernels", request.param)
         yield
 
 

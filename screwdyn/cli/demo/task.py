@@ -208,7 +208,7 @@ def _bearable(robot: KinematicTree, to: str, q: Array, up: Array) -> float:
 
     q holds the configurations on the way, (s, nv), and up is the unit vector against gravity.
     """
-    first = next(b for a, b in pairwise(robot.path(to)) if robot.graph.edges[a, b]["coordinate"] is not None)
+    first = next(b for a, b in pairwise(robot.path(to)) if robot.graph.edges[a, b]["coordinates"])
     bodies = (robot.link(name).inertia for name in robot.subtree(first))
     moved = sum(body.mass for body in bodies if body is not None)
     weight = np.linalg.norm(robot.gravity) * np.einsum("sij,i->sj", robot.jacobian(to, q, "mixed")[:, 3:], up)

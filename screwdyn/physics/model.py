@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.numba import kernels as looped
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, StaleHandleError, UnboundSymbolError, UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import Dynamics
+from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.physics.charts import Charts
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.link_steps import composed, inertia_inward
-from screwdyn.physics.table import COLUMNS, MASS
-from screwdyn.physics.vectors import Matrix, Vector, add, cross, dot, rotate, rotate_back, scale, transpose
+from screwdyn.physics.table import COLUMNS, MASS, PARENT
+from screwdyn.physics.vectors import Matrix, Vector, add, cross, dot, multiply, rotate, rotate_back, scale, transpose
 from screwdyn.screws import screw
 
 __all__ = ["Model", "Placement", "place"]
@@ -33,6 +33,8 @@ __all__ = ["Model", "Placement", "place"]
 _NOTHING = (0.0,) * 10
 # What entries of a rotation, at most 1, lose when two or three are multiplied.
 _ROUNDING = 1e-15
+# Arguments with an entry for each position; all others have one for each freedom.
+_POSITIONS = ("q", "q0", "q1")
 
 
 class Placement(NamedTuple):
@@ -48,44 +50,55 @@ class Placement(NamedTuple):
         Pose of the link in that row's frame.
     body : 10 floats
         Mass, first moment and inertia about the origin of the row's frame.
-    freedom : 14 floats or None
-        Home pose, turn and slide of the row that begins with this link; ``None`` if its joint is fixed.
+    freedoms : tuple of 14 floats each
+        Home pose, turn and slide of every row that begins with this link.
+    axes : 9 floats or None
+        The axes of a group joint in the frame of its first row; ``None`` for any other joint.
     parent : str or None
         The coordinate that carries the parent.
-    link, joint
-        What was attached, and by which joint; the base has none.
+    link, joint, name
+        What was attached, by which joint, and that joint's name; the base has none.
     """
 
     coordinate: str | None
     R: Matrix
     p: Vector
     body: tuple[float, ...]
-    freedom: tuple[float, ...] | None
+    freedoms: tuple[tuple[float, ...], ...]
+    axes: Matrix | None
     parent: str | None
     link: Link
     joint: Joint | None
+    name: str | None
 
 
 def place(
     link: Link,
     joint: Joint | None = None,
     home: Array | None = None,
-    name: str | None = None,
+    name: str = "",
     parent: Placement | None = None,
 ) -> Placement:
     """Placement of a link from its joint, home pose, joint's name and its parent's placement; the base has none."""
     R, p = _pose(np.eye(4) if home is None else home)
-    freedom, carrier, coordinate = None, None, None
-    if parent is not None:
-        R, p = composed(*expressions.alike(parent.R, parent.p, R, p))
-        carrier = coordinate = parent.coordinate
-    if joint is not None and joint.screw is not None:
-        D, d, turn, slide = _screw_frame(joint.screw)
+    if joint is None or parent is None:
+        return Placement(None, R, p, _body(link, R, p), (), None, None, link, None, None)
+    R, p = composed(*expressions.alike(parent.R, parent.p, R, p))
+    coordinate, freedoms, axes, d = parent.coordinate, [], None, None
+    for S in joint.screws.T:
+        D, d, turn, slide = _screw_frame(S, d)
+        if joint.chart is not None:
+            d = tuple(joint.chart.center.tolist())
+            if axes is None:
+                axes = _tidied(multiply(*expressions.alike(transpose(D), tuple(joint.chart.axes.ravel().tolist()))))
         R, p = composed(*expressions.alike(R, p, D, d))
-        freedom, coordinate = _tidied((*_squared(R), *p, turn, slide)), name
+        freedoms.append(_tidied((*_squared(R), *p, turn, slide)))
         R, p = transpose(D), scale(-1, rotate_back(D, d))
+    if freedoms:
+        coordinate = joint.freedom_names(name)[-1]
     R, p = _tidied(_squared(R)), _tidied(p)
-    return Placement(coordinate, R, p, _tidied(_body(link, R, p)), freedom, carrier, link, joint)
+    body = _tidied(_body(link, R, p))
+    return Placement(coordinate, R, p, body, tuple(freedoms), axes, parent.coordinate, link, joint, name)
 
 
 def _squared(R: Matrix) -> Any:
@@ -123,14 +136,17 @@ def _pose(T: Array) -> tuple[Matrix, Vector]:
     return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3])
 
 
-def _screw_frame(S: Array) -> tuple[Matrix, Vector, float, float]:
-    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there."""
+def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float, float]:
+    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
+
+    A screw that only slides has no place of its own: the given origin serves.
+    """
     *w, a, b, c = S.tolist()
     v = (a, b, c)
     turns = any(w)
     D = screw.frame_along(w if turns else v)
     if not turns:
-        return D, (0.0, 0.0, 0.0), 0.0, 1.0
+        return D, origin or (0.0, 0.0, 0.0), 0.0, 1.0
     h = expressions.tidied(dot(w, v))
     if expressions.is_expression(h):
         return D, cross(w, v), 1.0, h
@@ -138,22 +154,24 @@ def _screw_frame(S: Array) -> tuple[Matrix, Vector, float, float]:
     return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0
 
 
-class Model(Dynamics):
+class Model:
     """The numbers of one revision of a tree; never edited.
 
     Attributes
     ----------
     rows : list of list
-        The numbers or expressions of every row; see ``physics.rows``.
+        The numbers or expressions of every row; see ``physics.table``.
     table : (nv + 1, 25) array
         The same as one array of numbers, with gravity at the end.
     ready : array or None
         The table if it holds numbers: what a call hands to compiled code at once, which refuses None.
+    charts : Charts or None
+        Where positions enter the rows, if there is a group joint; otherwise positions are the rows' coordinates.
     base_body : list
         Mass, first moment and inertia about the base's origin of all that is welded to the base.
     index : mapping from coordinate to row
-    nv, square : int, (int, int)
-        Number of rows, and the shape of M and C.
+    nq, nv, square : int, int, (int, int)
+        Number of positions, number of rows, and the shape of M and C.
     placements : mapping from link name to :class:`Placement`
     gravity, base_first_moment : (3,) arrays
         Gravity in the base frame, and the first moment there of all that is welded to the base.
@@ -161,7 +179,7 @@ class Model(Dynamics):
     """
 
     # What every call reads: a slot is found faster than what lies beside a cached property.
-    __slots__ = ("kernels", "nv", "ready", "square")
+    __slots__ = ("__dict__", "charts", "nq", "nv", "ready", "square")
 
     def __init__(self, placements: Mapping[str, Placement], gravity: Array, revision: int) -> None:
         rows: list[list[float]] = []
@@ -169,9 +187,14 @@ class Model(Dynamics):
         base = [0.0] * 10
         for at in placements.values():
             row = index.get(at.coordinate, len(rows))
-            if at.freedom is not None:
-                index[at.coordinate] = row
-                rows.append([*at.freedom, *at.body, index[at.parent]])
+            if at.freedoms:
+                assert at.joint is not None and at.name is not None
+                above = index[at.parent]
+                for name, freedom in zip(at.joint.freedom_names(at.name), at.freedoms, strict=True):
+                    index[name] = row = len(rows)
+                    rows.append([*freedom, *_NOTHING, above])
+                    above = row
+                rows[row][MASS:PARENT] = at.body
             elif at.body is not _NOTHING:
                 sums, first = (base, 0) if row < 0 else (rows[row], MASS)
                 for k, x in enumerate(at.body, first):
@@ -180,11 +203,13 @@ class Model(Dynamics):
         self.index = index
         self.nv = len(rows)
         self.square = (self.nv, self.nv)
-        self.kernels: Any = looped
         self.placements = placements
         self.gravity = gravity
         self.revision = revision
         self.base_body = base
+        groups = any(at.axes is not None for at in placements.values())
+        self.charts = self._charts() if groups else None
+        self.nq = self.nv if self.charts is None else self.configurations.nq
         try:
             self.ready: Array | None = self.table
         except UnboundSymbolError:
@@ -194,10 +219,23 @@ class Model(Dynamics):
         # A copy is made anew: compiled functions do not travel.
         return Model, (self.placements, self.gravity, self.revision)
 
-    @property
-    def model(self) -> Model:
-        """Itself: a snapshot goes on answering for the tree as it was."""
-        return self
+    def _charts(self) -> Charts:
+        where: list[int] = []
+        groups: list[list[float]] = []
+        terms: list[tuple[float, ...]] = []
+        position = 0
+        for at in self.placements.values():
+            if at.joint is None:
+                continue
+            row, chart = len(where), at.joint.chart
+            if chart is None or at.axes is None:
+                where += range(position, position + at.joint.nv)
+            else:
+                where += [-1] * at.joint.nv
+                groups.append([row, position, chart.orientation, chart.translations, *at.axes])
+                terms += [(row + m, row + k, row + l, c) for m, k, l, c in chart.structure_constants]
+            position += at.joint.nq
+        return Charts(np.array(where), expressions.array(groups), np.array(terms))
 
     @cached_property
     def table(self) -> Array:
@@ -243,13 +281,25 @@ class Model(Dynamics):
 
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates, in the order of the rows."""
+        """Names of the freedoms, in the order of the rows."""
         return tuple(name for name in self.index if name is not None)
+
+    @cached_property
+    def positions(self) -> tuple[str, ...]:
+        """Names of the entries of q."""
+        named = ((at.joint, at.name) for at in self.placements.values())
+        return tuple(x for joint, name in named if joint is not None and name for x in joint.position_names(name))
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
         """The joint of every row."""
-        return tuple(at.joint for at in self.placements.values() if at.joint is not None and at.freedom is not None)
+        return tuple(at.joint for at in self.placements.values() if at.joint is not None for _ in at.freedoms)
+
+    @cached_property
+    def configurations(self) -> ConfigurationSpace:
+        """The positions and rates of all joints."""
+        named = ((at.name, at.joint) for at in self.placements.values())
+        return ConfigurationSpace({name: joint for name, joint in named if joint is not None and name})
 
     @cached_property
     def passive(self) -> tuple[bool, ...]:
@@ -260,17 +310,17 @@ class Model(Dynamics):
     def loaded(self) -> npt.NDArray[np.bool_]:
         """(nv,): rows that may carry a payload: a body welded to something, or that swings, or a point at an end."""
         loaded = np.array(self.passive, dtype=bool)
-        carriers = {self.index[at.parent] for at in self.placements.values() if at.freedom is not None}
+        carriers = {self.index[at.parent] for at in self.placements.values() if at.freedoms}
         for at in self.placements.values():
             row, inertia = self.index[at.coordinate], at.link.inertia
             if row >= 0 and inertia is not None:
-                loaded[row] |= at.freedom is None or (row not in carriers and not inertia.tensor.any())
+                loaded[row] |= not at.freedoms or (row not in carriers and not inertia.tensor.any())
         return loaded
 
     @cached_property
     def joint_forces(self) -> JointForces:
         """Damping, friction and springs of the joints."""
-        return JointForces.of(self.joints)
+        return JointForces.of(self.joints, slice(None) if self.charts is None else self.charts.where)
 
     def com(self, link: str) -> Array:
         """Centre of mass of a link in its own frame; the origin if the link is massless."""
@@ -315,31 +365,35 @@ class Model(Dynamics):
             raise ShapeError(f"{what} must be an array of real numbers; got {value!r}") from None
 
     def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
-        """Arrays over the coordinates, checked, broadcast together and flattened; and their batch shape.
+        """Arrays over the positions or the freedoms, checked, broadcast together and flattened; and their batch shape.
 
         Raises
         ------
         ShapeError
-            Naming the argument and the coordinates, if one has the wrong shape or an entry that is not finite.
+            Naming the argument and its entries, if one has the wrong shape, an entry that is not finite or a quaternion
+            that has not length 1.
         """
         arrays = []
         for what, value in named.items():
             a = self.numbers(what, value)
-            if a.ndim == 0 or a.shape[-1] != self.nv:
+            names = self.positions if what in _POSITIONS else self.coordinates
+            if a.ndim == 0 or a.shape[-1] != len(names):
                 raise ShapeError(
-                    f"{what} has shape {a.shape}; expected (…, {self.nv}), one entry for each of: "
-                    f"{', '.join(self.coordinates) or 'no coordinates'}"
+                    f"{what} has shape {a.shape}; expected (…, {len(names)}), one entry for each of: "
+                    f"{', '.join(names) or 'no coordinates'}"
                 )
             finite = np.isfinite(a)
             if not finite.all():
                 where = tuple(np.argwhere(~finite)[0])
-                raise ShapeError(f"{what} is {a[where]} at {self.coordinates[where[-1]]!r}; every entry must be finite")
+                raise ShapeError(f"{what} is {a[where]} at {names[where[-1]]!r}; every entry must be finite")
+            if self.charts is not None and what in _POSITIONS:
+                self.configurations.check(what, a)
             arrays.append(a)
         try:
             batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
         except ValueError:
             shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
             raise ShapeError(f"the batch axes do not fit together: {shapes}") from None
-        full = (*batch, self.nv)
-        arrays = [a if a.shape == full else np.broadcast_to(a, full) for a in arrays]
+        full = [(*batch, a.shape[-1]) for a in arrays]
+        arrays = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, full, strict=True)]
         return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch

@@ -9,6 +9,8 @@ from numpy.testing import assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.backends.numba import kernels
+from screwdyn.forms.numbers import Numbers
 
 POLES = {"turn": sd.revolute, "slide": sd.prismatic, "screw": lambda axis, **at: sd.helical(axis, 0.3, **at)}
 
@@ -25,8 +27,8 @@ def test_copies_of_a_used_tree_and_of_its_snapshot_give_the_same_numbers(twin_of
     tree = sd.robots.ur5()
     q, qd = np.random.default_rng(0).uniform(-1, 1, (2, tree.nv))
     M, C = tree.mass_and_coriolis(q, qd)
-    for twin in (twin_of(tree), twin_of(tree.model)):
-        assert twin.coordinates == tree.coordinates
+    for twin in (twin_of(tree), Numbers(twin_of(tree.model))):
+        assert twin.model.coordinates == tree.coordinates
         again = twin.mass_and_coriolis(q, qd)
         assert np.array_equal(again[0], M) and np.array_equal(again[1], C)
 
@@ -36,9 +38,8 @@ def test_a_snapshot_answers_with_the_tree_s_numbers():
     tree = random_tree(rng, 5)
     q, qd = rng.normal(size=(2, 5))
     model = tree.model
-    assert model.model is model
     assert (model.coordinates, model.nv, model.revision) == (tree.coordinates, 5, tree.revision)
-    for a, b in zip(numbers(model, q, qd, tree.links), numbers(tree, q, qd, tree.links), strict=True):
+    for a, b in zip(numbers(Numbers(model), q, qd, tree.links), numbers(tree, q, qd, tree.links), strict=True):
         assert_array_equal(a, b)
 
 
@@ -46,7 +47,7 @@ def test_a_snapshot_stays_what_it_was_while_the_tree_changes():
     rng = np.random.default_rng(1)
     tree = random_tree(rng, 5)
     q, qd = rng.normal(size=(2, 5))
-    model, links = tree.model, tree.links
+    model, links = Numbers(tree.model), tree.links
     before = numbers(model, q, qd, links)
     tree.attach(random_inertia(rng), to="link5", joint=sd.revolute(), at=random_pose(rng))
     tree.mass_matrix(np.zeros(6))
@@ -59,7 +60,7 @@ def test_a_snapshot_stays_what_it_was_while_the_tree_changes():
 
 def test_a_snapshot_refuses_questions_about_a_newer_link():
     tree = random_tree(np.random.default_rng(2), 3)
-    model = tree.model
+    model, revision = Numbers(tree.model), tree.revision
     tree.attach(sd.Inertia.sphere(1, 0.1), to="link3", name="crate")
     zero = np.zeros(3)
     for ask in (
@@ -67,7 +68,7 @@ def test_a_snapshot_refuses_questions_about_a_newer_link():
         lambda: model.jacobian("crate", zero),
         lambda: model.inverse_dynamics(zero, zero, zero, {"crate": np.zeros(6)}),
     ):
-        with pytest.raises(sd.StaleHandleError, match=f"revision {model.revision} of the tree has no link 'crate'"):
+        with pytest.raises(sd.StaleHandleError, match=f"revision {revision} of the tree has no link 'crate'"):
             ask()
     assert tree.forward_kinematics("crate", zero).shape == (4, 4)
 
@@ -138,3 +139,106 @@ def test_welding_is_the_sum_of_inertias():
     together.attach(first + second.transformed(T), to="link3")
     expected = together.inverse_dynamics(q, qd, qdd)
     np.testing.assert_allclose(apart.inverse_dynamics(q, qd, qdd), expected, rtol=1e-12, atol=1e-12)
+
+
+# joints of several freedoms -----------------------------------------------------------------------------
+
+ALL = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
+
+
+def recentred(tree, q):
+    """The table at q, and the rows' coordinates: the pose of each group joint goes into its first row's home."""
+    where, groups, _ = tree.model.charts
+    table, x = tree.model.table.copy(), np.where(where < 0, 0.0, q[where])
+    for row, first, orientation, translations, *axes in groups:
+        row, at, o, t = map(int, (row, first, orientation, translations))
+        A = np.reshape(axes, (3, 3))
+        R = sd.spherical().chart.pose(q[at : at + 4]) if o == 4 else sd.screw.exp([0, 0, q[at], 0, 0, 0])
+        g = sd.screw.pose(A @ R[:3, :3] @ A.T, A[:, :t] @ q[at + o : at + o + t])
+        home = sd.screw.pose(table[row, :9].reshape(3, 3), table[row, 9:12]) @ g
+        table[row, :9], table[row, 9:12] = home[:3, :3].ravel(), home[:3, 3]
+    return table, x
+
+
+def chart_rate(tree, v):
+    D = np.zeros((tree.nv, tree.nv))
+    for m, k, l, c in tree.model.charts.terms:
+        D[int(m), int(k)] += c * v[int(l)]
+    return D
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_and_charts_give_what_the_definition_gives(seed):
+    """Rows of all kinds of joints, re-centred at q, against the contributions link by link (docs/mathematics.md §7)."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 6, ALL)
+    tree.attach(random_inertia(rng), to="link6", joint=sd.spherical((0.1, 0.2, 0.3)), at=random_pose(rng), name="ball")
+    q, v = tree.random_configuration(rng), rng.normal(size=tree.nv)
+    (table, x), n = recentred(tree, q), tree.nv
+    M, C, g = np.empty((n, n)), np.empty((n, n)), np.empty(n)
+    assert kernels.coriolis_matrix(table, x, v, M, C) == 0
+    assert kernels.gravity_vector(table, x, g) == 0
+    parts = tree.contributions(q, v)
+    totals = {
+        name: sd.padded_sum(getattr(part, name) for part in parts).matrix(tree.coordinates) for name in ("M", "C", "g")
+    }
+    scale = np.abs(M).max()
+    np.testing.assert_allclose(M, totals["M"], atol=1e-13 * scale)
+    np.testing.assert_allclose(C + M @ chart_rate(tree, v), totals["C"], atol=1e-12 * scale * np.abs(v).sum())
+    np.testing.assert_allclose(g, totals["g"], atol=1e-12 * np.abs(g).max())
+
+
+def test_a_tree_without_group_joints_has_no_charts():
+    tree = random_tree(np.random.default_rng(0), 8, ("revolute", "universal", "cylindrical", "helical"))
+    assert tree.model.charts is None
+    assert tree.model.nq == tree.model.nv == len(tree.positions)
+
+
+def test_charts_are_contiguous_arrays_of_numbers():
+    where, groups, terms = random_tree(np.random.default_rng(1), 6, ("spherical", "free", "planar")).model.charts
+    assert (where.dtype, groups.dtype, terms.dtype) == (np.int64, np.float64, np.float64)
+    assert where.flags.c_contiguous and groups.flags.c_contiguous and terms.flags.c_contiguous
+    assert groups.shape == (6, 13) and terms.shape[1] == 4
+
+
+def test_aligned_joints_of_several_freedoms_have_exact_rows():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.free(), name="body")
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="body", joint=sd.cylindrical("x"), name="rod")
+    homes = tree.model.table[:-1, :12]
+    assert set(np.abs(homes).ravel()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("kind", ["spherical", "free"])
+def test_a_quaternion_of_another_length_is_refused_by_name(kind):
+    tree = random_tree(np.random.default_rng(2), 3, (kind,))
+    q = np.stack([tree.neutral()] * 5)
+    width = tree.joint("joint2").nq
+    q[3, width : width + 4] *= 1.002
+    with pytest.raises(sd.ShapeError, match=r"q holds a quaternion of length 1.002 for joint 'joint2'; divide it"):
+        tree.model.flat(q=q)
+    q[3, width : width + 4] *= 0.9985 / 1.002
+    with pytest.raises(sd.ShapeError, match=r"q1 holds a quaternion of length 0.9985 for joint 'joint2'"):
+        tree.difference(q[0], q)
+    q[3, width : width + 4] *= 1.0009 / 0.9985
+    tree.model.flat(q=q)
+
+
+def test_positions_and_freedoms_have_lengths_of_their_own():
+    tree = random_tree(np.random.default_rng(3), 2, ("spherical",), frames=0)
+    with pytest.raises(sd.ShapeError, match=r"q has shape \(6,\); expected \(…, 8\), one entry .* joint1\[x\]"):
+        tree.model.flat(q=np.zeros(6))
+    with pytest.raises(sd.ShapeError, match=r"qd has shape \(8,\); expected \(…, 6\), .* joint1\[wx\], joint1\[wy\]"):
+        tree.model.flat(q=tree.neutral(), qd=np.zeros(8))
+    with pytest.raises(sd.ShapeError, match=r"q is nan at 'joint2\[w\]'"):
+        tree.model.flat(q=[0, 0, 0, 1, 0, 0, 0, np.nan])
+
+
+def test_springs_act_beside_group_joints():
+    tree = sd.KinematicTree()
+    body = sd.Inertia.sphere(1, 0.1)
+    tree.attach(body, to="base", joint=sd.spherical(damping=2), name="ball")
+    tree.attach(body, to="ball", joint=sd.revolute(stiffness=3, rest=0.1), name="hinge")
+    q, qd = np.array([0, 0, 0, 1, 0.5]), np.array([1, 2, 3, 0])
+    np.testing.assert_allclose(tree.joint_force(q, qd), [-2, -4, -6, -1.2])
+    assert tree.model.joint_forces.spring_energy(q) == pytest.approx(0.24)

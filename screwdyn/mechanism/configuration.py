@@ -1,0 +1,110 @@
+"""The configurations of a whole tree: the charts of its joints, side by side."""
+
+from collections.abc import Mapping
+from itertools import chain
+
+import numpy as np
+
+from screwdyn.core.errors import ShapeError
+from screwdyn.core.types import Array
+from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.joint import Joint
+
+__all__ = ["ConfigurationSpace"]
+
+# How far from 1 the length of a quaternion may be. The formulas divide it out: the check finds mistakes.
+_LENGTH_TOLERANCE = 1e-3
+_ANYWHERE = (-np.pi, np.pi)
+
+
+class ConfigurationSpace:
+    """Positions q (…, nq) and rates ν (…, nv) of some joints in order.
+
+    Parameters
+    ----------
+    joints : mapping from name to Joint
+
+    Attributes
+    ----------
+    nq, nv : int
+    neutral : (nq,) array
+        All joints at home.
+    """
+
+    def __init__(self, joints: Mapping[str, Joint]) -> None:
+        self.neutral = np.array([*chain.from_iterable(joint.neutral for joint in joints.values())])
+        limits = [joint.limits or _ANYWHERE for joint in joints.values() for _ in range(joint.nq)]
+        self._range = np.array([x if np.isfinite(x).all() else _ANYWHERE for x in limits]).reshape(-1, 2).T
+        ordinary: list[tuple[int, int]] = []
+        groups: dict[str, list[tuple[str, Chart, int, int]]] = {}
+        at_q = at_v = 0
+        for name, joint in joints.items():
+            if joint.chart is None:
+                ordinary += [(at_q + k, at_v + k) for k in range(joint.nv)]
+            else:
+                groups.setdefault(joint.chart.kind, []).append((name, joint.chart, at_q, at_v))
+            at_q, at_v = at_q + joint.nq, at_v + joint.nv
+        self.nq, self.nv = at_q, at_v
+        self._q, self._v = np.array(ordinary, dtype=np.intp).reshape(-1, 2).T
+        # All joints of one kind at a time: one chart's functions serve them, as these do not read its axes.
+        self._groups = [
+            (
+                [name for name, *_ in found],
+                found[0][1],
+                np.add.outer([q for *_, q, _ in found], np.arange(found[0][1].nq)),
+                np.add.outer([v for *_, v in found], np.arange(found[0][1].nv)),
+            )
+            for found in groups.values()
+        ]
+
+    def integrate(self, q: Array, v: Array) -> Array:
+        """The configuration reached from q by moving at v for unit time, (…, nq)."""
+        reached = np.empty_like(q)
+        reached[..., self._q] = q[..., self._q] + v[..., self._v]
+        for _, chart, at_q, at_v in self._groups:
+            reached[..., at_q] = chart.integrate(q[..., at_q], v[..., at_v])
+        return reached
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The v with ``integrate(q0, v)`` the configuration q1, (…, nv)."""
+        v = np.empty((*q0.shape[:-1], self.nv))
+        v[..., self._v] = q1[..., self._q] - q0[..., self._q]
+        for _, chart, at_q, at_v in self._groups:
+            v[..., at_v] = chart.difference(q0[..., at_q], q1[..., at_q])
+        return v
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt, (…, nq)."""
+        rate = np.empty_like(q)
+        rate[..., self._q] = v[..., self._v]
+        for _, chart, at_q, at_v in self._groups:
+            rate[..., at_q] = chart.rate(q[..., at_q], v[..., at_v])
+        return rate
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Each coordinate uniform within its joint's limits, or within ±π; orientations uniform over all, (nq,)."""
+        q = np.asarray(rng.uniform(*self._range))
+        for _, chart, at_q, _ in self._groups:
+            if chart.orientation == 4:
+                turn = rng.normal(size=(len(at_q), 4))
+                q[at_q[:, :4]] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
+        return q
+
+    def check(self, what: str, q: Array) -> None:
+        """Make sure that all quaternions have length 1.
+
+        Raises
+        ------
+        ShapeError
+            Naming the joint, and the length.
+        """
+        for names, chart, at_q, _ in self._groups:
+            if chart.orientation == 4:
+                length = np.linalg.norm(q[..., at_q[:, :4]], axis=-1)
+                wrong = np.argwhere(np.abs(length - 1) > _LENGTH_TOLERANCE)
+                if wrong.size:
+                    where = tuple(wrong[0])
+                    raise ShapeError(
+                        f"{what} holds a quaternion of length {length[where]:.6g} for joint {names[where[-1]]!r}; "
+                        f"divide it by its length ([x, y, z, w], scalar last; neutral is [0, 0, 0, 1])"
+                    )

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, UnboundSymbolError
+from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Body, Handle, Structure
-from screwdyn.physics.contribution import Contribution, LinkMotion, contribution_of, motion_beyond
 from screwdyn.simulation import impact
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
 from screwdyn.simulation.state import State
@@ -192,44 +191,6 @@ class KinematicTree(Forms):
         (q, qd), batch = self.model.flat(q=q, qd=qd)
         return self._configurations.rate(q.reshape(*batch, self.nq), qd.reshape(*batch, self.nv))
 
-    # One link's share
-
-    def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
-        """What one link contributes: J_i, J̇_i, M_i, C_i, g_i over its own path's coordinates.
-
-        Parameters
-        ----------
-        link : str
-        q, qd : (…, nv)
-            Of the whole tree.
-        """
-        *_, share = self._contributions(self.path(link), q, qd)
-        return share
-
-    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
-        """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
-        return list(self._contributions(self.links, q, qd))[1:]
-
-    def _contributions(self, links: Sequence[str], q: ArrayLike, qd: ArrayLike) -> Iterator[Contribution]:
-        """Contributions of links, each of which comes after its parent."""
-        if symbols := self.free_symbols:
-            raise UnboundSymbolError.of(symbols, "the robot")
-        (q, qd), batch = self.model.flat(q=q, qd=qd)
-        q, qd = q.reshape(*batch, self.nq), qd.reshape(*batch, self.nv)
-        at_q = {name: i for i, name in enumerate(self.positions)}
-        at_v = {name: i for i, name in enumerate(self.coordinates)}
-        nothing = np.zeros((*batch, 6, 0))
-        rest = LinkMotion((), np.broadcast_to(np.eye(4), (*batch, 4, 4)), nothing, nothing, nothing[..., 0, :])
-        motions = {self._base: rest}
-        for name in links:
-            if name != self._base:
-                ((parent, edge),) = self._graph.pred[name].items()
-                joint: Joint = edge["joint"]
-                x = q[..., [at_q[p] for p in joint.position_names(edge["name"])]]
-                xd = qd[..., [at_v[c] for c in edge["coordinates"]]]
-                motions[name] = motion_beyond(motions[parent], joint, edge["home"], edge["name"], x, xd)
-            yield contribution_of(self.link(name), motions[name], expressions.floats(self._gravity, "gravity"))
-
     # Symbols
 
     @property
@@ -340,4 +301,5 @@ class KinematicTree(Forms):
     def _changed(self) -> None:
         super()._changed()
         vars(self).pop("model", None)
+        vars(self).pop("kernels", None)
         vars(self).pop("derivatives", None)

@@ -1,20 +1,20 @@
-"""The kernels of ``physics.looped`` once more, played from the tapes that native code is made of."""
+"""The kernels once more, evaluated from the tapes that compiled code, closed forms and C are made of."""
 
+import functools
 import math
 from functools import lru_cache
 
 import numpy as np
 
-from screwdyn.backends.llvm import code_cache as structures
 from screwdyn.backends.llvm.call import inertias
-from screwdyn.backends.numba import kernels as looped
-from screwdyn.backends.numba.kernels import WRONG_INPUT, jacobian, motion, wrench_torque
+from screwdyn.backends.numba import kernels
+from screwdyn.backends.tape.tape import Tape
+from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias, record
+from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.physics.charts import Charts
+from screwdyn.physics.quantities import CATALOGUE
 
-# What is no array is for the library to read.
-REFUSALS = (*looped.REFUSALS, AttributeError)
-
-__all__ = ["WRONG_INPUT", "coriolis_matrix", "forward_dynamics", "gravity_vector", "inverse_dynamics", "jacobian"]
-__all__ += ["REFUSALS", "mass_matrix", "motion", "wrench_torque"]
+__all__ = ["Kernels"]
 
 
 def each(function):
@@ -22,49 +22,73 @@ def each(function):
     return lambda x: np.array([function(entry) for entry in x])
 
 
-@lru_cache(maxsize=64)
-def tape(name, shape, table):
+@lru_cache(maxsize=256)
+def recorded(name, shape, table, charts, places):
+    """A tape with the results of a quantity, all inertial numbers but zeros left open."""
+    entry, tape = CATALOGUE[name], Tape()
     rows = np.frombuffer(table).reshape(shape)
-    program = structures.recorded(name, rows, rows[:-1, 14:24] != 0)
-    return program and (program.plan, inertias(rows))
+    numbers = open_inertias(rows, tape, rows[:-1, 14:24] != 0)
+    if entry.base_parameters:
+        numbers = base_parameters(numbers)
+    if charts is not None:
+        where, groups, terms = charts
+        charts = Charts(
+            np.frombuffer(where, dtype=np.int64),
+            constants(np.frombuffer(groups).reshape(-1, 13)),
+            constants(np.frombuffer(terms).reshape(-1, 4)),
+        )
+    places = None if places is None else constants(np.frombuffer(places).reshape(-1, 24))
+    return tape, record(tape, name, Subject(numbers, charts, places)), inertias(rows)
 
 
-def played(name, table, state, out):
-    """Fill ``out``, (states · rows of the result, …), by one function; whether the numbers mean anything."""
-    n = len(table) - 1
-    if any(x.shape != (len(out),) or not np.isfinite(x).all() for x in state):
-        return WRONG_INPUT
-    if not len(out):
+class Kernels(kernels.Kernels):
+    """Kernels whose results come from tapes."""
+
+    def __getattr__(self, name):
+        if name in CATALOGUE and name not in ("contribution", "subtree_contribution"):
+            return functools.partial(self.evaluated, CATALOGUE[name])
+        return super().__getattr__(name)
+
+    def evaluated(self, entry, *arrays):
+        model = self._model
+        sizes = {"q": model.nq}
+        states = dict(zip(entry.arguments, arrays, strict=False))
+        arrays = arrays[len(states) :]
+        places = None
+        if entry.links:
+            places, *arrays = arrays
+        rows = [np.prod([self.sizes.get(d, d) for d in r.shape], dtype=int) for r in entry.given]
+        count = arrays[0].size // rows[0] if rows[0] else 0
+        for name, x in states.items():
+            if not isinstance(x, np.ndarray) or x.dtype != np.float64 or x.ndim != 1:
+                raise TypeError
+            if x.size != count * sizes.get(name, model.nv) or not np.isfinite(x**5).all():
+                return kernels.WRONG_INPUT
+        if not count:
+            return 0
+        charts = model.charts and tuple(np.ascontiguousarray(x).tobytes() for x in model.charts)
+        table = model.table
+        key = table.shape, table.tobytes(), charts, None if places is None else places.tobytes()
+        try:
+            tape, results, values = recorded(entry.name, *key)
+        except Undetermined as undetermined:
+            return undetermined.status
+        columns = {g: x.reshape(count, -1) for g, x in states.items()}
+        values = values | {(g, i): x[:, i] for g, x in columns.items() for i in range(x.shape[1])}
+        bounds = [x for pair in tape.assumed for x in pair]
+        entries = [x for result in results for x in result.ravel()]
+        found = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
+        least = found[len(entries) :]
+        if not all(np.all(x > y) for x, y in zip(least[::2], least[1::2], strict=True)):
+            return super().__getattr__(entry.name)(*columns_flat(columns), *([places] if entry.links else []), *arrays)
+        at = 0
+        for result, out in zip(results, arrays, strict=True):
+            flat = out.reshape(count, result.size)
+            for k in range(result.size):
+                flat[:, k] = found[at + k]
+            at += result.size
         return 0
-    known = tape(name, table.shape, table.tobytes())
-    if known is None:
-        return 1
-    plan, values = known
-    states = [x.reshape(-1, n) for x in state]
-    values = values | {(g, i): x[:, i] for g, x in zip(plan.groups, states, strict=True) for i in range(n)}
-    bounds = [x for pair in plan.bounds for x in pair]
-    found = plan.tape.evaluate(plan.outputs[0] + bounds, values, each(math.sin), each(math.cos))
-    for column, x in zip(out.reshape(len(states[0]), -1).T, found, strict=False):
-        column[:] = x
-    carried, least = found[len(plan.outputs[0]) :: 2], found[len(plan.outputs[0]) + 1 :: 2]
-    return int(not all(np.all(x > y) for x, y in zip(carried, least, strict=True)))
 
 
-def inverse_dynamics(table, q, qd, qdd, tau):
-    return played("inverse_dynamics", table, (q, qd, qdd), tau)
-
-
-def gravity_vector(table, q, tau):
-    return played("gravity_vector", table, (q,), tau)
-
-
-def mass_matrix(table, q, M):
-    return played("mass_matrix", table, (q,), M)
-
-
-def coriolis_matrix(table, q, qd, M, C):
-    return played("mass_matrix", table, (q,), M) or played("coriolis_matrix", table, (q, qd), C)
-
-
-def forward_dynamics(table, q, qd, tau, qdd):
-    return played("forward_dynamics", table, (q, qd, tau), qdd)
+def columns_flat(columns):
+    return [x.ravel() for x in columns.values()]

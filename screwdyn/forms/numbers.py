@@ -1,192 +1,71 @@
-"""The numbers that a tree gives: every public function of q, q̇, q̈ and τ.
+"""The numbers that a tree gives: every quantity of the catalogue, for one state or many.
 
-Input is checked here and nowhere below. The functions that control loops call try the kernel at once: it takes one
-contiguous float64 state as it is and refuses everything else, which is then checked, broadcast and flattened.
+Input is checked here and nowhere below. A call tries the kernel at once: it takes one contiguous float64 state as it
+is and refuses everything else, which is then checked, broadcast and flattened.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+import functools
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
-from screwdyn.core.errors import ShapeError, SingularAttachmentError
+from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.physics.charts import LENGTH_TOLERANCE
+from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.frames import BODY, COM, frame_code
+from screwdyn.physics.quantities import CATALOGUE, Frame, Quantities, Quantity
+from screwdyn.physics.recursions import CONFINED, MASSLESS
 from screwdyn.screws import screw
 
-if TYPE_CHECKING:  # the model brings numba with it, which must not slow down `import screwdyn`
+if TYPE_CHECKING:  # the kernels bring numba with them, which must not slow down `import screwdyn`
+    from screwdyn.backends.numba.kernels import Kernels
     from screwdyn.physics.model import Model
 
 __all__ = ["Dynamics", "Frame", "Numbers"]
 
-
-class _Kernels:
-    """The compiled kernels, which are imported when the first of them is needed."""
-
-    def __getattr__(self, name: str) -> Any:
-        from screwdyn.backends.numba import kernels
-
-        vars(self).update(vars(kernels))
-        return getattr(kernels, name)
+# Entries beyond this are refused: products of five of them would overflow.
+_LARGEST = 1e60
 
 
-kernels = _Kernels()
-
-Frame = Literal["com", "body", "base", "mixed"]
-
-
-class Dynamics(ABC):
-    """Rigid-body dynamics of a tree, τ = M(q) q̈ + C(q, q̇) q̇ + g(q).
-
-    Shapes throughout: q, qd, qdd and tau are (…, nv), one entry per coordinate in the order of ``coordinates``; leading
-    axes are batches and broadcast. SI units, radians. Every function raises :class:`ShapeError` for an array of the
-    wrong shape or with an entry that is not finite, and :class:`UnknownLinkError` for a link that is not in the tree.
-    A joint's damping, friction and spring are not part of the rigid-body equation: they are :meth:`joint_force`.
-    """
+class Dynamics(Quantities):
+    """The quantities of a tree as numbers, by the default back-end."""
 
     @property
     @abstractmethod
     def model(self) -> Model:
         """The snapshot that the numbers are computed from."""
 
-    def mass_matrix(self, q: ArrayLike) -> Array:
-        """Mass matrix M(q), (…, nv, nv), symmetric.
+    @functools.cached_property
+    def kernels(self) -> Kernels:
+        """The kernels of that snapshot."""
+        from screwdyn.backends.numba.kernels import Kernels
 
-        M = Σ_i J_iᵀ M̄_i J_i (docs/mathematics.md §2, Laus Eq. 21), by composite inertias (§4). Cost O(Σ depth).
-        """
-        model = self.model
-        M = empty(model.square)
-        try:
-            if kernels.mass_matrix(model.ready, q, M) == 0:
-                return M
-        except kernels.REFUSALS:
-            pass
-        (flat,), batch = model.flat(q=q)
-        M = empty((flat.size, model.nv))
-        kernels.mass_matrix(model.table, flat, M)
-        return M.reshape(*batch, *model.square)
-
-    def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-        """M(q) and C(q, q̇), each (…, nv, nv), in one sweep at hardly more than the price of C."""
-        model = self.model
-        M, C = empty(model.square), empty(model.square)
-        try:
-            if kernels.coriolis_matrix(model.ready, q, qd, M, C) == 0:
-                return M, C
-        except kernels.REFUSALS:
-            pass
-        (flat, flat_qd), batch = model.flat(q=q, qd=qd)
-        M, C = empty((flat.size, model.nv)), empty((flat.size, model.nv))
-        kernels.coriolis_matrix(model.table, flat, flat_qd, M, C)
-        return M.reshape(*batch, *model.square), C.reshape(*batch, *model.square)
-
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Coriolis matrix C(q, q̇), (…, nv, nv), made of the Christoffel symbols of M (Laus Eq. 35).
-
-        C = Σ_i J_iᵀ (M̄_i J̇_i + B_i J_i) (docs/mathematics.md §2), so that Ṁ = C + Cᵀ; nothing is differentiated.
-        """
-        return self.mass_and_coriolis(q, qd)[1]
-
-    def gravity_vector(self, q: ArrayLike) -> Array:
-        """Torques g(q) = ∂U/∂q that hold the arm still, (…, nv) (Laus Eq. 36)."""
-        model = self.model
-        g = empty(model.nv)
-        try:
-            if kernels.gravity_vector(model.ready, q, g) == 0:
-                return g
-        except kernels.REFUSALS:
-            pass
-        (flat,), batch = model.flat(q=q)
-        g = empty(flat.size)
-        kernels.gravity_vector(model.table, flat, g)
-        return g.reshape(*batch, model.nv)
-
-    def inverse_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> Array:
-        """Torques for a motion, τ = M q̈ + C q̇ + g − Σ J_iᵀ F_i, (…, nv), by recursive Newton-Euler. Cost O(nv).
-
-        Parameters
-        ----------
-        q, qd, qdd : (…, nv)
-        wrenches : mapping from link name to (…, 6), optional
-            External wrench [n; f] on each link, about the origin of the link's frame and in its axes; N m and N.
-        """
-        model = self.model
-        if wrenches is None:
-            tau = empty(model.nv)
-            try:
-                if kernels.inverse_dynamics(model.ready, q, qd, qdd, tau) == 0:
-                    return tau
-            except kernels.REFUSALS:
-                pass
-            return _inverse_dynamics(model, model.table, q, qd, qdd)
-        return _inverse_dynamics(model, model.table, q, qd, qdd) - self.wrench_torque(q, wrenches)
-
-    def forward_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> Array:
-        """Accelerations q̈ = M⁻¹ (τ + Σ J_iᵀ F_i − C q̇ − g), (…, nv), by articulated bodies. Cost O(nv).
-
-        Parameters as :meth:`inverse_dynamics`.
-
-        Raises
-        ------
-        SingularAttachmentError
-            If a joint carries no inertia along its screw, so that M is singular; the message names it.
-        """
-        model = self.model
-        if wrenches is not None:
-            (tau,), batch = model.flat(tau=tau)
-            tau = tau.reshape(*batch, model.nv) + self.wrench_torque(q, wrenches)
-        qdd = empty(model.nv)
-        try:
-            status = kernels.forward_dynamics(model.ready, q, qd, tau, qdd)
-            if status == 0:
-                return qdd
-        except kernels.REFUSALS:
-            pass
-        (flat, flat_qd, flat_tau), batch = model.flat(q=q, qd=qd, tau=tau)
-        qdd = empty(flat.size)
-        status = kernels.forward_dynamics(model.table, flat, flat_qd, flat_tau, qdd)
-        if status > 0:
-            name = model.coordinates[status - 1]
-            raise SingularAttachmentError(
-                f"nothing beyond joint {name!r} resists its motion, so its acceleration is undetermined; "
-                f"give a link that it carries an inertia, or make the joint fixed"
-            )
-        return qdd.reshape(*batch, model.nv)
-
-    def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C(q, q̇) q̇ + g(q), (…, nv): the torques of a motion without acceleration."""
-        return self.inverse_dynamics(q, qd, np.zeros(self.model.nv))
-
-    def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C(q, q̇) q̇, (…, nv): Coriolis and centrifugal torques."""
-        model = self.model
-        return _inverse_dynamics(model, model.weightless, q, qd, np.zeros(model.nv))
+        return Kernels(self.model)
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The joints' own forces −damping q̇ − friction tanh(1000 q̇) − stiffness (q − rest), (…, nv).
+        """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv).
 
         They stand beside τ on the right side of the equation (docs/mathematics.md §8); :func:`simulate` adds them.
-        Dry friction, friction · sgn q̇, is smoothed below about 1e-3 rad/s or m/s by tanh, for integrators.
+        Dry friction is smoothed: friction tanh(q̇ / 1e-3) stands for friction sgn q̇, in rad/s or m/s.
         """
         model = self.model
         (q, qd), batch = model.flat(q=q, qd=qd)
-        q, qd = q.reshape(*batch, model.nq), qd.reshape(*batch, model.nv)
         forces = model.joint_forces
-        return forces.friction_force(qd) + forces.spring_force(q)
+        return forces.friction_force(qd.reshape(*batch, model.nv)) + forces.spring_force(q.reshape(*batch, model.nq))
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint torques Σ J_iᵀ F_i that external wrenches amount to, (…, nv).
 
         Parameters
         ----------
-        q : (…, nv)
+        q : (…, nq)
         wrenches : mapping from link name to (…, 6)
             [n; f] about the origin of the link's frame and in its axes.
         """
@@ -216,112 +95,100 @@ class Dynamics(ABC):
         for row, F in on_rows.items():
             W[..., row, :] = F
         flat = np.require(
-            np.broadcast_to(flat.reshape(*q_batch, model.nv), W.shape[:-1]), requirements=["C", "W"]
+            np.broadcast_to(flat.reshape(*q_batch, model.nq), (*batch, model.nq)), requirements=["C", "W"]
         ).ravel()
-        tau = empty(flat.size)
-        kernels.wrench_torque(model.table, flat, W.reshape(-1, 6), tau)
+        tau = empty(math.prod(batch) * model.nv)
+        self.kernels.wrench_torque(flat, W.reshape(-1, 6), tau)
         return tau.reshape(*batch, model.nv)
 
-    # Kinematics ------------------------------------------------------------------------------------------------
+    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
+        """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
+        kernels = self.kernels
+        links = kernels.links[1:]
+        arrays = [empty(size) for size in kernels.contribution_sizes]
+        try:
+            if kernels.contribution(q, qd, kernels.all_places[1:], *arrays) == 0:
+                return list(_split(kernels, links, arrays))
+        except kernels.REFUSALS:
+            pass
+        return [self.contribution(link, q, qd) for link in links]
 
-    def forward_kinematics(self, link: str, q: ArrayLike) -> Array:
-        """Pose of a link's frame in the base frame, (…, 4, 4)."""
-        row, T = self._carrier(link)
-        poses, _ = self._motion(q, np.zeros(self.model.nv))
-        return poses[..., row, :, :] @ T if row >= 0 else np.broadcast_to(T, (*poses.shape[:-3], 4, 4)).copy()
-
-    def jacobian(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
-        """Twist Jacobian of a link, (…, 6, nv): twist [ω; v] = J q̇.
-
-        Parameters
-        ----------
-        link : str
-        q : (…, nv)
-        frame : "com", "body", "base" or "mixed"
-            Where the twist is taken and in which axes: at the centre of mass in link axes (Laus's J^C), at the link's
-            origin in link axes, at the base's origin in base axes (Laus's J⁰), or at the link's origin in base axes.
-        """
-        return self._jacobians(link, q, np.zeros(self.model.nv), frame)[0]
-
-    def jacobian_dot(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
-        """Entry-by-entry time derivative of :meth:`jacobian`, (…, 6, nv)."""
-        return self._jacobians(link, q, qd, frame)[1]
-
-    # Energy and momentum ---------------------------------------------------------------------------------------
-
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J."""
-        _, V = self._motion(q, qd)
-        return np.asarray(0.5 * np.einsum("...ri,rij,...rj->...", V, self.model.inertias, V))
-
-    def potential_energy(self, q: ArrayLike) -> Array:
-        """U(q) = −Σ m_i g₀ᵀ p_i, (…), J: zero for a mass at the base's origin. Springs of joints are not in it."""
-        model = self.model
-        poses, _ = self._motion(q, np.zeros(model.nv))
-        m, h = model.table[:-1, 14], model.table[:-1, 15:18]
-        moment = np.einsum("...rij,rj->...i", poses[..., :3, :3], h) + np.einsum("...ri,r->...i", poses[..., :3, 3], m)
-        return np.asarray(-(moment + model.base_first_moment) @ model.gravity)
-
-    def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Spatial momentum [L; P] of the whole tree about the base's origin, base axes, (…, 6), N m s and N s."""
-        poses, V = self._motion(q, qd)
-        own = np.einsum("rij,...rj->...ri", self.model.inertias, V)
-        return np.asarray(np.einsum("...rji,...rj->...i", screw.Ad(screw.inverse(poses)), own))
-
-    # -----------------------------------------------------------------------------------------------------------
+    # Inside
 
     def _carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link, and the link's pose in that row's frame."""
         return self.model.carrier(link)
 
-    def _motion(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-        """Poses (…, nv, 4, 4) in the base and twists (…, nv, 6) in their own frames of all rows."""
+    def _evaluate(self, entry: Quantity, *args: Any, **kwargs: Any) -> Any:
+        """The results of a quantity after all its arguments have been checked."""
+        given = entry.signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        model, named = self.model, given.arguments
+        state = {name: named[name] for name in entry.arguments}
+        code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
+        places = [self._places(entry, named.get("link"), code)] if entry.links else []
+        if named.get("wrenches") is not None and entry.wrenches == "tau":
+            (tau,), batch = model.flat(tau=state["tau"])
+            state["tau"] = tau.reshape(*batch, model.nv) + self.wrench_torque(named["q"], named["wrenches"])
+        flat, batch = model.flat(**state)
+        count, sizes = math.prod(batch), self.kernels.sizes
+        if any("k" in result.shape for result in entry.given):
+            sizes = sizes | {"k": len(model.path(named["link"]))}
+        shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
+        arrays = [
+            empty((count * math.prod(s[:-1]), s[-1])) if len(s) > 1 and not r.flat else empty(count * math.prod(s))
+            for r, s in zip(entry.given, shapes, strict=True)
+        ]
+        status = getattr(self.kernels, entry.name)(*flat, *places, *arrays)
+        if status:
+            raise self._error(status, named, state)
+        results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
+        if named.get("wrenches") is not None and entry.wrenches == "result":
+            return results[0] - self.wrench_torque(named["q"], named["wrenches"])
+        if entry.name in _SHARES:
+            return _SHARES[entry.name](model, named["link"], results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _places(self, entry: Quantity, link: Any, code: int) -> Array:
+        if entry.links == "all":
+            return np.asarray(self.kernels.all_places)
+        self._carrier(link)  # names a link that is unknown
+        if entry.links == "subtree":
+            return self.model.places(self.model.subtree(link), COM)
+        return self.model.places((link,), code)
+
+    def _error(self, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]) -> Exception:
+        """Why there is no result."""
         model = self.model
-        (flat, flat_qd), batch = model.flat(q=q, qd=qd)
-        pose, twist = empty((flat.size, 12)), empty((flat.size, 6))
-        kernels.motion(model.table, flat, flat_qd, pose, twist)
-        T = np.zeros((*batch, model.nv, 4, 4))
-        T[..., :3, :3] = pose[:, :9].reshape(*batch, model.nv, 3, 3)
-        T[..., :3, 3] = pose[:, 9:].reshape(*batch, model.nv, 3)
-        T[..., 3, 3] = 1
-        return T, twist.reshape(*batch, model.nv, 6)
-
-    def _jacobians(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame) -> tuple[Array, Array]:
-        model = self.model
-        row, T = self._carrier(link)
-        (flat, flat_qd), batch = model.flat(q=q, qd=qd)
-        Jt, Jt_dot = empty((flat.size, 6)), empty((flat.size, 6))
-        kernels.jacobian(model.table, flat, flat_qd, row, Jt, Jt_dot)
-        # From the row's frame to the link's, which is fixed in it.
-        X = screw.Ad(screw.inverse(T))
-        J = X @ np.swapaxes(Jt.reshape(*batch, model.nv, 6), -1, -2)
-        J_dot = X @ np.swapaxes(Jt_dot.reshape(*batch, model.nv, 6), -1, -2)
-        if frame == "body":
-            return J, J_dot
-        if frame == "com":
-            X = screw.Ad(screw.pose(np.eye(3), -model.com(link)))
-            return X @ J, X @ J_dot
-        if frame not in ("base", "mixed"):
-            raise ShapeError(f"frame must be 'com', 'body', 'base' or 'mixed'; got {frame!r}")
-        # d/dt Ad(T) = Ad(T) ad(V); in the mixed frame only the axes turn.
-        q, qd = flat.reshape(*batch, model.nv), flat_qd.reshape(*batch, model.nv)
-        pose, V = self.forward_kinematics(link, q), (J @ qd[..., None])[..., 0]
-        if frame == "mixed":
-            pose[..., :3, 3] = 0
-            V[..., 3:] = 0
-        X = screw.Ad(pose)
-        return X @ J, X @ (J_dot + screw.ad(V) @ J)
-
-
-def _inverse_dynamics(model: Model, table: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    (flat, flat_qd, flat_qdd), batch = model.flat(q=q, qd=qd, qdd=qdd)
-    tau = empty(flat.size)
-    kernels.inverse_dynamics(table, flat, flat_qd, flat_qdd, tau)
-    return tau.reshape(*batch, model.nv)
+        if status > 0:
+            name = model.coordinates[status - 1]
+            return SingularAttachmentError(
+                f"nothing beyond joint {name!r} resists its motion, so its acceleration is undetermined; "
+                f"give a link that it carries an inertia, or make the joint fixed"
+            )
+        if status == MASSLESS:
+            return InertiaError("no link of the tree has a mass, so there is no centre of mass; give one an inertia")
+        if status == CONFINED:
+            return SingularAttachmentError(
+                f"link {named['link']!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no "
+                f"inverse; its operational-space inertia is undefined"
+            )
+        for name, value in state.items():
+            a = np.abs(np.asarray(value, dtype=float))
+            if a.max(initial=0.0) >= _LARGEST:
+                names = model.positions if name == "q" else model.coordinates
+                where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
+                return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow beyond 1e60")
+        return ShapeError(f"a quaternion in q is not of length 1 to {LENGTH_TOLERANCE:g}; normalise it")
 
 
 class Numbers(Dynamics):
-    """The numbers of one snapshot, which go on answering for the tree as it was."""
+    """The quantities of one snapshot of a tree.
+
+    Parameters
+    ----------
+    model : Model
+    """
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -330,3 +197,106 @@ class Numbers(Dynamics):
     def model(self) -> Model:
         """The snapshot."""
         return self._model
+
+
+def _share_of_link(model: Model, link: str, results: Sequence[Array]) -> Contribution:
+    return Contribution(link, model.path(link), *results)
+
+
+def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Contribution:
+    J, J_dot, M, C, g = results
+    names = tuple(dict.fromkeys(x for name in model.subtree(link) for x in model.path(name)))
+    at = [model.index[name] for name in names]
+    return Contribution(
+        link, names, J[..., at], J_dot[..., at], M[..., at, :][..., at], C[..., at, :][..., at], g[..., at]
+    )
+
+
+_SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
+    "contribution": _share_of_link,
+    "subtree_contribution": _share_of_subtree,
+}
+
+
+def _split(kernels: Kernels, links: Sequence[str], arrays: Sequence[Array]) -> Any:
+    """The contributions of some links from what the kernel wrote one after another."""
+    J, J_dot, M, C, g = arrays
+    at = square = line = 0
+    for link, names in zip(links, kernels.paths[1:], strict=True):
+        k = len(names)
+        columns, block, row = slice(at, at + 6 * k), slice(square, square + k * k), slice(line, line + k)
+        yield Contribution(
+            link,
+            names,
+            J[columns].reshape(6, k),
+            J_dot[columns].reshape(6, k),
+            M[block].reshape(k, k),
+            C[block].reshape(k, k),
+            g[row],
+        )
+        at, square, line = at + 6 * k, square + k * k, line + k
+
+
+# What a control loop calls: the kernel is tried on the arguments as they are. A text for each quantity, because a
+# general function of any number of arguments would take as long as the kernel.
+_TEXT = """
+def {name}({signature}):
+    kernels = self.kernels
+    {allocate}
+    try:
+        if kernels.{name}({arguments}) == 0:
+            return {results}
+    except kernels.REFUSALS:
+        pass
+    return self._evaluate(entry, {names})
+"""
+_WITH_WRENCHES = """
+def {name}({signature}):
+    if wrenches is None:
+        kernels = self.kernels
+        {allocate}
+        try:
+            if kernels.{name}({arguments}) == 0:
+                return {results}
+        except kernels.REFUSALS:
+            pass
+    return self._evaluate(entry, {names})
+"""
+
+
+def _direct(entry: Quantity) -> Callable[..., Any]:
+    """The method of a quantity that tries the kernel first."""
+    names = list(entry.signature.parameters)[1:]
+    signature = ["self"]
+    for name, parameter in list(entry.signature.parameters.items())[1:]:
+        signature.append(name if parameter.default is parameter.empty else f"{name}={parameter.default!r}")
+    allocate, results = [], []
+    for result in entry.given:
+        shape = result.shape if len(result.shape) < 3 else (*result.shape[:-2], result.shape[-2], result.shape[-1])
+        label = "_".join(map(str, shape))
+        allocate.append(f"{result.name} = empty({f'kernels.shape_{label}' if shape else '1'})")
+        results.append(f"{result.name}[0]" if not shape else result.name)
+        if len(shape) > 2:
+            allocate[-1] = f"{result.name} = empty(kernels.rows_{label})"
+            results[-1] = f"{result.name}.reshape(kernels.shape_{label})"
+    arguments = list(entry.arguments)
+    if entry.links == "one":
+        arguments.append(f"kernels.places[link, {'frame' if 'frame' in entry.parameters else repr('body')}]")
+    elif entry.links == "all":
+        arguments.append("kernels.all_places")
+    text = (_WITH_WRENCHES if entry.wrenches else _TEXT).format(
+        name=entry.name,
+        signature=", ".join(signature),
+        allocate="; ".join(allocate),
+        arguments=", ".join([*arguments, *(result.name for result in entry.given)]),
+        results=", ".join(results),
+        names=", ".join(names),
+    )
+    scope: dict[str, Any] = {"empty": empty, "entry": entry}
+    exec(compile(text, f"<{entry.name}>", "exec"), scope)
+    return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))
+
+
+for _entry in CATALOGUE.values():
+    if not any(result.flat for result in _entry.results) and _entry.links != "subtree":
+        setattr(Dynamics, _entry.name, _direct(_entry))

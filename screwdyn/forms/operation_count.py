@@ -8,13 +8,13 @@ import numpy as np
 
 from screwdyn.backends.tape.ltdl import forward_dynamics
 from screwdyn.backends.tape.tape import Scalar, Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, Scalars, constants, record
+from screwdyn.backends.tape.trace import FUNCTIONS, Scalars, Subject, constants, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.forms.numbers import Numbers
-from screwdyn.physics.base_parameters import regrouped
+from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.model import Model
-from screwdyn.physics.table import COLUMNS, MASS, PARENT
+from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["known_function", "operation_count", "scalar", "scalar_table", "written_out"]
 
@@ -33,8 +33,7 @@ def scalar_table(model: Model, tape: Tape) -> Scalars:
     """A model's table on a tape, with an input ("symbol", expression) for each number that holds symbols."""
     if model.ready is not None:
         return constants(model.ready)
-    last = [*model.gravity.tolist(), *[0.0] * (COLUMNS - 3)]
-    return np.array([[scalar(tape, x) for x in row] for row in (*model.rows, last)], dtype=object)
+    return np.array([[scalar(tape, x) for x in row] for row in (*model.rows, model.base_row)], dtype=object)
 
 
 def scalar(tape: Tape, x: Any) -> Scalar:
@@ -71,10 +70,10 @@ def written_out(
     SingularAttachmentError
         If a joint carries no inertia, whatever the state, so that there are no accelerations to write out.
     """
-    table = table.copy() if function == "forward_dynamics" else regrouped(table)
+    table = table.copy() if function == "forward_dynamics" else base_parameters(table)
     table[:-1, MASS:PARENT] += optional
     if function != "forward_dynamics":
-        return list(record(tape, table, function).ravel())
+        return [x for part in record(tape, function, Subject(table)) for x in part.ravel()]
     outputs = forward_dynamics(tape, table, armature)
     if outputs is None:
         if model.ready is not None:

@@ -15,17 +15,14 @@ import sympy
 
 from screwdyn.backends.handover import Recording, casadi_function, jax_function, lambdified
 from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbol
-from screwdyn.backends.tape.tape import Scalar
-from screwdyn.backends.tape.trace import Scalars, Undetermined, inputs, record
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError, SingularAttachmentError
-from screwdyn.forms.chain import Path, motion, path_to
-from screwdyn.forms.numbers import Frame
+from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
+from screwdyn.forms.chain import Path, path_to
 from screwdyn.forms.operation_count import known_function
-from screwdyn.physics.link_steps import momentum, wrench_inward
+from screwdyn.physics.frames import frame_code
 from screwdyn.physics.model import Model
-from screwdyn.physics.table import FIRST_MOMENT, INERTIA, MASS, PARENT
-from screwdyn.physics.vectors import add, dot, rotate, scale
+from screwdyn.physics.quantities import Frame
 
 __all__ = ["Symbolic", "SymbolicContribution"]
 
@@ -164,7 +161,7 @@ class Symbolic:
 
         def recorded() -> Scalars:
             try:
-                return record(self._derivation.tape, self._table, function, self.coordinates)
+                return self._recorded(function)
             except Undetermined as joint:
                 raise SingularAttachmentError(
                     f"nothing beyond joint {self.coordinates[joint.row]!r} resists its motion, so its acceleration is "
@@ -218,43 +215,40 @@ class Symbolic:
 
     def _contribution(self, path: Path) -> list[Scalars]:
         """J, J̇, M, C and g of the link at the end of a path, on the tape."""
-        tape, table = self._derivation.tape, path.table(self._derivation)
+        tape, subject = self._derivation.tape, path.subject(self._derivation, "com")
         # M, C and g are linear in the inertias: one link's are those of the chain without the others' inertias.
-        functions = ("mass_matrix", "coriolis_matrix", "gravity_vector")
-        dynamics = [record(tape, table, function, path.coordinates) for function in functions]
-        return [*path.jacobians(self._derivation, "com"), *dynamics]
+        return [x for name in ("jacobian", "jacobian_dot", "dynamics") for x in record(tape, name, subject)]
 
     def forward_kinematics(self, link: str) -> Matrix:
         """Pose of a link's frame in the base frame, (4, 4)."""
         path = path_to(self._model, link)
 
         def pose() -> Matrix:
-            R, p = path.pose_in_base(self._derivation)
-            rows = [[*R[:3], p[0]], [*R[3:6], p[1]], [*R[6:], p[2]], [0.0, 0.0, 0.0, 1.0]]
-            return self._derivation.matrix(np.array(rows, dtype=object))
+            subject = path.subject(self._derivation)
+            (T,) = record(self._derivation.tape, "forward_kinematics", subject)
+            return self._derivation.matrix(T)
 
         return self._derivation.once(("pose", *path), pose)
 
     def jacobian(self, link: str, frame: Frame = "com") -> Matrix:
         """Twist Jacobian of a link, (6, nv); frames as for :meth:`screwdyn.KinematicTree.jacobian`."""
-        return self._jacobians(link, frame)[0]
+        return self._jacobian("jacobian", link, frame)
 
     def jacobian_dot(self, link: str, frame: Frame = "com") -> Matrix:
         """Entry-by-entry time derivative of :meth:`jacobian`, (6, nv)."""
-        return self._jacobians(link, frame)[1]
+        return self._jacobian("jacobian_dot", link, frame)
 
-    def _jacobians(self, link: str, frame: Frame) -> tuple[Matrix, Matrix]:
-        if frame not in ("com", "body", "base", "mixed"):
-            raise ShapeError(f"frame must be 'com', 'body', 'base' or 'mixed'; got {frame!r}")
-        path = path_to(self._model, link)
+    def _jacobian(self, name: str, link: str, frame: Frame) -> Matrix:
+        path, code = path_to(self._model, link), frame_code(frame)
 
-        def padded() -> tuple[Matrix, Matrix]:
+        def padded() -> Matrix:
             places = [self.coordinates.index(name) for name in path.coordinates]
-            whole = np.full((2, 6, len(self.coordinates)), 0.0, dtype=object)
-            whole[..., places] = path.jacobians(self._derivation, frame)
-            return self._derivation.matrix(whole[0]), self._derivation.matrix(whole[1])
+            whole = np.full((6, len(self.coordinates)), 0.0, dtype=object)
+            (J,) = record(self._derivation.tape, name, path.subject(self._derivation, frame))
+            whole[:, places] = J
+            return self._derivation.matrix(whole)
 
-        return self._derivation.once(("jacobian", frame, self.coordinates, *path), padded)
+        return self._derivation.once((name, code, self.coordinates, *path), padded)
 
     # For other tools
 
@@ -300,37 +294,21 @@ class Symbolic:
 
     def kinetic_energy(self) -> sympy.Expr:
         """½ q̇ᵀ M q̇."""
-        qd = inputs(self._derivation.tape, "qd", self.coordinates)
-        return self._once("kinetic_energy", lambda: self._scalar(0.5 * (qd @ self.recorded("mass_matrix") @ qd)))
+        return self._scalar("kinetic_energy")
 
     def potential_energy(self) -> sympy.Expr:
         """U(q) = −Σ m_i g₀ᵀ p_i: zero for a mass at the base's origin."""
-        return self._once("potential_energy", lambda: self._scalar(self._potential_energy()))
+        return self._scalar("potential_energy")
 
     def momentum(self) -> Matrix:
         """Spatial momentum [L; P] of the whole tree about the base's origin, base axes, (6, 1)."""
-        return self._once("momentum", lambda: self._derivation.matrix(self._momentum()))
-
-    def _potential_energy(self) -> Scalar:
-        first = self._derivation.scalars(self._model.base_body[1:4])
-        for row, (R, p), _ in self._moving():
-            first = add(first, add(scale(row[MASS], p), rotate(R, tuple(row[FIRST_MOMENT:INERTIA]))))
-        energy: Scalar = -dot(self._derivation.scalars(self._model.gravity), first)
-        return energy
-
-    def _momentum(self) -> Scalars:
-        total = np.full(6, 0.0, dtype=object)
-        for row, (R, p), (w, v) in self._moving():
-            L, P = momentum(row[MASS], tuple(row[FIRST_MOMENT:INERTIA]), tuple(row[INERTIA:PARENT]), w, v)
-            L, P = wrench_inward(R, p, L, P)
-            total = total + np.array([*L, *P], dtype=object)
-        return total
+        return self._once("momentum", lambda: self._derivation.matrix(self._recorded("momentum")))
 
     # Inside
 
     @cached_property
     def _table(self) -> Scalars:
-        return self._derivation.table(self._model.rows, self._model.gravity.tolist())
+        return self._derivation.table([*self._model.rows, self._model.base_row])
 
     @cached_property
     def _key(self) -> Hashable:
@@ -347,17 +325,17 @@ class Symbolic:
     def _once(self, what: Hashable, make: Callable[[], Result]) -> Result:
         return self._derivation.once((what, self._key), make)
 
-    def _scalar(self, x: Scalar) -> sympy.Expr:
-        (value,) = self._derivation.matrix(np.array([x], dtype=object))
-        return value
+    def _recorded(self, name: str) -> Scalars:
+        subject = Subject(self._table, None, None, self.coordinates, self.coordinates)
+        (result,) = record(self._derivation.tape, name, subject)
+        return result
 
-    def _moving(self) -> list[tuple[Any, Any, Any]]:
-        """Every row with its pose in the base and its twist."""
-        pose, twist = motion(self._derivation, self._table, self.coordinates)
-        return [
-            (row, (tuple(T[:9]), tuple(T[9:])), (tuple(V[:3]), tuple(V[3:])))
-            for row, T, V in zip(self._table[:-1].tolist(), pose.tolist(), twist.tolist(), strict=True)
-        ]
+    def _scalar(self, name: str) -> sympy.Expr:
+        def scalar() -> sympy.Expr:
+            (value,) = self._derivation.matrix(self._recorded(name).reshape(1))
+            return value
+
+        return self._once(name, scalar)
 
 
 def _repeated(names: Counter[str]) -> set[str]:

@@ -141,10 +141,10 @@ class Forms(Structure, Dynamics):
         {
             const double x0 = q[0];
             const double x1 = q[1];
-            const double x31 = 4.9031 * cos(x0 + x1);
-            const double x32 = 14.7093 * cos(x0) + x31;
-            g[0] = x32;
-            g[1] = x31;
+            const double x25 = 4.9031 * cos(x0 + x1);
+            const double x26 = 14.7093 * cos(x0) + x25;
+            g[0] = x26;
+            g[1] = x25;
         }
         """
         from screwdyn.forms.c_source import c_source

@@ -1,5 +1,5 @@
-"""The one source of physics: what a single link does, and the walks over a tree that ask it.
+"""Formulas only: what a single link does, the walks over a tree that ask it, and the catalogue of quantities.
 
-``vectors`` and ``steps`` are plain functions of scalars; ``sweeps`` walk the rows of a model and call them;
-``looped`` compiles the walks. Nothing here checks its input: that happens at the edge, in ``dynamics``.
+``spatial`` and ``link_steps`` are plain functions of scalars; ``recursions`` order them over the rows of a ``table``;
+``quantities`` enters what they compute. Nothing here knows a compiler or checks its input: that happens in ``forms``.
 """

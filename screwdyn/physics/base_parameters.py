@@ -8,28 +8,35 @@ serial robots", IEEE Trans. Robotics and Automation 6(3), 1990, save for those t
 superfluous besides.
 """
 
-from screwdyn.physics.link_steps import inertia_inward
-from screwdyn.physics.table import FIRST_MOMENT, INERTIA, MASS, PARENT, SLIDE, TURN, Table, load3, load6, load9
+from .link_steps import inertia_to_parent
+from .spatial import RigidInertia
+from .table import MASS, PARENT, Table, body, first_of_joint, home, joint_screw, parent
 
-__all__ = ["regrouped"]
+__all__ = ["base_parameters"]
 
 
-def regrouped(table: Table) -> Table:
+def base_parameters(table: Table) -> Table:
     """The same model with as few inertial numbers as its joints tell apart; zeros stand for the others.
 
-    M, C, g, inverse and forward dynamics are the same up to rounding; energies, and wrenches inside the links, are not.
+    M, C, g, inverse and forward dynamics are the same up to rounding. Masses of links, and so centres of mass,
+    momenta, energies and wrenches inside the links, are not: the catalogue says of each quantity whether it may be
+    computed from these numbers. Rows of a group joint keep theirs, since its chart is re-centred.
 
     Parameters
     ----------
     table : array
-        See ``rows``; of floats or of recording scalars.
+        See ``table``; of floats or of recording scalars.
     """
     table = table.copy()
-    for i in range(len(table) - 2, -1, -1):
-        m, (hx, hy, hz), I = table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA)
+    n = len(table) - 1
+    grouped = {first_of_joint(table, i) for i in range(n) if first_of_joint(table, i) != i}
+    for i in range(n - 1, -1, -1):
+        if first_of_joint(table, i) in grouped:
+            continue
+        (m, (hx, hy, hz), I), S = body(table, i), joint_screw(table, i)
         across = I[3]
-        moved_I = (across, 0.0, 0.0, across, 0.0, 0.0) if table[i, TURN] else I
-        moved_m, moved_h = (0.0, 0.0) if table[i, SLIDE] else (m, hz)
+        moved_I = (across, 0.0, 0.0, across, 0.0, 0.0) if S.turn else I
+        moved_m, moved_h = (0.0, 0.0) if S.slide else (m, hz)
         table[i, MASS:PARENT] = [
             m - moved_m,
             hx,
@@ -37,8 +44,8 @@ def regrouped(table: Table) -> Table:
             hz - moved_h,
             *(x - moved for x, moved in zip(I, moved_I, strict=True)),
         ]
-        k = int(table[i, PARENT])
+        k = parent(table, i)
         if k >= 0:
-            m, h, I = inertia_inward(load9(table, i, 0), load3(table, i, 9), moved_m, (0.0, 0.0, moved_h), moved_I)
+            m, h, I = inertia_to_parent(home(table, i), RigidInertia(moved_m, (0.0, 0.0, moved_h), moved_I))
             table[k, MASS:PARENT] += [m, *h, *I]
     return table

@@ -1,8 +1,35 @@
-"""Joints of several freedoms whose motions form a group, as rows of the table (docs/mathematics.md §7)."""
+"""Joints of several freedoms whose motions form a group, as rows of the table (docs/mathematics.md §7).
+
+A group joint of k freedoms is k rows. The chart is re-centred at the present pose: the first row's home takes the
+joint's whole pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g, energies and momenta of the
+rows are then those of the joint. Rates must account for the moving chart: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where
+[S_l, S_k] = Σ_m c^m_lk S_m,
+
+    C = C_rows + M D,   J̇ = J̇_rows + J D,   ID(q, ν, ν̇) = ID_rows(ν, ν̇ + D ν),   FD = FD_rows − D ν.
+"""
 
 from typing import Any, NamedTuple
 
-__all__ = ["Charts"]
+from .link_steps import compose
+from .spatial import Matrix, Pose, Scalar, Vector, rotate, sincos
+from .table import Table, home, load9, store_pose
+
+__all__ = [
+    "LENGTH_TOLERANCE",
+    "Charts",
+    "add_rate",
+    "drift",
+    "number_of_positions",
+    "position_rate",
+    "recentre",
+    "subtract_drift",
+    "unit_quaternions",
+]
+
+# How far a quaternion's length may be from 1. It is divided out in all formulas: the check finds mistakes.
+LENGTH_TOLERANCE = 1e-3
+# Columns of ``Charts.groups``.
+ROW, POSITION, ORIENTATION, TRANSLATIONS, AXES, GROUP = 0, 1, 2, 3, 4, 13
 
 
 class Charts(NamedTuple):
@@ -23,3 +50,134 @@ class Charts(NamedTuple):
     where: Any
     groups: Any
     terms: Any
+
+
+def number_of_positions(where: Table, groups: Table) -> int:
+    """nq: a position for each freedom, and one more for each quaternion."""
+    count: int = where.shape[0]
+    for g in range(groups.shape[0]):
+        if int(groups[g, ORIENTATION]) == 4:
+            count += 1
+    return count
+
+
+def unit_quaternions(groups: Table, q: Table, nq: int, count: int) -> bool:
+    """Whether the quaternions in some states have length 1, to ``LENGTH_TOLERANCE``."""
+    for g in range(groups.shape[0]):
+        if int(groups[g, ORIENTATION]) == 4:
+            for b in range(count):
+                at = b * nq + int(groups[g, POSITION])
+                square = q[at] * q[at] + q[at + 1] * q[at + 1] + q[at + 2] * q[at + 2] + q[at + 3] * q[at + 3]
+                if not abs(square - 1.0) < 2.0 * LENGTH_TOLERANCE:
+                    return False
+    return True
+
+
+def rotation_of_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Matrix:
+    """R of a quaternion of any length but 0, which is divided out."""
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - s * (y * y + z * z),
+        s * (x * y - w * z),
+        s * (x * z + w * y),
+        s * (x * y + w * z),
+        1.0 - s * (x * x + z * z),
+        s * (y * z - w * x),
+        s * (x * z - w * y),
+        s * (y * z + w * x),
+        1.0 - s * (x * x + y * y),
+    )
+
+
+def rotation_about_z(angle: Scalar) -> Matrix:
+    """R of a turn about z."""
+    s, c = sincos(angle)
+    return (c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0)
+
+
+def orientation_in_row(groups: Table, g: int, q: Table) -> Matrix:
+    """Orientation of group joint g in its first row's frame."""
+    at = int(groups[g, POSITION])
+    if int(groups[g, ORIENTATION]) == 4:
+        x, y, z = rotate(load9(groups, g, AXES), (q[at], q[at + 1], q[at + 2]))
+        return rotation_of_quaternion(x, y, z, q[at + 3])
+    return rotation_about_z(q[at])
+
+
+def translation_in_row(groups: Table, g: int, q: Table) -> Vector:
+    """Position of group joint g in its first row's frame."""
+    at = int(groups[g, POSITION]) + int(groups[g, ORIENTATION])
+    count = int(groups[g, TRANSLATIONS])
+    A = load9(groups, g, AXES)
+    if count == 3:
+        return rotate(A, (q[at], q[at + 1], q[at + 2]))
+    if count == 2:
+        return rotate(A, (q[at], q[at + 1], 0.0))
+    return (0.0, 0.0, 0.0)
+
+
+def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, x: Table) -> None:
+    """The rows at positions q: homes of group joints into ``moved``, a copy of the table; coordinates into x."""
+    for i in range(table.shape[0] - 1):
+        k = int(where[i])
+        if k >= 0:
+            x[i] = q[k]
+        else:
+            x[i] = 0.0
+    for g in range(groups.shape[0]):
+        row = int(groups[g, ROW])
+        pose = Pose(orientation_in_row(groups, g, q), translation_in_row(groups, g, q))
+        store_pose(moved, row, compose(home(table, row), pose))
+
+
+def drift(terms: Table, v: Table, a: Table) -> None:
+    """a += D(ν) ν: what the chart's motion adds to the accelerations of the rows."""
+    for t in range(terms.shape[0]):
+        m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
+        a[m] += terms[t, 3] * (v[l] * v[k])
+
+
+def subtract_drift(terms: Table, v: Table, a: Table) -> None:
+    """a −= D(ν) ν."""
+    for t in range(terms.shape[0]):
+        m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
+        a[m] -= terms[t, 3] * (v[l] * v[k])
+
+
+def add_rate(terms: Table, v: Table, A: Table, rate: Table) -> None:
+    """rate += A D(ν) for a matrix A with a column for each row of the table."""
+    for t in range(terms.shape[0]):
+        m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
+        c = terms[t, 3] * v[l]
+        for r in range(A.shape[0]):
+            rate[r, k] += c * A[r, m]
+
+
+def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) -> None:
+    """dq/dt of quasi-velocities ν, (nq,): ½ q∘(ω, 0) for a quaternion, R v for a position."""
+    for i in range(where.shape[0]):
+        k = int(where[i])
+        if k >= 0:
+            rate[k] = v[i]
+    for g in range(groups.shape[0]):
+        row, at = int(groups[g, ROW]), int(groups[g, POSITION])
+        turns, slides = int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
+        if turns == 4:
+            x, y, z, w = q[at], q[at + 1], q[at + 2], q[at + 3]
+            a, b, c = v[row], v[row + 1], v[row + 2]
+            rate[at] = 0.5 * (w * a + y * c - z * b)
+            rate[at + 1] = 0.5 * (w * b + z * a - x * c)
+            rate[at + 2] = 0.5 * (w * c + x * b - y * a)
+            rate[at + 3] = -0.5 * (x * a + y * b + z * c)
+            if slides == 3:
+                R = rotation_of_quaternion(x, y, z, w)
+                u = rotate(R, (v[row + 3], v[row + 4], v[row + 5]))
+                rate[at + 4] = u[0]
+                rate[at + 5] = u[1]
+                rate[at + 6] = u[2]
+        else:
+            rate[at] = v[row]
+            if slides == 2:
+                s, c = sincos(q[at])
+                rate[at + 1] = c * v[row + 1] - s * v[row + 2]
+                rate[at + 2] = s * v[row + 1] + c * v[row + 2]

@@ -1,46 +1,55 @@
 """The physics of one link: what passes between it and its parent.
 
-Every function takes and returns tuples of scalars, belongs to one link, and never loops over the tree. Frames: each
-link's working frame has its joint's screw along z through the origin, so that S = (0, 0, turn; 0, 0, slide): turn 1,
-slide 0 for a revolute joint, 0, 1 for a prismatic one, 1, pitch for a helical one. R, p are the pose of the link in
-its parent. Twists and wrenches are pairs of 3-vectors, angular first. Equations: docs/mathematics.md §1 and §4.
+Every function takes and returns named tuples of scalars, belongs to one link, and never loops over the tree. Frames:
+each row's frame has its joint's screw along z through the origin, so that S = (0, 0, turn; 0, 0, slide): turn 1, slide
+0 for a revolute joint, 0, 1 for a prismatic one, 1, pitch for a helical one. ``T`` is the pose of the child's frame in
+its parent's. Equations: docs/mathematics.md §1 and §4.
 """
 
-from numba.extending import register_jitable
-
-from screwdyn.physics.vectors import (
-    Matrix,
+from .spatial import (
+    Acceleration,
+    ArticulatedInertia,
+    CoriolisTensor,
+    JointScrew,
+    Pose,
+    RigidInertia,
     Scalar,
     Symmetric,
+    Twist,
     Vector,
+    Wrench,
     add,
-    apply,
+    add6,
+    add9,
+    congruence,
     cross,
+    dot,
     exceeds,
     full,
     hat,
     hat_times,
-    minus,
     multiply,
-    plus,
     rotate,
     rotate_back,
     scale,
     sincos,
+    subtract,
+    subtract9,
+    symmetric_times,
     transpose,
-    turned,
 )
-
-Twist = tuple[Vector, Vector]
 
 # Inertia along a joint that counts as none: relative to the articulated inertia, and as a radius of gyration.
 NO_INERTIA, PICOMETRE_SQUARED = 1e-14, 1e-24
 
 
-@register_jitable
-def joint_pose(R0: Matrix, p0: Vector, turn: Scalar, slide: Scalar, q: Scalar) -> tuple[Matrix, Vector]:
-    """Pose home · exp(Ŝ q) of a link in its parent."""
-    s, c = sincos(turn * q)
+# Poses and twists
+
+
+def joint_pose(home: Pose, S: JointScrew, q: Scalar) -> Pose:
+    """Pose home · exp(Ŝ q) of a row's frame in its parent's."""
+    s, c = sincos(S.turn * q)
+    R0, p0 = home.R, home.p
     R = (
         R0[0] * c + R0[1] * s,
         R0[1] * c - R0[0] * s,
@@ -52,93 +61,148 @@ def joint_pose(R0: Matrix, p0: Vector, turn: Scalar, slide: Scalar, q: Scalar) -
         R0[7] * c - R0[6] * s,
         R0[8],
     )
-    d = slide * q
-    return R, (p0[0] + R0[2] * d, p0[1] + R0[5] * d, p0[2] + R0[8] * d)
+    d = S.slide * q
+    return Pose(R, (p0[0] + R0[2] * d, p0[1] + R0[5] * d, p0[2] + R0[8] * d))
 
 
-@register_jitable
-def twist_inward(R: Matrix, p: Vector, w: Vector, v: Vector) -> Twist:
-    """The same motion seen in the link's frame: Ad(T)⁻¹ (w, v)."""
-    return rotate_back(R, w), rotate_back(R, add(v, cross(w, p)))
+def compose(T: Pose, X: Pose) -> Pose:
+    """The pose T X."""
+    return Pose(multiply(T.R, X.R), add(T.p, rotate(T.R, X.p)))
 
 
-@register_jitable
-def wrench_inward(R: Matrix, p: Vector, n: Vector, f: Vector) -> Twist:
-    """The same wrench seen in the parent's frame: Ad(T)⁻ᵀ (n, f)."""
-    f = rotate(R, f)
-    return add(rotate(R, n), cross(p, f)), f
+def twist_to_child(T: Pose, V: Twist) -> Twist:
+    """The same motion in the child's frame: Ad(T)⁻¹ V."""
+    return Twist(rotate_back(T.R, V.w), rotate_back(T.R, add(V.v, cross(V.w, T.p))))
 
 
-@register_jitable
-def outward_twist(R: Matrix, p: Vector, w: Vector, v: Vector, turn: Scalar, slide: Scalar, qd: Scalar) -> Twist:
-    """Twist of a link from its parent's (w, v): V = Ad(T)⁻¹ V_p + S q̇."""
-    w, v = twist_inward(R, p, w, v)
-    return (w[0], w[1], w[2] + turn * qd), (v[0], v[1], v[2] + slide * qd)
+def twist_to_parent(T: Pose, V: Twist) -> Twist:
+    """The same motion in the parent's frame: Ad(T) V."""
+    w = rotate(T.R, V.w)
+    return Twist(w, add(rotate(T.R, V.v), cross(T.p, w)))
 
 
-@register_jitable
-def screw_rate(w: Vector, v: Vector, turn: Scalar, slide: Scalar) -> Twist:
+def screw_from_beyond(T: Pose, S: JointScrew) -> Twist:
+    """A joint's screw in the frame of a link beyond it, whose pose in the joint's frame is T: Ad(T)⁻¹ S."""
+    return twist_to_child(T, Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide)))
+
+
+def screw_in_base(T: Pose, S: JointScrew) -> Twist:
+    """A joint's screw in the base frame, T being the pose of the row's frame there: Ad(T) S."""
+    axis = (T.R[2], T.R[5], T.R[8])
+    w = scale(S.turn, axis)
+    return Twist(w, add(scale(S.slide, axis), cross(T.p, w)))
+
+
+def link_twist(T: Pose, V: Twist, S: JointScrew, qd: Scalar) -> Twist:
+    """Twist of a link from its parent's: Ad(T)⁻¹ V_p + S q̇."""
+    w, v = twist_to_child(T, V)
+    return Twist((w[0], w[1], w[2] + S.turn * qd), (v[0], v[1], v[2] + S.slide * qd))
+
+
+def add_twists(V: Twist, W: Twist) -> Twist:
+    """V + W, both in one frame."""
+    return Twist(add(V.w, W.w), add(V.v, W.v))
+
+
+def scale_twist(s: Scalar, V: Twist) -> Twist:
+    """s V."""
+    return Twist(scale(s, V.w), scale(s, V.v))
+
+
+def bracket(V: Twist, W: Twist) -> Twist:
+    """ad_V W: the rate of a screw W that is carried along by the twist V."""
+    return Twist(cross(V.w, W.w), add(cross(V.v, W.w), cross(V.w, W.v)))
+
+
+def screw_rate(V: Twist, S: JointScrew) -> Twist:
     """S̊ = ad_V S, how the joint's screw moves with its link."""
-    return (w[1] * turn, -w[0] * turn, 0), (v[1] * turn + w[1] * slide, -v[0] * turn - w[0] * slide, 0)
+    w, v = V
+    return Twist(
+        (w[1] * S.turn, -w[0] * S.turn, 0),
+        (v[1] * S.turn + w[1] * S.slide, -v[0] * S.turn - w[0] * S.slide, 0),
+    )
 
 
-@register_jitable
-def spin(w: Vector, dw: Vector) -> Matrix:
-    """U = ω̇^ + ω^ω^: U r is the acceleration that turning gives a point at r."""
+# Newton-Euler
+
+
+def base_acceleration(gravity: Vector) -> Acceleration:
+    """A base at rest in a field of gravity accelerates upwards instead."""
+    return Acceleration(
+        (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1, gravity), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    )
+
+
+def link_acceleration(T: Pose, parent: Acceleration, S: JointScrew, qd: Scalar, qdd: Scalar) -> Acceleration:
+    """Acceleration of a link from its parent's."""
+    a = rotate_back(T.R, add(parent.a, rotate(parent.U, T.p)))
+    w = rotate_back(T.R, parent.w)
+    dw = rotate_back(T.R, parent.dw)
+    t, s = S.turn * qd, S.slide * qd
+    a = (a[0] + 2 * w[1] * s, a[1] - 2 * w[0] * s, a[2] + S.slide * qdd)
+    dw = (dw[0] + w[1] * t, dw[1] - w[0] * t, dw[2] + S.turn * qdd)
+    w = (w[0], w[1], w[2] + t)
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
-    return -(yy + zz), xy - dw[2], xz + dw[1], xy + dw[2], -(xx + zz), yz - dw[0], xz - dw[1], yz + dw[0], -(xx + yy)
+    U = (-(yy + zz), xy - dw[2], xz + dw[1], xy + dw[2], -(xx + zz), yz - dw[0], xz - dw[1], yz + dw[0], -(xx + yy))
+    return Acceleration(w, dw, a, U)
 
 
-@register_jitable
-def outward_acceleration(
-    R: Matrix,
-    p: Vector,
-    w: Vector,
-    dw: Vector,
-    U: Matrix,
-    a: Vector,
-    turn: Scalar,
-    slide: Scalar,
-    qd: Scalar,
-    qdd: Scalar,
-) -> tuple[Vector, Vector, Vector]:
-    """Angular velocity, angular acceleration and acceleration of the origin of a link, from its parent's."""
-    a = rotate_back(R, add(a, rotate(U, p)))
-    w = rotate_back(R, w)
-    dw = rotate_back(R, dw)
-    t, s = turn * qd, slide * qd
-    a = (a[0] + 2 * w[1] * s, a[1] - 2 * w[0] * s, a[2] + slide * qdd)
-    dw = (dw[0] + w[1] * t, dw[1] - w[0] * t, dw[2] + turn * qdd)
-    return (w[0], w[1], w[2] + t), dw, a
-
-
-@register_jitable
-def newton_euler(m: Scalar, h: Vector, I: Symmetric, w: Vector, dw: Vector, U: Matrix, a: Vector) -> Twist:
-    """Wrench about the frame's origin that gives a body its acceleration; a already holds −gravity.
+def newton_euler(inertia: RigidInertia, acceleration: Acceleration) -> Wrench:
+    """Wrench about the frame's origin that gives a body its acceleration, which already holds −gravity.
 
     f = m a + U h and n = h×a + I ω̇ + ω×I ω, whose products of inertia meet entries of U.
     """
+    m, h, I = inertia
+    w, dw, a, U = acceleration
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
     n = (
         I[0] * dw[0] + (I[5] - I[3]) * (w[1] * w[2]) + I[4] * (yy - zz) + I[2] * U[3] - I[1] * U[6],
         I[3] * dw[1] + (I[0] - I[5]) * (w[0] * w[2]) + I[2] * (zz - xx) + I[1] * U[7] - I[4] * U[1],
         I[5] * dw[2] + (I[3] - I[0]) * (w[0] * w[1]) + I[1] * (xx - yy) + I[4] * U[2] - I[2] * U[5],
     )
-    return add(n, cross(h, a)), add(scale(m, a), rotate(U, h))
+    return Wrench(add(n, cross(h, a)), add(scale(m, a), rotate(U, h)))
 
 
-@register_jitable
-def along_joint(n: Vector, f: Vector, turn: Scalar, slide: Scalar) -> Scalar:
-    """Sᵀ F: the joint's share of a wrench."""
-    return turn * n[2] + slide * f[2]
+def weight(inertia: RigidInertia, a: Vector) -> Wrench:
+    """Wrench about the origin that holds a body up in the field −a."""
+    return Wrench(cross(inertia.h, a), scale(inertia.m, a))
 
 
-@register_jitable
-def inertia_inward(R: Matrix, p: Vector, m: Scalar, h: Vector, I: Symmetric) -> tuple[Scalar, Vector, Symmetric]:
-    """Mass, first moment and inertia about the origin of the same body in the parent's frame: XᵀIX."""
-    h = rotate(R, h)
-    I = turned(R, I)
+def wrench_to_parent(T: Pose, F: Wrench) -> Wrench:
+    """The same wrench in the parent's frame: Ad(T)⁻ᵀ F."""
+    f = rotate(T.R, F.f)
+    return Wrench(add(rotate(T.R, F.n), cross(T.p, f)), f)
+
+
+def add_wrenches(F: Wrench, G: Wrench) -> Wrench:
+    """F + G, both in one frame."""
+    return Wrench(add(F.n, G.n), add(F.f, G.f))
+
+
+def wrench_about(c: Vector, F: Wrench) -> Wrench:
+    """The same wrench about the point c instead of the origin."""
+    return Wrench(subtract(F.n, cross(c, F.f)), F.f)
+
+
+def joint_component(F: Wrench, S: JointScrew) -> Scalar:
+    """Sᵀ F: the component of a wrench that the joint must bear."""
+    return S.turn * F.n[2] + S.slide * F.f[2]
+
+
+def power(V: Twist, F: Wrench) -> Scalar:
+    """Vᵀ F."""
+    return dot(V.w, F.n) + dot(V.v, F.f)
+
+
+# Rigid inertias
+
+
+def inertia_to_parent(T: Pose, inertia: RigidInertia) -> RigidInertia:
+    """Inertia of the same body in the parent's frame: XᵀIX."""
+    m, p = inertia.m, T.p
+    h = rotate(T.R, inertia.h)
+    I = congruence(T.R, inertia.I)
     # About the new origin: I + 2(h·p)1 − h pᵀ − p hᵀ + m(p·p 1 − p pᵀ), gathered in k = h + m p and d = (h + k) p.
     k = add(h, scale(m, p))
     d = ((h[0] + k[0]) * p[0], (h[1] + k[1]) * p[1], (h[2] + k[2]) * p[2])
@@ -150,161 +214,162 @@ def inertia_inward(R: Matrix, p: Vector, m: Scalar, h: Vector, I: Symmetric) -> 
         -(h[1] * p[2] + p[1] * k[2]),
         d[0] + d[1],
     )
-    return m, k, plus(I, shift)
+    return RigidInertia(m, k, add6(I, shift))
 
 
-@register_jitable
-def momentum(m: Scalar, h: Vector, I: Symmetric, w: Vector, v: Vector) -> Twist:
+def momentum(inertia: RigidInertia, V: Twist) -> Wrench:
     """I V: angular momentum about the origin, and momentum."""
-    return add(apply(I, w), cross(h, v)), add(scale(m, v), cross(w, h))
+    m, h, I = inertia
+    return Wrench(add(symmetric_times(I, V.w), cross(h, V.v)), add(scale(m, V.v), cross(V.w, h)))
 
 
-@register_jitable
-def rigid_column(m: Scalar, h: Vector, I: Symmetric, turn: Scalar, slide: Scalar) -> Twist:
+def momentum_of_joint(inertia: RigidInertia, S: JointScrew) -> Wrench:
     """I S: the momentum that a unit rate of the joint gives a body."""
-    return (
-        (I[2] * turn + h[1] * slide, I[4] * turn - h[0] * slide, I[5] * turn),
-        (-h[1] * turn, h[0] * turn, m * slide),
+    m, h, I = inertia
+    return Wrench(
+        (I[2] * S.turn + h[1] * S.slide, I[4] * S.turn - h[0] * S.slide, I[5] * S.turn),
+        (-h[1] * S.turn, h[0] * S.turn, m * S.slide),
     )
 
 
-@register_jitable
-def coriolis_body(m: Scalar, h: Vector, I: Symmetric, w: Vector, v: Vector) -> tuple[Matrix, Vector]:
+def inertia_rate(inertia: RigidInertia, V: Twist) -> RigidInertia:
+    """−ad_Vᵀ I − I ad_V: the rate of a body's inertia in a fixed frame while it moves with V; its mass stays."""
+    m, h, I = inertia
+    w, v = V
+    A = hat_times(w, full(I))
+    d = 2 * dot(v, h)
+    turning = (A[0] + A[0], A[1] + A[3], A[2] + A[6], A[4] + A[4], A[5] + A[7], A[8] + A[8])
+    moving = (
+        d - 2 * (h[0] * v[0]),
+        -(h[0] * v[1] + v[0] * h[1]),
+        -(h[0] * v[2] + v[0] * h[2]),
+        d - 2 * (h[1] * v[1]),
+        -(h[1] * v[2] + v[1] * h[2]),
+        d - 2 * (h[2] * v[2]),
+    )
+    return RigidInertia(0.0, add(scale(m, v), cross(w, h)), add6(turning, moving))
+
+
+# The Coriolis matrix
+
+
+def coriolis_tensor(inertia: RigidInertia, V: Twist) -> CoriolisTensor:
     """The body's B = [[K, 0], [−P̂, 0]] with K = −ω̂Σ − ĥv̂, P = m v + ω×h, Σ = ½ tr(I) 1 − I."""
+    m, h, I = inertia
+    w, v = V
     t = (I[0] + I[3] + I[5]) / 2
     sigma = (t - I[0], -I[1], -I[2], t - I[3], -I[4], t - I[5])
-    K = minus(hat_times(scale(-1, w), full(sigma)), hat_times(h, hat(v)))
-    return K, add(scale(m, v), cross(w, h))
+    K = subtract9(hat_times(scale(-1, w), full(sigma)), hat_times(h, hat(v)))
+    return CoriolisTensor(K, add(scale(m, v), cross(w, h)))
 
 
-@register_jitable
-def coriolis_inward(R: Matrix, p: Vector, K: Matrix, P: Vector) -> tuple[Matrix, Vector]:
+def coriolis_to_parent(T: Pose, B: CoriolisTensor) -> CoriolisTensor:
     """The same B in the parent's frame: XᵀBX."""
-    P = rotate(R, P)
-    K = multiply(multiply(R, K), transpose(R))
-    return minus(K, hat_times(p, hat(P))), P
+    P = rotate(T.R, B.P)
+    K = multiply(multiply(T.R, B.K), transpose(T.R))
+    return CoriolisTensor(subtract9(K, hat_times(T.p, hat(P))), P)
 
 
-@register_jitable
 def coriolis_columns(
-    m: Scalar,
-    h: Vector,
-    I: Symmetric,
-    K: Matrix,
-    P: Vector,
-    w: Vector,
-    v: Vector,
-    turn: Scalar,
-    slide: Scalar,
-) -> tuple[Twist, Twist, Vector]:
-    """What joint S feels of all that lies beyond it: I S̊ + B S, I S, and the angular part of Bᵀ S (its force is 0)."""
-    a, b = screw_rate(w, v, turn, slide)
-    n, f = momentum(m, h, I, a, b)
-    F1 = (
+    inertia: RigidInertia, B: CoriolisTensor, V: Twist, S: JointScrew
+) -> tuple[Wrench, Wrench, Vector]:
+    """I S̊ + B S, I S, and the angular part of Bᵀ S (its force is 0), of composite inertia and B beyond the joint."""
+    K, P = B
+    turn, slide = S
+    n, f = momentum(inertia, screw_rate(V, S))
+    F1 = Wrench(
         (n[0] + K[2] * turn, n[1] + K[5] * turn, n[2] + K[8] * turn),
         (f[0] - P[1] * turn, f[1] + P[0] * turn, f[2]),
     )
-    F2 = rigid_column(m, h, I, turn, slide)
     F3 = (K[6] * turn + P[1] * slide, K[7] * turn - P[0] * slide, K[8] * turn)
-    return F1, F2, F3
+    return F1, momentum_of_joint(inertia, S), F3
 
 
-@register_jitable
-def bias_wrench(m: Scalar, h: Vector, I: Symmetric, w: Vector, v: Vector) -> Twist:
+# Articulated bodies
+
+
+def bias_wrench(inertia: RigidInertia, V: Twist) -> Wrench:
     """−ad_Vᵀ I V: what a body needs to keep its twist in a frame that moves along."""
-    L, P = momentum(m, h, I, w, v)
-    return add(cross(w, L), cross(v, P)), cross(w, P)
+    L, P = momentum(inertia, V)
+    return Wrench(add(cross(V.w, L), cross(V.v, P)), cross(V.w, P))
 
 
-@register_jitable
-def rigid_blocks(m: Scalar, h: Vector, I: Symmetric) -> tuple[Symmetric, Matrix, Symmetric]:
-    """A rigid body's 6x6 inertia [[A, H], [Hᵀ, L]] as its blocks."""
-    return I, hat(h), (m, 0, 0, m, 0, m)
+def rigid_as_articulated(inertia: RigidInertia) -> ArticulatedInertia:
+    """A rigid body's 6x6 inertia as blocks."""
+    m = inertia.m
+    return ArticulatedInertia(inertia.I, hat(inertia.h), (m, 0, 0, m, 0, m))
 
 
-@register_jitable
-def articulated_column(A: Symmetric, H: Matrix, L: Symmetric, turn: Scalar, slide: Scalar) -> Twist:
+def articulated_column(inertia: ArticulatedInertia, S: JointScrew) -> Wrench:
     """U = Iᴬ S."""
-    return (
-        (A[2] * turn + H[2] * slide, A[4] * turn + H[5] * slide, A[5] * turn + H[8] * slide),
-        (H[6] * turn + L[2] * slide, H[7] * turn + L[4] * slide, H[8] * turn + L[5] * slide),
+    A, H, L = inertia
+    return Wrench(
+        (A[2] * S.turn + H[2] * S.slide, A[4] * S.turn + H[5] * S.slide, A[5] * S.turn + H[8] * S.slide),
+        (H[6] * S.turn + L[2] * S.slide, H[7] * S.turn + L[4] * S.slide, H[8] * S.turn + L[5] * S.slide),
     )
 
 
-@register_jitable
-def carries_inertia(A: Symmetric, L: Symmetric, D: Scalar, turn: Scalar, slide: Scalar) -> bool:
+def carries_inertia(inertia: ArticulatedInertia, D: Scalar, S: JointScrew) -> bool:
     """Whether D = Sᵀ Iᴬ S is more than rounding, so that the joint's acceleration is determined."""
+    A, L = inertia.A, inertia.L
     about, along = A[0] + A[3] + A[5], L[0] + L[3] + L[5]
-    floor = NO_INERTIA * (turn * turn * about + slide * slide * along)
-    return exceeds(D, floor + PICOMETRE_SQUARED * (turn * turn * along))
+    floor = NO_INERTIA * (S.turn * S.turn * about + S.slide * S.slide * along)
+    return exceeds(D, floor + PICOMETRE_SQUARED * (S.turn * S.turn * along))
 
 
-@register_jitable
-def freed(
-    A: Symmetric, H: Matrix, L: Symmetric, Un: Vector, Uf: Vector, D: Scalar
-) -> tuple[Symmetric, Matrix, Symmetric]:
+def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar) -> ArticulatedInertia:
     """Iᵃ = Iᴬ − U Uᵀ / D: what the parent feels when the joint is free to give way."""
-    x, y = scale(1 / D, Un), scale(1 / D, Uf)
-    A = (
-        A[0] - x[0] * Un[0],
-        A[1] - x[0] * Un[1],
-        A[2] - x[0] * Un[2],
-        A[3] - x[1] * Un[1],
-        A[4] - x[1] * Un[2],
-        A[5] - x[2] * Un[2],
+    A, H, L = inertia
+    n, f = U
+    x, y = scale(1 / D, n), scale(1 / D, f)
+    return ArticulatedInertia(
+        (
+            A[0] - x[0] * n[0],
+            A[1] - x[0] * n[1],
+            A[2] - x[0] * n[2],
+            A[3] - x[1] * n[1],
+            A[4] - x[1] * n[2],
+            A[5] - x[2] * n[2],
+        ),
+        (
+            H[0] - x[0] * f[0],
+            H[1] - x[0] * f[1],
+            H[2] - x[0] * f[2],
+            H[3] - x[1] * f[0],
+            H[4] - x[1] * f[1],
+            H[5] - x[1] * f[2],
+            H[6] - x[2] * f[0],
+            H[7] - x[2] * f[1],
+            H[8] - x[2] * f[2],
+        ),
+        (
+            L[0] - y[0] * f[0],
+            L[1] - y[0] * f[1],
+            L[2] - y[0] * f[2],
+            L[3] - y[1] * f[1],
+            L[4] - y[1] * f[2],
+            L[5] - y[2] * f[2],
+        ),
     )
-    H = (
-        H[0] - x[0] * Uf[0],
-        H[1] - x[0] * Uf[1],
-        H[2] - x[0] * Uf[2],
-        H[3] - x[1] * Uf[0],
-        H[4] - x[1] * Uf[1],
-        H[5] - x[1] * Uf[2],
-        H[6] - x[2] * Uf[0],
-        H[7] - x[2] * Uf[1],
-        H[8] - x[2] * Uf[2],
-    )
-    L = (
-        L[0] - y[0] * Uf[0],
-        L[1] - y[0] * Uf[1],
-        L[2] - y[0] * Uf[2],
-        L[3] - y[1] * Uf[1],
-        L[4] - y[1] * Uf[2],
-        L[5] - y[2] * Uf[2],
-    )
-    return A, H, L
 
 
-@register_jitable
-def articulated_apply(A: Symmetric, H: Matrix, L: Symmetric, w: Vector, v: Vector) -> Twist:
-    """Iᴬ (w, v)."""
-    return add(apply(A, w), rotate(H, v)), add(rotate_back(H, w), apply(L, v))
+def articulated_times(inertia: ArticulatedInertia, V: Twist) -> Wrench:
+    """Iᴬ V."""
+    A, H, L = inertia
+    return Wrench(add(symmetric_times(A, V.w), rotate(H, V.v)), add(rotate_back(H, V.w), symmetric_times(L, V.v)))
 
 
-@register_jitable
-def articulated_inward(
-    R: Matrix, p: Vector, A: Symmetric, H: Matrix, L: Symmetric
-) -> tuple[Symmetric, Matrix, Symmetric]:
+def articulated_to_parent(T: Pose, inertia: ArticulatedInertia) -> ArticulatedInertia:
     """The same articulated inertia in the parent's frame: XᵀIᴬX."""
-    A = turned(R, A)
-    L = turned(R, L)
-    H = multiply(multiply(R, H), transpose(R))
+    R, p = T
+    A = congruence(R, inertia.A)
+    L = congruence(R, inertia.L)
+    H = multiply(multiply(R, inertia.H), transpose(R))
     # H' = H + p̂L and A' = A + p̂Hᵀ − Hp̂ − p̂Lp̂ = A + p̂Hᵀ + (p̂H'ᵀ)ᵀ.
-    G = hat_times(p, full(L))
-    shifted = (
-        H[0] + G[0],
-        H[1] + G[1],
-        H[2] + G[2],
-        H[3] + G[3],
-        H[4] + G[4],
-        H[5] + G[5],
-        H[6] + G[6],
-        H[7] + G[7],
-        H[8] + G[8],
-    )
+    shifted = add9(H, hat_times(p, full(L)))
     U = hat_times(p, transpose(H))
     V = transpose(hat_times(p, transpose(shifted)))
-    turned_sum = (
+    A = (
         A[0] + U[0] + V[0],
         A[1] + U[1] + V[1],
         A[2] + U[2] + V[2],
@@ -312,28 +377,19 @@ def articulated_inward(
         A[4] + U[5] + V[5],
         A[5] + U[8] + V[8],
     )
-    return turned_sum, shifted, L
+    return ArticulatedInertia(A, shifted, L)
 
 
-@register_jitable
-def seen_from(R: Matrix, p: Vector, turn: Scalar, slide: Scalar) -> Twist:
-    """A joint's screw in the frame of a link beyond it, whose pose in the joint's frame is R, p: Ad(T)⁻¹ S."""
-    return twist_inward(R, p, (0, 0, turn), (0, 0, slide))
+# One link's contribution, at its centre of mass (docs/mathematics.md §2)
 
 
-@register_jitable
-def bracket(w: Vector, v: Vector, a: Vector, b: Vector) -> Twist:
-    """ad_V (a, b): the screw (a, b) carried along by the twist (w, v)."""
-    return cross(w, a), add(cross(v, a), cross(w, b))
+def com_momentum(m: Scalar, I: Symmetric, V: Twist) -> Wrench:
+    """M̄ V with M̄ = blkdiag(Ī, m 1)."""
+    return Wrench(symmetric_times(I, V.w), scale(m, V.v))
 
 
-@register_jitable
-def composed(R: Matrix, p: Vector, Q: Matrix, r: Vector) -> tuple[Matrix, Vector]:
-    """The pose (R, p)(Q, r)."""
-    return multiply(R, Q), add(p, rotate(R, r))
-
-
-@register_jitable
-def weight(m: Scalar, h: Vector, a: Vector) -> Twist:
-    """Wrench about the origin that holds a body up in the field −a."""
-    return cross(h, a), scale(m, a)
+def com_coriolis(m: Scalar, I: Symmetric, w: Vector, V: Twist) -> Wrench:
+    """B V with B = blkdiag((Σω)^, m ω̂), Σ = ½ tr(Ī) 1 − Ī."""
+    t = (I[0] + I[3] + I[5]) / 2
+    sigma = subtract(scale(t, w), symmetric_times(I, w))
+    return Wrench(cross(sigma, V.w), scale(m, cross(w, V.v)))

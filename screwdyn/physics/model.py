@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -23,9 +23,22 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.joint_forces import JointForces
-from screwdyn.physics.link_steps import composed, inertia_inward
-from screwdyn.physics.table import COLUMNS, MASS, PARENT
-from screwdyn.physics.vectors import Matrix, Vector, add, cross, dot, multiply, rotate, rotate_back, scale, transpose
+from screwdyn.physics.link_steps import compose, inertia_to_parent
+from screwdyn.physics.spatial import (
+    Matrix,
+    Pose,
+    RigidInertia,
+    Vector,
+    add,
+    cross,
+    dot,
+    multiply,
+    rotate,
+    rotate_back,
+    scale,
+    transpose,
+)
+from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
 __all__ = ["Model", "Placement", "place"]
@@ -56,6 +69,8 @@ class Placement(NamedTuple):
         The axes of a group joint in the frame of its first row; ``None`` for any other joint.
     parent : str or None
         The coordinate that carries the parent.
+    above : str or None
+        Name of the parent link.
     link, joint, name
         What was attached, by which joint, and that joint's name; the base has none.
     """
@@ -67,6 +82,7 @@ class Placement(NamedTuple):
     freedoms: tuple[tuple[float, ...], ...]
     axes: Matrix | None
     parent: str | None
+    above: str | None
     link: Link
     joint: Joint | None
     name: str | None
@@ -82,8 +98,8 @@ def place(
     """Placement of a link from its joint, home pose, joint's name and its parent's placement; the base has none."""
     R, p = _pose(np.eye(4) if home is None else home)
     if joint is None or parent is None:
-        return Placement(None, R, p, _body(link, R, p), (), None, None, link, None, None)
-    R, p = composed(*expressions.alike(parent.R, parent.p, R, p))
+        return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None)
+    R, p = _composed(parent.R, parent.p, R, p)
     coordinate, freedoms, axes, d = parent.coordinate, [], None, None
     for S in joint.screws.T:
         D, d, turn, slide = _screw_frame(S, d)
@@ -91,14 +107,16 @@ def place(
             d = tuple(joint.chart.center.tolist())
             if axes is None:
                 axes = _tidied(multiply(*expressions.alike(transpose(D), tuple(joint.chart.axes.ravel().tolist()))))
-        R, p = composed(*expressions.alike(R, p, D, d))
+        R, p = _composed(R, p, D, d)
         freedoms.append(_tidied((*_squared(R), *p, turn, slide)))
         R, p = transpose(D), scale(-1, rotate_back(D, d))
     if freedoms:
         coordinate = joint.freedom_names(name)[-1]
     R, p = _tidied(_squared(R)), _tidied(p)
     body = _tidied(_body(link, R, p))
-    return Placement(coordinate, R, p, body, tuple(freedoms), axes, parent.coordinate, link, joint, name)
+    return Placement(
+        coordinate, R, p, body, tuple(freedoms), axes, parent.coordinate, parent.link.name, link, joint, name
+    )
 
 
 def _squared(R: Matrix) -> Any:
@@ -127,8 +145,14 @@ def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
     com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
     R, p, com, (m,), I, zero = expressions.alike(R, p, com, (m,), I, (0.0, 0.0, 0.0))
-    m, h, I = inertia_inward(R, add(p, rotate(R, com)), m, zero, I)
+    m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
     return (m, *h, *I)
+
+
+def _composed(R: Matrix, p: Vector, D: Matrix, d: Vector) -> Pose:
+    """The pose (R, p)(D, d), exact where there are expressions."""
+    R, p, D, d = expressions.alike(R, p, D, d)
+    return compose(Pose(R, p), Pose(D, d))
 
 
 def _pose(T: Array) -> tuple[Matrix, Vector]:
@@ -161,8 +185,8 @@ class Model:
     ----------
     rows : list of list
         The numbers or expressions of every row; see ``physics.table``.
-    table : (nv + 1, 25) array
-        The same as one array of numbers, with gravity at the end.
+    table : (nv + 1, 26) array
+        The same as one array of numbers, with the base's row at the end.
     ready : array or None
         The table if it holds numbers: what a call hands to compiled code at once, which refuses None.
     charts : Charts or None
@@ -170,16 +194,16 @@ class Model:
     base_body : list
         Mass, first moment and inertia about the base's origin of all that is welded to the base.
     index : mapping from coordinate to row
-    nq, nv, square : int, int, (int, int)
-        Number of positions, number of rows, and the shape of M and C.
+    nq, nv : int
+        Number of positions, and number of rows.
     placements : mapping from link name to :class:`Placement`
-    gravity, base_first_moment : (3,) arrays
-        Gravity in the base frame, and the first moment there of all that is welded to the base.
+    gravity : (3,) array
+        In the base frame, m/s².
     revision : int
     """
 
     # What every call reads: a slot is found faster than what lies beside a cached property.
-    __slots__ = ("__dict__", "charts", "nq", "nv", "ready", "square")
+    __slots__ = ("__dict__", "charts", "nq", "nv", "ready")
 
     def __init__(self, placements: Mapping[str, Placement], gravity: Array, revision: int) -> None:
         rows: list[list[float]] = []
@@ -190,9 +214,10 @@ class Model:
             if at.freedoms:
                 assert at.joint is not None and at.name is not None
                 above = index[at.parent]
+                start = len(rows)
                 for name, freedom in zip(at.joint.freedom_names(at.name), at.freedoms, strict=True):
                     index[name] = row = len(rows)
-                    rows.append([*freedom, *_NOTHING, above])
+                    rows.append([*freedom, *_NOTHING, above, row if at.axes is None else start])
                     above = row
                 rows[row][MASS:PARENT] = at.body
             elif at.body is not _NOTHING:
@@ -202,7 +227,6 @@ class Model:
         self.rows = rows
         self.index = index
         self.nv = len(rows)
-        self.square = (self.nv, self.nv)
         self.placements = placements
         self.gravity = gravity
         self.revision = revision
@@ -239,45 +263,24 @@ class Model:
 
     @cached_property
     def table(self) -> Array:
-        """All rows, and gravity.
+        """All rows, and the base's.
 
         Raises
         ------
         UnboundSymbolError
             If symbols stand where numbers should.
         """
-        table = np.zeros((self.nv + 1, COLUMNS))
+        rows = [*self.rows, self.base_row]
         try:
-            if self.rows:
-                table[:-1] = self.rows
-            table[-1, :3] = self.gravity
+            return np.array(rows, dtype=np.float64)
         except TypeError:
-            symbols = expressions.free_symbols([*itertools.chain(*self.rows), self.gravity])
+            symbols = expressions.free_symbols(itertools.chain(*rows))
             raise UnboundSymbolError.of(symbols, "the robot") from None
-        return table
 
     @cached_property
-    def base_first_moment(self) -> Array:
-        """(3,): first moment of all that is welded to the base."""
-        return expressions.floats(expressions.array(self.base_body[1:4]), "the base's first moment")
-
-    @cached_property
-    def weightless(self) -> Array:
-        """The same table without gravity."""
-        table = self.table.copy()
-        table[-1] = 0
-        return table
-
-    @cached_property
-    def inertias(self) -> Array:
-        """(nv, 6, 6): inertia of every row in its own frame, [[Θ, ĥ], [−ĥ, m1]]."""
-        t = self.table[:-1]
-        I = np.zeros((self.nv, 6, 6))
-        I[:, :3, :3] = t[:, [18, 19, 20, 19, 21, 22, 20, 22, 23]].reshape(-1, 3, 3)
-        hat = screw.skew(t[:, 15:18])
-        I[:, :3, 3:], I[:, 3:, :3] = hat, -hat
-        I[:, 3:, 3:] = t[:, 14, None, None] * np.eye(3)
-        return I
+    def base_row(self) -> list[Any]:
+        """The last row of the table: gravity, and what is welded to the base."""
+        return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, 0.0]
 
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
@@ -322,10 +325,38 @@ class Model:
         """Damping, friction and springs of the joints."""
         return JointForces.of(self.joints, slice(None) if self.charts is None else self.charts.where)
 
-    def com(self, link: str) -> Array:
-        """Centre of mass of a link in its own frame; the origin if the link is massless."""
-        inertia = self.placements[link].link.inertia
-        return np.zeros(3) if inertia is None else expressions.floats(inertia.com, f"the centre of mass of {link!r}")
+    def path(self, link: str) -> tuple[str, ...]:
+        """Names of the coordinates on the path from the base to a link, in order."""
+        names: list[str] = []
+        row = self.index[self.placements[link].coordinate]
+        while row >= 0:
+            names.insert(0, self.coordinates[row])
+            row = int(self.rows[row][PARENT])
+        return tuple(names)
+
+    def subtree(self, link: str) -> tuple[str, ...]:
+        """Names of a link and of all that hangs on it, in order of attachment."""
+        beyond = {link: None}
+        for name, at in self.placements.items():
+            if at.above in beyond:
+                beyond[name] = None
+        return tuple(beyond)
+
+    def places(self, links: Iterable[str], frame: int) -> Array:
+        """(links, 24) array: where some links sit, and the code of a frame; see ``physics.table``."""
+        places = np.array([self.place(link, frame) for link in links], dtype=object).reshape(-1, PLACE)
+        return np.ascontiguousarray(expressions.floats(places, "the place of a link"))
+
+    def place(self, link: str, frame: int) -> list[Any]:
+        """A row of :meth:`places`, in which expressions may stand."""
+        at = self.placements[link]
+        place = [self.index[at.coordinate], frame, *at.R, *at.p]
+        inertia = at.link.inertia
+        if inertia is None:
+            return [*place, *at.p, *[0.0] * 7]
+        R, p, c = expressions.alike(at.R, at.p, tuple(inertia.com.tolist()))
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tensor.tolist()
+        return [*place, *_tidied(add(p, rotate(R, c))), inertia.mass, xx, xy, xz, yy, yz, zz]
 
     def carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in that row's frame.

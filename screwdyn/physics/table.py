@@ -1,47 +1,214 @@
-"""A model as rows of numbers, and how to read and write them.
+"""A model as rows of numbers, scratch space for a recursion, and how both are read and written.
 
-The table has a row for each freedom, parents before children, and a last row for gravity:
+The table has a row for each freedom, parents before children, and a last row for what belongs to the base:
 
-====== =================================================================
+====== ==================================================================================
 column
-====== =================================================================
-0-8    R0, orientation of the link in its parent's frame at q = 0
+====== ==================================================================================
+0-8    R0, orientation of the row's frame in its parent's at coordinate 0
 9-11   p0, position of its origin there
 12, 13 turn and slide of the joint's screw along z
-14     mass of all that is welded to the link
+14     mass of all that is welded to the row
 15-17  its first moment about the origin
 18-23  its inertia about the origin (xx, xy, xz, yy, yz, zz)
 24     row of the parent, −1 for the base
-====== =================================================================
+25     first row of the group joint that the row belongs to; the row itself for other joints
+====== ==================================================================================
 
-``work`` is scratch space with a row for each freedom and ``WORK`` columns; the first twelve hold R, p.
+The last row holds gravity in columns 0-2 and, in 14-23, the inertia of all that is welded to the base.
+
+A *place* is where a link sits, as numbers: see :class:`Place`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from numba.extending import register_jitable
-
-from screwdyn.physics.vectors import Matrix, Symmetric, Vector
-
-TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, COLUMNS = 12, 13, 14, 15, 18, 24, 25
-WORK = 72
+from .spatial import (
+    Acceleration,
+    ArticulatedInertia,
+    CoriolisTensor,
+    JointScrew,
+    Matrix,
+    Pose,
+    RigidInertia,
+    Scalar,
+    Symmetric,
+    Twist,
+    Vector,
+    Wrench,
+)
 
 Table = Any  # a float64 array, or one of recording scalars
 
+TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, COLUMNS = 12, 13, 14, 15, 18, 24, 25, 26
 
-@register_jitable
+# Columns of a place: the row that carries the link (−1: the base) and the frame's code; pose of the link's frame in the
+# row's; its centre of mass there; its mass and its inertia about the centre of mass in link axes.
+ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, PLACE = 0, 1, 2, 14, 17, 18, 24
+
+
+class Workspace(NamedTuple):
+    """Scratch space of a recursion: an array with a row for each freedom, for every kind of thing it keeps."""
+
+    poses: Table  # (n, 12)
+    twists: Table  # (n, 6)
+    accelerations: Table  # (n, 18)
+    wrenches: Table  # (n, 6)
+    inertias: Table  # (n, 10)
+    coriolis: Table  # (n, 12)
+    articulated: Table  # (n, 21)
+    columns: Table  # (n, 6)
+    drifts: Table  # (n, 6)
+    pivots: Table  # (n, 2)
+
+
+WIDTHS = Workspace(12, 6, 18, 6, 10, 12, 21, 6, 6, 2)
+
+
+def home(table: Table, i: int) -> Pose:
+    """Pose of row i's frame in its parent's at coordinate 0."""
+    return Pose(load9(table, i, 0), load3(table, i, 9))
+
+
+def joint_screw(table: Table, i: int) -> JointScrew:
+    """Turn and slide of row i."""
+    return JointScrew(table[i, TURN], table[i, SLIDE])
+
+
+def body(table: Table, i: int) -> RigidInertia:
+    """Inertia of all that is welded to row i."""
+    return RigidInertia(table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA))
+
+
+def parent(table: Table, i: int) -> int:
+    """Row of the parent; −1 for the base."""
+    return int(table[i, PARENT])
+
+
+def first_of_joint(table: Table, i: int) -> int:
+    """First row of the group joint that row i belongs to; i for other joints."""
+    return int(table[i, FIRST])
+
+
+def load_pose(A: Table, i: int) -> Pose:
+    """The pose in row i."""
+    return Pose(load9(A, i, 0), load3(A, i, 9))
+
+
+def store_pose(A: Table, i: int, x: Pose) -> None:
+    """Write a pose to row i."""
+    store9(A, i, 0, x.R)
+    store3(A, i, 9, x.p)
+
+
+def load_twist(A: Table, i: int) -> Twist:
+    """The twist in row i."""
+    return Twist(load3(A, i, 0), load3(A, i, 3))
+
+
+def store_twist(A: Table, i: int, x: Twist) -> None:
+    """Write a twist to row i."""
+    store3(A, i, 0, x.w)
+    store3(A, i, 3, x.v)
+
+
+def load_wrench(A: Table, i: int) -> Wrench:
+    """The wrench in row i."""
+    return Wrench(load3(A, i, 0), load3(A, i, 3))
+
+
+def store_wrench(A: Table, i: int, x: Wrench) -> None:
+    """Write a wrench to row i."""
+    store3(A, i, 0, x.n)
+    store3(A, i, 3, x.f)
+
+
+def add_wrench(A: Table, i: int, x: Wrench) -> None:
+    """Add a wrench to that in row i."""
+    add_to3(A, i, 0, x.n)
+    add_to3(A, i, 3, x.f)
+
+
+def load_acceleration(A: Table, i: int) -> Acceleration:
+    """The acceleration in row i."""
+    return Acceleration(load3(A, i, 0), load3(A, i, 3), load3(A, i, 6), load9(A, i, 9))
+
+
+def store_acceleration(A: Table, i: int, x: Acceleration) -> None:
+    """Write an acceleration to row i."""
+    store3(A, i, 0, x.w)
+    store3(A, i, 3, x.dw)
+    store3(A, i, 6, x.a)
+    store9(A, i, 9, x.U)
+
+
+def load_inertia(A: Table, i: int) -> RigidInertia:
+    """The rigid inertia in row i."""
+    return RigidInertia(A[i, 0], load3(A, i, 1), load6(A, i, 4))
+
+
+def store_inertia(A: Table, i: int, x: RigidInertia) -> None:
+    """Write a rigid inertia to row i."""
+    A[i, 0] = x.m
+    store3(A, i, 1, x.h)
+    store6(A, i, 4, x.I)
+
+
+def add_inertia(A: Table, i: int, x: RigidInertia) -> None:
+    """Add a rigid inertia to that in row i."""
+    A[i, 0] += x.m
+    add_to3(A, i, 1, x.h)
+    add_to6(A, i, 4, x.I)
+
+
+def load_coriolis(A: Table, i: int) -> CoriolisTensor:
+    """The Coriolis tensor in row i."""
+    return CoriolisTensor(load9(A, i, 0), load3(A, i, 9))
+
+
+def store_coriolis(A: Table, i: int, x: CoriolisTensor) -> None:
+    """Write a Coriolis tensor to row i."""
+    store9(A, i, 0, x.K)
+    store3(A, i, 9, x.P)
+
+
+def add_coriolis(A: Table, i: int, x: CoriolisTensor) -> None:
+    """Add a Coriolis tensor to that in row i."""
+    add_to9(A, i, 0, x.K)
+    add_to3(A, i, 9, x.P)
+
+
+def load_articulated(A: Table, i: int) -> ArticulatedInertia:
+    """The articulated inertia in row i."""
+    return ArticulatedInertia(load6(A, i, 0), load9(A, i, 6), load6(A, i, 15))
+
+
+def store_articulated(A: Table, i: int, x: ArticulatedInertia) -> None:
+    """Write an articulated inertia to row i."""
+    store6(A, i, 0, x.A)
+    store9(A, i, 6, x.H)
+    store6(A, i, 15, x.L)
+
+
+def add_articulated(A: Table, i: int, x: ArticulatedInertia) -> None:
+    """Add an articulated inertia to that in row i."""
+    add_to6(A, i, 0, x.A)
+    add_to9(A, i, 6, x.H)
+    add_to6(A, i, 15, x.L)
+
+
+# Groups of numbers in a row, from column k on
+
+
 def load3(A: Table, i: int, k: int) -> Vector:
     """Three numbers of row i, from column k on."""
     return (A[i, k], A[i, k + 1], A[i, k + 2])
 
 
-@register_jitable
 def load6(A: Table, i: int, k: int) -> Symmetric:
     """Six numbers of row i, from column k on."""
     return (A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5])
 
 
-@register_jitable
 def load9(A: Table, i: int, k: int) -> Matrix:
     """Nine numbers of row i, from column k on."""
     return (
@@ -57,7 +224,6 @@ def load9(A: Table, i: int, k: int) -> Matrix:
     )
 
 
-@register_jitable
 def store3(A: Table, i: int, k: int, a: Vector) -> None:
     """Write three numbers to row i, from column k on."""
     A[i, k] = a[0]
@@ -65,7 +231,6 @@ def store3(A: Table, i: int, k: int, a: Vector) -> None:
     A[i, k + 2] = a[2]
 
 
-@register_jitable
 def store6(A: Table, i: int, k: int, a: Symmetric) -> None:
     """Write six numbers to row i, from column k on."""
     A[i, k] = a[0]
@@ -76,7 +241,6 @@ def store6(A: Table, i: int, k: int, a: Symmetric) -> None:
     A[i, k + 5] = a[5]
 
 
-@register_jitable
 def store9(A: Table, i: int, k: int, a: Matrix) -> None:
     """Write nine numbers to row i, from column k on."""
     A[i, k] = a[0]
@@ -90,9 +254,64 @@ def store9(A: Table, i: int, k: int, a: Matrix) -> None:
     A[i, k + 8] = a[8]
 
 
-@register_jitable
-def raise3(A: Table, i: int, k: int, a: Vector) -> None:
+def add_to3(A: Table, i: int, k: int, a: Vector) -> None:
     """Add to three numbers of row i, from column k on."""
     A[i, k] += a[0]
     A[i, k + 1] += a[1]
     A[i, k + 2] += a[2]
+
+
+def add_to6(A: Table, i: int, k: int, a: Symmetric) -> None:
+    """Add to six numbers of row i, from column k on."""
+    A[i, k] += a[0]
+    A[i, k + 1] += a[1]
+    A[i, k + 2] += a[2]
+    A[i, k + 3] += a[3]
+    A[i, k + 4] += a[4]
+    A[i, k + 5] += a[5]
+
+
+def add_to9(A: Table, i: int, k: int, a: Matrix) -> None:
+    """Add to nine numbers of row i, from column k on."""
+    A[i, k] += a[0]
+    A[i, k + 1] += a[1]
+    A[i, k + 2] += a[2]
+    A[i, k + 3] += a[3]
+    A[i, k + 4] += a[4]
+    A[i, k + 5] += a[5]
+    A[i, k + 6] += a[6]
+    A[i, k + 7] += a[7]
+    A[i, k + 8] += a[8]
+
+
+# A link's place, a row of a (links, PLACE) array
+
+
+def place_row(places: Table, l: int) -> int:
+    """Row that carries link l; −1 for the base."""
+    return int(places[l, ROW])
+
+
+def place_frame(places: Table, l: int) -> int:
+    """Code of the frame that is asked for: see ``frames``."""
+    return int(places[l, FRAME])
+
+
+def place_pose(places: Table, l: int) -> Pose:
+    """Pose of link l's own frame in its row's."""
+    return Pose(load9(places, l, POSE), load3(places, l, POSE + 9))
+
+
+def place_com(places: Table, l: int) -> Vector:
+    """Centre of mass of link l in its row's frame; the link's origin if it is massless."""
+    return load3(places, l, COM)
+
+
+def place_mass(places: Table, l: int) -> Scalar:
+    """Mass of link l alone."""
+    return places[l, OWN_MASS]
+
+
+def place_inertia(places: Table, l: int) -> Symmetric:
+    """Inertia of link l alone about its centre of mass, in link axes."""
+    return load6(places, l, OWN_INERTIA)

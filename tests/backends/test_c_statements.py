@@ -9,7 +9,7 @@ from screwdyn.testing import random_tree
 
 from screwdyn.backends.c.statements import number, statements
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, constants, record
+from screwdyn.backends.tape.trace import FUNCTIONS, Subject, constants, record
 
 
 def read(name):
@@ -38,7 +38,7 @@ def test_rounds_as_the_tape_does(name, tmp_path):
     rng = np.random.default_rng(4)
     tree = random_tree(rng, 5)
     tape = Tape()
-    outputs = record(tape, constants(tree.model.table), name).ravel()
+    outputs = record(tape, name, Subject(constants(tree.model.table)))[0].ravel()
     values = dict(zip(("q", "qd", "qdd", "tau"), rng.normal(size=(4, tree.nv)), strict=True))
     named = {(group, i): float(x) for group, array in values.items() for i, x in enumerate(array)}
     assert run(function(tape, outputs), tmp_path, values).tolist() == tape.evaluate(outputs, named)

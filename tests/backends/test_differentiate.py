@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import screwdyn
 from screwdyn.backends.tape.differentiate import DERIVATIVES, gradient, regressor, tangent
 from screwdyn.backends.tape.tape import Recorded, Tape
-from screwdyn.backends.tape.trace import constants, open_inertias, record
+from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
 from screwdyn.physics.table import MASS, PARENT
 
 TINY = 1e-30
@@ -108,7 +108,7 @@ def values_of(case, tau):
 @given(cases(most=6))
 def test_along_coordinates(function, case):
     tape, table, n = Tape(), constants(case.tree.model.table), case.tree.nv
-    original = record(tape, table, function)
+    original = record(tape, function, Subject(table))[0]
     groups, differentiated = DERIVATIVES[function]
     values = values_of(case, np.zeros(n))
     for group, found in zip(groups, differentiated(tape, table), strict=True):
@@ -125,7 +125,7 @@ def test_forward_dynamics_against_articulated_bodies(case):
     if not n:
         return
     values = values_of(case, case.rng.uniform(-5, 5, n))
-    original = record(tape, table, "forward_dynamics")
+    original = record(tape, "forward_dynamics", Subject(table))[0]
     found = DERIVATIVES["forward_dynamics"][1](tape, table)
     M = case.tree.mass_matrix(case.q)
     assumed = evaluated(tape, np.array(tape.assumed, dtype=object), values)
@@ -142,7 +142,7 @@ def test_rate_of_the_mass_matrix(case):
     (rate,) = DERIVATIVES["mass_matrix_dot"][1](tape, table)
     if n:
         values = values_of(case, np.zeros(n))
-        D = complex_step(tape, record(tape, table, "mass_matrix"), values, [("q", i) for i in range(n)])
+        D = complex_step(tape, record(tape, "mass_matrix", Subject(table))[0], values, [("q", i) for i in range(n)])
         close(evaluated(tape, rate, values), D @ case.qd, norm(D) * np.abs(case.qd).sum(), 100 * EPS)
 
 
@@ -153,7 +153,7 @@ def test_regressor_is_the_gradient_by_inertial_numbers(case):
     if not n:
         return
     opened = open_inertias(model.table, tape)
-    tau = record(tape, opened, "inverse_dynamics")
+    tau = record(tape, "inverse_dynamics", Subject(opened))[0]
     values = values_of(case, np.zeros(n))
     names = [("inertia", (row, k)) for row in range(n) for k in range(PARENT - MASS)]
     values |= dict(zip(names, model.table[:-1, MASS:PARENT].ravel(), strict=True))

@@ -9,8 +9,8 @@ import screwdyn as sd
 from screwdyn.backends.tape.ltdl import _carried, factors, forward_dynamics
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import constants, inputs
-from screwdyn.physics import recursions as sweeps
-from screwdyn.physics.table import PARENT, WORK
+from screwdyn.physics import recursions
+from screwdyn.physics.table import PARENT, WIDTHS, Workspace
 
 
 def evaluated(tape, outputs, **state):
@@ -50,10 +50,10 @@ def test_what_joints_carry_is_bounded_for_every_state(case):
     table, n = tree.model.table, tree.nv
     bounds = np.array(_carried(constants(table), inputs(tape, "q", range(n))), dtype=object).reshape(-1, 2)
     mass, spread = evaluated(tape, bounds, q=case.q).T
-    work = np.zeros((n, WORK))
-    sweeps.mass_matrix(table, case.q, 0, work, np.zeros((n, n)))
-    true = work[:, [16, 19, 21]].sum(axis=1) / 2
-    close(mass, work[:, 12], tree.mass, 10 * EPS)
+    work = Workspace(*(np.zeros((n, width)) for width in WIDTHS))
+    recursions.mass_matrix(table, case.q, work, np.zeros((n, n)))
+    true = work.inertias[:, [4, 7, 9]].sum(axis=1) / 2
+    close(mass, work.inertias[:, 0], tree.mass, 10 * EPS)
     assert (spread >= true * (1 - 1e-13)).all()
     # Exact where a joint carries its own link only.
     carriers_of = set(table[:-1, PARENT].astype(int))

@@ -8,48 +8,38 @@ from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
 from screwdyn import padded_sum
-from screwdyn.backends.numba import kernels as looped
-from screwdyn.physics import link_steps as steps
+from screwdyn.backends.numba import jit, kernels
+from screwdyn.physics import link_steps
+from screwdyn.physics.quantities import CATALOGUE
 
 
 @pytest.fixture
-def table():
-    return random_tree(np.random.default_rng(0), 3).model.table
+def model():
+    return random_tree(np.random.default_rng(0), 3).model
 
 
-@pytest.mark.parametrize("bad", [np.zeros(2), np.zeros(4), np.array([0, np.nan, 0]), np.array([0, 0, np.inf])])
-def test_what_does_not_fit_is_refused_before_anything_is_computed(table, bad):
-    good = np.zeros(3)
-    out, square = np.full(3, 7.0), np.full((3, 3), 7.0)
-    six = np.full((3, 6), 7.0)
-    calls = [
-        *(
-            looped.inverse_dynamics(table, *state, out)
-            for state in ((bad, good, good), (good, bad, good), (good, good, bad))
-        ),
-        *(
-            looped.forward_dynamics(table, *state, out)
-            for state in ((bad, good, good), (good, bad, good), (good, good, bad))
-        ),
-        looped.gravity_vector(table, bad, out),
-        looped.mass_matrix(table, bad, square),
-        looped.coriolis_matrix(table, bad, good, square, square),
-        looped.coriolis_matrix(table, good, bad, square, square),
-        looped.motion(table, bad, good, np.full((3, 12), 7.0), six),
-        looped.jacobian(table, good, bad, 0, six, six),
-        looped.wrench_torque(table, bad, six, out),
-    ]
-    assert calls == [looped.WRONG_INPUT] * len(calls)
-    assert (out == 7).all() and (square == 7).all() and (six == 7).all()
+BAD = [np.zeros(2), np.zeros(4), np.array([0, np.nan, 0]), np.array([0, 0, np.inf]), np.array([1e160, 0, 0])]
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if not CATALOGUE[name].links])
+def test_what_does_not_fit_is_refused_before_anything_is_computed(model, name, bad):
+    entry, good = CATALOGUE[name], np.zeros(3)
+    call = getattr(kernels.Kernels(model), name)
+    for wrong in range(len(entry.arguments)):
+        outs = [np.full([{"v": 3}.get(d, d) for d in result.shape] or [1], 7.0) for result in entry.given]
+        state = [bad if k == wrong else good for k in range(len(entry.arguments))]
+        assert call(*state, *outs) == kernels.WRONG_INPUT
+        assert all((out == 7).all() for out in outs)
 
 
 @pytest.mark.parametrize("value", [[0.0, 0, 0], [], None, np.zeros(3, dtype=np.float32), np.zeros((1, 3)), "abc"])
-def test_types_that_a_kernel_is_not_made_for_raise_one_of_the_refusals(table, value):
-    with pytest.raises(looped.REFUSALS):
-        looped.gravity_vector(table, value, np.zeros(3))
+def test_types_that_a_kernel_is_not_made_for_raise_one_of_the_refusals(model, value):
+    with pytest.raises(kernels.REFUSALS):
+        kernels.Kernels(model).gravity_vector(value, np.zeros(3))
 
 
-@pytest.mark.parametrize("n", [looped.SMALL - 1, looped.SMALL, looped.SMALL + 1, 130])
+@pytest.mark.parametrize("n", [jit.SMALL - 1, jit.SMALL, jit.SMALL + 1, 130])
 def test_scratch_space_is_large_enough_for_any_number_of_rows(n):
     """On the stack or not, and for one state after another."""
     rng = np.random.default_rng(n)
@@ -70,12 +60,12 @@ def test_scratch_space_is_large_enough_for_any_number_of_rows(n):
 
 
 def test_kernels_are_kept_in_a_folder_named_after_the_text_of_the_physics(tmp_path, monkeypatch):
-    monkeypatch.setattr(looped.config, "CACHE_DIR", str(tmp_path))
-    folder = Path(looped._cache_folder.__wrapped__())
+    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+    folder = Path(jit._cache_folder.__wrapped__())
     assert folder.is_dir()
     assert folder.parent == tmp_path / "screwdyn"
-    assert Path(looped._cache_folder.__wrapped__()) == folder
+    assert Path(jit._cache_folder.__wrapped__()) == folder
     edited = tmp_path / "steps.py"
-    edited.write_text(Path(steps.__file__).read_text() + "\n# edited\n")
-    monkeypatch.setattr(steps, "__file__", str(edited))
-    assert Path(looped._cache_folder.__wrapped__()) != folder
+    edited.write_text(Path(link_steps.__file__).read_text() + "\n# edited\n")
+    monkeypatch.setattr(link_steps, "__file__", str(edited))
+    assert Path(jit._cache_folder.__wrapped__()) != folder

@@ -144,9 +144,9 @@ def test_threads_change_no_bit(arm, fast, threads):
 def test_angles_beyond_the_reduction_keep_their_lane_only(arm, fast):
     q = np.random.default_rng(2).uniform(-2, 2, (40, arm.nv))
     expected = fast.gravity_vector(q)
-    q[5, :2] = 1e12, -1e300
+    q[5, :2] = 1e12, -1e50
     found = fast.gravity_vector(q)
-    close(found[5], arm.gravity_vector(q[5]), 9.81 * arm.mass * 1e300, 1e-14)
+    close(found[5], arm.gravity_vector(q[5]), 9.81 * arm.mass * 1e50, 1e-14)
     assert_array_equal(np.delete(found, 5, axis=0), np.delete(expected, 5, axis=0))
 
 

@@ -15,18 +15,17 @@ from hypothesis import assume, given
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
-from screwdyn.backends.numba import kernels as looped
-from screwdyn.forms import numbers
+from screwdyn.backends.numba import kernels
 
 ROUNDING, DIFFERENCE = 1e-13, 1e-11
 FRAMES = ("com", "body", "base", "mixed")
 
 
-@pytest.fixture(autouse=True, scope="module", params=[looped, traced], ids=["swept", "traced"])
+@pytest.fixture(autouse=True, scope="module", params=[kernels.Kernels, traced.Kernels], ids=["compiled", "traced"])
 def route(request):
-    """The sweeps, and the tapes recorded from them: the laws do not care."""
+    """The compiled recursions, and the tapes recorded from them: the laws hold for both."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numbers, "kernels", request.param)
+        patch.setattr(kernels, "Kernels", request.param)
         yield
 
 

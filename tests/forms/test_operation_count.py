@@ -10,8 +10,8 @@ from screwdyn.testing import random_tree
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, revolute
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import constants, open_inertias, record
-from screwdyn.physics.base_parameters import regrouped
+from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
+from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.table import COLUMNS, MASS, PARENT
 
 MODEL = ("mass_matrix", "coriolis_matrix", "gravity_vector")
@@ -29,7 +29,7 @@ def parametric_count(tree, functions, table):
     """Operations with inertias left open; what depends on parameters only is not counted."""
     tape = Tape()
     rows = table(tree.model.table, tape)
-    outputs = [x for name in functions for x in record(tape, rows, name).ravel()]
+    outputs = [x for name in functions for x in record(tape, name, Subject(rows))[0].ravel()]
     return tape.count(outputs, lambda name: name[0] in ("inertia", "length", "gravity"))
 
 
@@ -45,7 +45,7 @@ def test_puma_560_with_ten_open_inertial_parameters_a_link():
     puma = sd.robots.puma560()
 
     def table(rows, tape):
-        return regrouped(open_inertias(rows, tape))
+        return base_parameters(open_inertias(rows, tape))
 
     assert beats(parametric_count(puma, MODEL, table), 816, 662)
     assert beats(parametric_count(puma, ["inverse_dynamics"], table), 298, 283)
@@ -112,7 +112,7 @@ def inverse_dynamics_regressor(tree, states):
     """Joint forces of unit standard parameters at many states, (states * nv, 10 nv)."""
     tape = Tape()
     n = tree.nv
-    outputs = record(tape, open_inertias(tree.model.table, tape), "inverse_dynamics")
+    outputs = record(tape, "inverse_dynamics", Subject(open_inertias(tree.model.table, tape)))[0]
     columns = []
     for unit in np.eye(10 * n).reshape(10 * n, n, 10):
         values = {("inertia", at): x for at, x in np.ndenumerate(unit)}

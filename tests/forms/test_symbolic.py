@@ -406,7 +406,7 @@ class TestRefusals:
         with pytest.raises(sd.UnknownLinkError, match="link1"):
             sym.contribution("link7")
         with pytest.raises(sd.ShapeError, match="'com'"):
-            sym.jacobian("link1", "world")
+            sym.jacobian("link1", "tool")
         with pytest.raises(sd.ScrewdynError, match="mass_matrix"):
             sym.shared("mass")
 

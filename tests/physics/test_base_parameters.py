@@ -5,7 +5,7 @@ from cases import cases
 from hypothesis import given
 
 from screwdyn import Inertia, KinematicTree, Link, helical, prismatic, revolute
-from screwdyn.physics.base_parameters import regrouped
+from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.table import FIRST_MOMENT, INERTIA, MASS, PARENT
 
 BODY = Inertia(2.0, (0.1, 0.2, 0.3), np.array([[0.5, 0.01, 0.02], [0.01, 0.4, 0.03], [0.02, 0.03, 0.3]]))
@@ -20,7 +20,7 @@ def test_what_each_joint_leaves():
     for kind, joint in {"revolute": revolute("z"), "prismatic": prismatic("z"), "helical": helical("z", 0.1)}.items():
         tree = KinematicTree()
         tree.attach(Link("body", BODY), to="base", joint=joint)
-        (left,) = np.nonzero(regrouped(tree.model.table)[0, MASS:PARENT])
+        (left,) = np.nonzero(base_parameters(tree.model.table)[0, MASS:PARENT])
         assert set(left) == KEPT[kind]
 
 
@@ -28,9 +28,9 @@ def test_what_each_joint_leaves():
 def test_twice_is_once_and_the_table_given_is_not_touched(case):
     table = case.tree.model.table
     before = table.copy()
-    once = regrouped(table)
+    once = base_parameters(table)
     assert (table == before).all()
-    assert (regrouped(once) == once).all()
+    assert (base_parameters(once) == once).all()
     assert (np.delete(once, np.s_[MASS:PARENT], 1) == np.delete(before, np.s_[MASS:PARENT], 1)).all()
 
 
@@ -39,6 +39,6 @@ def test_a_load_behind_a_pin_is_a_point_mass_to_the_arm():
     tree = KinematicTree()
     tree.attach(Link("arm"), to="base", joint=revolute("z"))
     tree.attach(Link("disc", Inertia(3.0, 0, (0.1, 0.1, 0.2))), to="arm", joint=revolute("z"), at=(2.0, 0, 0))
-    arm, disc = regrouped(tree.model.table)[:2]
+    arm, disc = base_parameters(tree.model.table)[:2]
     assert disc[MASS:PARENT].tolist() == [0] * 9 + [0.2]
     assert arm[FIRST_MOMENT] == 6 and arm[INERTIA + 5] == 12

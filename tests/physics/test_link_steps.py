@@ -7,8 +7,17 @@ from screwdyn.testing import random_inertia, random_pose
 
 from screwdyn import screw
 from screwdyn.physics import link_steps as steps
+from screwdyn.physics.spatial import (
+    Acceleration,
+    ArticulatedInertia,
+    JointScrew,
+    Pose,
+    RigidInertia,
+    Twist,
+    Wrench,
+)
 
-JOINTS = {"revolute": (1.0, 0.0), "prismatic": (0.0, 1.0), "helical": (1.0, -0.3)}
+JOINTS = {"revolute": JointScrew(1.0, 0.0), "prismatic": JointScrew(0.0, 1.0), "helical": JointScrew(1.0, -0.3)}
 
 
 class Link:
@@ -17,21 +26,24 @@ class Link:
     def __init__(self, seed):
         rng = np.random.default_rng(seed)
         self.T = random_pose(rng)
-        self.R, self.p = matrix(self.T[:3, :3]), vector(self.T[:3, 3])
+        self.pose = Pose(matrix(self.T[:3, :3]), vector(self.T[:3, 3]))
         self.X = screw.Ad(screw.inverse(self.T))  # from the parent's frame to the link's
         body = random_inertia(rng)
         self.m, self.h, self.theta = body.mass, vector(body.first_moment), symmetric(body.origin_tensor)
         self.I = body.matrix
         self.V, self.W = rng.normal(size=(2, 6))
-        self.w, self.v = vector(self.V[:3]), vector(self.V[3:])
+        self.w, self.v = self.twist = Twist(vector(self.V[:3]), vector(self.V[3:]))
+        self.wrench = Wrench(*self.twist)
         A = rng.normal(size=(6, 6))
         self.IA = A @ A.T
-        self.blocks = symmetric(self.IA[:3, :3]), matrix(self.IA[:3, 3:]), symmetric(self.IA[3:, 3:])
+        self.blocks = ArticulatedInertia(
+            symmetric(self.IA[:3, :3]), matrix(self.IA[:3, 3:]), symmetric(self.IA[3:, 3:])
+        )
         self.q, self.qd, self.qdd = rng.normal(size=3).tolist()
 
     @property
     def body(self):
-        return self.m, self.h, self.theta
+        return RigidInertia(self.m, self.h, self.theta)
 
     def B(self):
         """B = [[−ω̂Σ − ĥv̂, 0], [−P̂, 0]] of §4."""
@@ -94,47 +106,45 @@ def joint(request):
 
 
 def test_joint_pose(link, joint):
-    R, p = steps.joint_pose(link.R, link.p, *joint, link.q)
+    R, p = steps.joint_pose(link.pose, joint, link.q)
     T = link.T @ screw.exp(along_z(*joint) * link.q)
     equal(np.reshape(R, (3, 3)), T[:3, :3])
     equal(p, T[:3, 3])
 
 
 def test_twists_and_wrenches_move_in_opposite_directions(link):
-    equal(six(steps.twist_inward(link.R, link.p, link.w, link.v)), link.X @ link.V)
-    equal(six(steps.wrench_inward(link.R, link.p, link.w, link.v)), link.X.T @ link.V)
+    equal(six(steps.twist_to_child(link.pose, link.twist)), link.X @ link.V)
+    equal(six(steps.wrench_to_parent(link.pose, link.wrench)), link.X.T @ link.V)
+    equal(six(steps.twist_to_parent(link.pose, link.twist)), screw.Ad(link.T) @ link.V)
 
 
-def test_outward_twist(link, joint):
-    V = steps.outward_twist(link.R, link.p, link.w, link.v, *joint, link.qd)
+def test_link_twist(link, joint):
+    V = steps.link_twist(link.pose, link.twist, joint, link.qd)
     equal(six(V), link.X @ link.V + along_z(*joint) * link.qd)
 
 
 def test_screw_rate_and_bracket(link, joint):
-    equal(six(steps.screw_rate(link.w, link.v, *joint)), screw.ad(link.V) @ along_z(*joint))
-    bracket = steps.bracket(link.w, link.v, vector(link.W[:3]), vector(link.W[3:]))
+    equal(six(steps.screw_rate(link.twist, joint)), screw.ad(link.V) @ along_z(*joint))
+    bracket = steps.bracket(link.twist, Twist(vector(link.W[:3]), vector(link.W[3:])))
     equal(six(bracket), screw.ad(link.V) @ link.W)
 
 
-def test_spin(link):
-    w, dw = link.V[:3], link.W[:3]
-    U = steps.spin(vector(w), vector(dw))
-    equal(np.reshape(U, (3, 3)), screw.skew(dw) + screw.skew(w) @ screw.skew(w))
+def spin(w, dw):
+    return matrix(screw.skew(dw) + screw.skew(w) @ screw.skew(w))
 
 
-def test_outward_acceleration(link, joint):
+def test_link_acceleration(link, joint):
     """Against V̇ = X V̇_p + ad_V S q̇ + S q̈; the acceleration of the origin is v̇ + ω×v."""
     w, v, dw, dv = link.V[:3], link.V[3:], link.W[:3], link.W[3:]
     S = along_z(*joint)
     V = link.X @ link.V + S * link.qd
     dV = link.X @ link.W + screw.ad(V) @ S * link.qd + S * link.qdd
-    U = steps.spin(vector(w), vector(dw))
-    found = steps.outward_acceleration(
-        link.R, link.p, vector(w), vector(dw), U, vector(dv + np.cross(w, v)), *joint, link.qd, link.qdd
-    )
+    parent = Acceleration(vector(w), vector(dw), vector(dv + np.cross(w, v)), spin(w, dw))
+    found = steps.link_acceleration(link.pose, parent, joint, link.qd, link.qdd)
     equal(found[0], V[:3])
     equal(found[1], dV[:3])
     equal(found[2], dV[3:] + np.cross(V[:3], V[3:]))
+    equal(found.U, spin(V[:3], dV[:3]))
 
 
 def test_newton_euler(link):
@@ -142,43 +152,59 @@ def test_newton_euler(link):
     w, v = link.V[:3], link.V[3:]
     dw, dv = link.W[:3], link.W[3:]
     a = vector(dv + np.cross(w, v))
-    U = steps.spin(vector(w), vector(dw))
-    F = steps.newton_euler(*link.body, vector(w), vector(dw), U, a)
+    F = steps.newton_euler(link.body, Acceleration(vector(w), vector(dw), a, spin(w, dw)))
     equal(six(F), link.I @ link.W - screw.ad(link.V).T @ link.I @ link.V)
 
 
 def test_bias_wrench(link):
-    equal(six(steps.bias_wrench(*link.body, link.w, link.v)), -screw.ad(link.V).T @ link.I @ link.V)
+    equal(six(steps.bias_wrench(link.body, link.twist)), -screw.ad(link.V).T @ link.I @ link.V)
 
 
-def test_along_joint(link, joint):
-    equal(steps.along_joint(link.w, link.v, *joint), along_z(*joint) @ link.V)
+def test_joint_component_and_power(link, joint):
+    equal(steps.joint_component(link.wrench, joint), along_z(*joint) @ link.V)
+    equal(steps.power(Twist(vector(link.W[:3]), vector(link.W[3:])), link.wrench), link.W @ link.V)
 
 
 def test_momentum_and_weight(link, joint):
-    equal(six(steps.momentum(*link.body, link.w, link.v)), link.I @ link.V)
-    equal(six(steps.rigid_column(*link.body, *joint)), link.I @ along_z(*joint))
-    held = steps.weight(link.m, link.h, link.v)
+    equal(six(steps.momentum(link.body, link.twist)), link.I @ link.V)
+    equal(six(steps.momentum_of_joint(link.body, joint)), link.I @ along_z(*joint))
+    held = steps.weight(link.body, link.v)
     equal(six(held), link.I @ np.concatenate([np.zeros(3), link.V[3:]]))
 
 
-def test_inertia_inward(link):
-    m, h, theta = steps.inertia_inward(link.R, link.p, *link.body)
+def test_inertia_to_parent(link):
+    m, h, theta = steps.inertia_to_parent(link.pose, link.body)
     expected = link.X.T @ link.I @ link.X
     assert m == link.m
     equal(screw.skew(np.array(h)), expected[:3, 3:])
     equal(full(theta), expected[:3, :3])
 
 
-def test_coriolis_body_and_its_way_inward(link):
-    K, P = steps.coriolis_body(*link.body, link.w, link.v)
-    equal(coriolis(K, P), link.B())
-    equal(coriolis(*steps.coriolis_inward(link.R, link.p, K, P)), link.X.T @ link.B() @ link.X)
+def test_inertia_rate(link):
+    """−ad_Vᵀ I − I ad_V."""
+    m, h, theta = steps.inertia_rate(link.body, link.twist)
+    expected = -screw.ad(link.V).T @ link.I - link.I @ screw.ad(link.V)
+    assert m == 0
+    equal(np.zeros((3, 3)), expected[3:, 3:])
+    equal(screw.skew(np.array(h)), expected[:3, 3:])
+    equal(full(theta), expected[:3, :3])
+
+
+def test_wrench_about(link):
+    c = vector(link.W[:3])
+    at_c = screw.pose(np.eye(3), link.W[:3])
+    equal(six(steps.wrench_about(c, link.wrench)), screw.Ad(at_c).T @ link.V)
+
+
+def test_coriolis_tensor_and_its_way_inward(link):
+    B = steps.coriolis_tensor(link.body, link.twist)
+    equal(coriolis(*B), link.B())
+    equal(coriolis(*steps.coriolis_to_parent(link.pose, B)), link.X.T @ link.B() @ link.X)
 
 
 def test_coriolis_columns(link, joint):
-    K, P = steps.coriolis_body(*link.body, link.w, link.v)
-    F1, F2, n3 = steps.coriolis_columns(*link.body, K, P, link.w, link.v, *joint)
+    B = steps.coriolis_tensor(link.body, link.twist)
+    F1, F2, n3 = steps.coriolis_columns(link.body, B, link.twist, joint)
     S = along_z(*joint)
     equal(six(F1), link.I @ screw.ad(link.V) @ S + link.B() @ S)
     equal(six(F2), link.I @ S)
@@ -187,20 +213,33 @@ def test_coriolis_columns(link, joint):
 
 def test_articulated_inertia(link, joint):
     S = along_z(*joint)
-    equal(articulated(*steps.rigid_blocks(*link.body)), link.I)
-    Un, Uf = steps.articulated_column(*link.blocks, *joint)
+    equal(articulated(*steps.rigid_as_articulated(link.body)), link.I)
+    column = steps.articulated_column(link.blocks, joint)
     U = link.IA @ S
-    equal(six((Un, Uf)), U)
+    equal(six(column), U)
     D = float(S @ U)
-    equal(articulated(*steps.freed(*link.blocks, Un, Uf, D)), link.IA - np.outer(U, U) / D)
-    equal(articulated(*steps.articulated_inward(link.R, link.p, *link.blocks)), link.X.T @ link.IA @ link.X)
-    equal(six(steps.articulated_apply(*link.blocks, link.w, link.v)), link.IA @ link.V)
+    equal(articulated(*steps.project_out_joint(link.blocks, column, D)), link.IA - np.outer(U, U) / D)
+    equal(articulated(*steps.articulated_to_parent(link.pose, link.blocks)), link.X.T @ link.IA @ link.X)
+    equal(six(steps.articulated_times(link.blocks, link.twist)), link.IA @ link.V)
 
 
 def test_poses_compose_and_screws_are_seen_from_beyond(link, joint):
     other = Link(99)
-    R, p = steps.composed(link.R, link.p, other.R, other.p)
+    R, p = steps.compose(link.pose, other.pose)
     T = link.T @ other.T
     equal(np.reshape(R, (3, 3)), T[:3, :3])
     equal(p, T[:3, 3])
-    equal(six(steps.seen_from(link.R, link.p, *joint)), link.X @ along_z(*joint))
+    equal(six(steps.screw_from_beyond(link.pose, joint)), link.X @ along_z(*joint))
+    equal(six(steps.screw_in_base(link.pose, joint)), screw.Ad(link.T) @ along_z(*joint))
+
+
+def test_momentum_about_the_centre_of_mass(link):
+    rng = np.random.default_rng(3)
+    body = random_inertia(rng)
+    m, I, w = body.mass, symmetric(body.tensor), link.V[:3]
+    V = Twist(vector(link.W[:3]), vector(link.W[3:]))
+    equal(six(steps.com_momentum(m, I, V)), body.com_matrix @ link.W)
+    sigma = 0.5 * np.trace(body.tensor) * np.eye(3) - body.tensor
+    B = np.zeros((6, 6))
+    B[:3, :3], B[3:, 3:] = screw.skew(sigma @ w), m * screw.skew(w)
+    equal(six(steps.com_coriolis(m, I, vector(w), V)), B @ link.W)

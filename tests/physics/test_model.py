@@ -176,8 +176,7 @@ def test_rows_and_charts_give_what_the_definition_gives(seed):
     q, v = tree.random_configuration(rng), rng.normal(size=tree.nv)
     (table, x), n = recentred(tree, q), tree.nv
     M, C, g = np.empty((n, n)), np.empty((n, n)), np.empty(n)
-    assert kernels.coriolis_matrix(table, x, v, M, C) == 0
-    assert kernels.gravity_vector(table, x, g) == 0
+    assert kernels.kernel("dynamics", False)(table, x, v, M, C, g) == 0
     parts = tree.contributions(q, v)
     totals = {
         name: sd.padded_sum(getattr(part, name) for part in parts).matrix(tree.coordinates) for name in ("M", "C", "g")

@@ -1,14 +1,13 @@
-"""The walks run as plain Python, on arrays and on lists of Python floats, and give what they give compiled."""
+"""The recursions run as plain Python, on arrays and on Python floats, and give what they give compiled."""
 
 import numpy as np
 import pytest
-from cases import cases, close, norm, total
+from cases import cases, norm, total
 from hypothesis import given
-from screwdyn.testing import random_tree
 
-from screwdyn.backends.numba import kernels as looped
-from screwdyn.physics import recursions as sweeps
-from screwdyn.physics.table import WORK
+from screwdyn.physics.frames import FRAMES
+from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.table import WIDTHS, Workspace
 
 # Compiled, a product and a sum may be rounded once instead of twice.
 ROUNDING = 1e-13
@@ -24,59 +23,60 @@ def empty(*shape):
 
 
 @pytest.mark.parametrize("numbers", [np.asarray, plain], ids=["float64", "python floats"])
-@given(case=cases(most=6))
+@given(case=cases(most=5))
 def test_plain_python_is_what_is_compiled(numbers, case):
-    model, n = case.tree.model, case.tree.nv
-    tau, F = case.rng.normal(size=n), case.rng.normal(size=(n, 6))
-    table, (q, qd, qdd), work = numbers(model.table), map(numbers, (case.q, case.qd, case.qdd)), numbers(empty(n, WORK))
-    compiled = model.table, case.q, case.qd
-    M, C, M2 = (empty(n, n) for _ in range(3))
-    assert looped.mass_matrix(model.table, case.q, M) == looped.coriolis_matrix(*compiled, M2, C) == 0
-    mine, also, third = (numbers(empty(n, n)) for _ in range(3))
-    sweeps.mass_matrix(table, q, 0, work, mine)
-    sweeps.coriolis_matrix(table, q, qd, 0, work, also, third)
-    forces = norm(M) * (total(case.qdd) + total(case.qd) ** 2) + 10 * case.tree.mass
-
-    def same(found, expected, scale):
-        close(np.asarray(found, dtype=float), expected, scale + 1e-300, ROUNDING)
-
-    same(mine, M, norm(M))
-    same(also, M2, norm(M))
-    same(third, C, norm(M) * total(case.qd))
-    expected, found = empty(n), numbers(empty(n))
-    looped.inverse_dynamics(*compiled, case.qdd, expected)
-    sweeps.inverse_dynamics(table, q, qd, qdd, 0, work, found)
-    same(found, expected, forces)
-    looped.gravity_vector(model.table, case.q, expected)
-    sweeps.gravity_vector(table, q, 0, work, found)
-    same(found, expected, forces)
-    looped.wrench_torque(model.table, case.q, F, expected)
-    sweeps.wrench_torque(table, q, numbers(F), 0, work, found)
-    same(found, expected, 10 * total(F))
-    looped.forward_dynamics(*compiled, tau, expected)
-    assert sweeps.forward_dynamics(table, q, qd, numbers(tau), 0, work, found) == -1
-    kappa = np.linalg.cond(M) if n else 1
-    same(found, expected, kappa * (norm(expected) + total(case.qd) ** 2 + 1))
-    pose, twist, pose2, twist2 = empty(n, 12), empty(n, 6), numbers(empty(n, 12)), numbers(empty(n, 6))
-    looped.motion(*compiled, pose, twist)
-    sweeps.motion(table, q, qd, 0, work, pose2, twist2)
-    same(pose2, pose, 1 + norm(pose))
-    same(twist2, twist, 1 + norm(twist))
-    J, J_dot, J2, J_dot2 = empty(n, 6), empty(n, 6), numbers(empty(n, 6)), numbers(empty(n, 6))
-    for row in range(-1, n):
-        looped.jacobian(*compiled, row, J, J_dot)
-        sweeps.jacobian(table, q, qd, row, 0, work, J2, J_dot2)
-        same(J2, J, 1 + norm(J))
-        same(J_dot2, J_dot, 1 + norm(J) * total(case.qd))
-
-
-def test_a_walk_touches_its_own_state_only():
-    """``s`` says where one state lies among several."""
-    rng = np.random.default_rng(0)
-    table = random_tree(rng, 3).model.table
-    q, qd, qdd = rng.normal(size=(3, 9))
-    tau, M, C = empty(9), empty(9, 3), empty(9, 3)
-    sweeps.inverse_dynamics(table, q, qd, qdd, 3, empty(3, WORK), tau)
-    sweeps.coriolis_matrix(table, q, qd, 3, empty(3, WORK), M, C)
-    for out in (tau, M, C):
-        assert np.isnan(out[:3]).all() and np.isnan(out[6:]).all() and np.isfinite(out[3:6]).all()
+    tree, model, n = case.tree, case.tree.model, case.tree.nv
+    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.rng.normal(size=n)}
+    link, code = tree.links[-1], int(case.rng.integers(len(FRAMES)))
+    places = {
+        "all": model.places(tree.links, 0),
+        "subtree": model.places(model.subtree(link), 0),
+        "one": model.places((link,), code),
+    }
+    k = len(model.path(link))
+    sizes = {"v": n, "q": n, "L": len(tree.links), "k": k, "6v": 6 * n, "vv": n * n}
+    M = norm(tree.mass_matrix(case.q))
+    kappa = np.linalg.cond(tree.mass_matrix(case.q)) if n else 1
+    motion = 1 + total(case.qd) ** 2 + total(case.qdd)
+    scale = (1 + M + tree.mass) * motion * 10
+    for entry in CATALOGUE.values():
+        if entry.name == "operational_inertia":
+            continue  # the condition of its inverse is a matter of its own: see test_numbers
+        shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.results]
+        outs = [
+            empty(int(np.prod(s, dtype=int)))
+            if result.flat or len(s) < 2
+            else empty(int(np.prod(s[:-1], dtype=int)), s[-1])
+            for result, s in zip(entry.results, shapes, strict=True)
+        ]
+        status = entry.recursion(
+            numbers(model.table),
+            *(numbers(state[name]) for name in entry.arguments),
+            *(numbers(np.zeros(n)) for _ in entry.at_rest),
+            *([numbers(places[entry.links])] if entry.links else []),
+            *(numbers(empty(*(sizes[d] if isinstance(d, str) else d for d in s))) for s in entry.scratch),
+            Workspace(*(numbers(empty(n, width)) for width in WIDTHS)),
+            *(found := [numbers(out) for out in outs]),
+        )
+        arguments = [state[name] for name in entry.arguments]
+        if status:
+            with pytest.raises(ValueError, match="mass"):
+                getattr(tree, entry.name)(*arguments)
+            continue
+        if "link" in entry.parameters:
+            arguments.insert(0, link)
+        if "frame" in entry.parameters:
+            arguments.append(FRAMES[code])
+        given_ = getattr(tree, entry.name)(*arguments)
+        if entry.name == "subtree_contribution":
+            given_ = [padded.matrix(tree.coordinates) for padded in (given_.M, given_.C, given_.g)]
+            found = found[2:]
+        elif entry.name == "contribution":
+            given_ = [given_.J, given_.J_dot, *map(np.asarray, (given_.M, given_.C, given_.g))]
+        else:
+            given_ = given_ if isinstance(given_, tuple) else (given_,)
+            found = [out for out, result in zip(found, entry.results, strict=True) if not result.hidden]
+        for mine, expected in zip(found, given_, strict=True):
+            worst = scale * (kappa if entry.name == "forward_dynamics" else 1)
+            mine = np.asarray(mine, dtype=float).reshape(np.shape(expected))
+            assert np.abs(mine - expected).max(initial=0) <= ROUNDING * worst, entry.name

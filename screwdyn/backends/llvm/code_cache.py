@@ -21,8 +21,8 @@ from screwdyn.backends.llvm import program as programs
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.ltdl import forward_dynamics
 from screwdyn.backends.tape.tape import Node, Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, open_inertias, record
-from screwdyn.physics.base_parameters import regrouped
+from screwdyn.backends.tape.trace import FUNCTIONS, Subject, open_inertias, record
+from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["ARGUMENTS", "Kept", "Structure", "structure"]
@@ -31,7 +31,6 @@ Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
 # What each compiled function is a function of, and what it gives.
 ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
-_PARTS = {"dynamics": ("mass_matrix", "coriolis_matrix", "gravity_vector")}
 # Bytes of code that are kept: of some sixty arms of six axes.
 MEMORY = 64_000_000
 # Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
@@ -191,8 +190,7 @@ def recorded(name: str, table: Array, opened: Opened) -> Program | None:
             return None
         outputs = [qdd]
     else:
-        numbers = regrouped(numbers)
-        outputs = [record(tape, numbers, part) for part in _PARTS.get(name, (name,))]
+        outputs = record(tape, name, Subject(base_parameters(numbers)))
     return Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), outputs)
 
 

@@ -1,222 +1,254 @@
-"""The sweeps compiled by numba, over any number of states: one compilation serves every tree.
+"""The default back-end: every quantity of the catalogue as a kernel that serves any tree.
 
-Each kernel takes the table of a model and flat, contiguous float64 arrays (state after state), checks that they are
-finite and fit together, and fills its last arguments. It returns 0, or ``WRONG_INPUT`` if it has computed nothing,
-or 1 + the row of a joint that carries no inertia. A kernel is compiled when it is first called and kept on disk.
+A kernel takes the table of a model (for trees with group joints also the three arrays of its charts), then contiguous
+float64 arrays, state after state, and fills its last arguments. It checks that the arrays are finite and fit together
+and returns 0; ``WRONG_INPUT`` if it has computed nothing; or the recursion's own status. Plan: the text of the kernel
+is made from the entry. Emit: numba compiles it when it is first called and keeps it on disk. Call: :class:`Kernels`.
 """
 
-import ctypes
 import functools
 import math
-import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
+from inspect import signature
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import cgutils, types
-from numba.extending import intrinsic, register_jitable
 from numba.np.numpy_support import carray
 
-from screwdyn.backends.numba.cache_folder import cache_folder
-from screwdyn.physics import link_steps as steps
-from screwdyn.physics import recursions as sweeps
-from screwdyn.physics import table as rows
-from screwdyn.physics import vectors
+from screwdyn.backends.numba.jit import REFUSALS, SMALL, compiled, fits, stack
+from screwdyn.physics import charts, recursions
+from screwdyn.physics.frames import COM, frame_code
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
+from screwdyn.physics.table import WIDTHS, Workspace
+
+__all__ = ["OPERATIONS", "REFUSALS", "WRONG_INPUT", "Kernels", "play", "position_rate"]
 
 WRONG_INPUT = -1
-# What the compiler raises, before anything is computed, for arguments of types that a kernel is not made for.
-REFUSALS = (TypeError, ValueError, numba.core.errors.NumbaError)
-config: Any = numba.config
-WORK = rows.WORK
 # What ``play`` knows, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
-# Up to so many rows, scratch space lies on the stack.
-SMALL = 48
 Array = Any
 
-_flat, _table = numba.float64[::1], numba.float64[:, ::1]
+_flat, _table, _integers = numba.float64[::1], numba.float64[:, ::1], numba.int64[::1]
+_GLOBALS: dict[str, Any] = {
+    "WRONG_INPUT": WRONG_INPUT,
+    "Workspace": Workspace,
+    "add_rate": charts.add_rate,
+    "drift": charts.drift,
+    "empty": np.empty,
+    "fits": fits,
+    "number_of_positions": charts.number_of_positions,
+    "recentre": charts.recentre,
+    "subtract_drift": charts.subtract_drift,
+    "unit_quaternions": charts.unit_quaternions,
+    "zeros": np.zeros,
+    "SMALL": SMALL,
+    "carray": carray,
+    **{f"stack{width}": stack(width) for width in set(WIDTHS)},
+}
+_SIZES = {"v": "n", "q": "nq", "L": "places.shape[0]", "6v": "6 * n", "vv": "n * n"}
+
+
+def _size(dimension: Dimension) -> str:
+    return _SIZES[dimension] if isinstance(dimension, str) else str(dimension)
+
+
+def _out(result: Result) -> str:
+    """Name of a result's array in the kernel, where it must not be that of anything else."""
+    return f"{result.name}_out"
+
+
+def _rows(result: Result) -> str:
+    """How many entries of the first axis of a result's array belong to one state."""
+    if not result.shape:
+        return "1"
+    leading = result.shape[:-1] if len(result.shape) > 1 else result.shape
+    return " * ".join(map(_size, leading))
+
+
+def kernel_text(entry: Quantity, grouped: bool) -> str:
+    """Source of a quantity's kernel, for trees with or without group joints."""
+    charted = ["where", "groups", "terms"] if grouped else []
+    places = ["places"] if entry.links else []
+    given = [_out(result) for result in entry.given]
+    lines = [
+        f"def {entry.name}({', '.join(['table', *charted, *entry.arguments, *places, *given])}):",
+        "n = table.shape[0] - 1",
+        f"nq = {'number_of_positions(where, groups)' if grouped else 'n'}",
+    ]
+    first = entry.given[0]
+    if first.flat:
+        lines.append("count = q.size // nq if nq else 0")
+    else:
+        lines.append(f"rows = {_rows(first)}")
+        lines.append(f"count = {_out(first)}.shape[0] // rows if rows else 0")
+    checks = [f"fits({x}, count * {'nq' if x == 'q' else 'n'})" for x in entry.arguments if x != "wrenches"]
+    if grouped:
+        checks.append("unit_quaternions(groups, q, nq, count)")
+    lines += [f"if not ({' and '.join(checks)}):", "    return WRONG_INPUT"]
+    spaces = (f"carray(stack{k}(), (SMALL, {k})) if n <= SMALL else empty((n, {k}))" for k in WIDTHS)
+    lines.append(f"work = Workspace({', '.join(spaces)})")
+    lines += [f"scratch{i} = empty(({', '.join(map(_size, shape))},))" for i, shape in enumerate(entry.scratch)]
+    lines += [
+        f"{_out(result)} = empty(({', '.join(map(_size, result.shape))},))" for result in entry.results if result.hidden
+    ]
+    if grouped:
+        lines += ["moved = table.copy()", "x = empty(n)"]
+    if "qdd" in entry.at_rest or (grouped and "qdd" in entry.arguments):
+        lines.append("a = zeros(n)")
+    if not grouped:
+        # Views of a state cost as much as a small robot's gravity: a single state goes without.
+        lines += ["if count == 1:", *(f"    {line}" for line in _one_state(entry, False, lambda name, rows: name))]
+        lines.append("    return 0")
+    lines.append("for b in range(count):")
+    lines += [f"    {line}" for line in _one_state(entry, grouped, _view)]
+    lines.append("return 0")
+    return "\n    ".join(lines) + "\n"
+
+
+def _view(name: str, rows: str) -> str:
+    """State b's part of an array."""
+    return f"{name}[b * ({rows}) : (b + 1) * ({rows})]"
+
+
+def _one_state(entry: Quantity, grouped: bool, view: Callable[[str, str], str]) -> list[str]:
+    """Statements that compute the quantity for one state, whose arrays ``view`` gives."""
+    state = {name: view(name, "nq" if name == "q" else "n") for name in entry.arguments}
+    lines = []
+    if grouped:
+        lines.append(f"recentre(table, where, groups, {state['q']}, moved, x)")
+        state["q"] = "x"
+        if "qdd" in entry.arguments + entry.at_rest:
+            lines.append(f"a[:] = {state.get('qdd', '0.0')}")
+            lines.append(f"drift(terms, {state['qd']}, a)")
+            state["qdd"] = "a"
+    state |= dict.fromkeys(entry.at_rest, "a")
+    outputs = {}
+    for result in entry.results:
+        rows = f"{_out(result)}.shape[0] // count" if result.flat else _rows(result)
+        outputs[result.name] = _out(result) if result.hidden else view(_out(result), rows)
+    arguments = [
+        "moved" if grouped else "table",
+        *(state[name] for name in entry.arguments + entry.at_rest),
+        *(["places"] if entry.links else []),
+        *(f"scratch{i}" for i in range(len(entry.scratch))),
+        "work",
+        *outputs.values(),
+    ]
+    call = f"recursion({', '.join(arguments)})"
+    if signature(entry.recursion).return_annotation is int:
+        lines += [f"status = {call}", "if status != 0:", "    return status"]
+    else:
+        lines.append(call)
+    for result in entry.results if grouped else ():
+        if result.rate_of:
+            lines.append(f"add_rate(terms, {state['qd']}, {outputs[result.rate_of]}, {outputs[result.name]})")
+        if result.acceleration:
+            lines.append(f"subtract_drift(terms, {state['qd']}, {outputs[result.name]})")
+    return lines
+
+
+def _types(entry: Quantity, grouped: bool) -> list[Any]:
+    types = [_table, *([_integers, _table, _table] if grouped else [])]
+    types += [_table if name == "wrenches" else _flat for name in entry.arguments]
+    types += [_table] if entry.links else []
+    return types + [_table if len(r.shape) > 1 and not r.flat else _flat for r in entry.given]
 
 
 @functools.cache
-def _cache_folder() -> str:
-    """A folder named after the text of the physics: numba itself would not notice an edited step."""
-    text = b"".join(Path(str(m.__file__)).read_bytes() for m in (vectors, steps, rows, sweeps))
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return str(cache_folder(config.CACHE_DIR or home, text))
+def kernel(name: str, grouped: bool) -> Callable[..., int]:
+    """The compiled kernel of a quantity."""
+    entry = CATALOGUE.get(name) or INTERNAL[name]
+    scope = _GLOBALS | {"recursion": entry.recursion}
+    # The file that numba's cache watches; its folder is named after the text of the physics besides.
+    code = compile(kernel_text(entry, grouped), str(recursions.__file__), "exec")
+    exec(code, scope)
+    function = scope[name]
+    function.__module__ = recursions.__name__
+    function.__name__ = f"{name}_of_groups" if grouped else name
+    function.__qualname__ = function.__name__
+    return compiled(function, _types(entry, grouped))
 
 
-def kernel(*arguments: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Compile a function for these types, or load it from disk, when it is first called; then put it in its place."""
+class Kernels:
+    """The kernels of the catalogue for one model, by name: ``kernels.mass_matrix(q, M)``.
 
-    def waiting(function: Callable[..., int]) -> Callable[..., int]:
-        name = function.__name__
+    Shapes of results are ``shape_v_v`` and so on, and ``rows_L_4_4`` for those that a kernel writes as one matrix.
 
-        @functools.wraps(function)
-        def first_call(*values: Any) -> int:
-            folder, previous = _cache_folder(), config.CACHE_DIR
-            if not any(Path(folder).glob(f"*/*.{name}-*.nbi")):
-                print(
-                    f"screwdyn: compiling {name} for this machine (once; kept in {folder})",
-                    file=sys.stderr,
-                    flush=True,
-                )
-            # numba reads the folder when the function is decorated, and only there.
-            config.CACHE_DIR = folder
-            try:
-                compiled = numba.njit(numba.int64(*arguments), cache=True, fastmath={"contract"})(function)
-            finally:
-                config.CACHE_DIR = previous
-            globals()[name] = compiled
-            status: int = compiled(*values)
-            return status
+    Parameters
+    ----------
+    model : Model
 
-        return first_call
+    Attributes
+    ----------
+    places : mapping from (link, frame) to (1, 24) array
+    sizes : dict
+        Of the dimensions of results.
 
-    return waiting
-
-
-def _on_stack(context: Any) -> Any:
-    """SMALL x WORK numbers on the stack, which cost no allocation and last until the kernel returns."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return cgutils.alloca_once(builder, context.get_value_type(types.float64), SMALL * WORK)
-
-    return types.CPointer(types.float64)(), generate
-
-
-stack: Any = intrinsic(_on_stack)
-
-
-@register_jitable(inline="always")
-def scratch(n: int) -> Array:
-    """Scratch space for n rows. Inlined, because the stack that it may lie on must be the kernel's own."""
-    return carray(stack(), (SMALL, WORK)) if n <= SMALL else np.empty((n, WORK))
-
-
-def _own_byte_order(context: Any, x: Any) -> Any:
-    """Whether an array from Python has this machine's byte order.
-
-    numba takes a swapped one for a native one if it has met an unaligned one before, so NumPy's own record is read:
-    the array's descriptor stands at byte 56 of the array, and in it at byte 26 the character of its byte order.
+    Raises
+    ------
+    UnboundSymbolError
+        If symbols stand in the model where numbers should.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if ctypes.c_void_p.from_address(id(_SAMPLE) + _DESCRIPTOR).value != id(_SAMPLE.dtype):
-            return cgutils.true_bit  # an interpreter that lays out its objects in another way
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        descriptor = cgutils.pointer_add(builder, array.parent, _DESCRIPTOR, cgutils.voidptr_t.as_pointer())
-        order = cgutils.pointer_add(builder, builder.load(descriptor), _BYTE_ORDER, cgutils.voidptr_t)
-        return builder.icmp_unsigned("==", builder.load(order), cgutils.int8_t(ord("=")))
+    # What refuses arguments before anything is computed, an unknown link among them.
+    REFUSALS = (KeyError, *REFUSALS)
 
-    return types.boolean(x), generate
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._fixed = (model.table, *(model.charts or ()))
+        self.places = _Places(model)
+        self.links = tuple(model.placements)
+        self.sizes = {"v": model.nv, "q": model.nq, "L": len(self.links)}
 
+    def __getattr__(self, name: str) -> Any:
+        kind, _, label = name.partition("_")
+        value: Any
+        if kind in ("shape", "rows"):
+            shape = tuple(self.sizes[d] if d in self.sizes else int(d) for d in label.split("_"))
+            value = shape if kind == "shape" else (math.prod(shape[:-1]), shape[-1])
+        elif name in CATALOGUE or name in INTERNAL:
+            value = functools.partial(kernel(name, self._model.charts is not None), *self._fixed)
+        else:
+            raise AttributeError(name)
+        setattr(self, name, value)  # found before __getattr__ from now on
+        return value
 
-_DESCRIPTOR, _BYTE_ORDER, _SAMPLE = 56, 26, np.zeros(1)
-own_byte_order: Any = intrinsic(_own_byte_order)
+    @functools.cached_property
+    def all_places(self) -> Array:
+        """(links, 24): places of all links, the base first."""
+        return self._model.places(self.links, COM)
 
+    @functools.cached_property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The coordinates on the path to every link, the base first."""
+        return [self._model.path(link) for link in self.links]
 
-@register_jitable
-def fits(x: Array, count: int) -> bool:
-    """Whether x has as many entries as it should, all of them finite and in this machine's byte order."""
-    if x.size != count or not own_byte_order(x):
-        return False
-    zero = 0.0
-    for k in range(count):
-        zero += 0.0 * x[k]  # NaN unless finite
-    return zero == 0.0
-
-
-@kernel(_table, _flat, _flat, _flat, _flat)
-def inverse_dynamics(table: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
-    """Torques of every state, into tau."""
-    n, count = max(table.shape[0] - 1, 1), tau.size
-    if not (fits(q, count) and fits(qd, count) and fits(qdd, count)):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.inverse_dynamics(table, q, qd, qdd, s, work, tau)
-    return 0
-
-
-@kernel(_table, _flat, _flat)
-def gravity_vector(table: Array, q: Array, tau: Array) -> int:
-    """Torques against gravity, into tau."""
-    n, count = max(table.shape[0] - 1, 1), tau.size
-    if not fits(q, count):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.gravity_vector(table, q, s, work, tau)
-    return 0
+    @functools.cached_property
+    def contribution_sizes(self) -> list[int]:
+        """Entries of J, J̇, M, C and g of all links but the base."""
+        depths = [len(path) for path in self.paths[1:]]
+        columns, squares = 6 * sum(depths), sum(k * k for k in depths)
+        return [columns, columns, squares, squares, sum(depths)]
 
 
-@kernel(_table, _flat, _table)
-def mass_matrix(table: Array, q: Array, M: Array) -> int:
-    """Mass matrices one below the other, into M."""
-    n, count = max(table.shape[0] - 1, 1), M.shape[0]
-    if not fits(q, count):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.mass_matrix(table, q, s, work, M)
-    return 0
+class _Places(dict[tuple[str, str], Array]):
+    """Places by link and frame, made when they are first asked for; KeyError for a link that is unknown."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+
+    def __missing__(self, key: tuple[str, str]) -> Array:
+        link, frame = key
+        if not isinstance(link, str) or link not in self._model.placements:
+            raise KeyError(link)
+        place = self[key] = self._model.places((link,), frame_code(frame))
+        return place
 
 
-@kernel(_table, _flat, _flat, _table, _table)
-def coriolis_matrix(table: Array, q: Array, qd: Array, M: Array, C: Array) -> int:
-    """Mass and Coriolis matrices one below the other, into M and C."""
-    n, count = max(table.shape[0] - 1, 1), M.shape[0]
-    if not (fits(q, count) and fits(qd, count)):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.coriolis_matrix(table, q, qd, s, work, M, C)
-    return 0
-
-
-@kernel(_table, _flat, _flat, _flat, _flat)
-def forward_dynamics(table: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
-    """Accelerations, into qdd."""
-    n, count = max(table.shape[0] - 1, 1), qdd.size
-    if not (fits(q, count) and fits(qd, count) and fits(tau, count)):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        massless = sweeps.forward_dynamics(table, q, qd, tau, s, work, qdd)
-        if massless >= 0:
-            return massless + 1
-    return 0
-
-
-@kernel(_table, _flat, _flat, _table, _table)
-def motion(table: Array, q: Array, qd: Array, pose: Array, twist: Array) -> int:
-    """Poses and twists of all rows, into pose and twist."""
-    n, count = max(table.shape[0] - 1, 1), pose.shape[0]
-    if not (fits(q, count) and fits(qd, count)):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.motion(table, q, qd, s, work, pose, twist)
-    return 0
-
-
-@kernel(_table, _flat, _flat, numba.int64, _table, _table)
-def jacobian(table: Array, q: Array, qd: Array, row: int, J: Array, J_dot: Array) -> int:
-    """A row's Jacobian, transposed, and its rate, into J and J_dot."""
-    n, count = max(table.shape[0] - 1, 1), J.shape[0]
-    if not (fits(q, count) and fits(qd, count)):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.jacobian(table, q, qd, row, s, work, J, J_dot)
-    return 0
-
-
-@kernel(numba.int64[:, ::1], _table)
-def play(code: Array, results: Array) -> int:
+def _play(code: Array, results: Array) -> int:
     """Operations on rows of results, one after the other: which of ``OPERATIONS``, the result's row, the operands'."""
     for i in range(code.shape[0]):
         op, at, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
@@ -237,13 +269,28 @@ def play(code: Array, results: Array) -> int:
     return 0
 
 
-@kernel(_table, _flat, _table, _flat)
-def wrench_torque(table: Array, q: Array, wrenches: Array, tau: Array) -> int:
-    """Torques that wrenches on the rows amount to, into tau."""
-    n, count = max(table.shape[0] - 1, 1), tau.size
-    if not fits(q, count):
-        return WRONG_INPUT
-    work = scratch(n)
-    for s in range(0, count, n):
-        sweeps.wrench_torque(table, q, wrenches, s, work, tau)
+def _position_rate(where: Array, groups: Array, q: Array, qd: Array, rate: Array) -> int:
+    """dq/dt of every state."""
+    n = where.shape[0]
+    nq = charts.number_of_positions(where, groups)
+    for b in range(q.size // nq if nq else 0):
+        charts.position_rate(
+            where, groups, q[b * nq : (b + 1) * nq], qd[b * n : (b + 1) * n], rate[b * nq : (b + 1) * nq]
+        )
     return 0
+
+
+@functools.cache
+def position_rate() -> Callable[..., int]:
+    """The compiled function (where, groups, q, qd, rate) that fills dq/dt of states in flat arrays."""
+    return compiled(_position_rate, (_integers, _table, _flat, _flat, _flat))
+
+
+@functools.cache
+def _player() -> Callable[..., int]:
+    return compiled(_play, (numba.int64[:, ::1], _table))
+
+
+def play(code: Array, results: Array) -> int:
+    """Carry out operations on rows of results; see ``_play``."""
+    return _player()(code, results)

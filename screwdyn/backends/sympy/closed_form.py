@@ -16,7 +16,6 @@ from screwdyn.backends.sympy.shorten import shortest
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
-from screwdyn.physics.table import COLUMNS
 
 __all__ = ["SUFFIXES", "Derivation", "Intermediates", "symbol"]
 
@@ -72,10 +71,9 @@ class Derivation:
         """Constants of the robot as a tuple of scalars."""
         return tuple(map(self.scalar, constants))
 
-    def table(self, rows: Iterable[Sequence[Any]], gravity: Iterable[Any]) -> Scalars:
-        """Rows of a model, and gravity, as scalars; see ``physics.rows``."""
-        last = [*gravity, *[0] * (COLUMNS - 3)]
-        return np.array([[self.scalar(x) for x in row] for row in (*rows, last)], dtype=object).reshape(-1, COLUMNS)
+    def table(self, rows: Iterable[Sequence[Any]]) -> Scalars:
+        """Rows of a model, the base's last, as scalars; see ``physics.table``."""
+        return np.array([[self.scalar(x) for x in row] for row in rows], dtype=object)
 
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
         """Outputs as a matrix (a column, if they are a vector) of expressions.

@@ -10,11 +10,11 @@ import numpy as np
 
 from screwdyn.backends.tape import ltdl as solved
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, inputs, record
-from screwdyn.physics.base_parameters import regrouped
-from screwdyn.physics.link_steps import inertia_inward
+from screwdyn.backends.tape.trace import Scalars, Subject, inputs, record
+from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.physics.link_steps import inertia_to_parent
+from screwdyn.physics.spatial import Matrix, Pose, RigidInertia, Vector
 from screwdyn.physics.table import MASS, PARENT
-from screwdyn.physics.vectors import Matrix, Vector
 
 __all__ = ["DERIVATIVES", "Bodies", "gradient", "regressor", "tangent"]
 
@@ -101,9 +101,10 @@ def _along(tape: Tape, outputs: Scalars, group: str, n: int) -> Scalars:
 
 def inverse_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂τ/∂q, ∂τ/∂q̇ = 2 C and ∂τ/∂q̈ = M."""
-    n, table = len(table) - 1, regrouped(table)
-    dq = _along(tape, record(tape, table, "inverse_dynamics"), "q", n)
-    return [dq, 2.0 * record(tape, table, "coriolis_matrix"), record(tape, table, "mass_matrix")]
+    n, subject = len(table) - 1, Subject(base_parameters(table))
+    (tau,), (C,), (M,) = (record(tape, x, subject) for x in ("inverse_dynamics", "coriolis_matrix", "mass_matrix"))
+    dq = _along(tape, tau, "q", n)
+    return [dq, 2.0 * C, M]
 
 
 def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
@@ -112,7 +113,8 @@ def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
     found = solved.factors(tape, table)
     if found is None:
         return []
-    qdd = found.solve(inputs(tape, "tau", range(n)) - record(tape, regrouped(table), "bias_force"))
+    (bias,) = record(tape, "bias_force", Subject(base_parameters(table)))
+    qdd = found.solve(inputs(tape, "tau", range(n)) - bias)
     dq, dqd, _ = inverse_dynamics(tape, table)
     # q̈ was held while τ was differentiated; only now does it become what τ makes it.
     values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
@@ -131,20 +133,22 @@ def _solved(factors: solved.Factors, B: Scalars) -> Scalars:
 
 def mass_matrix(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂M_ij/∂q_k at [i, j, k]."""
-    return [_along(tape, record(tape, regrouped(table), "mass_matrix"), "q", len(table) - 1)]
+    (M,) = record(tape, "mass_matrix", Subject(base_parameters(table)))
+    return [_along(tape, M, "q", len(table) - 1)]
 
 
 def mass_matrix_dot(tape: Tape, table: Scalars) -> list[Scalars]:
     """Ṁ, the derivative of M along q̇."""
     n = len(table) - 1
-    M = record(tape, regrouped(table), "mass_matrix")
+    (M,) = record(tape, "mass_matrix", Subject(base_parameters(table)))
     rates = tangent(tape, M.ravel(), {("q", i): tape.input(("qd", i)) for i in range(n)})
     return [np.array(rates, dtype=object).reshape(n, n)]
 
 
 def gravity_vector(tape: Tape, table: Scalars) -> list[Scalars]:
     """∂g/∂q."""
-    return [_along(tape, record(tape, regrouped(table), "gravity_vector"), "q", len(table) - 1)]
+    (g,) = record(tape, "gravity_vector", Subject(base_parameters(table)))
+    return [_along(tape, g, "q", len(table) - 1)]
 
 
 # What each is a function of, and how it is recorded.
@@ -168,8 +172,9 @@ def regressor(tape: Tape, table: Scalars, bodies: Bodies) -> list[Scalars]:
     for b, (row, R, p) in enumerate(bodies):
         if row >= 0:
             m, hx, hy, hz, xx, xy, xz, yy, yz, zz = (tape.input(("body", (b, k))) for k in range(10))
-            m, h, I = inertia_inward(R, p, m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
+            own = RigidInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
+            m, h, I = inertia_to_parent(Pose(R, p), own)
             loaded[row, MASS:PARENT] += np.array([m, *h, *I], dtype=object)
-    tau = record(tape, loaded, "inverse_dynamics")
+    (tau,) = record(tape, "inverse_dynamics", Subject(loaded))
     rows = [gradient(tape, tau[i], names) for i in range(n)]
     return [np.array(rows, dtype=object).reshape(n, len(names))]

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from screwdyn.backends.tape.tape import Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, inputs, record
-from screwdyn.physics.base_parameters import regrouped
+from screwdyn.backends.tape.trace import Scalars, Subject, inputs, record
+from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.link_steps import carries_inertia
-from screwdyn.physics.table import INERTIA, MASS, PARENT, SLIDE, TURN, load3
-from screwdyn.physics.vectors import add, dot, scale
+from screwdyn.physics.spatial import ArticulatedInertia, add, dot, scale
+from screwdyn.physics.table import INERTIA, MASS, PARENT, SLIDE, joint_screw, load3
 
 __all__ = ["Factors", "factors", "forward_dynamics"]
 
@@ -52,17 +52,19 @@ def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Fact
 
     ``armature`` is inertia that each joint has besides, felt by no other joint.
     The tape notes for every joint that what it carries is more than rounding. That is asked more strictly than in
-    ``sweeps.forward_dynamics``: of an inertia that no pose of what lies beyond the joint exceeds (:func:`_carried`).
+    ``recursions.forward_dynamics``: of an inertia that no pose of what lies beyond the joint exceeds
+    (:func:`_carried`).
     """
     n, q = len(table) - 1, inputs(tape, "q", range(len(table) - 1))
     parents = [int(k) for k in table[:-1, PARENT]]
     above = [_above(parents, k) for k in range(n)]
-    M = record(tape, regrouped(table), "mass_matrix")
+    (M,) = record(tape, "mass_matrix", Subject(base_parameters(table)))
     for k, own in enumerate(armature):
         M[k, k] = M[k, k] + own
     for k, (mass, spread) in reversed(list(enumerate(_carried(table, q)))):
         A, L = (2.0 * spread, 0.0, 0.0, 0.0, 0.0, 0.0), (mass, 0.0, 0.0, mass, 0.0, mass)
-        if not carries_inertia(A, L, M[k, k], table[k, TURN], table[k, SLIDE]):
+        bound = ArticulatedInertia(A, (0.0,) * 9, L)
+        if not carries_inertia(bound, M[k, k], joint_screw(table, k)):
             return None
         shares = [M[k, i] / M[k, k] for i in above[k]]
         for i, a in zip(above[k], shares, strict=True):
@@ -78,7 +80,8 @@ def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()
     found = factors(tape, table, armature)
     if found is None:
         return None
-    return found.solve(inputs(tape, "tau", range(len(table) - 1)) - record(tape, regrouped(table), "bias_force"))
+    (bias,) = record(tape, "bias_force", Subject(base_parameters(table)))
+    return found.solve(inputs(tape, "tau", range(len(table) - 1)) - bias)
 
 
 def _carried(table: Scalars, q: Scalars) -> list[tuple[Scalar, Scalar]]:

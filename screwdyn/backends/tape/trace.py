@@ -1,39 +1,95 @@
-"""The sweeps run once on recording scalars: what a function of a tree is, written out on a tape.
+"""A quantity of the catalogue written out on a tape: its recursion run once on recording scalars.
 
-Inputs are named (group, index): ("q", 0), ("qd", 2), …, and ("inertia", (row, k)) for the ten inertial numbers of a
-row where they are left open.
+Inputs are named (group, name): ("q", position), ("qd", coordinate), ("qdd", …), ("tau", …), by index unless names are
+given; and ("inertia", (row, k)) for the ten inertial numbers of a row where they are left open.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.physics import recursions as sweeps
-from screwdyn.physics.table import MASS, PARENT, WORK
+from screwdyn.physics import charts as charting
+from screwdyn.physics.charts import Charts
+from screwdyn.physics.quantities import CATALOGUE, Dimension
+from screwdyn.physics.recursions import rows_on_path
+from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, place_row
 
-__all__ = ["FUNCTIONS", "Scalars", "Undetermined", "constants", "inputs", "open_inertias", "record"]
+__all__ = ["FUNCTIONS", "Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
 Scalars = npt.NDArray[np.object_]
 
-# What each function is a function of, in order.
+# The dynamics, and what each is a function of, in order.
 FUNCTIONS: dict[str, tuple[str, ...]] = {
-    "mass_matrix": ("q",),
-    "coriolis_matrix": ("q", "qd"),
-    "gravity_vector": ("q",),
-    "bias_force": ("q", "qd"),
-    "inverse_dynamics": ("q", "qd", "qdd"),
-    "forward_dynamics": ("q", "qd", "tau"),
+    name: CATALOGUE[name].arguments
+    for name in (
+        "mass_matrix",
+        "coriolis_matrix",
+        "gravity_vector",
+        "bias_force",
+        "inverse_dynamics",
+        "forward_dynamics",
+    )
 }
 
 
 class Undetermined(Exception):
-    """A joint carries no inertia along its screw, so that there is no acceleration to record; ``row`` says which."""
+    """The recursion stopped, so that there is nothing to record; ``status`` says why, as in ``recursions``."""
 
-    def __init__(self, row: int) -> None:
-        super().__init__(f"row {row} carries no inertia along its joint")
-        self.row = row
+    def __init__(self, quantity: str, status: int) -> None:
+        super().__init__(f"{quantity} is undetermined: status {status}")
+        self.status = status
+
+    @property
+    def row(self) -> int:
+        """The row that carries no inertia along its joint, if that is the reason."""
+        return self.status - 1
+
+
+class Subject(NamedTuple):
+    """What a quantity is recorded of.
+
+    Attributes
+    ----------
+    table : (n + 1, 26) array of scalars
+        Rows of a model; see ``physics.table``.
+    charts : Charts, optional
+        Of a model with group joints.
+    places : (links, 24) array, optional
+        Of the links that the quantity is one of.
+    positions, coordinates : sequences, optional
+        Names of the inputs: nq of "q", n of the others. Their indices, if not given.
+    """
+
+    table: Scalars
+    charts: Charts | None = None
+    places: Scalars | None = None
+    positions: Sequence[Hashable] | None = None
+    coordinates: Sequence[Hashable] | None = None
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+        return len(self.table) - 1 if self.charts is None else charting.number_of_positions(*self.charts[:2])
+
+    def inputs(self, tape: Tape, group: str) -> Scalars:
+        """The inputs of a group."""
+        n = self.nq if group == "q" else len(self.table) - 1
+        names = self.positions if group == "q" else self.coordinates
+        return inputs(tape, group, range(n) if names is None else names)
+
+    def size(self, dimension: Dimension) -> int:
+        """A dimension as a number."""
+        n = len(self.table) - 1
+        if dimension == "k":
+            return 0 if self.places is None else rows_on_path(self.table, place_row(self.places, 0))
+        if dimension == "L":
+            return 0 if self.places is None else len(self.places)
+        return {"v": n, "q": self.nq, "6v": 6 * n, "vv": n * n}.get(str(dimension)) or (
+            dimension if isinstance(dimension, int) else 0
+        )
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:
@@ -49,34 +105,61 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray
     return opened
 
 
-def record(tape: Tape, table: Scalars, function: str, names: Sequence[Hashable] | None = None) -> Scalars:
-    """One of ``FUNCTIONS`` on the tape: its outputs, (n,) or (n, n), of scalars on the tape and plain numbers.
+def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
+    """The results of a quantity on the tape, each of its shape, of scalars on the tape and plain numbers.
 
-    The inputs of a row are named after its number, or by the names given.
+    Raises
+    ------
+    Undetermined
+        If there are none, whatever the state.
     """
-    n = len(table) - 1
-    given = {group: inputs(tape, group, range(n) if names is None else names) for group in ("q", "qd", "qdd", "tau")}
-    q, qd = given["q"], given["qd"]
-    work, out = _zeros(n, WORK), _zeros(n)
-    if function == "mass_matrix":
-        out = _zeros(n, n)
-        sweeps.mass_matrix(table, q, 0, work, out)
-    elif function == "coriolis_matrix":
-        out = _zeros(n, n)
-        sweeps.coriolis_matrix(table, q, qd, 0, work, _zeros(n, n), out)
-    elif function == "gravity_vector":
-        sweeps.gravity_vector(table, q, 0, work, out)
-    elif function == "bias_force":
-        sweeps.inverse_dynamics(table, q, qd, _zeros(n), 0, work, out)
-    elif function == "inverse_dynamics":
-        sweeps.inverse_dynamics(table, q, qd, given["qdd"], 0, work, out)
-    elif function == "forward_dynamics":
-        massless = sweeps.forward_dynamics(table, q, qd, given["tau"], 0, work, out)
-        if massless >= 0:
-            raise Undetermined(massless)
-    else:
-        raise ValueError(f"there is no function {function!r} to record; known: {', '.join(FUNCTIONS)}")
-    return out
+    entry = CATALOGUE[quantity]
+    n = len(subject.table) - 1
+    state = {group: subject.inputs(tape, group) for group in entry.arguments}
+    state |= {group: _zeros(n) for group in entry.at_rest}
+    table, chart = subject.table, subject.charts
+    if chart is not None:
+        _assume_unit_quaternions(tape, chart, state["q"])
+        q, state["q"] = state["q"], _zeros(n)
+        table = table.copy()
+        charting.recentre(subject.table, chart.where, chart.groups, q, table, state["q"])
+        if "qdd" in state:
+            state["qdd"] = state["qdd"].copy()
+            charting.drift(chart.terms, state["qd"], state["qdd"])
+    results = {
+        result.name: _zeros(*_working_shape(result.shape, result.flat, subject.size)) for result in entry.results
+    }
+    places = [subject.places] if entry.links else []
+    scratch = [_zeros(*map(subject.size, shape)) for shape in entry.scratch]
+    work = Workspace(*(_zeros(n, width) for width in WIDTHS))
+    status = entry.recursion(table, *state.values(), *places, *scratch, work, *results.values())
+    if status:
+        raise Undetermined(quantity, status)
+    for result in entry.results:
+        if chart is not None and result.rate_of:
+            charting.add_rate(chart.terms, state["qd"], results[result.rate_of], results[result.name])
+        if chart is not None and result.acceleration:
+            charting.subtract_drift(chart.terms, state["qd"], results[result.name])
+    return [results[result.name].reshape(tuple(map(subject.size, result.shape))) for result in entry.given]
+
+
+def _working_shape(shape: tuple[Dimension, ...], flat: bool, size: Callable[[Dimension], int]) -> tuple[int, ...]:
+    """The shape of the array that a recursion fills: one number, a line, or a matrix."""
+    sizes = [size(dimension) for dimension in shape]
+    if flat or not sizes:
+        return (int(np.prod(sizes)),)
+    return (int(np.prod(sizes[:-1])), sizes[-1]) if len(sizes) > 1 else (sizes[0],)
+
+
+def _assume_unit_quaternions(tape: Tape, charts: Charts, q: Scalars) -> None:
+    for group in charts.groups:
+        if int(group[charting.ORIENTATION]) == 4:
+            at = int(group[charting.POSITION])
+            square = sum((x * x for x in q[at : at + 4]), 0.0)
+            tolerance = 2 * charting.LENGTH_TOLERANCE
+            for assumption in ((square, 1 - tolerance), (1 + tolerance, square)):
+                if not any(known[0] is assumption[0] or known == assumption for known in tape.assumed):
+                    tape.assumed.append(assumption)
 
 
 def inputs(tape: Tape, group: str, names: Iterable[Hashable]) -> Scalars:

@@ -1,18 +1,86 @@
-"""Three-vectors and 3x3 matrices as tuples of scalars.
+"""Spatial vectors and inertias as named tuples of scalars (docs/mathematics.md §1 and §4).
 
-Tuples, because the same text then runs compiled (numba keeps them in registers), interpreted on floats, and on
-scalars that record what is done to them. Matrices are row-major 9-tuples, symmetric ones (xx, xy, xz, yy, yz, zz).
+Tuples, because the same text then runs compiled (they stay in registers), interpreted on floats, and on scalars that
+record what is done to them. Angular parts come first. 3x3 matrices are row-major 9-tuples, symmetric ones 6-tuples
+(xx, xy, xz, yy, yz, zz).
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from numba.extending import overload, register_jitable
-
-Scalar = Any  # float, numba's float64, or a recording scalar
+Scalar = Any  # a float, a compiled float64 or a recording scalar
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
+
+
+class Pose(NamedTuple):
+    """A frame in another one: orientation R and origin p."""
+
+    R: Matrix
+    p: Vector
+
+
+class Twist(NamedTuple):
+    """Angular velocity w, and velocity v of the point at the frame's origin; also its derivatives, and screws."""
+
+    w: Vector
+    v: Vector
+
+
+class Wrench(NamedTuple):
+    """Moment n about the frame's origin, and force f; also momenta."""
+
+    n: Vector
+    f: Vector
+
+
+class JointScrew(NamedTuple):
+    """The screw (0, 0, turn; 0, 0, slide) of a joint in its row's frame: 1, 0 turns, 0, 1 slides, 1, h screws."""
+
+    turn: Scalar
+    slide: Scalar
+
+
+class RigidInertia(NamedTuple):
+    """Mass m, first moment h = m c and inertia I about the frame's origin: [[I, ĥ], [−ĥ, m 1]]."""
+
+    m: Scalar
+    h: Vector
+    I: Symmetric
+
+
+class CoriolisTensor(NamedTuple):
+    """B = [[K, 0], [−P̂, 0]], from which C is made (docs/mathematics.md §4)."""
+
+    K: Matrix
+    P: Vector
+
+
+class ArticulatedInertia(NamedTuple):
+    """A 6x6 inertia [[A, H], [Hᵀ, L]] of a body whose joints beyond give way."""
+
+    A: Symmetric
+    H: Matrix
+    L: Symmetric
+
+
+class Acceleration(NamedTuple):
+    """Angular velocity w, angular acceleration dw, acceleration a of the origin, and U = ω̇^ + ω^ω^.
+
+    U r is the acceleration that turning gives a point at r.
+    """
+
+    w: Vector
+    dw: Vector
+    a: Vector
+    U: Matrix
+
+
+ZERO = (0.0, 0.0, 0.0)
+IDENTITY = Pose((1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
+AT_REST = Twist((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+NO_WRENCH = Wrench((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
@@ -20,13 +88,8 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     return (x.sin(), x.cos()) if hasattr(x, "sin") else (math.sin(x), math.cos(x))
 
 
-@overload(sincos, strict=False)
-def _compiled_sincos(x: Scalar) -> Any:
-    return lambda x: (math.sin(x), math.cos(x))
-
-
 def exceeds(x: Scalar, least: Scalar) -> bool:
-    """x > least ≥ 0; a recording scalar says yes, and its tape notes what was assumed, but zero exceeds nothing."""
+    """x > least ≥ 0. A recording scalar returns True and its tape records the assumption, but zero exceeds nothing."""
     if not hasattr(x, "tape") and x <= 0:
         return False
     recorded = [scalar for scalar in (x, least) if hasattr(scalar, "tape")]
@@ -35,36 +98,31 @@ def exceeds(x: Scalar, least: Scalar) -> bool:
     return bool(recorded or x > least)
 
 
-@overload(exceeds, strict=False)
-def _compiled_exceeds(x: Scalar, least: Scalar) -> Any:
-    return lambda x, least: x > least
-
-
-@register_jitable
 def add(a: Vector, b: Vector) -> Vector:
     """a + b."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
-@register_jitable
+def subtract(a: Vector, b: Vector) -> Vector:
+    """a − b."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
 def scale(s: Scalar, a: Vector) -> Vector:
     """s a."""
     return (s * a[0], s * a[1], s * a[2])
 
 
-@register_jitable
 def dot(a: Vector, b: Vector) -> Scalar:
     """a . b."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@register_jitable
 def cross(a: Vector, b: Vector) -> Vector:
     """a x b."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
-@register_jitable
 def rotate(R: Matrix, v: Vector) -> Vector:
     """R v."""
     return (
@@ -74,7 +132,6 @@ def rotate(R: Matrix, v: Vector) -> Vector:
     )
 
 
-@register_jitable
 def rotate_back(R: Matrix, v: Vector) -> Vector:
     """Rᵀ v."""
     return (
@@ -84,13 +141,11 @@ def rotate_back(R: Matrix, v: Vector) -> Vector:
     )
 
 
-@register_jitable
 def transpose(A: Matrix) -> Matrix:
     """Aᵀ."""
     return (A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8])
 
 
-@register_jitable
 def multiply(A: Matrix, B: Matrix) -> Matrix:
     """A B."""
     return (
@@ -106,8 +161,7 @@ def multiply(A: Matrix, B: Matrix) -> Matrix:
     )
 
 
-@register_jitable
-def minus(A: Matrix, B: Matrix) -> Matrix:
+def subtract9(A: Matrix, B: Matrix) -> Matrix:
     """A - B."""
     return (
         A[0] - B[0],
@@ -122,7 +176,21 @@ def minus(A: Matrix, B: Matrix) -> Matrix:
     )
 
 
-@register_jitable
+def add9(A: Matrix, B: Matrix) -> Matrix:
+    """A + B."""
+    return (
+        A[0] + B[0],
+        A[1] + B[1],
+        A[2] + B[2],
+        A[3] + B[3],
+        A[4] + B[4],
+        A[5] + B[5],
+        A[6] + B[6],
+        A[7] + B[7],
+        A[8] + B[8],
+    )
+
+
 def hat_times(a: Vector, B: Matrix) -> Matrix:
     """â B: each column of B crossed by a."""
     x = cross(a, (B[0], B[3], B[6]))
@@ -131,20 +199,17 @@ def hat_times(a: Vector, B: Matrix) -> Matrix:
     return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
 
 
-@register_jitable
 def hat(a: Vector) -> Matrix:
     """â, with â b = a x b."""
     return (0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0)
 
 
-@register_jitable
 def full(I: Symmetric) -> Matrix:
     """A symmetric matrix with all its nine entries."""
     return (I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5])
 
 
-@register_jitable
-def apply(I: Symmetric, v: Vector) -> Vector:
+def symmetric_times(I: Symmetric, v: Vector) -> Vector:
     """I v for a symmetric I."""
     return (
         I[0] * v[0] + I[1] * v[1] + I[2] * v[2],
@@ -153,14 +218,12 @@ def apply(I: Symmetric, v: Vector) -> Vector:
     )
 
 
-@register_jitable
-def plus(I: Symmetric, J: Symmetric) -> Symmetric:
+def add6(I: Symmetric, J: Symmetric) -> Symmetric:
     """I + J."""
     return (I[0] + J[0], I[1] + J[1], I[2] + J[2], I[3] + J[3], I[4] + J[4], I[5] + J[5])
 
 
-@register_jitable
-def turned(R: Matrix, I: Symmetric) -> Symmetric:
+def congruence(R: Matrix, I: Symmetric) -> Symmetric:
     """R I Rᵀ for a symmetric I."""
     A = multiply(R, full(I))
     return (

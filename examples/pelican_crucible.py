@@ -192,7 +192,7 @@ def controller(t, state):
 
 
 def motion(tree, crucible):
-    print("\nIn motion: the crucible hangs still where the hook comes by at 1 s, and is let go at 4 s.")
+    print("\nIn motion: the hook grasps the crucible, which hangs at rest, at 1 s and releases it at 4 s.")
     (there, _, _), hanging = path(1.0), -np.pi / 2
     turn = hanging - there.sum()
     at = sd.screw.pose(
@@ -204,14 +204,14 @@ def motion(tree, crucible):
     start = sd.State(tree, *path(0.0)[:2])
     run = sd.simulate(tree, start, 5.0, controller, [grasp, sd.Release("crucible", time=4.0)])
 
-    picked, let_go = (happened.event for happened in run.events)
-    print(f"the impact turns {picked.energy_lost:.3f} J to heat; rates after it {picked.state.qd.round(4)}")
+    grasped, released = (happened.event for happened in run.events)
+    print(f"the impact dissipates {grasped.energy_lost:.3f} J; rates after it {grasped.state.qd.round(4)}")
     print(f"theta3 swings through {np.degrees(np.nanmax(run['theta3']) - np.nanmin(run['theta3'])):.0f}°")
-    print(f"the crucible flies on with {let_go.released.kinetic_energy:.3f} J")
+    print(f"kinetic energy of the released crucible: {released.released.kinetic_energy:.3f} J")
     late = run.t > 2
-    strayed = max(abs(run[name] - path(run.t[:, None])[0][:, i])[late].max() for i, name in enumerate(tree.coordinates))
-    print(f"from a second after the grasp on, the arm is within {strayed:.0e} rad of its path")
-    print(f"the energy ledger closes to {abs(run.energy.residual).max():.0e} J")
+    off = max(abs(run[name] - path(run.t[:, None])[0][:, i])[late].max() for i, name in enumerate(tree.coordinates))
+    print(f"from one second after the grasp on, the arm is within {off:.0e} rad of its path")
+    print(f"the energy balance closes to {abs(run.energy.residual).max():.0e} J")
     return run
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
+from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.configuration import ConfigurationSpace
@@ -75,7 +75,7 @@ class KinematicTree(Forms):
         ----------
         path_or_text : str or path
         floating_base : bool
-            Refused unless false: a base that floats needs a free joint, and there is none yet.
+            Hang the root link on a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇.
         strict : bool
             Refuse what is otherwise only warned about, such as an inertia that no rigid body has.
 
@@ -83,16 +83,14 @@ class KinematicTree(Forms):
         ------
         URDFError
             Listing every problem in the file with its line.
-        JointError
-            If a floating base is asked for.
+
+        See Also
+        --------
+        screwdyn.io.urdf.read_urdf : what is read, and how.
         """
-        if floating_base:
-            raise JointError(
-                "a floating base needs a free joint, which is not supported yet; leave floating_base false"
-            )
         from screwdyn.io.urdf import read_urdf
 
-        return cls._of(read_urdf(path_or_text, strict=strict))
+        return cls._of(read_urdf(path_or_text, floating_base, strict=strict))
 
     @classmethod
     def from_dh(

@@ -1,14 +1,16 @@
-"""URDF files in: strict about structure, frank about dirt.
+"""URDF reader.
 
-All problems of a file are found in one go and reported with their lines. What makes the numbers of a model
-doubtful, but not impossible to compute with, is a warning (an error when ``strict``).
+All problems of a file are found at once and reported with their lines. A wrong structure is an error. Numbers that are
+doubtful but can be computed with are a warning, or an error if ``strict``.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Container
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from screwdyn.core.errors import ScrewdynWarning, URDFError
@@ -17,27 +19,31 @@ from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
 from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse, shown
 from screwdyn.io.xacro_text import expanded
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed, prismatic, revolute
+from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Structure
 
 __all__ = ["check_urdf", "read_urdf"]
 
 
-def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> Structure:
+def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False) -> Structure:
     """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree of them.
 
     The root link becomes the tree's base. Every other link hangs on its parent as in the file, depth first
     and in the file's order of joints; fixed joints and massless links are kept. A joint's name is the name of
-    its coordinate. Joints without an axis turn about x, and rpy angles mean Rz(yaw) Ry(pitch) Rx(roll), as
-    URDF has it. Mimic joints are read as independent ones (with a warning). Units are those of URDF: m, kg,
-    rad, s.
+    its coordinate, or begins the names of its coordinates. Joints without an axis turn about x, and rpy angles mean
+    Rz(yaw) Ry(pitch) Rx(roll), as URDF has it. A floating joint is a free one without motor; the axis of a planar
+    joint is the plane's normal; neither has limits. Mimic joints are read as independent ones (with a warning). Units
+    are those of URDF: m, kg, rad, s.
 
     Parameters
     ----------
     path_or_text : str or path
         XML text if it begins with ``<``, otherwise the path of a file. Xacro is expanded first, by the package
         ``xacro`` (extra ``xacro``); it evaluates the file's expressions, so expand only files that you trust.
+    floating_base : bool
+        Hang the root link on a new base ``world`` by a passive free joint ``base``; ``world_2``, ``base_2``, … if the
+        file has these names.
     strict : bool
         Refuse what is otherwise warned about: an inertia that no rigid body has, a missing limit, ….
 
@@ -61,7 +67,7 @@ def read_urdf(path_or_text: str | os.PathLike[str], *, strict: bool = False) -> 
         raise URDFError(_listed(title, problems), problems)
     if problems:
         warnings.warn(_listed(title, problems), ScrewdynWarning, stacklevel=3)  # of from_urdf's caller
-    return _build(model)
+    return _build(model, floating_base)
 
 
 def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
@@ -155,14 +161,24 @@ def _listed(title: str, problems: list[Problem]) -> str:
     return "\n  ".join([f"{count} in {title}", *map(str, problems)])
 
 
-def _build(model: Model) -> Structure:
-    tree = Structure(base=_link(model.links[model.root]))
+def _build(model: Model, floating_base: bool) -> Structure:
+    root = _link(model.links[model.root])
+    if floating_base:
+        tree = Structure(_unused("world", model.links))
+        tree.attach(root, to=tree.base, joint=free(passive=True, name=_unused("base", model.joints)))
+    else:
+        tree = Structure(root)
     waiting = list(reversed(model.outgoing.get(model.root, [])))
     while waiting:
         joint = waiting.pop()
         tree.attach(_link(model.links[joint.child]), to=joint.parent, joint=_joint(joint), at=joint.home)
         waiting.extend(reversed(model.outgoing.get(joint.child, [])))
     return tree
+
+
+def _unused(stem: str, taken: Container[str]) -> str:
+    names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
+    return next(name for name in names if name not in taken)
 
 
 def _link(record: LinkRecord) -> Link:
@@ -174,7 +190,12 @@ def _link(record: LinkRecord) -> Link:
 
 
 def _joint(record: JointRecord) -> Joint:
+    name, damping, friction = record.name, record.damping, record.friction
     if record.kind == "fixed":
-        return fixed(name=record.name)
+        return fixed(name=name)
+    if record.kind == "floating":
+        return free(passive=True, damping=damping, friction=friction, name=name)
+    if record.kind == "planar":
+        return planar(record.axis, damping=damping, friction=friction, name=name)
     make = prismatic if record.kind == "prismatic" else revolute
-    return make(record.axis, damping=record.damping, friction=record.friction, limits=record.limits, name=record.name)
+    return make(record.axis, damping=damping, friction=friction, limits=record.limits, name=name)

@@ -13,8 +13,7 @@ from screwdyn.screws.screw import pose
 
 __all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of", "rotation_from_rpy"]
 
-_MOVABLE = ("revolute", "continuous", "prismatic")
-_NOT_YET = ("floating", "planar")
+_MOVABLE = ("revolute", "continuous", "prismatic", "floating", "planar")
 _USE_ONE = f"use one of {', '.join(_MOVABLE)}, fixed"
 
 
@@ -39,7 +38,7 @@ class LinkRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointRecord:
-    """A joint; `home` is the child's frame in the parent's, `axis` is in the child's frame."""
+    """A joint; `home` is the child's frame in the parent's, `axis` is in the child's frame (none if it floats)."""
 
     element: Element
     name: str
@@ -175,15 +174,13 @@ def _joint(
 ) -> JointRecord | None:
     home = _origin(element, report)
     kind = report.attribute(element, "type")
-    if kind in _NOT_YET:
-        report.add(element, f"{kind} joints are not supported yet", _USE_ONE)
-    elif kind is not None and kind != "fixed" and kind not in _MOVABLE:
+    if kind is not None and kind != "fixed" and kind not in _MOVABLE:
         report.add(element, f"unknown joint type {shown(kind)!r}", _USE_ONE)
     if kind == "fixed" and home is not None:
         return JointRecord(element, name, kind, parent, child, home)
     if kind not in _MOVABLE:
         return None
-    axis = _axis(element, report)
+    axis = () if kind == "floating" else _axis(element, report)
     damping, friction = _dynamics(element, report)
     limits = _limits(element, report, bounded=kind in ("revolute", "prismatic"))
     _mimic(element, joint_names, report)

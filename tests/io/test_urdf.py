@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn import KinematicTree
 from screwdyn.core.errors import ScrewdynWarning, URDFError
@@ -207,6 +207,55 @@ def test_a_long_cycle_is_found_at_its_last_joint():
     assert (problem.line, problem.element) == (2 * n + 1, f'<joint name="j{n - 1}">')
 
 
+# joints of several freedoms ------------------------------------------------------------------------
+
+
+def test_a_floating_joint_is_a_free_one():
+    dynamics = '<dynamics damping="0.2" friction="0.3"/><axis xyz="0 0 0"/><limit effort="1" velocity="1"/>'
+    tree = KinematicTree.from_urdf(arm('<origin xyz="1 2 3"/>' + dynamics, "floating"), strict=True)
+    j = tree.joint("j")
+    assert (j.kind, j.damping, j.friction, j.passive) == ("free", 0.2, 0.3, True)
+    assert (tree.nq, tree.nv) == (7, 6)
+    assert tree.coordinates == ("j[wx]", "j[wy]", "j[wz]", "j[vx]", "j[vy]", "j[vz]")
+    assert tree.positions == ("j[x]", "j[y]", "j[z]", "j[w]", "j[px]", "j[py]", "j[pz]")
+    # Half a turn about z, then a step along the parent's axes.
+    (part,) = tree.contributions([0, 0, 1, 0, 10, 20, 30], np.zeros(6))
+    assert_allclose(part.g, [0, 0, 0, 0, 0, 9.81], atol=1e-15)
+
+
+def test_the_axis_of_a_planar_joint_is_the_normal_of_its_plane():
+    tree = KinematicTree.from_urdf(arm('<axis xyz="0 3 4"/><dynamics damping="0.2"/>', "planar"), strict=True)
+    j = tree.joint("j")
+    assert (j.kind, j.damping) == ("planar", 0.2)
+    assert tree.coordinates == ("j[w]", "j[vx]", "j[vy]")
+    assert_allclose(j.screws[:3, 0], [0, 0.6, 0.8], atol=1e-15)
+    assert_allclose(j.screws[3:, 1:].T @ [0, 0.6, 0.8], 0, atol=1e-15)
+    assert KinematicTree.from_urdf(arm("", "planar"), strict=True).joint("j").screws[:3, 0].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_joints_of_several_freedoms_are_checked_as_others(kind):
+    assert "damping is negative" in only_problem(arm('<dynamics damping="-1"/>', kind)).message
+    assert "unknown joint 'k'" in only_problem(arm('<mimic joint="k"/>', kind)).message
+
+
+def test_a_floating_base_hangs_the_root_on_a_world():
+    fixed, floating = KinematicTree.from_urdf(ARM), KinematicTree.from_urdf(ARM, floating_base=True)
+    assert (floating.base, floating.links[1:], floating.nq, floating.nv) == ("world", fixed.links, 4 + 7, 4 + 6)
+    assert floating.coordinates[:6] == tuple(f"base[{x}]" for x in ("wx", "wy", "wz", "vx", "vy", "vz"))
+    assert floating.coordinates[6:] == fixed.coordinates
+    assert floating.joint("base").kind == "free"
+    assert_array_equal(floating.actuation_matrix, np.eye(10)[:, 6:])
+    assert floating.mass == fixed.mass
+
+
+def test_names_that_a_floating_base_would_take_stay_with_the_file():
+    text = robot(link("world", MASS + TENSOR), link("world_2"), joint("base", "world", "world_2"))
+    tree = KinematicTree.from_urdf(text, floating_base=True)
+    assert tree.links == ("world_3", "world", "world_2")
+    assert tree.joints == ("base_2", "base")
+
+
 # what is warned about ------------------------------------------------------------------------
 
 
@@ -264,11 +313,6 @@ def test_all_warnings_of_a_file_come_as_one():
 
 
 # what is refused ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["floating", "planar"])
-def test_joint_types_to_come_are_refused_by_name(kind):
-    assert f"{kind} joints are not supported yet" in only_problem(arm(LIMIT, kind)).message
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
 
-    words = "links, masses and coordinates of a URDF file"
+    words = "links, masses, joints and coordinates of a URDF file"
     info = commands.add_parser("info", help=words, description=f"Show {words}.")
     info.add_argument("file", type=Path, metavar="FILE")
+    info.add_argument("--floating-base", action="store_true", help="hang the root link on the world by a free joint")
     info.set_defaults(run=_info)
 
     words = "every problem of a URDF file, with its line"
@@ -105,22 +106,36 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _info(arguments: argparse.Namespace) -> int:
-    tree = KinematicTree.from_urdf(arguments.file)
+    tree = KinematicTree.from_urdf(arguments.file, floating_base=arguments.floating_base)
     print(tree)
-    print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nq}\nmass: {tree.mass:.6g} kg")
-    rows = [("coordinate", "kind", "limits", "motor", "damping", "friction")]
-    for name in tree.coordinates:
-        joint = tree.joint(name)
+    print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nv}")
+    if tree.nq != tree.nv:
+        print(f"positions: {tree.nq}")
+    print(f"mass: {tree.mass:.6g} kg")
+    joints = {name: joint for name in tree.joints if (joint := tree.joint(name)).nv}
+    rows = [("joint", "kind", "limits", "motor", "damping", "friction")]
+    for name, joint in joints.items():
         unit = "m" if joint.kind == "prismatic" else "rad"
         limits = "none" if joint.limits is None else f"{joint.limits[0]:.4g} to {joint.limits[1]:.4g} {unit}"
         motor = "passive" if joint.passive else "active"
         rows.append((name, joint.kind, limits, motor, f"{joint.damping:g}", f"{joint.friction:g}"))
-    if tree.nq:
+    _print_table(rows)
+    rows = [("joint", "freedoms", "positions")]
+    for name, joint in joints.items():
+        if joint.nv > 1:
+            names = joint.freedom_names(name), joint.position_names(name)
+            rows.append((name, *(" ".join(x.removeprefix(name) for x in part) for part in names)))
+    _print_table(rows)
+    return 0
+
+
+def _print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Columns of text below an empty line; nothing if there is only the heading."""
+    if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         print()
         for row in rows:
             print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
-    return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -112,6 +112,21 @@ def test_info_shows_tree_masses_and_coordinates(capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_info_lists_freedoms_and_positions_of_joints_with_several(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = command(capsys, "info", "--floating-base", ARM)
+    assert code == 0
+    assert out.splitlines()[:2] == ["world", "└─ foot [passive free base] 7 kg"]
+    for fact in ("base: world", "coordinates: 10", "positions: 11"):
+        assert fact in out.splitlines()
+    *_, joints, freedoms = out.split("\n\n")
+    assert re.split(r"  +", joints.splitlines()[1]) == ["base", "free", "none", "passive", "0", "0"]
+    assert len(joints.splitlines()) == 6
+    assert [re.split(r"  +", row) for row in freedoms.splitlines()] == [
+        ["joint", "freedoms", "positions"],
+        ["base", "[wx] [wy] [wz] [vx] [vy] [vz]", "[x] [y] [z] [w] [px] [py] [pz]"],
+    ]
+
+
 def test_info_of_a_robot_that_cannot_move(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "block.urdf"
     path.write_text('<robot name="block"><link name="block"/></robot>')

@@ -151,6 +151,10 @@ def test_what_cannot_be_done_is_said() -> None:
         task.plan(chain(passive=True), "tip")
     with pytest.raises(sd.ScrewdynError, match="limits of upper, lower leave no room"):
         task.plan(chain(limits=(0, 0)), "tip")
+    wrist = chain()
+    wrist.attach(sd.Inertia.point(1.0, (0, 0, 0.1)), to="tip", joint=sd.spherical(name="ball"))
+    with pytest.raises(sd.ScrewdynError, match="joints of one freedom each; 'ball' is a spherical joint"):
+        task.plan(wrist, "tip")
     hand = chain()
     hand.attach(sd.Link("finger"), to="tip", joint=sd.revolute("x", name="knuckle"))
     with pytest.raises(sd.SingularAttachmentError, match="'knuckle'"):

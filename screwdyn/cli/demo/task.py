@@ -130,8 +130,12 @@ def plan(
     SingularAttachmentError
         If a movable joint carries no inertia.
     ScrewdynError
-        If no joint moves the link, or the limits leave no range of motion.
+        If a joint has several freedoms, no joint moves the link, or the limits leave no range of motion.
     """
+    for name in robot.joints:
+        joint = robot.joint(name)
+        if joint.nv > 1:
+            raise ScrewdynError(f"the demo needs joints of one freedom each; {name!r} is a {joint.kind} joint")
     if not _freedoms(robot, to):
         movable = [link for link in robot.links if _freedoms(robot, link)]
         some = ", ".join(movable[:8]) + ", …" * (len(movable) > 8)

@@ -113,7 +113,7 @@ def _info(arguments: argparse.Namespace) -> int:
         print(f"positions: {tree.nq}")
     print(f"mass: {tree.mass:.6g} kg")
     joints = {name: joint for name in tree.joints if (joint := tree.joint(name)).nv}
-    rows = [("joint", "kind", "limits", "motor", "damping", "friction")]
+    rows: list[tuple[str, ...]] = [("joint", "kind", "limits", "motor", "damping", "friction")]
     for name, joint in joints.items():
         unit = "m" if joint.kind == "prismatic" else "rad"
         limits = "none" if joint.limits is None else f"{joint.limits[0]:.4g} to {joint.limits[1]:.4g} {unit}"

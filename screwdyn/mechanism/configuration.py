@@ -81,6 +81,15 @@ class ConfigurationSpace:
             rate[..., at_q] = chart.rate(q[..., at_q], v[..., at_v])
         return rate
 
+    def normalized(self, q: Array) -> Array:
+        """q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
+        for _, chart, at_q, _ in self._groups:
+            if chart.orientation == 4:
+                q = q.copy()
+                turns = q[..., at_q[:, :4]]
+                q[..., at_q[:, :4]] = turns / np.sqrt(np.sum(turns * turns, axis=-1, keepdims=True))
+        return q
+
     def random(self, rng: np.random.Generator) -> Array:
         """Each coordinate uniform within its joint's limits, or within ±π; orientations uniform over all, (nq,)."""
         q = np.asarray(rng.uniform(*self._range))

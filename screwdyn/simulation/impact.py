@@ -15,7 +15,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
-from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.topology import Body, Handle
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state
@@ -144,20 +144,10 @@ def grasp(
         q = np.concatenate([state.q, joint.neutral, inner.q])
         qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])
         _refuse_singular(tree, q)
-        # The rates of robot and free payload are v = W ν after. Before they are W ν₀ + slip, with ν₀ = qd.
-        n, M_payload = len(M), floating_mass_matrix(alone, inner.q)
-        W = np.zeros((n + 6 + inner.qd.size, tree.nv))
-        W[:n, :n], W[n : n + 6, :n] = np.eye(n), J
-        W[n : n + 6, n : n + joint.nv] = joint.screws
-        W[n + 6 :, n + joint.nv :] = np.eye(inner.qd.size)
-        slip = np.zeros(len(W))
-        slip[n : n + 6] = V - carried
-        root, payload_root = _root(M), _root(M_payload)
-        A = np.vstack([root @ W[:n], payload_root @ W[n:]])
-        jump = _least_squares(A, np.concatenate([root @ slip[:n], payload_root @ slip[n:]]))
-        change = W @ jump - slip
-        impulse = M_payload @ change[n:]
-        lost = max(0.0, float(0.5 * (change[:n] @ M @ change[:n] + change[n:] @ impulse)))
+        M_payload = floating_mass_matrix(alone, inner.q)
+        jump, change = _momentum_balance(M, M_payload, J, joint.screws, V - carried)
+        robot, impulse = jump[: len(M)], M_payload @ change
+        lost = max(0.0, float(0.5 * (robot @ M @ robot + change @ impulse)))
         return GraspEvent(State(tree, q, qd + jump), impulse[:6], lost, handle, FreeBody(alone, pose, V, inner))
 
 
@@ -190,15 +180,58 @@ def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
 
 
 def floating_mass_matrix(tree: Forms, q: Array) -> Array:
-    """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
-    total = np.zeros((6 + tree.nv, 6 + tree.nv))
-    for name in tree.links:
-        inertia = tree.link(name).inertia
-        if inertia is not None:
-            X = screw.Ad(screw.inverse(tree.forward_kinematics(name, q)))
-            W = np.hstack([X, tree.jacobian(name, q, "body")])
-            total += W.T @ inertia.matrix @ W
-    return total
+    """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇.
+
+    It is the mass matrix of the tree on a ``free`` joint.
+    """
+    floating, joint = type(tree)(_unused("ground", tree.links)), free(name=_unused("floating", tree.joints))
+    floating.attach(tree, floating.base, joint)
+    return floating.mass_matrix(np.concatenate([joint.neutral, q]))
+
+
+def _unused(name: str, taken: tuple[str, ...]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _momentum_balance(M: Array, M_payload: Array, J: Array, S: Array, slip: Array) -> tuple[Array, Array]:
+    """Changes of rates by the impact of a payload (docs/mathematics.md §6).
+
+    With W the map from the rates ν of the new tree to those of the robot and of the free payload, and
+    D = diag(M, 𝓜), the changes Δν minimise (W Δν − slip)ᵀ D (W Δν − slip). Without a slip, nothing changes.
+
+    Parameters
+    ----------
+    M : (n, n) array
+        Mass matrix of the robot.
+    M_payload : (6 + b, 6 + b) array
+        Floating mass matrix 𝓜 of the payload.
+    J : (6, n) array
+        Jacobian of the robot for the payload's frame, in that frame.
+    S : (6, k) array
+        Screws of the new joint.
+    slip : (6,) array
+        Twist of the payload before, less that of the frame that grasps it; in the payload's frame.
+
+    Returns
+    -------
+    (n + k + b,) array
+        Changes of the rates of the new tree.
+    (6 + b,) array
+        Changes of the payload's twist and of the rates of its own joints.
+    """
+    n, k, b = len(M), S.shape[1], len(M_payload) - 6
+    W = np.zeros((6 + b, n + k + b))
+    W[:6, :n], W[:6, n : n + k], W[6:, n + k :] = J, S, np.eye(b)
+    root, payload_root = _root(M), _root(M_payload)
+    A, rhs = np.zeros((n + 6 + b, n + k + b)), np.zeros(n + 6 + b)
+    A[:n, :n], A[n:] = root, payload_root @ W
+    rhs[n:] = payload_root[:, :6] @ slip
+    jump = _least_squares(A, rhs)
+    change = W @ jump
+    change[:6] -= slip
+    return jump, change
 
 
 def _least_squares(A: Array, b: Array) -> Array:

@@ -81,15 +81,15 @@ class Run:
         Applied torques, one array per sample, over the coordinates of its state.
     energy : Energy
     events : tuple of Happened
-    joints : mapping from coordinate to Joint
-        The joint of every coordinate that the tree had at some time.
+    joints : mapping from name to Joint
+        The joint of every coordinate and every position that the tree had at some time.
     tree : KinematicTree
         The simulated tree, which the events have changed.
 
     Notes
     -----
-    ``run["elbow"]`` is the history of a position, (samples,), NaN while the tree does not have it; :meth:`velocity` and
-    :meth:`torque` are histories of a coordinate.
+    ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions; :meth:`velocity` and :meth:`torque` are histories
+    of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. They are NaN while the tree does not have the joint.
     """
 
     t: Array
@@ -103,19 +103,25 @@ class Run:
     @property
     def coordinates(self) -> tuple[str, ...]:
         """Every coordinate that the tree had at some time."""
-        return tuple(self.joints)
+        return tuple(dict.fromkeys(name for state in self.states for name in state.coordinates))
 
-    def __getitem__(self, coordinate: str) -> Array:
-        """Positions of one coordinate over time."""
-        return self._history(coordinate, [state.q for state in self.states])
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """Every position that the tree had at some time."""
+        return tuple(dict.fromkeys(name for state in self.states for name in state.positions))
+
+    def __getitem__(self, position: str) -> Array:
+        """One position over time, (samples,)."""
+        return _history(position, self.positions, [(state.positions, state.q) for state in self.states])
 
     def velocity(self, coordinate: str) -> Array:
-        """Rates of one coordinate over time."""
-        return self._history(coordinate, [state.qd for state in self.states])
+        """Rate of one coordinate over time, (samples,)."""
+        return _history(coordinate, self.coordinates, [(state.coordinates, state.qd) for state in self.states])
 
     def torque(self, coordinate: str) -> Array:
-        """Torque applied to one coordinate over time."""
-        return self._history(coordinate, self.torques)
+        """Torque applied to one coordinate over time, (samples,)."""
+        torques = zip(self.states, self.torques, strict=True)
+        return _history(coordinate, self.coordinates, [(state.coordinates, tau) for state, tau in torques])
 
     def plot(self) -> Figure:
         """Joint positions, torques and energy over time; needs the ``plot`` extra."""
@@ -131,12 +137,9 @@ class Run:
             f"{len(names)} coordinates ({some})>"
         )
 
-    def _history(self, coordinate: str, values: Sequence[Array]) -> Array:
-        if coordinate not in self.coordinates:
-            raise UnknownLinkError.of(coordinate, self.coordinates, "coordinate")
-        return np.array(
-            [
-                x[state.coordinates.index(coordinate)] if coordinate in state.coordinates else np.nan
-                for state, x in zip(self.states, values, strict=True)
-            ]
-        )
+
+def _history(name: str, known: tuple[str, ...], samples: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
+    """One entry of every sample's array, by the names of its entries; NaN where it is absent."""
+    if name not in known:
+        raise UnknownLinkError.of(name, known, "coordinate")
+    return np.array([x[names.index(name)] if name in names else np.nan for names, x in samples])

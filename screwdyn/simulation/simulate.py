@@ -167,8 +167,10 @@ class _Simulation:
 
     def _due(self, t: float, state: State, fired: Grasp | Release | None) -> Grasp | Release | None:
         """The first pending event that is due. One that has fired is: it may be located a rounding error early."""
-        y = np.concatenate([state.q, state.qd])
-        return next((event for event in self.pending if event is fired or event.level(t, self._state(y)) > 0), None)
+        for event in self.pending:
+            if event is fired or event.level(t, self._state(state.q, state.qd)) > 0:
+                return event
+        return None
 
     def _happen(self, what: Grasp | Release, t: float, state: State) -> State:
         self.pending.remove(what)
@@ -179,7 +181,7 @@ class _Simulation:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
         self.present = self.tree.copy()
-        event = replace(event, state=self._state(np.concatenate([event.state.q, event.state.qd])))
+        event = replace(event, state=self._state(event.state.q, event.state.qd))
         # The payload's kinetic energy comes from the payload alone: the ledger closes only if momentum is conserved.
         brought, lost = float(self._potential(event.state.q)) - potential, 0.0
         if isinstance(event, GraspEvent):
@@ -194,20 +196,22 @@ class _Simulation:
         """Integrate up to the next event and record the samples; also return the event whose condition fired."""
         from scipy.integrate import solve_ivp
 
-        model, n = self.tree.model, self.tree.nv
+        model = self.tree.model
         forces = model.joint_forces
         until = min([self.duration, *(e.time for e in self.pending if e.time is not None)])
         method, rtol, atol = self.solver
 
         def rate(s: float, y: Array) -> Array:
-            q, qd = y[:n], y[n : 2 * n]
+            q, qd, _ = self._parts(y)
             if not (np.abs(qd) < RUNAWAY).all():
                 name = model.coordinates[int(np.argmin(np.abs(qd) < RUNAWAY))]
                 raise ScrewdynError(f"{name!r} runs away at t = {s:.6g} s, faster than {RUNAWAY:g} /s; see its torque")
-            tau, push, friction = self._torque(s, y), self._push(s, y), forces.friction_force(qd)
+            tau, push, friction = self._torque(s, q, qd), self._push(s, q, qd), forces.friction_force(qd)
             qdd = self.tree.forward_dynamics(q, qd, tau + push + friction + forces.spring_force(q))
             bar.update(max(0.0, s - bar.n))
-            return np.concatenate([qd, qdd, [tau @ qd, -friction @ qd, push @ qd]])
+            # The rate of a quaternion keeps its length, whatever it is, so that nothing has to be projected.
+            rate = qd if model.charts is None else model.configurations.rate(y[: model.nq], qd)
+            return np.concatenate([rate, qdd, [tau @ qd, -friction @ qd, push @ qd]])
 
         conditional = [e for e in self.pending if e.when is not None]
         solution = solve_ivp(
@@ -230,30 +234,37 @@ class _Simulation:
         k = np.arange(math.floor(t / self.step), math.ceil(end / self.step) + 1) * self.step
         times = np.array([*k[(k > t) & (k < end)], end])
         self._record(times, solution.sol(times))
-        self.integrals = y[2 * n :]
+        q, qd, self.integrals = self._parts(y)
         fired = [e for e, at in zip(conditional, solution.t_events or [], strict=True) if at.size]
-        return end, self._state(y), fired[0] if fired else None
+        return end, self._state(q, qd), fired[0] if fired else None
 
-    def _state(self, y: Array) -> State:
+    def _parts(self, y: Array) -> tuple[Array, Array, Array]:
+        """Positions, with quaternions scaled to length 1, rates and the three integrals; columns are samples."""
+        model = self.tree.model
+        n = model.nq + model.nv
+        return model.configurations.normalized(y[: model.nq].T).T, y[model.nq : n], y[n:]
+
+    def _state(self, q: Array, qd: Array) -> State:
         """A state to hand out, with copied arrays: a torque or a condition may write on it."""
-        n = self.tree.model.nv
-        return State.unchecked(self.present, self.tree.model.coordinates, y[:n], y[n : 2 * n])
+        model = self.tree.model
+        return State.unchecked(self.present, model.coordinates, q, qd, model.positions)
 
     def _crossing(self, event: Grasp | Release) -> Callable[[float, Array], float]:
         """The condition of an event for scipy, which stops where it rises through zero."""
 
         def level(t: float, y: Array) -> float:
-            return event.level(t, self._state(y))
+            q, qd, _ = self._parts(y)
+            return event.level(t, self._state(q, qd))
 
         vars(level).update(terminal=True, direction=1.0)
         return level
 
-    def _torque(self, t: float, y: Array) -> Array:
+    def _torque(self, t: float, q: Array, qd: Array) -> Array:
         model = self.tree.model
         names = model.coordinates
         if self.torque is None:
             return np.zeros(model.nv)
-        value = self.torque(t, self._state(y))
+        value = self.torque(t, self._state(q, qd))
         if value is None:
             raise ShapeError(
                 f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
@@ -284,18 +295,18 @@ class _Simulation:
             tau = np.where(model.passive, 0.0, tau)
         return tau
 
-    def _push(self, t: float, y: Array) -> Array:
+    def _push(self, t: float, q: Array, qd: Array) -> Array:
         """Joint torques that the external wrenches amount to."""
         model = self.tree.model
         if self.wrenches is None:
             return np.zeros(model.nv)
-        value = self.wrenches(t, self._state(y))
+        value = self.wrenches(t, self._state(q, qd))
         if not isinstance(value, Mapping):
             raise ShapeError(
                 f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} where nothing acts"
             )
         try:
-            push = self.tree.wrench_torque(y[: model.nv], value)
+            push = self.tree.wrench_torque(q, value)
         except ScrewdynError as error:
             error.add_note(f"in wrenches= at t = {t:g} s")
             raise
@@ -309,14 +320,17 @@ class _Simulation:
 
     def _record(self, times: Array, Y: Array) -> None:
         """Add samples of the tree as it is now; every column of Y is a sample's q, q̇ and the three integrals."""
-        tree, n = self.tree, self.tree.nv
-        self.joints |= {name: tree.joint(name) for name in tree.coordinates}
-        q, qd = Y[:n].T, Y[n : 2 * n].T
-        self.states += [self._state(y) for y in Y.T]
-        self.torques += [self._torque(float(t), y).copy() for t, y in zip(times, Y.T, strict=True)]
+        tree = self.tree
+        for name in tree.joints:
+            joint = tree.joint(name)
+            self.joints |= dict.fromkeys([*joint.position_names(name), *joint.freedom_names(name)], joint)
+        Q, Qd, integrals = self._parts(Y)
+        for t, q, qd in zip(times, Q.T, Qd.T, strict=True):
+            self.states.append(self._state(q, qd))
+            self.torques.append(self._torque(float(t), q, qd).copy())
         impact, exchanged = np.broadcast_to(self.booked[:, None], (2, len(times)))
-        kinetic, potential = tree.kinetic_energy(q, qd), self._potential(q)
-        self.columns.append((times, kinetic, potential, *Y[2 * n :], impact, exchanged))
+        kinetic, potential = tree.kinetic_energy(Q.T, Qd.T), self._potential(Q.T)
+        self.columns.append((times, kinetic, potential, *integrals, impact, exchanged))
 
     def _potential(self, q: Array) -> Array:
         return np.asarray(self.tree.potential_energy(q) + self.tree.model.joint_forces.spring_energy(q))

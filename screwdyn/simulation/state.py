@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownLinkError
@@ -12,85 +14,119 @@ __all__ = ["State", "check_state"]
 
 
 class State:
-    """Positions and rates of a tree's coordinates, by name.
+    """Positions q and rates q̇ of a tree, by name.
 
     Parameters
     ----------
     tree : KinematicTree
-    q : (nq,) array, optional
-        Positions in the order of ``tree.coordinates``; zero by default. Copied.
-    qd : (nv,) array, optional
-        Rates; at rest by default. Copied.
+    q : (nq,) array or mapping from position to number, optional
+        In the order of ``tree.positions``. Positions missing in a mapping, or all if `q` is omitted, are neutral. A
+        mapping may also hold the positions of a joint together, ``{"hip": [x, y, z, w]}``. Copied.
+    qd : (nv,) array or mapping from coordinate to number, optional
+        Rates in the order of ``tree.coordinates``; those not given are zero. Copied.
 
     Attributes
     ----------
     tree : KinematicTree
-        In a simulation, the tree as it is now: with the payload while it is held.
-    coordinates : tuple of str
-        The names at the time this state was made.
+        In a state that :func:`simulate` makes, a copy of the tree as it was at that time.
+    coordinates, positions : tuple of str
+        The tree's names of rates and positions when the state was made.
 
     Raises
     ------
     ShapeError
-        Wrong shape, or an entry that is not finite.
+        Wrong shape, an entry that is not finite, or a quaternion that has not length 1.
+    UnknownLinkError
+        A name in a mapping that the tree does not have.
     ScrewdynError
         If `tree` is no KinematicTree.
 
     Examples
     --------
     >>> import screwdyn as sd
-    >>> state = sd.State(sd.robots.pelican(), [0.1, 0.2])
+    >>> state = sd.State(sd.robots.pelican(), {"elbow": 0.2})
     >>> state["elbow"]
     0.2
     """
 
-    __slots__ = ("coordinates", "q", "qd", "tree")
+    __slots__ = ("coordinates", "positions", "q", "qd", "tree")
 
-    def __init__(self, tree: Forms, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        tree: Forms,
+        q: ArrayLike | Mapping[str, ArrayLike] | None = None,
+        qd: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    ) -> None:
         if not isinstance(tree, Forms):
             raise ScrewdynError(f"a State(tree, q, qd) is of a KinematicTree; got {type(tree).__name__}")
         model = tree.model
-        zeros = np.zeros(model.nv)
-        (flat, flat_qd), batch = model.flat(q=zeros if q is None else q, qd=zeros if qd is None else qd)
+        neutral, at_rest = model.configurations.neutral, np.zeros(model.nv)
+        if q is None or isinstance(q, Mapping):
+            q = _by_name(tree, "q", q or {}, neutral, model.positions)
+        if qd is None or isinstance(qd, Mapping):
+            qd = _by_name(tree, "qd", qd or {}, at_rest, model.coordinates)
+        (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
-        self._fill(tree, model.coordinates, flat, flat_qd)
+        self._fill(tree, model.coordinates, model.positions, flat, flat_qd)
 
     @classmethod
-    def unchecked(cls, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array) -> State:
-        """A state made of the library's own numbers, at a tenth of the time; for inner loops."""
+    def unchecked(
+        cls, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array, positions: tuple[str, ...] | None = None
+    ) -> State:
+        """A state made of the library's own numbers, without checks: for inner loops."""
         state = cls.__new__(cls)
-        state._fill(tree, coordinates, q, qd)
+        state._fill(tree, coordinates, coordinates if positions is None else positions, q, qd)
         return state
 
-    def _fill(self, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array) -> None:
+    def _fill(self, tree: Forms, coordinates: tuple[str, ...], positions: tuple[str, ...], q: Array, qd: Array) -> None:
         self.tree = tree
         self.coordinates = coordinates
+        self.positions = positions
         self.q: Array = q.copy()
         self.qd: Array = qd.copy()
 
-    def __getitem__(self, coordinate: str) -> float:
-        """Position of one coordinate."""
-        return float(self.q[self._index(coordinate)])
+    def __getitem__(self, position: str) -> float:
+        """One position, such as ``state["elbow"]`` or ``state["hip[x]"]``."""
+        return float(self.q[_index(position, self.positions)])
 
     def velocity(self, coordinate: str) -> float:
-        """Rate of one coordinate."""
-        return float(self.qd[self._index(coordinate)])
+        """Rate of one coordinate, such as ``state.velocity("elbow")`` or ``state.velocity("hip[wx]")``."""
+        return float(self.qd[_index(coordinate, self.coordinates)])
 
     def part(self, tree: Forms) -> State:
-        """The same state of a tree that has only some of the coordinates."""
-        names = set(tree.coordinates)
-        keep = [i for i, name in enumerate(self.coordinates) if name in names]
-        return State(tree, self.q[keep], self.qd[keep])
-
-    def _index(self, coordinate: str) -> int:
-        if coordinate not in self.coordinates:
-            raise UnknownLinkError.of(coordinate, self.coordinates, "coordinate")
-        return self.coordinates.index(coordinate)
+        """The same state of a tree that has only some of the joints."""
+        q = [self.q[_index(name, self.positions)] for name in tree.positions]
+        qd = [self.qd[_index(name, self.coordinates)] for name in tree.coordinates]
+        return State(tree, q, qd)
 
     def __repr__(self) -> str:
-        rows = (f"{c}={x:.4g} ({v:.4g}/s)" for c, x, v in zip(self.coordinates, self.q, self.qd, strict=True))
+        if self.positions == self.coordinates:
+            rows = [f"{c}={x:.4g} ({v:.4g}/s)" for c, x, v in zip(self.coordinates, self.q, self.qd, strict=True)]
+        else:
+            rows = [f"{c}={x:.4g}" for c, x in zip(self.positions, self.q, strict=True)]
+            rows += [f"{c}={v:.4g}/s" for c, v in zip(self.coordinates, self.qd, strict=True)]
         return f"State({', '.join(rows)})"
+
+
+def _by_name(tree: Forms, what: str, given: Mapping[str, ArrayLike], default: Array, names: tuple[str, ...]) -> Array:
+    values = default.copy()
+    for name, value in given.items():
+        at = [i for i, known in enumerate(names) if known == name or known.startswith(f"{name}[")]
+        if not at:
+            raise UnknownLinkError.of(name, names, "coordinate")
+        number = tree.model.numbers(f"{what} of {name!r}", value)
+        if number.shape != (() if len(at) == 1 else (len(at),)):
+            expected = "one number" if len(at) == 1 else f"one number for each of: {', '.join(names[i] for i in at)}"
+            raise ShapeError(f"{what} of {name!r} has shape {number.shape}; expected {expected}")
+        values[at] = number
+    return values
+
+
+def _index(name: str, names: tuple[str, ...]) -> int:
+    if name not in names:
+        raise UnknownLinkError.of(name, names, "coordinate")
+    return names.index(name)
 
 
 def check_state(state: State, tree: Forms, whose: str = "tree") -> None:
@@ -105,7 +141,7 @@ def check_state(state: State, tree: Forms, whose: str = "tree") -> None:
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
-    if state.coordinates != tree.coordinates:
+    if (state.coordinates, state.positions) != (tree.coordinates, tree.positions):
         raise StaleHandleError(
             f"this state is over ({', '.join(state.coordinates)}), but the {whose} now has "
             f"({', '.join(tree.coordinates)}); use the state of the last grasp or release, or make one of the {whose}"

@@ -40,11 +40,16 @@ _ENERGY = {
     "kinetic": "#0072B2",
     "potential, change": "#009E73",
     "work of the motors": "#D55E00",
+    "work of external wrenches": "#56B4E9",
     "brought or taken by payloads": "#CC79A7",
     "heat, joints": "#E69F00",
     "heat, impacts": "#B22222",
     "unaccounted for": "#000000",
 }
+
+
+# Degrees and centimetres.
+_SCALES = {"turn": 180 / np.pi, "slide": 100.0, "quaternion": 1.0}
 
 
 class Run(Protocol):
@@ -55,12 +60,14 @@ class Run(Protocol):
     @property
     def coordinates(self) -> Sequence[str]: ...
     @property
+    def positions(self) -> Sequence[str]: ...
+    @property
     def joints(self) -> Mapping[str, Joint]: ...
     @property
     def energy(self) -> Any: ...
     @property
     def events(self) -> Sequence[Any]: ...
-    def __getitem__(self, coordinate: str, /) -> Array: ...
+    def __getitem__(self, position: str, /) -> Array: ...
     def torque(self, coordinate: str, /) -> Array: ...
 
 
@@ -121,12 +128,13 @@ def plot_run(run: Run) -> Figure:
     matplotlib.figure.Figure
         1400 pixels wide; ``figure.savefig("run.png")`` writes it.
     """
-    driven = [name for name in run.coordinates if not run.joints[name].passive]
-    passive = [name for name in run.coordinates if run.joints[name].passive]
+    driven = [name for name in run.positions if not run.joints[name].passive]
+    passive = [name for name in run.positions if run.joints[name].passive]
+    motors = [name for name in run.coordinates if not run.joints[name].passive]
     panels = [
         (driven, _draw_positions, "position of the driven joints"),
         (passive, _draw_positions, "position of the passive joints"),
-        (driven, _draw_torques, "torque of the motors"),
+        (motors, _draw_torques, "torque of the motors"),
     ]
     drawn = [panel for panel in panels if panel[0]]
     figure = _figure(14.0, 2.7 * (len(drawn) + 1))
@@ -175,7 +183,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     ax = axes[1, 0]
     _draw_positions(ax, first, names)
     for k, name in enumerate(names):
-        scale = _scale(first, name)
+        scale = _SCALES[_sort(first, name)]
         ax.plot(second.t, scale * second[name], ":", color=_colour(k, names), lw=1.6)
         ax.plot(first.t, scale * planned[name], "--", color="black", lw=0.7)
     for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
@@ -232,21 +240,28 @@ def _colour(k: int, names: Sequence[str]) -> Any:
     return _COLOURS[k] if len(names) <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / len(names))
 
 
-def _scale(run: Run, name: str) -> float:
-    return 100.0 if run.joints[name].kind == "prismatic" else 180 / np.pi
+def _sort(run: Run, name: str) -> str:
+    """Whether a position or a coordinate is of a "turn", a "slide" or a "quaternion"."""
+    joint = run.joints[name]
+    if joint.nv == 1:
+        return "slide" if joint.kind == "prismatic" else "turn"
+    label = name[name.rindex("[") + 1 : -1]
+    if label[0] in "pv":
+        return "slide"
+    return "quaternion" if joint.nq > joint.nv and len(label) == 1 else "turn"
 
 
 def _shown(run: Run, names: Sequence[str]) -> list[Array]:
-    return [_scale(run, name) * run[name] for name in names]
+    return [_SCALES[_sort(run, name)] * run[name] for name in names]
 
 
-def _unit(run: Run, names: Sequence[str], turning: str, sliding: str) -> str:
-    kinds = {run.joints[name].kind == "prismatic" for name in names}
-    return ", ".join(text for slides, text in ((False, turning), (True, sliding)) if slides in kinds)
+def _units(run: Run, names: Sequence[str], units: Mapping[str, str]) -> str:
+    sorts = {_sort(run, name) for name in names}
+    return ", ".join(unit for sort, unit in units.items() if sort in sorts)
 
 
 def _position_unit(run: Run, names: Sequence[str]) -> str:
-    return _unit(run, names, "angle (°)", "slide (cm)")
+    return _units(run, names, {"turn": "angle (°)", "slide": "slide (cm)", "quaternion": "quaternion"})
 
 
 def _draw_positions(ax: Axes, run: Run, names: Sequence[str]) -> None:
@@ -258,13 +273,14 @@ def _draw_positions(ax: Axes, run: Run, names: Sequence[str]) -> None:
 def _draw_torques(ax: Axes, run: Run, names: Sequence[str]) -> None:
     for k, name in enumerate(names):
         ax.plot(run.t, run.torque(name), color=_colour(k, names), lw=1.4, label=_short(name))
-    ax.set_ylabel(_unit(run, names, "torque (N m)", "force (N)"))
+    ax.set_ylabel(_units(run, names, {"turn": "torque (N m)", "slide": "force (N)"}))
 
 
 def _draw_energy(ax: Axes, run: Run) -> None:
     E = run.energy
     residual = E.residual
-    books = (E.kinetic, E.potential - E.potential[0], E.work, E.exchanged, -E.dissipated, -E.impact_loss, residual)
+    energies = (E.kinetic, E.potential - E.potential[0], E.work, E.external, E.exchanged)
+    books = (*energies, -E.dissipated, -E.impact_loss, residual)
     # These are too small to be read off the axis.
     sizes = {
         "heat, joints": f": {E.dissipated[-1]:.2g} J",

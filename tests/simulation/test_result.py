@@ -1,4 +1,4 @@
-"""What is asked of a simulation, and how its outcome is read."""
+"""Events of a simulation, and how its result is read."""
 
 import numpy as np
 import pytest
@@ -11,32 +11,32 @@ BALL = sd.Inertia.sphere(1.0, 0.05)
 
 
 @pytest.mark.parametrize("value", [0, 2, 0.5, np.float64(0.5), np.float32(0.5), np.int64(3)])
-def test_any_number_is_a_time(value):
+def test_numbers_as_times(value):
     assert seconds("time", value) == float(value)
     assert type(seconds("time", value)) is float
 
 
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "1", None, [1.0], 1j])
-def test_what_is_no_time_is_refused(value):
+def test_bad_times(value):
     with pytest.raises(sd.ScrewdynError, match="time must be a finite number of seconds >= 0; got"):
         seconds("time", value)
     with pytest.raises(sd.ScrewdynError, match="duration must be a finite number of seconds > 0; got"):
         seconds("duration", value, positive=True)
 
 
-def test_a_duration_is_positive():
+def test_duration_is_positive():
     with pytest.raises(sd.ScrewdynError, match="duration must be a finite number of seconds > 0; got 0"):
         seconds("duration", 0, positive=True)
 
 
-def test_a_grasp_without_a_twist_lists_the_choices():
+def test_grasp_without_a_twist_lists_the_choices():
     for omitted in ({}, {"twist": None}):
         with pytest.raises(sd.ShapeError, match="twist must be 'co_moving', 'at_rest' or six numbers"):
             sd.Grasp(BALL, to="base", time=0, **omitted)
 
 
 @pytest.mark.parametrize("options", [{}, {"time": 1.0, "when": lambda t, state: True}])
-def test_an_event_has_either_a_time_or_a_condition(options):
+def test_event_has_either_a_time_or_a_condition(options):
     with pytest.raises(sd.ScrewdynError, match="a Grasp needs either time= or when="):
         sd.Grasp(BALL, to="base", twist="at_rest", **options)
     with pytest.raises(sd.ScrewdynError, match="a Release needs either time= or when="):
@@ -44,12 +44,12 @@ def test_an_event_has_either_a_time_or_a_condition(options):
 
 
 @pytest.mark.parametrize("time", [-0.1, np.nan, np.inf, "noon"])
-def test_an_event_has_a_possible_time(time):
+def test_bad_times_of_events(time):
     with pytest.raises(sd.ScrewdynError, match="the time of a Release must be a finite number of seconds >= 0"):
         sd.Release("ball", time=time)
 
 
-def test_a_condition_is_a_function():
+def test_condition_is_a_function():
     with pytest.raises(sd.ScrewdynError, match="when= of a Release must be a function"):
         sd.Release("ball", when=1.0)
 
@@ -64,7 +64,7 @@ def test_levels():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, None, "soon", np.zeros(2)])
-def test_a_condition_gives_a_number_or_a_truth_value(value):
+def test_condition_returns_a_number_or_a_truth_value(value):
     event = sd.Release("ball", when=lambda t, state: value)
     with pytest.raises(sd.ScrewdynError, match=r"when= of a Release must return .* at t = 0\.5 s"):
         event.level(0.5, sd.State(sd.robots.pelican()))
@@ -108,7 +108,7 @@ def test_histories_are_nan_where_the_coordinate_is_absent(run):
     assert_array_equal(run.torque("ball")[held], np.zeros(5))
 
 
-def test_a_short_repr(run):
+def test_short_repr(run):
     assert repr(run) == "<Run: 3 s, 15 samples, 2 events, 2 coordinates (cart, ball)>"
     assert repr(run.energy).startswith("<Energy: 0 J to ")
     many = sd.robots.ur5()
@@ -123,7 +123,7 @@ def test_unknown_histories_list_the_near_names(run):
             history("cat")
 
 
-def test_events_say_what_was_asked_and_what_came_of_it(run):
+def test_events_hold_what_was_given_and_its_outcome(run):
     grasp, release = run.events
     assert (grasp.t, release.t) == (1.0, 2.0)
     assert isinstance(grasp.what, sd.Grasp) and isinstance(grasp.event, sd.GraspEvent)
@@ -134,7 +134,7 @@ def test_events_say_what_was_asked_and_what_came_of_it(run):
     assert release.event.released.tree.base == "ball"
 
 
-def test_a_run_draws_itself(run, tmp_path):
+def test_plot(run, tmp_path):
     figure = run.plot()
     figure.savefig(tmp_path / "run.png")
     assert (tmp_path / "run.png").stat().st_size > 10_000

@@ -37,7 +37,7 @@ def assert_ledger_closes(run, tolerance=1e-6):
 
 
 @pytest.mark.parametrize("amplitude", [0.1, 1.0, 3.0])
-def test_a_pendulum_has_the_period_of_the_elliptic_integral(amplitude):
+def test_period_of_a_pendulum_is_an_elliptic_integral(amplitude):
     period = 4 * np.sqrt(0.5 / G) * ellipk(np.sin(amplitude / 2) ** 2)
     tree = pendulum()
     run = sd.simulate(tree, sd.State(tree, [amplitude]), 3 * period, step=0.1)
@@ -47,7 +47,7 @@ def test_a_pendulum_has_the_period_of_the_elliptic_integral(amplitude):
     assert_allclose(quarter.states[-1].q, [0], atol=1e-7)
 
 
-def test_a_mass_on_a_spring_with_a_damper():
+def test_damped_oscillator():
     m, k, c, rest, x0 = 2.0, 50.0, 3.0, 0.1, 0.4
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     joint = sd.prismatic("x", stiffness=k, damping=c, rest=rest)
@@ -60,7 +60,7 @@ def test_a_mass_on_a_spring_with_a_damper():
     assert_ledger_closes(run)
 
 
-def test_a_mass_on_a_spring_under_a_force_in_resonance():
+def test_oscillator_in_resonance():
     m, k = 2.0, 50.0
     omega = np.sqrt(k / m)
     tree = sd.KinematicTree(gravity=(0, 0, 0))
@@ -126,8 +126,8 @@ def test_every_method_of_the_integrator(method):
     assert_allclose(here, there, atol=1e-5)
 
 
-def test_a_payload_flies_on_from_where_it_was_let_go():
-    """A stone let go by a turning arm: its pose and twist are those of the arm's tip at that time."""
+def test_released_payload_has_the_pose_and_twist_of_its_link():
+    """A stone released by a turning arm."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.rod(1.0, 1.0, "x", (0.5, 0, 0)), to="base", joint=sd.revolute("y"), name="arm")
     stone = sd.Inertia.sphere(0.5, 0.04)
@@ -139,7 +139,7 @@ def test_a_payload_flies_on_from_where_it_was_let_go():
     assert_allclose(free.pose[:3, 3], [np.cos(q), 0, -np.sin(q)], atol=1e-15)
     v = free.pose[:3, :3] @ free.twist[3:]
     assert_allclose(v, qd * np.array([-np.sin(q), 0, -np.cos(q)]), atol=1e-14)
-    # It flies: what the ledger gives it is its own energy, and the arm goes on as if it had never been there.
+    # The ledger books its energy, and the arm goes on without it.
     own = free.kinetic_energy + 0.5 * G * free.pose[2, 3]
     assert_allclose(run.energy.exchanged[-1], -own, rtol=1e-12)
     alone = sd.simulate(tree, run.events[0].event.state, 0.6, step=0.05)
@@ -149,17 +149,17 @@ def test_a_payload_flies_on_from_where_it_was_let_go():
 # The ledger --------------------------------------------------------------------------------------------------------
 
 
-def test_a_passive_pelican_with_a_crucible_keeps_its_energy():
+def test_passive_pelican_with_a_crucible_keeps_its_energy():
     tree = pelican_with_crucible()
     run = sd.simulate(tree, sd.State(tree, [0.3, -0.5, 0.2]), 10.0)
     assert np.ptp(run.energy.total) < 1e-6 * run.energy.kinetic.max()
     assert not run.energy.work.any() and not run.energy.dissipated.any()
-    # It has really moved about.
+    # It has moved far.
     assert np.ptp(run["shoulder"]) > 2 and np.ptp(run["cup"]) > 2
 
 
-def test_the_ledger_closes_across_grasps_and_releases():
-    """Torques, damping, springs and friction at work; a plain body and a tree come and go."""
+def test_ledger_closes_across_grasps_and_releases():
+    """Torques, damping, springs and friction; a body and a tree are grasped and released."""
     tree = sd.KinematicTree()
     upper, lower = sd.Inertia.box(2.0, (0.3, 0.1, 0.1), (0.15, 0, 0)), sd.Inertia.cylinder(1.0, 0.04, 0.3, "x")
     first = sd.revolute("z", damping=0.3, friction=0.2)
@@ -194,7 +194,7 @@ def test_the_ledger_closes_across_grasps_and_releases():
     assert E.work[-1] != 0 and E.dissipated[-1] > 0.1 and E.impact_loss[-1] > 0.01
     assert [h.t for h in run.events] == [0.7, 1.1, 1.6, 2.2]
 
-    # Every joule that came or went with a payload is its own, reckoned here from the payload alone.
+    # The energy that came or went with a payload, computed from the payload alone.
     come, lump, _, gone = (h.event for h in run.events)
     alone = sd.KinematicTree()
     assert_allclose(lump.payload.kinetic_energy, 0)
@@ -212,7 +212,7 @@ def test_the_ledger_closes_across_grasps_and_releases():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_ledger_closes_on_random_trees(seed):
+def test_ledger_closes_on_random_trees(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 4)
     at = random_pose(rng)
@@ -229,7 +229,7 @@ def test_the_ledger_closes_on_random_trees(seed):
     assert run.energy.impact_loss[-1] > 0
 
 
-def test_a_grasp_at_the_very_beginning_is_in_the_books():
+def test_grasp_at_the_start_is_in_the_ledger():
     tree = pendulum()
     ball = sd.Inertia.sphere(1.0, 0.05)
     event = sd.Grasp(ball, to="bob", at=(0, 0, -0.5), twist="at_rest", name="ball", time=0)
@@ -284,22 +284,22 @@ def test_a_condition_that_never_holds_never_happens():
     assert run.tree.links == ("base", "bob")
 
 
-def test_a_condition_that_holds_for_a_moment_only_is_seen():
-    """At rest the integrator would like to take very long steps."""
+def test_short_condition_is_found():
+    """At rest the integrator would take very long steps."""
     tree = pendulum()
     run = sd.simulate(tree, sd.State(tree), 10.0, events=[grab(when=lambda t, state: 5.0 < t < 5.02)])
     (grasped,) = run.events
     assert_allclose(grasped.t, 5.0, atol=1e-9)
 
 
-def test_a_torque_that_acts_for_a_moment_only_is_felt():
+def test_short_torque_is_integrated():
     tree = pendulum()
     run = sd.simulate(tree, sd.State(tree), 10.0, lambda t, state: [5.0 * (5.0 < t < 5.02)])
     # 5 N m for 0.02 s on 0.5 kg m².
     assert_allclose(run.velocity("bob").max(), 0.2, rtol=0.01)
 
 
-def test_conditions_may_ask_for_the_payload():
+def test_condition_may_depend_on_the_payload():
     def high(t, state):
         return "ball" in state.tree.links and state["bob"] < -0.5
 
@@ -334,7 +334,7 @@ def test_conditions_that_coincide_happen_in_the_order_given(when, names):
     assert_allclose([h.t for h in run.events], run.events[0].t, atol=1e-9)
 
 
-def test_to_hand_over_at_one_time():
+def test_release_and_grasp_at_one_time():
     run = swing(
         [grab("one", time=0.2), sd.Release("one", time=0.5), grab("two", time=0.5), sd.Release("two", time=0.5)]
     )
@@ -362,7 +362,7 @@ def test_positions_are_continuous_and_samples_ascend():
     for t in (0.3, 0.7):
         before, after = np.flatnonzero(run.t == t)
         assert_array_equal(run.states[after].q, run.states[before].q)
-    # The bob slows down when it picks the ball up from rest, and not when it lets it go.
+    # The bob slows down when it grasps the ball at rest, and not when it releases it.
     before, after = np.flatnonzero(run.t == 0.3)
     assert_allclose(run.states[after].qd, run.states[before].qd * 2 / 3, rtol=1e-12)
     before, after = np.flatnonzero(run.t == 0.7)
@@ -386,7 +386,7 @@ def test_a_past_state_holds_the_tree_as_it_was():
     assert released.event.state.tree.links == run.tree.links == ("base", "bob")
 
 
-def test_a_controller_that_changes_the_tree_it_is_shown_changes_nothing():
+def test_controller_that_changes_its_tree_changes_nothing():
     def torque(t, state):
         if "flag" not in state.tree.links:
             state.tree.attach(sd.Inertia.point(5.0), to="bob", name="flag")
@@ -399,7 +399,7 @@ def test_a_controller_that_changes_the_tree_it_is_shown_changes_nothing():
     assert_array_equal(run["bob"], calm["bob"])
 
 
-def test_a_robot_may_begin_with_no_coordinates_at_all():
+def test_robot_without_coordinates():
     tree = sd.KinematicTree()
     rod = sd.Inertia.rod(1.0, 0.6, "x", (0.3, 0, 0))
     events = [
@@ -416,7 +416,7 @@ def test_a_robot_may_begin_with_no_coordinates_at_all():
     assert sd.simulate(nothing, sd.State(nothing), 1.0, step=0.5).states[-1].coordinates == ()
 
 
-def test_coordinates_are_carried_by_name():
+def test_coordinates_are_followed_by_name():
     """Taking the first payload off moves the second one's coordinate to another place, not to another name."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     tree.attach(sd.Inertia.point(1.0), to="base", joint=sd.prismatic("x"), name="cart")
@@ -433,10 +433,10 @@ def test_coordinates_are_carried_by_name():
     assert run.states[-1].coordinates == ("cart", "two")
 
 
-# What the outcome does not depend on -------------------------------------------------------------------------------
+# What the result does not depend on ---------------------------------------------------------------------------------
 
 
-def test_the_outcome_does_not_depend_on_the_sampling():
+def test_result_does_not_depend_on_the_sampling():
     outcomes = []
     for step in (1.0, 0.1, 0.00317):
         run = swing([grab(when=lambda t, state: -state["bob"]), sd.Release("ball", time=0.8)], step=step)
@@ -444,7 +444,7 @@ def test_the_outcome_does_not_depend_on_the_sampling():
     assert_allclose(outcomes[1:], [outcomes[0]] * 2, atol=1e-7)
 
 
-def test_one_run_is_two_runs_in_a_row():
+def test_one_run_equals_two_runs_in_a_row():
     tree = pelican_with_crucible()
     state = sd.State(tree, [0.3, -0.5, 0.2], [1.0, 2.0, 0.0])
     whole = sd.simulate(tree, state, 1.0, step=0.05)
@@ -454,20 +454,20 @@ def test_one_run_is_two_runs_in_a_row():
     assert_array_equal(state.q, [0.3, -0.5, 0.2])
 
 
-def test_a_controller_that_is_told_of_the_payload_follows_its_path():
+def test_controller_with_the_payload_model_follows_its_path():
     """Computed torque from ``state.tree``: no error before the grasp, and none a moment after it."""
     tree = sd.robots.pelican()
 
-    def wanted(t):
+    def planned(t):
         return np.array([np.sin(2 * t), 0.5 * np.cos(3 * t)]), np.array([2 * np.cos(2 * t), -1.5 * np.sin(3 * t)])
 
     def torque(t, state):
-        (q, qd), qdd = wanted(t), np.array([-4 * np.sin(2 * t), -4.5 * np.cos(3 * t)])
+        (q, qd), qdd = planned(t), np.array([-4 * np.sin(2 * t), -4.5 * np.cos(3 * t)])
         a = qdd + 60 * (qd - state.qd) + 900 * (q - state.q)
         return state.tree.inverse_dynamics(state.q, state.qd, a)
 
     event = sd.Grasp(sd.Inertia.point(1.0), to="link2", twist="at_rest", time=0.5)
-    run = sd.simulate(tree, sd.State(tree, *wanted(0)), 1.5, torque, [event], step=0.01)
+    run = sd.simulate(tree, sd.State(tree, *planned(0)), 1.5, torque, [event], step=0.01)
     error = np.abs(run["elbow"] - 0.5 * np.cos(3 * run.t))
     assert error[run.t < 0.5].max() < 1e-8
     assert error.max() > 1e-3 and error[-1] < 1e-8
@@ -483,17 +483,17 @@ def test_a_progress_bar(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_the_released_payload_can_be_caught_by_another_robot():
+def test_released_payload_grasped_by_another_robot():
     thrower, catcher = pendulum(), pendulum()
     held = thrower.grasp(sd.State(thrower, [0.0], [2.0]), BALL, to="bob", at=(0, 0, -0.5), name="b", twist="co_moving")
     free = sd.simulate(thrower, held.state, 0.2, events=[sd.Release("b", time=0.1)], step=0.05).events[0].event.released
-    # Both hang from one place: where one lets go, the other takes over.
+    # Both robots hang at the same place.
     q = np.arctan2(-free.pose[0, 3], -free.pose[2, 3])
     state = sd.State(catcher, [q])
     at = screw.inverse(catcher.forward_kinematics("bob", state.q)) @ free.pose
-    caught = catcher.grasp(state, free.tree, to="bob", at=at, twist=free.twist)
+    event = catcher.grasp(state, free.tree, to="bob", at=at, twist=free.twist)
     speed = free.twist[4] if abs(free.twist[4]) > 0 else free.twist[3]
-    assert_allclose(caught.state.qd, [-speed * 0.5 * 1.0 / (3.0 * 0.25)], rtol=1e-10)
+    assert_allclose(event.state.qd, [-speed * 0.5 * 1.0 / (3.0 * 0.25)], rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +509,7 @@ def test_the_released_payload_can_be_caught_by_another_robot():
         (lambda t, s: 1.0, 0.0),
     ],
 )
-def test_a_condition_that_is_zero_does_not_hold_yet(when, fires):
+def test_condition_that_is_zero_does_not_hold(when, fires):
     tree = sd.robots.pelican()
     tree.attach(sd.Inertia.box(1, (0.1, 0.1, 0.1)), "link2", name="c")
     run = sd.simulate(tree, sd.State(tree, [0.5, 0.3]), 1.0, events=[sd.Release("c", when=when)], step=0.05)

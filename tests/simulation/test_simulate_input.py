@@ -1,4 +1,4 @@
-"""Simulations that cannot go well: a named error, and the tree as it was."""
+"""Bad input of simulations: a named error, and an unchanged tree."""
 
 import numpy as np
 import pytest
@@ -63,12 +63,12 @@ def test_an_unknown_method(arm, method):
 
 
 @pytest.mark.parametrize("duration", [1, np.float64(1), np.float32(1), np.int64(1)])
-def test_any_kind_of_number_will_do(arm, duration):
+def test_numbers_as_durations(arm, duration):
     assert run(arm, duration, step=np.float32(0.5)).t[-1] == 1.0
 
 
 @pytest.mark.parametrize("state", [[0, 0, 0], np.zeros(3), None])
-def test_a_state_that_is_none(arm, state):
+def test_state_of_another_type(arm, state):
     with pytest.raises(sd.ShapeError, match="the state of the tree must be a State"):
         sd.simulate(arm, state, 1.0)
 
@@ -80,7 +80,7 @@ def test_a_stale_state(arm):
         sd.simulate(arm, state, 1.0)
 
 
-def test_a_state_spoilt_after_it_was_made(arm):
+def test_state_made_invalid_after_its_construction(arm):
     state = sd.State(arm)
     state.q[1] = np.nan
     with pytest.raises(sd.ShapeError, match="q is nan at 'elbow'"):
@@ -120,7 +120,7 @@ def test_a_bad_torque(arm, value, error, match):
 
 
 @pytest.mark.parametrize("rounding", [1e-12, -1.9e-9])
-def test_a_torque_on_a_passive_joint_that_is_rounding_is_taken_for_zero(arm, rounding):
+def test_rounding_on_a_passive_joint_is_taken_for_zero(arm, rounding):
     made = run(arm, torque=lambda t, state: np.array([2.0, 0, rounding]))
     assert not made.torque("hook").any()
     assert (made.torque("shoulder") == 2.0).all()
@@ -148,7 +148,7 @@ def test_wrenches_that_are_no_function(arm):
     refused(arm, sd.ScrewdynError, "wrenches must be a function", wrenches={"link2": np.zeros(6)})
 
 
-def test_a_torque_that_goes_bad_only_with_the_payload(arm):
+def test_torque_that_is_wrong_only_with_the_payload(arm):
     refused_later = {"torque": lambda t, state: [0, 0, 0], "events": [EARLY]}
     before = fingerprint(arm)
     with pytest.raises(sd.ShapeError, match=r"at t = 0\.01 s; expected one number for each of: .*, hook, ball"):
@@ -169,21 +169,21 @@ def test_a_torque_that_is_no_function(arm):
     refused(arm, sd.ScrewdynError, "torque must be a function", torque=[0, 0, 0])
 
 
-def test_a_torque_that_writes_on_its_state_changes_nothing(arm):
-    def vandal(t, state):
+def test_torque_that_overwrites_its_state_changes_nothing(arm):
+    def overwrite(t, state):
         state.q[:] = 7
         state.qd[:] = 7
         return {}
 
-    watched = sd.Release("hook", when=lambda t, state: -1.0 if vandal(t, state) == {} else 1.0)
+    watched = sd.Release("hook", when=lambda t, state: -1.0 if overwrite(t, state) == {} else 1.0)
     calm = run(arm.copy())
-    for torque, events in ((vandal, ()), (None, [watched])):
+    for torque, events in ((overwrite, ()), (None, [watched])):
         made = run(arm.copy(), torque=torque, events=events)
         for one, other in zip(made.states, calm.states, strict=True):
             assert (one.q == other.q).all() and (one.qd == other.qd).all()
 
 
-def test_a_torque_may_hand_out_the_same_array_each_time(arm):
+def test_torque_may_return_the_same_array_each_time(arm):
     tau = np.zeros(3)
 
     def torque(t, state):
@@ -195,13 +195,13 @@ def test_a_torque_may_hand_out_the_same_array_each_time(arm):
 
 
 @pytest.mark.parametrize("value", [np.nan, None, "yes", np.zeros(2)])
-def test_a_condition_that_is_none(arm, value):
+def test_bad_condition(arm, value):
     refused(
         arm, sd.ScrewdynError, "when= of a Release must return", events=[sd.Release("hook", when=lambda t, s: value)]
     )
 
 
-def test_a_condition_that_goes_bad_on_the_way(arm):
+def test_condition_that_becomes_bad(arm):
     when = sd.Release("hook", when=lambda t, state: -1 if t < 0.05 else np.nan)
     refused(arm, sd.ScrewdynError, "it returned nan at t = 0.0", events=[when])
 
@@ -211,7 +211,7 @@ def test_a_condition_that_raises(arm):
 
 
 @pytest.mark.parametrize("events", [EARLY, [3], [EARLY, None], "now", {"hook"}])
-def test_events_that_are_none(arm, events):
+def test_events_of_another_type(arm, events):
     before = fingerprint(arm)
     with pytest.raises(sd.ScrewdynError, match="events must be a list of Grasp and Release"):
         run(arm, events=events)
@@ -245,7 +245,7 @@ def test_an_event_that_cannot_happen(arm, event, error):
     assert fingerprint(arm) == before
 
 
-def test_a_release_that_leaves_a_joint_with_nothing_to_carry(arm):
+def test_release_that_leaves_a_joint_without_inertia(arm):
     arm.attach(sd.Link("shell"), to="link1", joint=sd.revolute("z"))
     arm.attach(BALL, to="shell", name="pea")
     before = fingerprint(arm)

@@ -1,4 +1,4 @@
-"""States: labelled numbers of their own, checked once."""
+"""States: labelled numbers, checked once."""
 
 import numpy as np
 import pytest
@@ -29,8 +29,35 @@ def test_the_default_is_rest_at_zero(arm):
     assert state.q.dtype == state.qd.dtype == float
 
 
+def test_numbers_may_be_given_by_name(arm):
+    state = sd.State(arm, {"elbow": 0.2}, {"shoulder": np.float32(0.5)})
+    assert_array_equal(state.q, [0, 0.2])
+    assert_array_equal(state.qd, [0.5, 0])
+    assert_array_equal(sd.State(arm, {}).q, [0, 0])
+
+
+@pytest.mark.parametrize("which", ["q", "qd"])
+@pytest.mark.parametrize(
+    "given, error, match",
+    [
+        ({"elbw": 1}, sd.UnknownLinkError, "no coordinate 'elbw'; did you mean 'elbow'"),
+        ({"elb": 1}, sd.UnknownLinkError, "no coordinate 'elb'"),
+        ({3: 1}, sd.UnknownLinkError, "no coordinate 3"),
+        ({"elbow": [1, 2]}, sd.ShapeError, r"of 'elbow' has shape \(2,\); expected one number"),
+        ({"elbow": [1]}, sd.ShapeError, r"of 'elbow' has shape \(1,\); expected one number"),
+        ({"elbow": "1"}, sd.ShapeError, "of 'elbow' must be an array of real numbers"),
+        ({"elbow": None}, sd.ShapeError, "of 'elbow' must be an array of real numbers"),
+        ({"elbow": np.nan}, sd.ShapeError, "is nan at 'elbow'"),
+    ],
+    ids=str,
+)
+def test_bad_mappings(arm, which, given, error, match):
+    with pytest.raises(error, match=match):
+        sd.State(arm, **{which: given})
+
+
 @pytest.mark.parametrize("q", [[1, 2], (1, 2), np.array([1, 2]), np.array([1, 2], dtype=np.float32)])
-def test_any_two_numbers_will_do(arm, q):
+def test_numbers_of_other_types(arm, q):
     assert_array_equal(sd.State(arm, q).q, [1.0, 2.0])
 
 
@@ -77,7 +104,7 @@ def test_part_keeps_what_the_other_tree_has(arm):
     forearm = arm.detach("link2")
     assert repr(state.part(arm)) == "State(shoulder=0.1 (0.3/s))"
     assert state.part(arm).tree is arm
-    # The forearm is the base of what was taken off: its own joint went with the attachment.
+    # The forearm is the base of the removed tree: its joint ended with the attachment.
     assert state.part(forearm).coordinates == ()
 
 
@@ -95,12 +122,91 @@ def test_a_state_of_other_coordinates_is_stale(arm):
 
 
 @pytest.mark.parametrize("thing", [None, [0, 0], np.zeros(2), "state"])
-def test_only_a_state_is_a_state(arm, thing):
+def test_states_of_another_type_are_refused(arm, thing):
     with pytest.raises(sd.ShapeError, match="must be a State"):
         check_state(thing, arm)
 
 
 @pytest.mark.parametrize("thing", [None, 3, "arm"])
-def test_a_state_is_of_a_tree(thing):
+def test_state_needs_a_tree(thing):
     with pytest.raises(sd.ScrewdynError, match="is of a KinematicTree; got"):
         sd.State(thing)
+
+
+# Joints of several freedoms ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rider():
+    """A cart that carries a body on a ball joint, which carries a wheel."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(1.0), to="base", joint=sd.prismatic("x"), name="cart")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="cart", joint=sd.spherical(name="hip"), name="body")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="body", joint=sd.revolute(), name="wheel")
+    return tree
+
+
+def test_positions_and_rates_have_names_of_their_own(rider):
+    turn = [0.0, 0.6, 0.0, 0.8]
+    state = sd.State(rider, [1.0, *turn, 2.0], [0.1, 0.2, 0.3, 0.4, 0.5])
+    assert state.positions == ("cart", "hip[x]", "hip[y]", "hip[z]", "hip[w]", "wheel")
+    assert state.coordinates == ("cart", "hip[wx]", "hip[wy]", "hip[wz]", "wheel")
+    assert [state[name] for name in state.positions] == [1.0, *turn, 2.0]
+    assert [state.velocity(name) for name in state.coordinates] == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert repr(state) == (
+        "State(cart=1, hip[x]=0, hip[y]=0.6, hip[z]=0, hip[w]=0.8, wheel=2, "
+        "cart=0.1/s, hip[wx]=0.2/s, hip[wy]=0.3/s, hip[wz]=0.4/s, wheel=0.5/s)"
+    )
+    with pytest.raises(sd.UnknownLinkError, match=r"no coordinate 'hip\[wx\]'"):
+        state["hip[wx]"]
+    with pytest.raises(sd.UnknownLinkError, match=r"no coordinate 'hip\[x\]'"):
+        state.velocity("hip[x]")
+
+
+def test_the_default_is_neutral(rider):
+    assert_array_equal(sd.State(rider).q, [0, 0, 0, 0, 1, 0])
+    assert_array_equal(sd.State(rider).qd, np.zeros(5))
+
+
+def test_a_joint_of_several_freedoms_may_be_given_as_a_whole_or_by_entry(rider):
+    whole = sd.State(rider, {"hip": [0.6, 0, 0, 0.8], "cart": 1}, {"hip": (1, 2, 3)})
+    entries = sd.State(rider, {"hip[x]": 0.6, "hip[w]": 0.8, "cart": 1}, {"hip[wx]": 1, "hip[wy]": 2, "hip[wz]": 3})
+    for state in (whole, entries):
+        assert_array_equal(state.q, [1, 0.6, 0, 0, 0.8, 0])
+        assert_array_equal(state.qd, [0, 1, 2, 3, 0])
+
+
+@pytest.mark.parametrize(
+    "q, error, match",
+    [
+        ([0, 0, 0, 0, 2, 0], sd.ShapeError, "q holds a quaternion of length 2 for joint 'hip'"),
+        ([0, 0, 0, 0, 0, 0], sd.ShapeError, "q holds a quaternion of length 0 for joint 'hip'"),
+        ({"hip[x]": 0.6}, sd.ShapeError, "q holds a quaternion of length 1.16.* for joint 'hip'"),
+        (
+            {"hip": [1, 0, 0]},
+            sd.ShapeError,
+            r"q of 'hip' has shape \(3,\); expected one number for each of: hip\[x\], ",
+        ),
+        ({"hip": 1}, sd.ShapeError, r"q of 'hip' has shape \(\); expected one number for each of"),
+        ({"hip[wx]": 1}, sd.UnknownLinkError, r"no coordinate 'hip\[wx\]'; did you mean"),
+        ([0, 0, 0, 1, 0], sd.ShapeError, r"q has shape \(5,\); expected .* 6\), one entry for each of: cart, hip\[x\]"),
+    ],
+    ids=str,
+)
+def test_bad_positions(rider, q, error, match):
+    with pytest.raises(error, match=match):
+        sd.State(rider, q)
+
+
+def test_part_keeps_joints_of_several_freedoms_whole(rider):
+    state = sd.State(rider, [1.0, 0.0, 0.6, 0.0, 0.8, 2.0], [0.1, 0.2, 0.3, 0.4, 0.5])
+    body = rider.detach("body")
+    assert repr(state.part(rider)) == "State(cart=1 (0.1/s))"
+    assert repr(state.part(body)) == "State(wheel=2 (0.5/s))"
+
+
+def test_a_state_of_other_positions_is_stale(rider):
+    state = sd.State(rider)
+    rider.detach("wheel")
+    with pytest.raises(sd.StaleHandleError, match="but the tree now has"):
+        check_state(state, rider)

@@ -39,6 +39,25 @@ def line(ax, label):
     return next(curve for curve in ax.get_lines() if curve.get_label() == label)
 
 
+def test_joints_of_several_freedoms_are_drawn_by_position_and_by_force() -> None:
+    tree = sd.KinematicTree()
+    tree.attach(CRATE, to="base", joint=sd.free(name="ship"), name="ship")
+    tree.attach(CRATE, to="ship", joint=sd.spherical(name="hip", passive=True), name="leg")
+    tree.attach(CRATE, to="ship", joint=sd.cylindrical(name="pin", passive=True), name="arm")
+    wind = {"ship": np.array([0, 0, 0, 1.0, 0, 0])}
+    run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, s: {"ship[vz]": 9.0}, wrenches=lambda t, s: wind, step=0.02)
+    driven, passive, torque, ledger = panels(plot.plot_run(run)).values()
+    np.testing.assert_array_equal(line(driven, "ship[pz]").get_ydata(), 100 * run["ship[pz]"])
+    np.testing.assert_array_equal(line(driven, "ship[w]").get_ydata(), run["ship[w]"])
+    np.testing.assert_array_equal(line(passive, "pin[angle]").get_ydata(), np.degrees(run["pin[angle]"]))
+    np.testing.assert_array_equal(line(passive, "hip[x]").get_ydata(), run["hip[x]"])
+    np.testing.assert_array_equal(line(torque, "ship[vz]").get_ydata(), run.torque("ship[vz]"))
+    np.testing.assert_array_equal(line(ledger, "work of external wrenches").get_ydata(), run.energy.external)
+    assert driven.get_ylabel() == "slide (cm), quaternion"
+    assert passive.get_ylabel() == "angle (°), slide (cm), quaternion"
+    assert torque.get_ylabel() == "torque (N m), force (N)"
+
+
 def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:
     found = panels(plot.plot_run(run))
     driven, passive, torque, ledger = found.values()

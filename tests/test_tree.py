@@ -9,7 +9,6 @@ from screwdyn.testing import random_tree
 
 from screwdyn import (
     Inertia,
-    JointError,
     KinematicTree,
     Link,
     ScrewdynError,
@@ -176,13 +175,6 @@ def test_a_tree_hangs_from_its_base_however_it_is_called():
     q, qd, qdd = rng.normal(size=(3, 4))
     assert_array_equal(world.inverse_dynamics(q, qd, qdd), tree.inverse_dynamics(q, qd, qdd))
     assert world.coordinates == tree.coordinates
-
-
-def test_a_floating_base_is_refused_by_name():
-    text = '<robot name="r"><link name="a"/></robot>'
-    assert KinematicTree.from_urdf(text, floating_base=False).links == ("a",)
-    with pytest.raises(JointError, match="a floating base needs a free joint, which is not supported yet"):
-        KinematicTree.from_urdf(text, floating_base=True)
 
 
 @pytest.mark.parametrize("rng", [None, 3, np.random])

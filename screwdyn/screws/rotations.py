@@ -8,7 +8,7 @@ import numpy as np
 from screwdyn.core.types import Array
 from screwdyn.screws.poses import cross
 
-__all__ = ["quaternion_of", "quaternion_product", "quaternion_rate", "rotation_of"]
+__all__ = ["quaternion_of", "quaternion_product", "quaternion_rate", "rotation_of", "rotation_vector_of"]
 
 
 def rotation_of(q: Array) -> Array:
@@ -26,6 +26,14 @@ def quaternion_of(w: Array) -> Array:
     """Unit quaternion (…, 4) of a rotation vector (…, 3) in radians: [sin(|w|/2) w/|w|; cos(|w|/2)]."""
     half = 0.5 * np.sqrt(np.sum(w * w, axis=-1, keepdims=True))
     return np.concatenate([0.5 * np.sinc(half / np.pi) * w, np.cos(half)], axis=-1)
+
+
+def rotation_vector_of(q: Array) -> Array:
+    """Rotation vector (…, 3) in radians of a quaternion (…, 4), of length 2 atan2(|u|, w) in [0, 2π]."""
+    u, w = q[..., :3], q[..., 3:]
+    sine = np.sqrt(np.sum(u * u, axis=-1, keepdims=True))
+    turning = np.where(sine > 0, sine, 1.0)
+    return np.asarray(u * (2 * np.arctan2(sine, w) / turning))
 
 
 def quaternion_product(p: Array, q: Array) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint
+from screwdyn.screws.rotations import rotation_vector_of
 
 try:
     from matplotlib import colormaps
@@ -49,7 +50,9 @@ _ENERGY = {
 
 
 # Degrees and centimetres.
-_SCALES = {"turn": 180 / np.pi, "slide": 100.0, "quaternion": 1.0}
+_SCALES = {"turn": 180 / np.pi, "slide": 100.0}
+_POSITIONS = {"turn": "angle (°)", "slide": "slide (cm)", "quaternion": "rotation vector (°)"}
+_TORQUES = {"turn": "torque (N m)", "slide": "force (N)"}
 
 
 class Run(Protocol):
@@ -119,6 +122,8 @@ class Comparison:
 def plot_run(run: Run) -> Figure:
     """Positions, torques and energy over time; passive joints have a panel of their own, and events are marked.
 
+    The orientation of a spherical or free joint is drawn as its rotation vector: the axis times the angle, in degrees.
+
     Parameters
     ----------
     run : Run
@@ -174,17 +179,17 @@ def plot_comparison(comparison: Comparison) -> Figure:
     ):
         deviation.plot(run.t, 1000 * distance, style, color=colour, lw=2, label=label)
         for name in swings:
-            axes[1, 1].plot(run.t, *_shown(run, [name]), style, color=colour, lw=1.6, label=label)
+            axes[1, 1].plot(run.t, _SCALES[_sort(run, name)] * run[name], style, color=colour, lw=1.6, label=label)
     deviation.set_ylabel("distance (mm)")
     _finish(deviation, "distance of the tool from its planned path", first)
-    axes[1, 1].set_ylabel(_position_unit(first, swings))
+    axes[1, 1].set_ylabel(_units(first, swings, _POSITIONS))
     _finish(axes[1, 1], "swing of the payload (no motor)", first)
 
     ax = axes[1, 0]
     _draw_positions(ax, first, names)
     for k, name in enumerate(names):
         scale = _SCALES[_sort(first, name)]
-        ax.plot(second.t, scale * second[name], ":", color=_colour(k, names), lw=1.6)
+        ax.plot(second.t, scale * second[name], ":", color=_colour(k, len(names)), lw=1.6)
         ax.plot(first.t, scale * planned[name], "--", color="black", lw=0.7)
     for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
         ax.plot([], [], style, lw=0.7 if label == "planned" else 1.6, label=label)
@@ -236,8 +241,8 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _colour(k: int, names: Sequence[str]) -> Any:
-    return _COLOURS[k] if len(names) <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / len(names))
+def _colour(k: int, count: int) -> Any:
+    return _COLOURS[k] if count <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / count)
 
 
 def _sort(run: Run, name: str) -> str:
@@ -251,8 +256,22 @@ def _sort(run: Run, name: str) -> str:
     return "quaternion" if joint.nq > joint.nv and len(label) == 1 else "turn"
 
 
-def _shown(run: Run, names: Sequence[str]) -> list[Array]:
-    return [_SCALES[_sort(run, name)] * run[name] for name in names]
+def _curves(run: Run, names: Sequence[str]) -> list[tuple[str, Array]]:
+    """Label and values of the curves that show some positions; a quaternion is shown as a rotation vector."""
+    curves = []
+    for name in names:
+        sort = _sort(run, name)
+        if sort != "quaternion":
+            curves.append((name, _SCALES[sort] * run[name]))
+        elif name.endswith("[x]"):
+            joint = name.removesuffix("[x]")
+            q = np.stack([run[f"{joint}[{component}]"] for component in "xyzw"], axis=-1)
+            # q and -q are one rotation: the sign that keeps the curves continuous.
+            turned = np.sum(q[1:] * q[:-1], axis=-1) < 0
+            q[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+            vector = np.degrees(rotation_vector_of(q))
+            curves += [(f"{joint}[r{axis}]", vector[:, k]) for k, axis in enumerate("xyz")]
+    return curves
 
 
 def _units(run: Run, names: Sequence[str], units: Mapping[str, str]) -> str:
@@ -260,20 +279,17 @@ def _units(run: Run, names: Sequence[str], units: Mapping[str, str]) -> str:
     return ", ".join(unit for sort, unit in units.items() if sort in sorts)
 
 
-def _position_unit(run: Run, names: Sequence[str]) -> str:
-    return _units(run, names, {"turn": "angle (°)", "slide": "slide (cm)", "quaternion": "quaternion"})
-
-
 def _draw_positions(ax: Axes, run: Run, names: Sequence[str]) -> None:
-    for k, (name, x) in enumerate(zip(names, _shown(run, names), strict=True)):
-        ax.plot(run.t, x, color=_colour(k, names), lw=1.6, label=_short(name))
-    ax.set_ylabel(_position_unit(run, names))
+    curves = _curves(run, names)
+    for k, (label, x) in enumerate(curves):
+        ax.plot(run.t, x, color=_colour(k, len(curves)), lw=1.6, label=_short(label))
+    ax.set_ylabel(_units(run, names, _POSITIONS))
 
 
 def _draw_torques(ax: Axes, run: Run, names: Sequence[str]) -> None:
     for k, name in enumerate(names):
-        ax.plot(run.t, run.torque(name), color=_colour(k, names), lw=1.4, label=_short(name))
-    ax.set_ylabel(_units(run, names, {"turn": "torque (N m)", "slide": "force (N)"}))
+        ax.plot(run.t, run.torque(name), color=_colour(k, len(names)), lw=1.4, label=_short(name))
+    ax.set_ylabel(_units(run, names, _TORQUES))
 
 
 def _draw_energy(ax: Axes, run: Run) -> None:

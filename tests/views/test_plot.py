@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
+from screwdyn.screws.rotations import quaternion_of
 from screwdyn.views import plot
 
 CRATE = sd.Inertia.box(1.0, (0.1, 0.1, 0.1), com=(0, -0.2, 0))
@@ -48,14 +49,27 @@ def test_joints_of_several_freedoms_are_drawn_by_position_and_by_force() -> None
     run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, s: {"ship[vz]": 9.0}, wrenches=lambda t, s: wind, step=0.02)
     driven, passive, torque, ledger = panels(plot.plot_run(run)).values()
     np.testing.assert_array_equal(line(driven, "ship[pz]").get_ydata(), 100 * run["ship[pz]"])
-    np.testing.assert_array_equal(line(driven, "ship[w]").get_ydata(), run["ship[w]"])
     np.testing.assert_array_equal(line(passive, "pin[angle]").get_ydata(), np.degrees(run["pin[angle]"]))
-    np.testing.assert_array_equal(line(passive, "hip[x]").get_ydata(), run["hip[x]"])
+    vector = np.array([line(passive, f"hip[r{x}]").get_ydata() for x in "xyz"]).T
+    sines = np.array([run[f"hip[{x}]"] for x in "xyz"]).T
+    np.testing.assert_allclose(quaternion_of(np.radians(vector))[:, :3], sines, atol=1e-15)
+    assert np.abs(vector).max() > 0.01
+    assert not any(line.get_label().startswith("ship[w") for line in driven.get_lines())
     np.testing.assert_array_equal(line(torque, "ship[vz]").get_ydata(), run.torque("ship[vz]"))
     np.testing.assert_array_equal(line(ledger, "work of external wrenches").get_ydata(), run.energy.external)
-    assert driven.get_ylabel() == "slide (cm), quaternion"
-    assert passive.get_ylabel() == "angle (°), slide (cm), quaternion"
+    assert driven.get_ylabel() == "slide (cm), rotation vector (°)"
+    assert passive.get_ylabel() == "angle (°), slide (cm), rotation vector (°)"
     assert torque.get_ylabel() == "torque (N m), force (N)"
+
+
+def test_a_rotation_is_drawn_without_jumps_whatever_the_sign_of_its_quaternion() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="base", joint=sd.spherical(name="hip"), name="ball")
+    run = sd.simulate(tree, sd.State(tree, qd=[0, 0, 1.0]), 6.0, step=0.05)
+    for k, state in enumerate(run.states):
+        state.q *= (-1) ** (k // 7)
+    turn = line(panels(plot.plot_run(run))["position of the driven joints"], "hip[rz]").get_ydata()
+    np.testing.assert_allclose(turn, np.degrees(run.t), atol=1e-6)
 
 
 def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:

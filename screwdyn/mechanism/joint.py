@@ -53,8 +53,8 @@ class Joint:
         No motor: simulation refuses a torque on it.
     damping, friction, stiffness, rest : float
         The joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), in SI units: N m and radians
-        for a turning freedom, N and metres for a sliding one; the same numbers for each freedom. They and the screws
-        may hold SymPy expressions.
+        for a turning freedom, N and metres for a sliding one; the same numbers for each freedom. sgn q̇ is computed as
+        tanh(1000 q̇). They and the screws may hold SymPy expressions.
     limits : (float, float) or None
         Lower and upper position; for the user, not enforced by the dynamics.
     name : str or None

@@ -48,9 +48,9 @@ class FreeBody:
 
     @property
     def kinetic_energy(self) -> float:
-        """½ νᵀ 𝓜 ν, J, with 𝓜 the floating mass matrix and ν the twist and the rates of the payload's own joints."""
-        rates = np.concatenate([self.twist, self.state.qd])
-        return float(0.5 * rates @ floating_mass_matrix(self.tree, self.state.q) @ rates)
+        """Kinetic energy of the payload, J."""
+        floating, q = _floating(self.tree, self.state.q)
+        return float(floating.kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,13 +180,16 @@ def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
 
 
 def floating_mass_matrix(tree: Forms, q: Array) -> Array:
-    """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇.
+    """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
+    floating, q = _floating(tree, q)
+    return floating.mass_matrix(q)
 
-    It is the mass matrix of the tree on a ``free`` joint.
-    """
+
+def _floating(tree: Forms, q: Array) -> tuple[Forms, Array]:
+    """The tree on a free joint, whose rates are the base's twist, and its positions with that joint at home."""
     floating, joint = type(tree)(_unused("ground", tree.links)), free(name=_unused("floating", tree.joints))
     floating.attach(tree, floating.base, joint)
-    return floating.mass_matrix(np.concatenate([joint.neutral, q]))
+    return floating, np.concatenate([joint.neutral, q])
 
 
 def _unused(name: str, taken: tuple[str, ...]) -> str:

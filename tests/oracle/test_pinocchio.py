@@ -8,67 +8,110 @@ from engine import Engine, model_of, robot
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_tree
 
+from screwdyn import padded_sum
+
 pytestmark = pytest.mark.oracle
 
 STATES = 20  # of each robot
+EPS = np.finfo(float).eps
+FRAMES = ("com", "body", "base", "mixed")
+CENTROIDAL = (
+    ("center_of_mass", "q"),
+    ("center_of_mass_velocity", "q qd"),
+    ("center_of_mass_jacobian", "q"),
+    ("center_of_mass_bias_acceleration", "q qd"),
+    ("centroidal_momentum", "q qd"),
+    ("centroidal_momentum_matrix", "q"),
+    ("centroidal_momentum_matrix_dot", "q qd"),
+    ("centroidal_momentum_rate", "q qd qdd"),
+)
 
 
 def agree(actual, expected, scale=None):
     """1e-9 relative in every entry; entries that are sums to nothing are held to 1e-13 of the largest term."""
     scale = np.abs(expected).max() if scale is None else scale
+    assert np.shape(actual) == np.shape(expected)
     assert_allclose(actual, expected, rtol=1e-9, atol=1e-13 * max(scale, 1))
 
 
-def compare(tree, engine, seed=0):
+def compare(tree, engine, seed=0, states=STATES):
     rng = np.random.default_rng(seed)
-    frames = {frame.name for frame in engine.model.frames if frame.type == pin.FrameType.BODY}
-    for _ in range(STATES):
-        q, qd, qdd = rng.uniform(-2, 2, (3, tree.nq))
-        M, C = tree.mass_and_coriolis(q, qd)
-        agree(M, engine.mass_matrix(q))
-        agree(C, engine.coriolis_matrix(q, qd), np.abs(M).max() * np.abs(qd).sum())
-        weight = 10 * tree.mass
-        agree(tree.gravity_vector(q), engine.gravity_vector(q), weight)
-        forces = weight + np.abs(M).max() * (np.abs(qdd).sum() + np.abs(qd).sum() ** 2)
-        tau = engine.inverse_dynamics(q, qd, qdd)
-        agree(tree.inverse_dynamics(q, qd, qdd), tau, forces)
-        # q̈ is known from τ no better than κ(M) roundings, in either engine.
-        kappa = np.linalg.cond(M) if tree.nv else 1
-        expected = engine.forward_dynamics(q, qd, 10 * qdd)
-        terms = np.abs(expected).max() + np.abs(qd).sum() ** 2 + weight / np.abs(M).max()
-        assert_allclose(tree.forward_dynamics(q, qd, 10 * qdd), expected, rtol=0, atol=4 * kappa * 2.3e-16 * terms)
-        agree(tree.kinetic_energy(q, qd), engine.kinetic_energy(q, qd))
-        # Theirs leaves out what is welded to the base.
-        raised = engine.potential_energy(q) - engine.potential_energy(0 * q)
-        agree(tree.potential_energy(q) - tree.potential_energy(0 * q), raised, weight)
-        agree(tree.momentum(q, qd), engine.momentum(q, qd), tree.mass * (1 + np.abs(qd).sum()))
-        engine.kinematics(q, qd)
-        for link in tree.links[1:]:
-            assert link in frames
-            agree(tree.forward_kinematics(link, q), engine.pose(link))
-            for frame in ("body", "base", "mixed"):
-                agree(tree.jacobian(link, q, frame), engine.jacobian(link, frame))
-            rate = tree.jacobian_dot(link, q, qd, "base")
-            agree(rate, engine.jacobian_dot(link), 4 * np.abs(qd).sum())
+    for _ in range(states):
+        q, (qd, qdd) = tree.random_configuration(rng), rng.uniform(-2, 2, (2, tree.nv))
+        of_dynamics(tree, engine, q, qd, qdd)
+        of_centroids(tree, engine, q, qd, qdd)
+        of_links(tree, engine, q, qd, qdd)
 
 
-@pytest.mark.parametrize(
-    ("file", "nq"),
-    [
-        ("ur5_robot.urdf", 6),
-        ("panda.urdf", 9),
-        ("talos_reduced.urdf", 32),
-        ("talos_full_v2.urdf", 44),
-        ("double_pendulum_continuous.urdf", 2),
-        ("kinova.urdf", 6),
-        ("icub.urdf", 32),
-        ("pr2.urdf", 30),
-    ],
-)
-def test_real_robots(file, nq):
+def of_dynamics(tree, engine, q, qd, qdd):
+    M, C = tree.mass_and_coriolis(q, qd)
+    agree(M, engine.mass_matrix(q))
+    agree(C, engine.coriolis_matrix(q, qd), np.abs(M).max() * np.abs(qd).sum())
+    # Moments of the weight grow with the distances that free, planar and sliding joints cover.
+    weight = 10 * tree.mass * (1 + np.abs(q).max(initial=0))
+    forces = weight + np.abs(M).max() * (np.abs(qdd).sum() + np.abs(qd).sum() ** 2)
+    agree(tree.gravity_vector(q), engine.gravity_vector(q), weight)
+    agree(tree.bias_force(q, qd), engine.bias_force(q, qd), forces)
+    agree(tree.inverse_dynamics(q, qd, qdd), engine.inverse_dynamics(q, qd, qdd), forces)
+    # q̈ is known from τ no better than κ(M) roundings, in either engine.
+    kappa = np.linalg.cond(M) if tree.nv else 1
+    expected = engine.forward_dynamics(q, qd, 10 * qdd)
+    terms = np.abs(expected).max() + np.abs(qd).sum() ** 2 + weight / np.abs(M).max()
+    assert_allclose(tree.forward_dynamics(q, qd, 10 * qdd), expected, rtol=0, atol=4 * kappa * EPS * terms)
+    agree(tree.kinetic_energy(q, qd), engine.kinetic_energy(q, qd))
+    # Theirs leaves out what is welded to the base.
+    still = tree.neutral()
+    raised = engine.potential_energy(q) - engine.potential_energy(still)
+    agree(tree.potential_energy(q) - tree.potential_energy(still), raised, weight)
+    agree(tree.momentum(q, qd), engine.momentum(q, qd), tree.mass * (1 + np.abs(qd).sum()))
+
+
+def of_centroids(tree, engine, q, qd, qdd):
+    state = {"q": q, "qd": qd, "qdd": qdd}
+    terms = (1 + tree.mass) * (1 + np.abs(q).max()) ** 2 * (np.abs(qdd).sum() + (1 + np.abs(qd).sum()) ** 2)
+    expected = engine.centroid(q, qd, qdd)
+    for name, arguments in CENTROIDAL:
+        found = getattr(tree, name)(*(state[x] for x in arguments.split()))
+        agree(found, getattr(expected, name), terms)
+
+
+def of_links(tree, engine, q, qd, qdd):
+    engine.kinematics(q, qd, qdd)
+    far = (1 + np.abs(q).max()) ** 2
+    rates = 4 * far * (1 + np.abs(qd).sum())
+    accelerations = 4 * far * (np.abs(qdd).sum() + (1 + np.abs(qd).sum()) ** 2)
+    for link, pose in zip(tree.links, tree.link_poses(q), strict=True):
+        agree(pose, engine.pose(link))
+        agree(tree.forward_kinematics(link, q), engine.pose(link))
+        for frame in FRAMES:
+            agree(tree.jacobian(link, q, frame), engine.jacobian(link, frame), far)
+            agree(tree.jacobian_dot(link, q, qd, frame), engine.jacobian_dot(link, frame), rates)
+            agree(tree.link_twist(link, q, qd, frame), engine.twist(link, frame), rates)
+            agree(tree.link_acceleration(link, q, qd, qdd, frame), engine.acceleration(link, frame), accelerations)
+            mobility = engine.mobility(link, frame, q)
+            if np.linalg.cond(mobility) < 1e8:  # else the link cannot move in every direction
+                product = tree.operational_inertia(link, q, frame) @ mobility
+                roundings = 100 * EPS * np.linalg.cond(mobility) * np.linalg.cond(tree.mass_matrix(q))
+                assert_allclose(product, np.eye(6), rtol=0, atol=roundings)
+
+
+REAL = [
+    ("ur5_robot.urdf", 6),
+    ("panda.urdf", 9),
+    ("talos_reduced.urdf", 32),
+    ("talos_full_v2.urdf", 44),
+    ("double_pendulum_continuous.urdf", 2),
+    ("kinova.urdf", 6),
+    ("icub.urdf", 32),
+    ("pr2.urdf", 30),
+]
+
+
+@pytest.mark.parametrize(("file", "nv"), REAL)
+def test_real_robots(file, nv):
     tree, model = robot(file)
-    assert tree.nq == nq
-    compare(tree, Engine(model, tree))
+    assert tree.nv == nv
+    compare(tree, Engine(model, tree), states=5)
 
 
 def test_branched_rph():
@@ -76,14 +119,59 @@ def test_branched_rph():
     compare(tree, Engine(model_of(tree), tree))
 
 
-ALL = ("revolute", "prismatic", "helical", "fixed")
+ROWS = ("revolute", "prismatic", "helical")
+GROUPS = ("spherical", "free", "planar")
+ALL = (*ROWS, "fixed", "cylindrical", "universal", *GROUPS)
 
 
-@pytest.mark.parametrize("kinds", [*((kind,) for kind in ALL[:3]), ALL], ids=" ".join)
+@pytest.mark.parametrize("kinds", [*((kind,) for kind in (*ROWS, *ALL[4:])), ROWS, GROUPS, ALL], ids=" ".join)
 @pytest.mark.parametrize("n", [1, 2, 7, 15])
 def test_random_trees(n, kinds):
     for seed in range(5):
         tree = random_tree(np.random.default_rng([n, seed]), n, kinds)
         # Pinocchio finds no centre of mass, and so no momentum, where nothing moves.
-        if tree.nq:
-            compare(tree, Engine(model_of(tree), tree), seed)
+        if tree.nv:
+            compare(tree, Engine(model_of(tree), tree), seed, states=5)
+
+
+@pytest.mark.parametrize("kinds", [ROWS, GROUPS, ALL], ids=" ".join)
+def test_contributions(kinds):
+    """One link's share is that of the tree with all other links massless; a subtree's, that of its links."""
+    for seed in range(5):
+        rng = np.random.default_rng([7, seed])
+        tree = random_tree(rng, 6, kinds)
+        q, (qd, qdd) = tree.random_configuration(rng), rng.uniform(-2, 2, (2, tree.nv))
+        Engine(model_of(tree), tree).kinematics(q, qd, qdd)
+        weight, alone = 10 * tree.mass * (1 + np.abs(q).max()), {}
+        for link in tree.links:
+            engine = Engine(model_of(tree, only=link), tree)
+            shares = engine.mass_matrix(q).copy(), engine.coriolis_matrix(q, qd).copy(), engine.gravity_vector(q).copy()
+            part = tree.contribution(link, q, qd)
+            columns = [tree.coordinates.index(name) for name in part.coordinates]
+            engine.kinematics(q, qd, qdd)
+            agree(part.J, engine.jacobian(link, "com")[:, columns], weight)
+            agree(part.J_dot, engine.jacobian_dot(link, "com")[:, columns], weight * (1 + np.abs(qd).sum()))
+            for found, expected in zip((part.M, part.C, part.g), shares, strict=True):
+                agree(padded_sum([found]).matrix(tree.coordinates), expected, weight * (1 + np.abs(qd).sum()))
+            alone[link] = shares
+        for link in tree.links:
+            part = tree.subtree_contribution(link, q, qd)
+            together = zip(*(alone[other] for other in tree.subtree(link)), strict=True)
+            for found, expected in zip((part.M, part.C, part.g), together, strict=True):
+                agree(found.matrix(tree.coordinates), sum(expected), weight * (1 + np.abs(qd).sum()))
+
+
+def test_configurations_move_as_theirs():
+    """integrate and difference are Pinocchio's; quaternions of either sign are the same turn."""
+    for seed in range(20):
+        rng = np.random.default_rng([3, seed])
+        tree = random_tree(rng, 5, ALL)
+        engine = Engine(model_of(tree), tree)
+        q, v = tree.random_configuration(rng), rng.uniform(-1, 1, tree.nv)
+        moved = pin.integrate(engine.model, engine.position(q), engine.velocity(v))
+        ours = tree.integrate(q, v)
+        theirs = engine.position(ours)
+        back = pin.difference(engine.model, theirs, moved)
+        assert_allclose(back, 0, atol=1e-12)
+        expected = pin.difference(engine.model, engine.position(q), theirs)[engine.order]
+        assert_allclose(tree.difference(q, ours), expected, rtol=0, atol=1e-11)

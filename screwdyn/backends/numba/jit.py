@@ -17,7 +17,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, overload, register_jitable
 
 from screwdyn.backends.numba.cache_folder import cache_folder
-from screwdyn.physics import charts, frames, link_steps, recursions, spatial, table
+from screwdyn.physics import charts, frames, link_steps, quantities, recursions, spatial, table
 
 __all__ = ["OVERFLOW", "REFUSALS", "SMALL", "compiled", "fits", "stack"]
 
@@ -57,7 +57,10 @@ _register()
 @functools.cache
 def _cache_folder() -> str:
     """A folder named after all text that kernels are made of: numba itself would not notice an edited step."""
-    files = [*(Path(str(module.__file__)) for module in PHYSICS), *sorted(Path(__file__).parent.glob("*.py"))]
+    files = [
+        *(Path(str(module.__file__)) for module in (*PHYSICS, quantities)),
+        *sorted(Path(__file__).parent.glob("*.py")),
+    ]
     text = b"".join(file.read_bytes() for file in files)
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return str(cache_folder(config.CACHE_DIR or home, text))

@@ -1,10 +1,8 @@
-"""What the benchmarks share: robots to measure on, a fair clock, and the machine's name."""
+"""What the benchmarks share: a fair clock, a comparison of numbers, and the machine's name."""
 
-import importlib.metadata
 import os
 import platform
 import statistics
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
@@ -13,25 +11,8 @@ from typing import Any
 
 import numpy as np
 
-import screwdyn as sd
-
-ROBOTS = {"UR5": "ur5_robot.urdf", "Panda": "panda.urdf", "Talos": "talos_reduced.urdf"}
-
 # Seconds of processor time that so many calls take.
 Timed = Callable[[int], float]
-
-
-def robot_file(name: str) -> Path:
-    """URDF file of a robot in example-robot-data, which holds no importable module."""
-    files = importlib.metadata.files("example-robot-data") or []
-    return Path(str(next(f.locate() for f in files if f.name == ROBOTS[name])))
-
-
-def read(name: str) -> sd.KinematicTree:
-    """A robot on a fixed base. What its file should not say is warned about elsewhere."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sd.ScrewdynWarning)
-        return sd.KinematicTree.from_urdf(robot_file(name))
 
 
 def clock(statement: str, scope: dict[str, Any]) -> Timed:

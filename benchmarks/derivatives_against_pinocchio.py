@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from clock import ROBOTS, clock, machine, read, robot_file, same, side_by_side
+from clock import clock, machine, same, side_by_side
+from robots import ROBOTS, read, robot_file
 
 # What is called, our way and theirs, and the ratios aimed at for single calls and for each state of a batch.
 CALLS = {

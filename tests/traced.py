@@ -77,7 +77,8 @@ class Kernels(kernels.Kernels):
         values = values | {(g, i): x[:, i] for g, x in columns.items() for i in range(x.shape[1])}
         bounds = [x for pair in tape.assumed for x in pair]
         entries = [x for result in results for x in result.ravel()]
-        found = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
+        with np.errstate(all="ignore"):  # where the bounds do not hold, the numbers mean nothing
+            found = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
         least = found[len(entries) :]
         if not all(np.all(x > y) for x, y in zip(least[::2], least[1::2], strict=True)):
             return super().__getattr__(entry.name)(*columns_flat(columns), *([places] if entry.links else []), *arrays)

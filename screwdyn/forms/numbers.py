@@ -101,17 +101,30 @@ class Dynamics(Quantities):
         self.kernels.wrench_torque(flat, W.reshape(-1, 6), tau)
         return tau.reshape(*batch, model.nv)
 
+    def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
+        """See :meth:`Quantities.contribution`, whose documentation this method takes over."""
+        kernels = self.kernels
+        try:
+            shares = kernels.shares[link]
+            found = shares.arrays()
+            if kernels.contribution(q, qd, shares.places, *found) == 0:
+                return shares.split(found)[0]
+        except kernels.REFUSALS:
+            pass
+        share: Contribution = self._evaluate(CATALOGUE["contribution"], link, q, qd)
+        return share
+
     def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
         """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
         kernels = self.kernels
-        links = kernels.links[1:]
-        arrays = [empty(size) for size in kernels.contribution_sizes]
+        shares = kernels.all_shares
         try:
-            if kernels.contribution(q, qd, kernels.all_places[1:], *arrays) == 0:
-                return list(_split(kernels, links, arrays))
+            found = shares.arrays()
+            if kernels.contribution(q, qd, shares.places, *found) == 0:
+                return shares.split(found)
         except kernels.REFUSALS:
             pass
-        return [self.contribution(link, q, qd) for link in links]
+        return [self.contribution(link, q, qd) for link in shares.links]
 
     # Inside
 
@@ -218,25 +231,6 @@ _SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
 }
 
 
-def _split(kernels: Kernels, links: Sequence[str], arrays: Sequence[Array]) -> Any:
-    """The contributions of some links from what the kernel wrote one after another."""
-    J, J_dot, M, C, g = arrays
-    at = square = line = 0
-    for link, names in zip(links, kernels.paths[1:], strict=True):
-        k = len(names)
-        columns, block, row = slice(at, at + 6 * k), slice(square, square + k * k), slice(line, line + k)
-        yield Contribution(
-            link,
-            names,
-            J[columns].reshape(6, k),
-            J_dot[columns].reshape(6, k),
-            M[block].reshape(k, k),
-            C[block].reshape(k, k),
-            g[row],
-        )
-        at, square, line = at + 6 * k, square + k * k, line + k
-
-
 # What a control loop calls: the kernel is tried on the arguments as they are. A text for each quantity, because a
 # general function of any number of arguments would take as long as the kernel.
 _TEXT = """
@@ -300,3 +294,4 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
 for _entry in CATALOGUE.values():
     if not any(result.flat for result in _entry.results) and _entry.links != "subtree":
         setattr(Dynamics, _entry.name, _direct(_entry))
+functools.update_wrapper(Dynamics.contribution, Quantities.contribution)

@@ -8,7 +8,7 @@ is made from the entry. Emit: numba compiles it when it is first called and keep
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import Any
 
@@ -18,6 +18,7 @@ from numba.np.numpy_support import carray
 
 from screwdyn.backends.numba.jit import REFUSALS, SMALL, compiled, fits, stack
 from screwdyn.physics import charts, recursions
+from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import COM, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
@@ -221,16 +222,66 @@ class Kernels:
         return self._model.places(self.links, COM)
 
     @functools.cached_property
-    def paths(self) -> list[tuple[str, ...]]:
-        """The coordinates on the path to every link, the base first."""
-        return [self._model.path(link) for link in self.links]
+    def shares(self) -> "_OfEach":
+        """By name of a link, what its contribution needs."""
+        return _OfEach(self._model)
 
     @functools.cached_property
-    def contribution_sizes(self) -> list[int]:
-        """Entries of J, J̇, M, C and g of all links but the base."""
-        depths = [len(path) for path in self.paths[1:]]
-        columns, squares = 6 * sum(depths), sum(k * k for k in depths)
-        return [columns, columns, squares, squares, sum(depths)]
+    def all_shares(self) -> "Shares":
+        """What the contributions of all links but the base need."""
+        return Shares(self._model, self.links[1:])
+
+
+class Shares:
+    """Where the contributions of some links stand in the arrays that the kernel fills, one after another."""
+
+    def __init__(self, model: Model, links: tuple[str, ...]) -> None:
+        self.links = links
+        self.places = model.places(links, COM)
+        self._parts = []
+        columns = squares = lines = 0
+        for link in links:
+            path = model.path(link)
+            k = len(path)
+            where = slice(columns, columns + 6 * k), slice(squares, squares + k * k), slice(lines, lines + k)
+            self._parts.append((link, path, (6, k), (k, k), *where))
+            columns, squares, lines = columns + 6 * k, squares + k * k, lines + k
+        self._sizes = columns, squares, lines
+
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
+        """New arrays for J, J̇, M, C and g."""
+        columns, squares, lines = self._sizes
+        return np.empty(columns), np.empty(columns), np.empty(squares), np.empty(squares), np.empty(lines)
+
+    def split(self, arrays: Sequence[Array]) -> list[Contribution]:
+        """The contributions, as views of the filled arrays."""
+        J, J_dot, M, C, g = arrays
+        return [
+            Contribution(
+                link,
+                names,
+                J[columns].reshape(wide),
+                J_dot[columns].reshape(wide),
+                M[block].reshape(square),
+                C[block].reshape(square),
+                g[line],
+            )
+            for link, names, wide, square, columns, block, line in self._parts
+        ]
+
+
+class _OfEach(dict[str, Shares]):
+    """Shares of single links, made when they are first asked for; KeyError for a link that is unknown."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self._model = model
+
+    def __missing__(self, link: str) -> Shares:
+        if not isinstance(link, str) or link not in self._model.placements:
+            raise KeyError(link)
+        shares = self[link] = Shares(self._model, (link,))
+        return shares
 
 
 class _Places(dict[tuple[str, str], Array]):

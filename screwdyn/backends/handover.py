@@ -4,12 +4,14 @@ Each is the tape played on what the tool computes with.
 """
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
 from sympy.core.function import Application
+from sympy.printing.numpy import NumPyPrinter
 
 from screwdyn.backends.sympy.closed_form import Derivation, symbol
 from screwdyn.backends.tape.trace import FUNCTIONS, Scalars
@@ -20,7 +22,7 @@ __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
 # Functions that are called the same and are the same for every tool; others share at most the name.
 _ELEMENTARY = {
     *(sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan, sympy.atan2),
-    *(sympy.sinh, sympy.cosh, sympy.tanh, sympy.exp, sympy.log, sympy.Abs),
+    *(sympy.sinh, sympy.cosh, sympy.tanh, sympy.exp, sympy.log, sympy.Abs, sympy.Piecewise),
 }
 
 
@@ -91,6 +93,14 @@ def casadi_function(recording: Recording) -> Any:
     return casadi.Function(function, list(arguments.values()), [result], list(arguments), ["value"])
 
 
+def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -> Any:
+    """``numpy.select`` by arithmetic, for the conditions of a ``Piecewise``: the last one is True."""
+    value: Any = choices[-1]
+    for condition, choice in zip(conditions[-2::-1], choices[-2::-1], strict=True):
+        value = value + condition * (choice - value)
+    return value
+
+
 def _length(x: Any) -> Any:
     """How many entries a list, an array or a column has; what it is instead, if it is something else."""
     shape = getattr(x, "shape", None)
@@ -124,7 +134,11 @@ def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapp
             name = module.__name__.split(".")[0]
             raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be handed to {name}")
         made = sympy.lambdify(
-            parameters, [expression for _, expression in constants], [vars(module), "math"], dummify=True
+            parameters,
+            [expression for _, expression in constants],
+            [{"select": _select, "greater_equal": operator.ge}, vars(module), "math"],
+            printer=NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}),
+            dummify=True,
         )
         given = [arguments[-1][i] for i in range(len(parameters))]
         values |= zip(constants, made(*given), strict=True)

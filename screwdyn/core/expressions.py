@@ -5,9 +5,10 @@ there is one has dtype object and holds it as it was given; all other arrays are
 somebody else has imported it.
 """
 
+import itertools
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,12 @@ __all__ = [
     "real",
     "root",
     "short",
+    "side",
     "substituted",
     "symbols_in",
     "tidied",
     "whole",
+    "without_rounding",
 ]
 
 
@@ -141,22 +144,49 @@ def _whole(expression: Any) -> Any:
     return expression.xreplace(whole).doit() if whole else expression
 
 
-def tidied(expression: Any) -> Any:
-    """An expression multiplied out, with sums of squares of sines and cosines put together, if that makes it shorter.
+def tidied(entries: Iterable[Any]) -> tuple[Any, ...]:
+    """Expressions of one dimension multiplied out, with squares of sines and cosines summed, where that is shorter.
 
-    For the constants of a robot, in which lengths from different frames cancel; results are never touched.
+    For the constants of a robot, in which lengths from different frames cancel. Rounding that is left where terms
+    cancel is dropped; see :func:`without_rounding`. Numbers stay as they are.
     """
-    if not is_expression(expression):
-        return expression
-    from sympy import Float, Integer, count_ops, expand, trigsimp
+    entries = tuple(entries)
+    if not any(map(is_expression, entries)):
+        return entries
+    from sympy import count_ops, expand, trigsimp
     from sympy.functions.elementary.trigonometric import TrigonometricFunction
 
-    result = expand(_whole(expression))
-    if result.has(TrigonometricFunction):
-        result = trigsimp(result)
-    # Terms that are rounding of what cancels.
-    result = result.xreplace({x: Integer(0) for x in result.atoms(Float) if abs(x) < 1e-15})
-    return min(_whole(result), _whole(expression), key=count_ops)
+    expanded = [expand(_whole(x)) if is_expression(x) else x for x in entries]
+    folded = [trigsimp(x) if is_expression(x) and x.has(TrigonometricFunction) else x for x in expanded]
+    return tuple(
+        min(_whole(short), _whole(x), key=count_ops) if is_expression(x) else x
+        for short, x in zip(without_rounding(folded), entries, strict=True)
+    )
+
+
+def without_rounding(sums: Sequence[Any]) -> list[Any]:
+    """Sums of one dimension without the terms whose coefficient is below 1e-15 of the largest of its kind.
+
+    Terms are of one kind if they have the same factors apart from sines and cosines, which are at most 1.
+    """
+    from sympy import Add, Mul, cos, sin, sympify
+
+    def split(term: Any) -> tuple[float, Any]:
+        coefficient, rest = term.as_coeff_Mul()
+        factors = (factor for factor in Mul.make_args(rest) if not _is_power_of(factor, sin | cos))
+        return abs(float(coefficient)), Mul(*factors)
+
+    terms = [[(term, *split(term)) for term in Add.make_args(sympify(x))] for x in sums]
+    largest: dict[Any, float] = {}
+    for _, size, kind in itertools.chain(*terms):
+        largest[kind] = max(size, largest.get(kind, 0.0))
+    kept = [[term for term, size, kind in of if size > 1e-15 * largest[kind]] for of in terms]
+    return [Add(*some) if len(some) < len(all_) else x for x, some, all_ in zip(sums, kept, terms, strict=True)]
+
+
+def _is_power_of(factor: Any, functions: Any) -> bool:
+    base, power = factor.as_base_exp()
+    return isinstance(base, functions) and bool(power.is_Integer and power > 0)
 
 
 def is_finite(a: Array) -> bool:
@@ -242,13 +272,23 @@ def is_never_positive(x: Any) -> bool:
     return x.is_nonpositive is True if is_expression(x) else bool(x <= 0)
 
 
+def side(x: Any) -> Any:
+    """1 where an expression is at least 0 and −1 where it is not: a number if real symbols decide it."""
+    from sympy import Dummy, Piecewise
+
+    real = x.xreplace({symbol: Dummy(real=True) for symbol in x.free_symbols if symbol.is_real is None})
+    if real.is_nonnegative:
+        return 1
+    return -1 if real.is_nonpositive else Piecewise((1, x >= 0), (-1, True))
+
+
 def root(x: Any) -> Any:
     """Square root of a number or an expression."""
     if not is_expression(x) and not isinstance(x, int):
         return math.sqrt(x)
     from sympy import sqrt
 
-    return number(sqrt(tidied(x)))
+    return number(sqrt(*tidied([x])))
 
 
 def short(x: Any, digits: int = 4) -> str:

@@ -69,6 +69,6 @@ def path_to(model: Model, link: str) -> Path:
     com: Any = at.p
     if at.link.inertia is not None:
         R, p, c = expressions.alike(at.R, at.p, tuple(at.link.inertia.com.tolist()))
-        com = tuple(map(expressions.tidied, add(p, rotate(R, c))))
+        com = expressions.tidied(add(p, rotate(R, c)))
     names = tuple(model.coordinates[row] for row in path)
     return Path(names, tuple(rows), tuple(model.gravity.tolist()), at.R, at.p, com)

@@ -108,14 +108,13 @@ def place(
             if axes is None:
                 axes = _tidied(multiply(*expressions.alike(transpose(D), tuple(joint.chart.axes.ravel().tolist()))))
         R, p = _composed(R, p, D, d)
-        freedoms.append(_tidied((*_squared(R), *p, turn, slide)))
+        freedoms.append((*_tidied(_squared(R)), *_tidied(p), turn, slide))
         R, p = transpose(D), scale(-1, rotate_back(D, d))
     if freedoms:
         coordinate = joint.freedom_names(name)[-1]
     R, p = _tidied(_squared(R)), _tidied(p)
-    body = _tidied(_body(link, R, p))
     return Placement(
-        coordinate, R, p, body, tuple(freedoms), axes, parent.coordinate, parent.link.name, link, joint, name
+        coordinate, R, p, _body(link, R, p), tuple(freedoms), axes, parent.coordinate, parent.link.name, link, joint, name
     )
 
 
@@ -135,7 +134,7 @@ def _tidied(entries: Any) -> Any:
     """Constants in which the lengths that cancel are cancelled."""
     if not expressions.possible():
         return entries
-    return tuple(map(expressions.tidied, entries))
+    return expressions.tidied(entries)
 
 
 def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
@@ -146,7 +145,7 @@ def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
     com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
     R, p, com, (m,), I, zero = expressions.alike(R, p, com, (m,), I, (0.0, 0.0, 0.0))
     m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
-    return (m, *h, *I)
+    return (m, *_tidied(h), *_tidied(I))
 
 
 def _composed(R: Matrix, p: Vector, D: Matrix, d: Vector) -> Pose:
@@ -171,7 +170,7 @@ def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float
     D = screw.frame_along(w if turns else v)
     if not turns:
         return D, origin or (0.0, 0.0, 0.0), 0.0, 1.0
-    h = expressions.tidied(dot(w, v))
+    (h,) = expressions.tidied([dot(w, v)])
     if expressions.is_expression(h):
         return D, cross(w, v), 1.0, h
     # A pitch that is rounding of the cross product is none.

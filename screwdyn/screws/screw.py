@@ -234,7 +234,7 @@ def pitch(S: ArrayLike) -> Array:
     S = entries(S, (6,), "screw")
     if S.dtype == object and S.shape == (6,):  # a unit screw already, or not known to be anything else
         w = S[:3]
-        return expressions.array(expressions.tidied(w @ S[3:] / (w @ w))) if w.any() else np.array(np.inf)
+        return expressions.array(*expressions.tidied([w @ S[3:] / (w @ w)])) if w.any() else np.array(np.inf)
     S = unit(S)
     h: Array = np.where(S[..., :3].any(axis=-1), _dot(S[..., :3], S[..., 3:]), np.inf)
     return h
@@ -274,13 +274,31 @@ def frame_along(z: Sequence[Any]) -> tuple[Any, ...]:
 
     Its first column is one of the unit vectors wherever one is perpendicular to z, so that right angles stay exact.
     """
-    # An expression may have any value, up to 1.
-    k = min(range(3), key=lambda i: abs(z[i]) if expressions.is_number(z[i]) else 1.0)
-    x = [int(i == k) - z[k] * z[i] for i in range(3)]
-    length = expressions.root(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
-    x = [x[i] * (1 / length) for i in range(3)]
+    if any(map(expressions.is_number, z)):
+        # The number of least size: below 1, or the others are 0.
+        k = min(range(3), key=lambda i: abs(z[i]) if expressions.is_number(z[i]) else 1.0)
+        x = [int(i == k) - z[k] * z[i] for i in range(3)]
+        length = expressions.root(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
+        x = [x[i] * (1 / length) for i in range(3)]
+    else:
+        x = _perpendicular(z)
     y = z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]
     return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
+
+
+def _perpendicular(z: Sequence[Any]) -> list[Any]:
+    """A unit vector perpendicular to a unit vector of expressions; no value of them divides by less than 1.
+
+    Duff et al., "Building an orthonormal basis, revisited", 2017, about the axis on whose side z is known to lie, or
+    else about the last one, with a case for each side.
+    """
+    sides = [expressions.side(component) for component in z]
+    k = next((k for k in (2, 0, 1) if expressions.is_number(sides[k])), 2)
+    x = [0, 0, 0]
+    x[k - 2] = 1 - z[k - 2] ** 2 / (1 + sides[k] * z[k])
+    x[k - 1] = -z[k - 2] * z[k - 1] / (1 + sides[k] * z[k])
+    x[k] = -sides[k] * z[k - 2]
+    return x
 
 
 def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: ArrayLike = 0.0) -> Array:
@@ -310,7 +328,7 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
     if object in (a.dtype, r.dtype, h.dtype):
         slides = h.dtype != object and np.isinf(h)
         parts = (0 * a, a) if slides else (a, cross(r, a) + h * a)
-        return expressions.array([expressions.tidied(x) for x in np.concatenate(parts)])
+        return expressions.array([x for part in parts for x in expressions.tidied(part)])
     sliding = np.isinf(h[..., None])
     v = np.where(sliding, a, cross(r, a) + np.where(sliding, 0.0, h[..., None]) * a)
     S = np.concatenate(np.broadcast_arrays(np.where(sliding, 0.0, a), v), axis=-1)

@@ -147,6 +147,72 @@ class TestTrees:
             tree.subs({"z": 1})
 
 
+class TestSmallNumbers:
+    """Whether a constant is rounding depends on what stands beside it, not on its unit."""
+
+    def test_small_bodies_keep_their_inertia(self):
+        length, rod = sp.Symbol("L"), sd.Inertia.rod(1e-6, 1e-4)
+        tree = sd.KinematicTree()
+        body = sd.Inertia(rod.mass, (length / 2, 0, 0), rod.tensor)
+        tree.attach(body, to="base", joint=sd.revolute("y"))
+        (M,) = tree.symbolic().mass_matrix()
+        assert float(M.subs(length, 1e-4)) == pytest.approx(1e-6 * 1e-8 / 3, rel=1e-14)
+
+    def test_rounding_of_what_cancels_is_dropped(self):
+        third = 0.1 + 0.2 - 0.3
+        assert expressions.tidied([x * third, x, 1e-20 * y, third]) == (0, x, 1e-20 * y, third)
+        assert expressions.tidied([1e-20 * x, 1e-20 * x * sp.sin(alpha)]) == (1e-20 * x, 1e-20 * x * sp.sin(alpha))
+        assert expressions.tidied([sp.cos(alpha), 1e-17 * sp.sin(alpha)]) == (sp.cos(alpha), 0)
+
+
+def frame(axis):
+    """Orientation of the working frame of a revolute joint."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.revolute(axis, name="a"), name="body")
+    return sp.Matrix(3, 3, tree.model.rows[0][:9])
+
+
+class TestAxes:
+    a, b, c = sp.symbols("a b c")
+
+    @pytest.mark.parametrize(
+        "direction",
+        [*np.eye(3), *-np.eye(3), (1e-9, 1, 0), (-1, 1e-9, 1e-9), (1e-9, -1e-9, -1), (1e-9, 0, -1), (0.6, -0.64, 0.48)],
+    )
+    def test_no_direction_of_a_symbolic_axis_is_singular(self, direction):
+        values = dict(zip((self.a, self.b, self.c), map(float, direction), strict=True))
+        given = sp.sin(self.a), self.b, self.c
+        values[self.a] = float(np.arcsin(direction[0]))
+        for axis in ((self.a, self.b, self.c), given):
+            at = (
+                dict(values)
+                if axis is given
+                else dict(zip((self.a, self.b, self.c), map(float, direction), strict=True))
+            )
+            R = np.array(frame(axis).subs(at), dtype=float)
+            np.testing.assert_allclose(R.T @ R, np.eye(3), rtol=0, atol=3e-16)
+            np.testing.assert_allclose(R[:, 2], direction / np.linalg.norm(direction), rtol=0, atol=3e-16)
+            assert np.linalg.det(R) > 0
+
+    @pytest.mark.parametrize(
+        "axis", [(a, b, 1), (a, 1, c), (1, b, -c), (sp.Symbol("p", positive=True), b, c), (a, 1, 0)]
+    )
+    def test_a_component_of_known_sign_needs_no_case(self, axis):
+        assert not frame(axis).has(sp.Piecewise)
+
+    def test_what_a_symbolic_axis_moves(self):
+        tree, to = sd.KinematicTree(), "base"
+        for axis in ((self.a, self.b, self.c), "y"):
+            body = sd.Inertia(1.5, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5))
+            to = tree.attach(body, to=to, joint=sd.revolute(axis, point=(0.1, 0, 0.2))).name
+        sym = tree.symbolic()
+        for direction in np.eye(3)[0], np.eye(3)[2], -np.eye(3)[2], (-0.6, 0.64, -0.48):
+            at = dict(zip((self.a, self.b, self.c), map(float, direction), strict=True))
+            q = np.array([0.3, -0.7])
+            M = sym.mass_matrix().subs(at | dict(zip(sym.q, q, strict=True)))
+            np.testing.assert_allclose(np.array(M, dtype=float), tree.subs(at).mass_matrix(q), rtol=0, atol=1e-15)
+
+
 def test_what_is_too_long_to_be_read_is_left_as_it_is():
     """Multiplied out, the power has 455 terms."""
     power = sum(sp.symbols("a b c d")) ** 12

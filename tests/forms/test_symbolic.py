@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.backends.sympy.closed_form import symbol
 
 TOLERANCE = 1e-11
 FUNCTIONS = {
@@ -196,6 +197,35 @@ class TestShape:
         assert all(x.is_real for x in sym.q)
         assert (sym.coriolis_matrix() * sym.qd).shape == (2, 1)
 
+    def test_freedoms_of_joints_with_several(self):
+        """A freedom such as hip[wx] is a rate itself; hip[x] is a component of a quaternion."""
+        given = [("q", "hip[w]"), ("q", "base[px]"), ("q", "pin[angle]"), ("q", "hook[angle2]")]
+        assert [str(symbol(*x)) for x in given] == ["hip_w", "base_px", "pin_angle", "hook_angle2"]
+        given = [("qd", "hip[wx]"), ("qdd", "hip[wx]"), ("tau", "base[vz]"), ("qd", "hook[w1]"), ("qdd", "pin[v]")]
+        assert [str(symbol(*x)) for x in given] == ["hip_wx", "hip_wx_dot", "base_vz_tau", "hook_w1", "pin_v_dot"]
+        assert [str(symbol(group, "rail[0]")) for group in ("q", "qd")] == ["rail[0]", "rail[0]_dot"]
+
+    @pytest.mark.parametrize(
+        ("group", "name", "text"),
+        [
+            ("q", "theta1", r"\theta_{1}"),
+            ("qd", "theta1", r"\dot{\theta}_{1}"),
+            ("qdd", "theta1", r"\ddot{\theta}_{1}"),
+            ("tau", "theta1", r"\tau_{\theta_{1}}"),
+            ("qd", "elbow", r"\dot{elbow}"),
+            ("qdd", "left_knee", r"\ddot{left}_{knee}"),
+            ("qd", "hip[wx]", r"hip_{wx}"),
+            ("qdd", "hip[wx]", r"\dot{hip}_{wx}"),
+        ],
+    )
+    def test_latex(self, group, name, text):
+        x = symbol(group, name)
+        assert sp.latex(x) == text
+        assert sp.latex(sp.sin(x)) == rf"\sin{{\left({text} \right)}}"
+
+    def test_symbols_are_plain(self):
+        assert symbol("qd", "theta1") is sp.Symbol("theta1_dot", real=True)
+
     def test_intermediates_are_used_more_than_once_and_come_in_order(self):
         sym = sd.robots.puma560().symbolic()
         intermediates, matrices = sym.shared("mass_matrix", "coriolis_matrix", "gravity_vector")
@@ -274,6 +304,33 @@ class TestShape:
     def test_small_arms_are_written_shortly(self):
         sym = sd.robots.pelican().symbolic()
         assert str(sym.coriolis_matrix()[0, 0]) == "-0.0121806932*elbow_dot*sin(elbow)"
+
+
+class TestShort:
+    """Entries are written with few operations."""
+
+    @staticmethod
+    def arm(body, length):
+        tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
+        for k in range(3):
+            at = (length(k), 0, 0) if k else None
+            to = tree.attach(body(k), to=to, joint=sd.revolute("z", name=f"theta{k + 1}"), at=at).name
+        return tree.symbolic()
+
+    def test_inverse_dynamics_is_no_longer_than_its_parts(self):
+        m, l, b, I, a = (sp.symbols(f"{x}1:4") for x in ("m", "l", "b", "I", "a"))
+        sym = self.arm(lambda k: sd.Inertia.planar(m[k], (l[k], b[k]), I[k]), lambda k: a[k])
+        parts = sym.mass_matrix() * sym.qdd + sym.coriolis_matrix() * sym.qd + sym.gravity_vector()
+        for actual, expected in zip(sym.inverse_dynamics(), parts, strict=True):
+            assert sp.count_ops(actual) <= sp.count_ops(expected)
+            assert sp.expand_trig(sp.expand(actual - expected)).expand() == 0
+
+    def test_products_of_sines_are_folded(self):
+        """Their coefficients cancel but for rounding, as 0.1 · 3 − 0.3 does."""
+        sym = self.arm(lambda k: sd.Inertia.planar(1.3 + k, (0.1 + 0.13 * k, 0.02), 0.01), lambda k: 0.31)
+        q2, q3 = sym.q[1:, 0]
+        waves = {sp.sin(q2), sp.sin(q3), sp.sin(q2 + q3), sp.cos(q2), sp.cos(q3), sp.cos(q2 + q3)}
+        assert {sp.Mul(*term.as_coeff_Mul()[1:]) for term in sp.Add.make_args(sym.mass_matrix()[0, 0])} == {1, *waves}
 
 
 class TestExactness:

@@ -1,9 +1,10 @@
-"""What has been written down of a tree so far: one tape for every revision, and its operations as SymPy expressions.
+"""The tape of a tree, kept over all its revisions, and its operations as SymPy expressions.
 
-Equal operations stand on the tape once and become one expression, whatever tree or function asks for them. So a tree
-to which something is attached finds all that it knew before.
+The tape holds equal operations once, and each becomes one expression, whichever revision or function uses it. After an
+attachment only what is new is derived.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import count
@@ -11,28 +12,52 @@ from typing import Any, TypeVar
 
 import numpy as np
 import sympy
+from sympy.printing.latex import LatexPrinter
 
 from screwdyn.backends.sympy.shorten import shortest
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 
-__all__ = ["SUFFIXES", "Derivation", "Intermediates", "symbol"]
+__all__ = ["Derivation", "Intermediates", "symbol"]
 
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
-# So many operations, written out in full, a matrix may have to be looked at for a shorter way to write it.
-READABLE = 10_000
-# The same for a robot without symbols of its own: in larger ones numbers hide what could be put together.
-SMALL = 300
+# A matrix with more terms than this, counted before anything cancels, is not shortened.
+_MANY_TERMS = 700
 
-# How the symbols of each group are called after a coordinate.
-SUFFIXES = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
+# Symbols of a joint of one freedom are named after it, with these endings.
+_ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
+# Freedoms of a joint of several have a name of their own, which stands for a rate: "hip[wx]", "base[vz]", "pin[w]".
+_FREEDOM = re.compile(r"(.+)\[([wv][xyz12]?)\]")
+_RATE_ENDINGS = {"qd": "", "qdd": "_dot", "tau": "_tau"}
+# Positions of such a joint: "hip[w]", "base[px]", "pin[angle]".
+_POSITION = re.compile(r"(.+)\[([xyzw]|p[xyz]?|angle[12]?)\]")
 
 
-def symbol(group: str, coordinate: str) -> sympy.Symbol:
-    """The real symbol of a coordinate, its rate, acceleration or torque."""
-    return sympy.Symbol(coordinate + SUFFIXES[group], real=True)
+# LaTeX of the symbols of rates, accelerations and torques. A setting of SymPy's printer and no class of symbols of its
+# own: SymPy compares and substitutes by type.
+_WRITTEN: dict[sympy.Symbol, str] = {}
+LatexPrinter.set_global_settings(symbol_names=_WRITTEN)
+
+
+def symbol(group: str, name: str) -> sympy.Symbol:
+    """The real symbol of a position ("q"), or of the rate, acceleration or torque of a freedom ("qd", "qdd", "tau").
+
+    For a joint "elbow" of one freedom: elbow, elbow_dot, elbow_ddot, elbow_tau. For the freedom "hip[wx]" of a joint
+    of several, which is a rate itself: hip_wx, hip_wx_dot, hip_wx_tau; for its position "hip[x]": hip_x.
+    """
+    several = (_POSITION if group == "q" else _FREEDOM).fullmatch(name)
+    ending = _ENDINGS[group]
+    if several:
+        name = "_".join(several.groups())
+        ending = _RATE_ENDINGS.get(group, "")
+    made = sympy.Symbol(name + ending, real=True)
+    if ending == "_tau":
+        _WRITTEN[made] = rf"\tau_{{{sympy.latex(sympy.Symbol(name))}}}"
+    elif ending:
+        _WRITTEN[made] = re.sub("^[^_^]+", rf"\\{ending[1:]}{{\g<0>}}", sympy.latex(sympy.Symbol(name)))
+    return made
 
 
 class Derivation:
@@ -48,7 +73,7 @@ class Derivation:
     def __init__(self) -> None:
         self.tape = Tape()
         self._expressions: dict[int, sympy.Expr] = {}
-        self._lengths: list[int] = []
+        self._terms: list[int] = []
         self._shortest: dict[sympy.Expr, sympy.Expr] = {}
         self._results: dict[Hashable, Any] = {}
 
@@ -76,30 +101,35 @@ class Derivation:
         return np.array([[self.scalar(x) for x in row] for row in rows], dtype=object)
 
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
-        """Outputs as a matrix (a column, if they are a vector) of expressions.
-
-        Short ones are meant for reading and written in the shortest way, most of all if the robot has symbols.
-        """
+        """Outputs as a matrix (a column if they are a vector) of expressions, shortened if it has few terms."""
         scalars = outputs.ravel().tolist()
         values = self._play(scalars, self._expressions)
-        if self._are_readable(scalars):
-            values = [self._in_short(x) for x in values]
+        self._count_terms()
+        if sum(self._terms[x.node] for x in scalars if isinstance(x, Recorded)) <= _MANY_TERMS:
+            values = [self._shortened(x, value) for x, value in zip(scalars, values, strict=True)]
         return _matrix(outputs, values)
 
-    def _are_readable(self, scalars: Sequence[Scalar]) -> bool:
-        nodes = self.tape.nodes
-        for node in nodes[len(self._lengths) :]:
-            self._lengths.append(1 + sum(self._lengths[at] for at in node.operands))
-        length = sum(self._lengths[x.node] for x in scalars if isinstance(x, Recorded))
-        if not SMALL < length <= READABLE:
-            return length <= SMALL
-        live = (nodes[at] for at in self.tape.live(scalars))
-        return any(node.op == "input" and node.a[0] == "symbol" for node in live)
+    def _count_terms(self) -> None:
+        """Count, for what is new on the tape, the terms of each operation multiplied out."""
+        for op, a, b in self.tape.nodes[len(self._terms) :]:
+            if op in "+-":
+                terms = self._terms[a] + self._terms[b]
+            elif op == "*":
+                terms = self._terms[a] * self._terms[b]
+            elif op == "input":
+                terms = len(sympy.Add.make_args(a[1])) if a[0] == "symbol" else 1
+            else:
+                terms = self._terms[a] if op == "/" else 1
+            self._terms.append(min(terms, _MANY_TERMS + 1))
 
-    def _in_short(self, x: sympy.Expr) -> sympy.Expr:
-        if x not in self._shortest:
-            self._shortest[x] = shortest(x)
-        return self._shortest[x]
+    def _shortened(self, x: Scalar, value: sympy.Expr) -> sympy.Expr:
+        if not isinstance(x, Recorded):
+            return value
+        if value not in self._shortest:
+            inputs = (self.tape.nodes[at] for at in self.tape.live([x]))
+            rates = [symbol(*node.a) for node in inputs if node.op == "input" and node.a[0] in _RATE_ENDINGS]
+            self._shortest[value] = shortest(value, rates)
+        return self._shortest[value]
 
     def shared(
         self, outputs: Sequence[Scalars], taken: Iterable[sympy.Symbol]

@@ -1,35 +1,64 @@
-"""Of a few ways to write an expression, the shortest: as derived, multiplied out, or as a sum of waves.
+"""The shortest of a few ways to write an expression: as derived, multiplied out, or as a sum of sines and cosines.
 
-These are rearrangements of what is short enough to be read; none searches for identities as ``sympy.simplify`` does.
+These are rearrangements; none searches for identities as ``sympy.simplify`` does.
 """
 
+import itertools
+import math
 from collections import Counter
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
 
 import sympy
 from sympy import Expr, cos, sin
 
+from screwdyn.core.expressions import without_rounding
+
 __all__ = ["shortest"]
 
-# Operations of an expression beyond which it is left as it is, as derived and when it is multiplied out: tenths of a
-# second of work, and a third more than any formula of the papers.
-_LONG, _LONG_OUT = 300, 500
+Angle: TypeAlias = frozenset[tuple[Expr, Expr]]
+
+# Above this many terms or operations, multiplied out, an expression is left as it is. Tenths of a second of work, and
+# a third more than any formula of the papers.
+_MANY_TERMS, _LONG = 150, 500
 
 
-def shortest(expression: Expr) -> Expr:
-    """The shortest of the ways to write an expression, counted in operations; as it is, if no other is shorter."""
-    if expression.is_Atom or sympy.count_ops(expression) > _LONG:
+def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
+    """The shortest of several ways to write an expression, counted in operations; as it is if no other is shorter.
+
+    Parameters
+    ----------
+    expression : Expr
+        Every term is assumed to have the same dimension: coefficients that are rounding of others are dropped.
+    rates : collection of Symbol
+        Symbols such as velocities in which the expression is a polynomial. Each coefficient is shortened on its own
+        too, so that an inverse dynamics is found as a sum of mass matrix, Christoffel symbols and gravity.
+    """
+    if expression.is_Atom:
         return expression
     multiplied = sympy.expand(expression)
-    if sympy.count_ops(multiplied) > _LONG_OUT:
+    if len(sympy.Add.make_args(multiplied)) > _MANY_TERMS:
         return expression
-    waves = sympy.expand(_waves(multiplied))
-    if sympy.count_ops(waves) > _LONG_OUT:
-        waves = multiplied
-    within = sympy.factor_terms if expression.has(sympy.Float) else sympy.factor
-    ways = [expression]
-    for way in dict.fromkeys((multiplied, waves)):
+    (multiplied,) = without_rounding([multiplied])
+    coefficients: dict[Expr, list[Expr]] = {}
+    for term in sympy.Add.make_args(multiplied):
+        coefficient, monomial = term.as_independent(*rates, as_Add=False)
+        coefficients.setdefault(monomial, []).append(coefficient)
+    if len(coefficients) > 1:
+        short = {monomial: _shortest(sympy.Add(*of)) for monomial, of in coefficients.items()}
+        collected = sympy.Add(*(monomial * coefficient for monomial, coefficient in short.items()))
+        ways = [expression, collected, sympy.factor_terms(collected), _nested(collected)]
+        expression = min(ways, key=sympy.count_ops)
+    return min(expression, _shortest(multiplied), key=sympy.count_ops)
+
+
+def _shortest(multiplied: Expr) -> Expr:
+    """The shortest way to write an expression that is given multiplied out."""
+    if multiplied.is_Atom or sympy.count_ops(multiplied) > _LONG:
+        return multiplied
+    within = sympy.factor_terms if multiplied.has(sympy.Float) else sympy.factor
+    ways = [multiplied]
+    for way in dict.fromkeys((multiplied, _waves(multiplied))):
         functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
         ways += [sympy.factor_terms(way), sympy.factor_terms(sympy.collect(way, functions, within))]
         ways.append(_nested(way))
@@ -37,7 +66,7 @@ def shortest(expression: Expr) -> Expr:
 
 
 def _nested(way: Expr) -> Expr:
-    """A sum with the factor that most of its terms have taken out of them, and so on within and without."""
+    """Horner's scheme for several variables: takes out the factor that most terms have, then the same on both parts."""
     terms = sympy.Add.make_args(way)
     counts = Counter(factor for term in terms for factor in _factors(term))
     factor = max(counts, key=lambda f: (counts[f], str(f)), default=None)
@@ -49,39 +78,46 @@ def _nested(way: Expr) -> Expr:
 
 
 def _factors(term: Expr) -> set[Expr]:
-    """What a product can be divided by and be the shorter for it: neither numbers nor denominators nor roots."""
+    """Factors that can be taken out of a product to shorten it: neither numbers nor denominators nor roots."""
     powers = (factor.as_base_exp() for factor in sympy.Mul.make_args(term))
     return {base for base, power in powers if power.is_Integer and power > 0 and not base.is_number}
 
 
 def _waves(expression: Expr) -> Expr:
-    """A sum of products with every product of sines and cosines turned into sines and cosines of sums."""
-    terms = []
-    for term in sympy.Add.make_args(expression):
-        rest, waves = [], []
-        for factor in sympy.Mul.make_args(term):
+    """A sum of products with every product of sines and cosines written as sines and cosines of sums of angles.
+
+    cos α cos β = ½ (cos(α+β) + cos(α−β)), and likewise for sines and for more factors. The expression itself if that
+    has more terms.
+    """
+    terms = sympy.Add.make_args(expression)
+    sums: dict[tuple[Expr, bool, Angle], Expr] = {}
+    for term in terms:
+        coefficient, factors = term.as_coeff_Mul()
+        rest: list[Expr] = []
+        angles: list[tuple[bool, Mapping[Expr, Expr]]] = []
+        for factor in sympy.Mul.make_args(factors):
             base, power = factor.as_base_exp()
             if isinstance(base, sin | cos) and power.is_Integer and power > 0:
-                waves += [base] * int(power)
+                angles += [(isinstance(base, sin), base.args[0].as_coefficients_dict())] * int(power)
             else:
                 rest.append(factor)
-        terms.append(sympy.Mul(*rest, reduce(_product, waves, sympy.Integer(1))))
-    return sympy.Add(*terms)
-
-
-def _product(waves: Expr, wave: Expr) -> Expr:
-    """A sum of waves times one more, as a sum of waves: cos α cos β = ½ (cos(α−β) + cos(α+β)) and its like."""
-    return sympy.Add(*(x for term in sympy.Add.make_args(waves) for x in _pair(term, wave)))
-
-
-def _pair(term: Expr, wave: Expr) -> Iterator[Expr]:
-    factor, other = term.as_coeff_Mul()
-    if not isinstance(other, sin | cos):
-        yield term * wave
-        return
-    if isinstance(other, cos) and isinstance(wave, sin):
-        other, wave = wave, other
-    (a,), (b,) = other.args, wave.args
-    alike = isinstance(other, type(wave))
-    yield factor * (cos if alike else sin)(a - b) / 2
-    yield factor * (cos if alike else sin)(a + b) / (-2 if alike and isinstance(wave, sin) else 2)
+        others, sines = sympy.Mul(*rest), sum(odd for odd, _ in angles)
+        # The product is a mean over all signs of the angles but the first.
+        choices = list(itertools.product(*[(1, -1)] * (len(angles) - 1))) if angles else [()]
+        coefficient *= sympy.Rational((-1) ** (sines // 2), len(choices))
+        for choice in choices:
+            signs = (1, *choice)
+            total: Counter[Expr] = Counter()
+            for sign, (_, angle) in zip(signs, angles, strict=False):
+                total.update({x: sign * times for x, times in angle.items()})
+            minus = math.prod(sign for sign, (odd, _) in zip(signs, angles, strict=False) if odd)
+            first = min((x for x in total if total[x]), key=str, default=None)
+            turn = -1 if first is not None and total[first] < 0 else 1
+            key = others, sines % 2 == 1, frozenset((x, turn * n) for x, n in total.items() if n)
+            sums[key] = sums.get(key, 0) + coefficient * minus * (turn if sines % 2 else 1)
+    written = (
+        n * others * (sin if odd else cos)(sympy.Add(*(times * x for x, times in angle)))
+        for (others, odd, angle), n in sums.items()
+    )
+    (waves,) = without_rounding([sympy.Add(*written)])
+    return waves if len(sympy.Add.make_args(waves)) <= len(terms) else expression

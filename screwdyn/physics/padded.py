@@ -38,12 +38,17 @@ class Padded:
     Notes
     -----
     ``a + b`` is a ‡ b: its coordinates are a's followed by those of b that a lacks. ‡ is associative and, up to
-    the order of the names, commutative (Laus et al. 2.4).
+    the order of the names, commutative (Laus et al. 2.4). ``a - b``, ``-a``, ``2 * a`` and ``a / 2`` follow;
+    ``sum(terms)`` works because ``0 + a`` is a. ``M["elbow", "wrist"]`` and ``g["elbow"]`` are entries, ``M @ v`` is a
+    vector, and ``g @ v`` a number for each state. ``a == b`` tells whether both have the same coordinates, in any
+    order, and exactly the same entries.
     """
 
     __slots__ = ("array", "coordinates", "order")
-    # So that ndarray + Padded is refused instead of silently added without names.
+    # NumPy leaves arithmetic to this class: ndarray + Padded has no names and is refused.
     __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]  # its array may change
+    __iter__ = None
 
     def __init__(self, coordinates: Sequence[str], array: Array, order: int = 2) -> None:
         self.coordinates = tuple(coordinates)
@@ -88,6 +93,78 @@ class Padded:
             raise ShapeError("a vector and a matrix have no padded sum")
         names = self.coordinates + tuple(c for c in other.coordinates if c not in set(self.coordinates))
         return Padded(names, self.matrix(names) + other.matrix(names), self.order)
+
+    def __radd__(self, other: object) -> Padded:
+        """0 + a, with which ``sum`` begins."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __neg__(self) -> Padded:
+        return Padded(self.coordinates, -self.array, self.order)
+
+    def __sub__(self, other: object) -> Padded:
+        return self + -other if isinstance(other, Padded) else NotImplemented
+
+    def __mul__(self, factor: Any) -> Padded:
+        if isinstance(factor, Padded) or np.ndim(factor):
+            return NotImplemented
+        return Padded(self.coordinates, self.array * factor, self.order)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Padded:
+        if isinstance(divisor, Padded) or np.ndim(divisor):
+            return NotImplemented
+        return Padded(self.coordinates, self.array / divisor, self.order)
+
+    def __matmul__(self, vector: Any) -> Any:
+        """Product with a vector: (…, k) numbers in the order of the coordinates, or a Padded, matched by name."""
+        if isinstance(vector, Padded):
+            if vector.order != 1:
+                return NotImplemented
+            names = self.coordinates + tuple(c for c in vector.coordinates if c not in set(self.coordinates))
+            vector = vector.matrix(names)[..., : len(self.coordinates)]
+        v = np.asarray(vector)
+        if v.ndim == 0 or v.shape[-1] != len(self.coordinates):
+            raise ShapeError(
+                f"a vector over {', '.join(self.coordinates) or 'no coordinates'} has {len(self.coordinates)} entries "
+                f"in its last axis; got shape {v.shape}"
+            )
+        product = np.einsum("...ij,...j->...i" if self.order == 2 else "...i,...i->...", self.array, v)
+        return Padded(self.coordinates, product, 1) if self.order == 2 else product
+
+    def __rmatmul__(self, vector: Any) -> Any:
+        """Product of a vector of numbers with this matrix or vector."""
+        array = np.swapaxes(self.array, -1, -2) if self.order == 2 else self.array
+        return Padded(self.coordinates, array, self.order) @ vector
+
+    def __getitem__(self, names: str | tuple[str, ...]) -> Any:
+        """The entry at a coordinate of a vector or at two of a matrix, a number or (…) array.
+
+        Raises
+        ------
+        UnknownLinkError
+            If there is no such coordinate.
+        ShapeError
+            For another number of names, or for positions.
+        """
+        wanted = (names,) if isinstance(names, str) else names
+        if not isinstance(wanted, tuple) or len(wanted) != self.order or not all(isinstance(x, str) for x in wanted):
+            raise ShapeError(
+                f"entries are found by {('one name', 'two names')[self.order - 1]} of coordinates; got {names!r}; "
+                "for positions use .array"
+            )
+        for name in wanted:
+            if name not in self.coordinates:
+                raise UnknownLinkError.of(name, self.coordinates, "coordinate")
+        where: tuple[Any, ...] = (..., *map(self.coordinates.index, wanted))
+        return self.array[where]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Padded):
+            return NotImplemented
+        if other.order != self.order or {*other.coordinates} != {*self.coordinates}:
+            return False
+        return np.array_equal(self.array, other.matrix(self.coordinates))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.array, dtype=dtype, copy=copy)

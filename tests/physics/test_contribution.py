@@ -9,7 +9,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
-from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute
+from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute, robots
 
 ROUNDING = 1e-13
 
@@ -102,3 +102,10 @@ def test_batches_keep_their_axes(batch):
     assert part.J.shape == (*batch, 6, k)
     assert part.M.shape == part.C.shape == (*batch, k, k)
     assert part.g.shape == (*batch, k)
+
+
+def test_contributions_are_compared_by_value():
+    tree = robots.pelican()
+    one, other = (tree.contribution("link2", [0.1, q2], [0.3, 0.4]) for q2 in (0.2, 0.25))
+    assert one == tree.contribution("link2", [0.1, 0.2], [0.3, 0.4])
+    assert one != other and one != tree.contribution("link1", [0.1, 0.2], [0.3, 0.4]) and one != 1

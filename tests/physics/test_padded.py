@@ -120,3 +120,79 @@ def test_a_name_comes_once():
 def test_only_padded_terms_have_a_padded_sum(terms):
     with pytest.raises(ShapeError, match="the terms of a padded sum are Padded"):
         padded_sum(terms)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@given(data=st.data())
+def test_differences_multiples_and_sums(order, data):
+    a, b, c = data.draw(terms(order))
+    A, B, C = (x.matrix(NAMES) for x in (a, b, c))
+    for actual, expected in (
+        (a - b, A - B),
+        (-a, -A),
+        (2 * a, 2 * A),
+        (a * np.float64(2), 2 * A),
+        (np.float64(2) * a, 2 * A),
+        (a / 2, A / 2),
+        (sum([a, b, c]), A + B + C),
+    ):
+        assert_array_equal(actual.matrix(NAMES), expected)
+
+
+@given(terms(), terms(1))
+def test_products_go_by_name(matrices, vectors):
+    (M, *_), (v, w, _) = matrices, vectors
+    assert_array_equal((M @ v).matrix(NAMES), M.matrix(NAMES) @ v.matrix(NAMES))
+    assert v @ w == v.matrix(NAMES) @ w.matrix(NAMES)
+    numbers = np.arange(float(len(M.coordinates)))
+    assert_array_equal(M @ numbers, M.array @ numbers)
+    assert_array_equal(numbers @ M, numbers @ M.array)
+
+
+def test_products_of_batches():
+    rng = np.random.default_rng(1)
+    M, v = Padded(["x", "y"], rng.normal(size=(4, 2, 2))), rng.normal(size=(4, 2))
+    np.testing.assert_allclose(M @ v, (M.array @ v[..., None])[..., 0], rtol=1e-15)
+    np.testing.assert_allclose(Padded(["x", "y"], v, 1) @ v, (v * v).sum(-1), rtol=1e-15)
+
+
+def test_entries_are_found_by_name():
+    M, g = Padded(["x", "y"], np.array([[1.0, 2], [3, 4]])), Padded(["x", "y"], np.ones((3, 2)), 1)
+    assert (M["x", "y"], M["y", "x"]) == (2, 3)
+    assert_array_equal(g["y"], np.ones(3))
+    with pytest.raises(UnknownLinkError, match="'z'"):
+        M["x", "z"]
+    for names in ("x", ("x",), 0, (0, 1), ["x", "y"]):
+        with pytest.raises(ShapeError, match="two names"):
+            M[names]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda a: a + 1,
+        lambda a: 1 + a,
+        lambda a: a - np.ones((2, 2)),
+        lambda a: np.ones((2, 2)) + a,
+        lambda a: a * a,
+        lambda a: a * np.ones(2),
+        lambda a: a / a,
+        lambda a: a @ a,
+        lambda a: iter(a),
+        lambda a: hash(a),
+    ],
+)
+def test_what_has_no_meaning_is_a_type_error(wrong):
+    with pytest.raises(TypeError):
+        wrong(Padded(["x", "y"], np.ones((2, 2))))
+
+
+def test_a_vector_of_another_length_is_refused():
+    with pytest.raises(ShapeError, match=r"x, y has 2 entries .* got shape \(3,\)"):
+        Padded(["x", "y"], np.ones((2, 2))) @ np.ones(3)
+
+
+def test_equality_goes_by_name():
+    a, b = Padded(["x", "y"], np.array([[1.0, 2], [3, 4]])), Padded(["y", "x"], np.array([[4.0, 3], [2, 1]]))
+    assert a == b
+    assert a != 2 * a and a != Padded(["x", "z"], a.array) and a != Padded(["x", "y"], np.ones(2), 1) and a != 1

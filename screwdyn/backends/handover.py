@@ -14,7 +14,7 @@ from sympy.core.function import Application
 from sympy.printing.numpy import NumPyPrinter
 
 from screwdyn.backends.sympy.closed_form import Derivation, symbol
-from screwdyn.backends.tape.trace import FUNCTIONS, Scalars
+from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core.errors import ScrewdynError, ShapeError
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
@@ -27,35 +27,85 @@ _ELEMENTARY = {
 
 
 class Recording(NamedTuple):
-    """One function of a tree on a tape, with the names of what it takes."""
+    """Results on a tape that become one function.
+
+    Attributes
+    ----------
+    derivation : Derivation
+    function : str
+        Name of the function, for messages.
+    outputs : sequence of arrays of scalars
+        The results; a function of one result returns it, of several a tuple.
+    arguments : mapping from "q", "qd", "qdd", "tau" to names
+        What the function takes, in order: q has an entry for each position, the others one for each freedom.
+    parameters : sequence of Symbol
+        Symbols whose values are the last argument, if there are any.
+    """
 
     derivation: Derivation
     function: str
-    outputs: Scalars
-    coordinates: Sequence[str]
+    outputs: Sequence[Scalars]
+    arguments: Mapping[str, Sequence[str]]
     parameters: Sequence[sympy.Symbol]
+
+    @property
+    def scalars(self) -> list[Any]:
+        """All entries of the results, row by row."""
+        return [x for part in self.outputs for x in part.ravel().tolist()]
+
+    def batch(self, given: Sequence[Any]) -> tuple[int, ...]:
+        """The batch axes of some arguments.
+
+        Raises
+        ------
+        ShapeError
+            If they are not as many as the function takes, a last axis has another length, or batches do not fit.
+        """
+        lengths = {name: len(names) for name, names in self.arguments.items()}
+        if self.parameters:
+            lengths["parameters"] = len(self.parameters)
+        shapes = [_shape(x) for x in given]
+        try:
+            if [shape[-1] for shape in shapes] == list(lengths.values()):
+                return np.broadcast_shapes(*(shape[:-1] for shape in shapes))
+        except (IndexError, TypeError, ValueError):
+            pass
+        wanted = ", ".join(f"{name} of {length}" for name, length in lengths.items())
+        got = ", ".join(str(shape[0] if len(shape) == 1 else f"shape {shape}") for shape in shapes) or "nothing"
+        raise ShapeError(f"{self.function} takes {wanted} entries, with batch axes before them; got {got}")
+
+    def split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
+        """All entries, as numbers or arrays over the batch, as arrays with the batch axes first."""
+        results, first = [], 0
+        for part in self.outputs:
+            own = [module.broadcast_to(module.asarray(x), batch) for x in entries[first : first + part.size]]
+            first += part.size
+            stacked = module.stack(own) if own else module.zeros((0, *batch))
+            whole = stacked.reshape(*part.shape, *batch)
+            axes = range(part.ndim)
+            results.append(module.moveaxis(whole, axes, [len(batch) + axis for axis in axes]))
+        return results[0] if len(results) == 1 else tuple(results)
 
 
 def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
     """See :meth:`screwdyn.symbolic.Symbolic.lambdify`."""
-    derivation, function, outputs, coordinates, parameters = recording
-    groups = [[symbol(group, x) for x in coordinates] for group in FUNCTIONS[function]]
-    if parameters:
-        groups.append(list(parameters))
+    groups = [[symbol(group, x) for x in names] for group, names in recording.arguments.items()]
+    if recording.parameters:
+        groups.append(list(recording.parameters))
     # Names of their own: a joint or a parameter may be called like a function of the module.
     safe = {x: sympy.Dummy() for group in groups for x in group}
-    intermediates, (matrix,) = derivation.shared([outputs], safe)
-    intermediates, matrix = [(x, e.xreplace(safe)) for x, e in intermediates], matrix.xreplace(safe)
+    intermediates, matrices = recording.derivation.shared(recording.outputs, safe)
+    intermediates = [(x, e.xreplace(safe)) for x, e in intermediates]
+    entries = [x for matrix in matrices for x in matrix.xreplace(safe)]
     arguments = [[safe[x] for x in group] for group in groups]
-    made: Callable[..., Any] = sympy.lambdify(arguments, matrix, modules, cse=lambda _: (intermediates, matrix))
-    expected = _lengths(recording)
+    made: Callable[..., Any] = sympy.lambdify(arguments, entries, modules, cse=lambda _: (intermediates, entries))
 
     @functools.wraps(made)
     def checked(*given: Any) -> Any:
-        lengths = [_length(x) for x in given]
-        if lengths != list(expected.values()):
-            raise _misfit(recording, lengths)
-        return made(*given)
+        batch = recording.batch(given)
+        # One array for each coordinate, over the batch.
+        rows = [np.ascontiguousarray(np.moveaxis(np.asarray(x), -1, 0)) if batch else _entries(x) for x in given]
+        return recording.split(made(*rows), batch, np)
 
     return checked
 
@@ -64,15 +114,13 @@ def jax_function(recording: Recording) -> Callable[..., Any]:
     """See :meth:`screwdyn.symbolic.Symbolic.jax`."""
     import jax.numpy as jnp
 
-    tape, outputs = recording.derivation.tape, recording.outputs
-    expected = [(length,) for length in _lengths(recording).values()]
-
     def made(*arguments: Any) -> Any:
-        shapes = [(len(x),) if isinstance(x, list | tuple) else np.shape(x) for x in arguments]
-        if shapes != expected:
-            raise _misfit(recording, shapes, "; for batches use jax.vmap")
-        entries = tape.evaluate(outputs.ravel().tolist(), _values(recording, arguments, jnp), jnp.sin, jnp.cos)
-        return jnp.array(entries).reshape(outputs.shape)
+        batch = recording.batch(arguments)
+        # States in the last axis, where they are contiguous: a vector instruction works on several at once.
+        rows = [jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments]
+        values = _values(recording, rows, jnp)
+        entries = recording.derivation.tape.evaluate(recording.scalars, values, jnp.sin, jnp.cos)
+        return recording.split(entries, batch, jnp)
 
     return made
 
@@ -81,16 +129,18 @@ def casadi_function(recording: Recording) -> Any:
     """See :meth:`screwdyn.symbolic.Symbolic.casadi`."""
     import casadi
 
-    derivation, function, outputs, coordinates, parameters = recording
-    arguments = {group: casadi.SX.sym(group, len(coordinates)) for group in FUNCTIONS[function]}
-    if parameters:
-        arguments["parameters"] = casadi.SX.sym("parameters", len(parameters))
+    arguments = {group: casadi.SX.sym(group, len(names)) for group, names in recording.arguments.items()}
+    if recording.parameters:
+        arguments["parameters"] = casadi.SX.sym("parameters", len(recording.parameters))
     values = _values(recording, list(arguments.values()), casadi)
-    # CasADi fills column after column.
-    entries = derivation.tape.evaluate(outputs.T.ravel().tolist(), values, casadi.sin, casadi.cos)
-    rows, *columns = outputs.shape
-    result = casadi.reshape(casadi.vertcat(*entries), rows, *(columns or [1]))
-    return casadi.Function(function, list(arguments.values()), [result], list(arguments), ["value"])
+    results = []
+    for part in recording.outputs:
+        # CasADi fills column after column.
+        entries = recording.derivation.tape.evaluate(part.T.ravel().tolist(), values, casadi.sin, casadi.cos)
+        rows, columns = (*part.shape, 1, 1)[:2]
+        results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
+    names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
+    return casadi.Function(recording.function, list(arguments.values()), results, list(arguments), names)
 
 
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -> Any:
@@ -101,32 +151,29 @@ def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -
     return value
 
 
-def _length(x: Any) -> Any:
-    """How many entries a list, an array or a column has; what it is instead, if it is something else."""
-    shape = getattr(x, "shape", None)
-    if shape is None:
-        return len(x) if isinstance(x, Sequence) else type(x).__name__
-    return shape[0] if len(shape) == 1 or (isinstance(x, sympy.MatrixBase) and shape[1] == 1) else f"shape {shape}"
+def _entries(x: Any) -> Any:
+    """The entries of a column of symbols or numbers, or the list or array itself."""
+    return list(x) if isinstance(x, sympy.MatrixBase) else x
 
 
-def _lengths(recording: Recording) -> dict[str, int]:
-    """What a function takes, and how many entries of it."""
-    lengths = dict.fromkeys(FUNCTIONS[recording.function], len(recording.coordinates))
-    return lengths | ({"parameters": len(recording.parameters)} if recording.parameters else {})
-
-
-def _misfit(recording: Recording, given: Sequence[Any], hint: str = "") -> ShapeError:
-    wanted = ", ".join(f"{name} of {length}" for name, length in _lengths(recording).items())
-    got = ", ".join(map(str, given)) or "nothing"
-    return ShapeError(f"{recording.function} takes {wanted} entries; got {got}{hint}")
+def _shape(x: Any) -> tuple[Any, ...]:
+    """Shape of an array, a list or a column; without an axis for anything else."""
+    if isinstance(x, sympy.MatrixBase):
+        return (x.rows,) if x.cols == 1 else x.shape
+    if not isinstance(x, Sequence) or isinstance(x, str):
+        return tuple(getattr(x, "shape", ()))
+    try:
+        return np.shape(x)
+    except ValueError:  # a ragged list
+        return ()
 
 
 def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
     """What the inputs on the tape are in one call: entries of the arguments, and constants made of parameters."""
-    derivation, function, outputs, coordinates, parameters = recording
-    groups = FUNCTIONS[function]
-    values = {(g, x): of[i] for g, of in zip(groups, arguments, strict=False) for i, x in enumerate(coordinates)}
-    live = (derivation.tape.nodes[at] for at in derivation.tape.live(outputs.ravel().tolist()))
+    tape, parameters = recording.derivation.tape, recording.parameters
+    groups = zip(recording.arguments.items(), arguments, strict=False)
+    values = {(group, x): given[i] for (group, names), given in groups for i, x in enumerate(names)}
+    live = (tape.nodes[at] for at in tape.live(recording.scalars))
     constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
     if constants:
         strange = {str(f.func) for _, e in constants for f in e.atoms(Application) if f.func not in _ELEMENTARY}

@@ -15,7 +15,7 @@ import sympy
 
 from screwdyn.backends.handover import Recording, casadi_function, jax_function, lambdified
 from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbol
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
+from screwdyn.backends.tape.trace import FUNCTIONS, Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.forms.chain import Path, path_to
@@ -259,36 +259,39 @@ class Symbolic:
         ----------
         function : str
             A name such as "mass_matrix". Its arguments are q, and qd, qdd or tau as far as it depends on them, each
-            with nv entries; and, last, the values of ``parameters``, if there are any.
+            (…, nv); and, last, the values of ``parameters``, if there are any, (…, their number).
         modules
             As for ``sympy.lambdify``.
 
         Returns
         -------
         callable
-            Giving (nv, nv), or (nv, 1) for a vector. Raises ShapeError for arguments of another number or length.
+            Giving an array (…, nv, nv), or (…, nv) for a vector; of dtype object if ``modules`` computes with other
+            numbers than floats. Raises ShapeError for arguments of another number or length.
         """
         return lambdified(self._recording(function), modules)
 
     def jax(self, function: str) -> Callable[..., Any]:
         """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
 
-        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv,), in single precision unless JAX is told otherwise.
-        Raises ShapeError for arguments of another number or length, and ScrewdynError when it is called if numbers of
-        the robot hold other functions than elementary ones.
+        Arguments and results as for :meth:`lambdify`, in single precision unless JAX is set otherwise. Batches need no
+        ``jax.vmap``, which is slower. Raises ShapeError for arguments of another number or length, and ScrewdynError
+        when it is called if numbers of the robot hold other functions than elementary ones.
         """
         return jax_function(self._recording(function))
 
     def casadi(self, function: str) -> Any:
         """A CasADi function with inputs of these names, to be differentiated and optimised with; needs ``casadi``.
 
-        Arguments as for :meth:`lambdify`; gives (nv, nv) or (nv, 1). Raises ScrewdynError if numbers of the robot hold
-        other functions than elementary ones.
+        Arguments of one state as for :meth:`lambdify`. CasADi has matrices only: a vector is a column, (nv, 1). Raises
+        ScrewdynError if numbers of the robot hold other functions than elementary ones.
         """
         return casadi_function(self._recording(function))
 
     def _recording(self, function: str) -> Recording:
-        return Recording(self._derivation, function, self.recorded(function), self.coordinates, self.parameters)
+        outputs = [self.recorded(function)]
+        arguments = dict.fromkeys(FUNCTIONS[function], self.coordinates)
+        return Recording(self._derivation, function, outputs, arguments, self.parameters)
 
     # Energy and momentum
 

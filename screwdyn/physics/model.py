@@ -114,7 +114,17 @@ def place(
         coordinate = joint.freedom_names(name)[-1]
     R, p = _tidied(_squared(R)), _tidied(p)
     return Placement(
-        coordinate, R, p, _body(link, R, p), tuple(freedoms), axes, parent.coordinate, parent.link.name, link, joint, name
+        coordinate,
+        R,
+        p,
+        _body(link, R, p),
+        tuple(freedoms),
+        axes,
+        parent.coordinate,
+        parent.link.name,
+        link,
+        joint,
+        name,
     )
 
 

@@ -23,8 +23,9 @@ __all__ = ["Derivation", "Intermediates", "symbol"]
 
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
-# A matrix with more terms than this, counted before anything cancels, is not shortened.
-_MANY_TERMS = 700
+# A matrix with more terms than this, counted before anything cancels, is not shortened; for a robot without symbols of
+# its own, where less is to be gained, the second number counts.
+_MANY_TERMS, _MANY_NUMBERS = 700, 300
 
 # Symbols of a joint of one freedom are named after it, with these endings.
 _ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
@@ -105,9 +106,14 @@ class Derivation:
         scalars = outputs.ravel().tolist()
         values = self._play(scalars, self._expressions)
         self._count_terms()
-        if sum(self._terms[x.node] for x in scalars if isinstance(x, Recorded)) <= _MANY_TERMS:
+        terms = sum(self._terms[x.node] for x in scalars if isinstance(x, Recorded))
+        if terms <= _MANY_NUMBERS or (terms <= _MANY_TERMS and self._has_symbols(scalars)):
             values = [self._shortened(x, value) for x, value in zip(scalars, values, strict=True)]
         return _matrix(outputs, values)
+
+    def _has_symbols(self, scalars: Sequence[Scalar]) -> bool:
+        live = (self.tape.nodes[at] for at in self.tape.live(scalars))
+        return any(node.op == "input" and node.a[0] == "symbol" for node in live)
 
     def _count_terms(self) -> None:
         """Count, for what is new on the tape, the terms of each operation multiplied out."""

@@ -1,32 +1,28 @@
-"""A tree's functions as C99 source: one text that is header and implementation at once."""
+"""A tree's quantities as C99 source: one text that is header and implementation at once."""
 
+import itertools
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from screwdyn.backends.c.names import ascii_text, identifier
 from screwdyn.backends.c.statements import number, statements
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import FUNCTIONS
+from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownLinkError
-from screwdyn.forms.operation_count import known_function, scalar, scalar_table, written_out
+from screwdyn.forms.requests import Request, requested, results, scalars
 from screwdyn.forms.tree_forms import Forms
-from screwdyn.physics.table import MASS, PARENT
+from screwdyn.physics.frames import BODY, FRAMES
+from screwdyn.physics.table import MASS, OWN_MASS, PARENT, TURN
 
 __all__ = ["c_source"]
 
-# For each function the name of its result in C, the shape of that in coordinates, and what it is.
-_RESULTS = {
-    "mass_matrix": ("M", 2, "Mass matrix M(q), symmetric: kg m^2, kg m or kg"),
-    "coriolis_matrix": ("C", 2, "Coriolis matrix C(q, qd), with dM/dt = C + C^T"),
-    "gravity_vector": ("g", 1, "Forces of the joints that hold the robot still, g(q)"),
-    "bias_force": ("bias", 1, "C(q, qd) qd + g(q)"),
-    "inverse_dynamics": ("force", 1, "Forces of the joints for an acceleration: M qdd + C qd + g"),
-    "forward_dynamics": ("acceleration", 1, "Acceleration under forces of the joints: M^-1 (tau - C qd - g)"),
-}
+# What a function is given, in order.
 _ARGUMENTS = {
     "q": "positions, rad or m",
     "qd": "rates, rad/s or m/s",
@@ -34,6 +30,8 @@ _ARGUMENTS = {
     "tau": "forces of the joints, N m or N",
 }
 _STRUCT = "values"  # the argument that holds the values of the robot's symbols
+# What inputs of a tape that are no state are computed from.
+_ARGUMENT_OF = {"present": "carried", "absent": "carried", "symbol": _STRUCT}
 _MOST_OPTIONAL = 32  # what unsigned long has at least
 
 
@@ -42,13 +40,12 @@ def c_source(
 ) -> str:
     """See :meth:`screwdyn.Forms.c_source`."""
     groups = [_listed(group, "a group of functions") for group in _listed(functions, "functions")]
-    for group in groups:
-        for name in group:
-            known_function(name)
-        if len(set(group)) < len(group) or not group:
+    asked = [tuple(requested(name, tree.links) for name in group) for group in groups]
+    for group, requests in zip(groups, asked, strict=True):
+        if len(set(map(_label, requests))) < len(group) or not group:
             raise ScrewdynError(f"name each function of a group once; got {group!r}")
-    if not groups or len(set(groups)) < len(groups):
-        raise ScrewdynError(f"name at least one function to write out, and each once; known: {', '.join(FUNCTIONS)}")
+    if not groups or len({tuple(map(_label, requests)) for requests in asked}) < len(groups):
+        raise ScrewdynError("name at least one function to write out, and each once")
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
         raise ScrewdynError(f"a prefix must be the beginning of a C name; got {prefix!r}")
     if not tree.nv:
@@ -57,7 +54,7 @@ def c_source(
     for link in links:
         if link not in tree.links:
             raise UnknownLinkError.of(link, tree.links)
-    return _Source(tree, prefix, links).text(groups)
+    return _Source(tree, prefix, links).text(asked)
 
 
 def _listed(names: Any, what: str) -> tuple[Any, ...]:
@@ -67,11 +64,17 @@ def _listed(names: Any, what: str) -> tuple[Any, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
+def _label(request: Request) -> str:
+    """A request as part of a C name."""
+    parts = [request.entry.name, request.link and identifier(request.link), request.frame]
+    return "_".join(part for part in parts if part)
+
+
 class _Source:
     """What the functions of one text have in common."""
 
     def __init__(self, tree: Forms, prefix: str, optional: tuple[str, ...]) -> None:
-        self.tree, self.prefix, self.optional = tree, prefix, optional
+        self.tree, self.model, self.prefix, self.optional = tree, tree.model, prefix, optional
         for link in optional:
             if tree.parent(link) is None:
                 raise ScrewdynError(f"{link!r} is the base, which cannot be left out")
@@ -80,58 +83,64 @@ class _Source:
         bit = {link: 1 << i for i, link in enumerate(optional)}
         # Bits that must be set for a link to be there: its own and those of all that it hangs on.
         self.needs = {link: sum(bit.get(above, 0) for above in tree.path(link)) for link in tree.links}
-        model = tree.model
-        self.row_needs = [0] * model.nv
-        for link, at in model.placements.items():
-            if at.freedoms:
-                self.row_needs[model.index[at.coordinate]] = self.needs[link]
+        self.row_needs = [self.needs[link] for link, at in self.model.placements.items() for _ in at.freedoms]
+        placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
+        symbols = expressions.free_symbols([*itertools.chain(*self.model.rows, self.model.base_row), *placed])
         self.members: dict[Any, str] = {}
-        if model.ready is None:
+        if symbols:
             from screwdyn.backends.c.parameters import member_names
 
-            symbols = expressions.free_symbols([x for row in model.rows for x in row] + [model.gravity])
             self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
 
     # What is computed
 
-    def outputs(self, tape: Tape, function: str) -> list[Any]:
-        """A function row by row; a freedom that is left out has an inertia of its own, to divide by."""
-        model = self.tree.model
-        table = scalar_table(model, tape)
-        optional = np.full((model.nv, PARENT - MASS), 0.0, dtype=object)
-        for row in {model.index[at.coordinate] for link, at in model.placements.items() if self.needs[link]} - {-1}:
-            table[row, MASS:PARENT] = 0.0
-            for link, at in model.placements.items():
-                if model.index[at.coordinate] != row:
-                    continue
-                body = np.array([scalar(tape, x) for x in at.body], dtype=object)
-                if self.needs[link]:
-                    optional[row] += body * self.present(tape, self.needs[link])
-                else:
-                    table[row, MASS:PARENT] += body
-        absent = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.row_needs]
-        scalars = written_out(model, tape, table, function, optional, absent)
-        if function == "forward_dynamics":
-            return [self.present(tape, needs) * x for needs, x in zip(self.row_needs, scalars, strict=True)]
-        return scalars
+    def results(self, tape: Tape, request: Request) -> list[Scalars]:
+        """Results of a request; a freedom that is left out has an inertia of its own, to divide by."""
+        if request.entry.name == "operational_inertia" and any(self.row_needs):
+            raise ScrewdynError("operational_inertia cannot do without links that have freedoms of their own")
+        subject = request.subject(self.model, tape)
+        table, extra = self.inertias(tape, subject.table)
+        assert subject.places is not None
+        for place, link in zip(subject.places, request.links(self.model), strict=True):
+            place[OWN_MASS:] *= _present(tape, self.needs[link])
+        armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.row_needs]
+        found = results(request, self.model, tape, subject._replace(table=table), extra, armature)
+        if request.entry.name == "forward_dynamics":
+            found[0] *= np.array([_present(tape, needs) for needs in self.row_needs], dtype=object)
+        return found
 
-    @staticmethod
-    def present(tape: Tape, needs: int) -> Any:
-        return tape.input(("present", needs)) if needs else 1.0
+    def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
+        """The table without optional bodies, and their inertial numbers, 0 where they are not there."""
+        table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
+        for row in {self.model.index[at.coordinate] for link, at in self.model.placements.items() if self.needs[link]}:
+            table[row, MASS:PARENT] = 0.0
+            for link, at in self.model.placements.items():
+                if self.model.index[at.coordinate] == row and self.needs[link]:
+                    extra[row] += scalars(tape, at.body) * _present(tape, self.needs[link])
+                elif self.model.index[at.coordinate] == row:
+                    table[row, MASS:PARENT] += scalars(tape, at.body)
+        return table, extra
+
+    def path(self, request: Request) -> list[int]:
+        """Rows of the freedoms on the path to a link, if the results of a request are taken over those."""
+        if request.link is None or not any("k" in result.shape for result in request.entry.given):
+            return []
+        return [self.model.index[name] for name in self.model.path(request.link)]
 
     # The text
 
-    def text(self, groups: Sequence[tuple[str, ...]]) -> str:
+    def text(self, groups: Sequence[tuple[Request, ...]]) -> str:
         upper = self.prefix.upper()
         hidden = f"{upper or 'SCREWDYN_'}DECLARATIONS_ONLY"
+        functions = [_Function(self, group) for group in groups]
         declared = [
             "\n".join(f"#define {macro} {value}" for macro, value in self.macros()),
             *([self.struct()] if self.members else []),
             '#ifdef __cplusplus\nextern "C" {\n#endif',
-            *(f"{self.comment(group)}\n{self.signature(group)};" for group in groups),
+            *(f"{function.comment}\n{function.signature};" for function in functions),
             "#ifdef __cplusplus\n}\n#endif",
         ]
-        defined = [f"{self.signature(group)}\n{{\n{self.body(group)}\n}}" for group in groups]
+        defined = [f"{function.signature}\n{{\n{function.body}\n}}" for function in functions]
         # Guards are the text's own: another text with the same names must clash with this one, not vanish behind it.
         own = f"{upper or 'SCREWDYN_'}DYNAMICS_{crc32(''.join(declared + defined).encode()):08X}"
         parts = [
@@ -146,20 +155,26 @@ class _Source:
         return "\n\n".join(parts)
 
     def introduction(self, hidden: str) -> str:
-        model = self.tree.model
+        model = self.model
         lines = [
             "Dynamics of a robot, M(q) qdd + C(q, qd) qd + g(q) = tau; written by screwdyn.",
             "",
             "C99, needs math.h only; no heap, no state: every function may be called from several threads, and an",
             "argument may be both input and output. SI units and radians. Matrices are stored row by row.",
-            f"Gravity, in the base frame: ({', '.join(_gravity(x) for x in model.gravity.tolist())}) m/s^2.",
+            f"Gravity, in the base frame: ({', '.join(map(_gravity, model.gravity.tolist()))}) m/s^2.",
             "",
-            "Coordinates, in this order:",
         ]
-        joints = [at.joint for at in model.placements.values() if at.freedoms]
-        for i, (name, joint) in enumerate(zip(model.coordinates, joints, strict=True)):
-            kind = joint.kind if joint is not None else ""
-            lines.append(f"  [{i}] {_quoted(name)}, {kind}, {'m' if kind == 'prismatic' else 'rad'}")
+        kinds = [joint.kind for joint in model.joints]
+        units = ["rad" if row[TURN] else "m" for row in model.rows]
+        named = enumerate(zip(model.coordinates, kinds, units, strict=True))
+        listed = [f"  [{i}] {_quoted(name)}, {kind}, {unit}" for i, (name, kind, unit) in named]
+        if model.charts is None:
+            lines += ["Coordinates, in this order:", *listed]
+        else:
+            lines += ["Positions q, in this order; x, y, z and w are those of a quaternion of length 1, scalar last:"]
+            lines += [f"  [{i}] {_quoted(name)}" for i, name in enumerate(model.positions)]
+            lines += ["", "Freedoms of qd, qdd and tau, in this order; qd are the rates of quasi-coordinates:"]
+            lines += [f"{line}/s" for line in listed]
         if self.optional:
             macro = f"{self.prefix.upper()}CARRIES_ALL"
             lines += [
@@ -176,7 +191,7 @@ class _Source:
 
     def macros(self) -> list[tuple[str, str]]:
         upper = self.prefix.upper()
-        macros = [(f"{upper}NV", str(self.tree.nv))]
+        macros = [(f"{upper}NQ", str(self.tree.nq)), (f"{upper}NV", str(self.tree.nv))]
         macros += [(macro, f"(1ul << {i})") for i, macro in enumerate(self.bit_names())]
         if self.optional:
             macros.append((f"{upper}CARRIES_ALL", f"{hex((1 << len(self.optional)) - 1)}ul"))
@@ -202,39 +217,72 @@ class _Source:
             names.append(f"{self.prefix.upper()}CARRIES_{name}")
         return names
 
-    def comment(self, group: tuple[str, ...]) -> str:
-        what = [f"{_RESULTS[name][0]}: {_RESULTS[name][2]}" for name in group]
-        given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs(group)]
-        if self.members:
+
+class _Function:
+    """A function of the text: a group of requests that share their work."""
+
+    def __init__(self, source: _Source, group: tuple[Request, ...]) -> None:
+        self.source, self.group, self.tape = source, group, Tape()
+        self.inputs = [x for x in _ARGUMENTS if any(x in request.entry.arguments for request in group)]
+        found = [
+            (request, result, y)
+            for request in group
+            for result, y in zip(request.entry.given, source.results(self.tape, request), strict=True)
+        ]
+        names = [result.name for _, result, _ in found]
+        # A name that would stand for two arguments is qualified by the request.
+        self.outputs = {
+            name if names.count(name) == 1 and name not in self.inputs else f"{_label(request)}_{name}": entry
+            for name, entry in zip(names, found, strict=True)
+            for request in entry[:1]
+        }
+
+    @property
+    def comment(self) -> str:
+        parts = []
+        for request in self.group:
+            names = [f"{name} ({result.unit})" for name, (of, result, _) in self.outputs.items() if of is request]
+            notes = [] if request.link is None else [f"link {_quoted(request.link)}"]
+            notes += [f"frame {FRAMES[request.code]}"] if "frame" in request.entry.parameters else []
+            rows = self.source.path(request)
+            notes += [f"over the freedoms {', '.join(map(str, rows))}"] if rows else []
+            what = "; ".join([ascii_text(request.entry.summary), *notes])
+            parts.append(f"{', '.join(names)}: {what}.")
+        given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs]
+        if self.source.members:
             given.append(f"{_STRUCT}: what the robot's symbols stand for")
-        return "/* " + ".\n   ".join([*what, "; ".join(given)]) + ". */"
+        parts.append("; ".join(given) + ".")
+        return "/* " + "\n   ".join(line for part in parts for line in textwrap.wrap(part, 114)) + " */"
 
-    def inputs(self, group: tuple[str, ...]) -> list[str]:
-        return [x for x in _ARGUMENTS if any(x in FUNCTIONS[name] for name in group)]
-
-    def signature(self, group: tuple[str, ...]) -> str:
-        size = f"{self.prefix.upper()}NV"
-        arguments = [f"const double {x}[{size}]" for x in self.inputs(group)]
-        if self.members:
-            arguments.append(f"const {self.prefix}parameters *{_STRUCT}")
-        if self.optional:
+    @property
+    def signature(self) -> str:
+        upper, prefix = self.source.prefix.upper(), self.source.prefix
+        sizes = {"q": f"{upper}NQ", "v": f"{upper}NV"}
+        arguments = [f"const double {x}[{sizes['q' if x == 'q' else 'v']}]" for x in self.inputs]
+        if self.source.members:
+            arguments.append(f"const {prefix}parameters *{_STRUCT}")
+        if self.source.optional:
             arguments.append("unsigned long carried")
-        for name in group:
-            result, axes, _ = _RESULTS[name]
-            arguments.append(f"double {result}[{' * '.join([size] * axes)}]")
+        for name, (_, result, y) in self.outputs.items():
+            size = [sizes.get(str(d), str(n)) for d, n in zip(result.shape, y.shape, strict=True)]
+            arguments.append(f"double {name}[{' * '.join(size or ['1'])}]")
         indented = ",\n    ".join(arguments)
-        return f"void {self.prefix}{'_and_'.join(group)}(\n    {indented})"
+        return f"void {prefix}{'_and_'.join(map(_label, self.group))}(\n    {indented})"
 
-    def body(self, group: tuple[str, ...]) -> str:
-        tape = Tape()
-        outputs = {_RESULTS[name][0]: self.outputs(tape, name) for name in group}
-        live = tape.live(x for array in outputs.values() for x in array)
-        inputs = [tape.nodes[at].a for at in live if tape.nodes[at].op == "input"]
+    @property
+    def body(self) -> str:
+        outputs = {name: y.ravel().tolist() for name, (_, _, y) in self.outputs.items()}
+        live = self.tape.live(x for array in outputs.values() for x in array)
+        inputs = [self.tape.nodes[at].a for at in live if self.tape.nodes[at].op == "input"]
         lines, text = self.computed([what for kind, what in inputs if kind == "symbol"])
-        lines += statements(tape, outputs, lambda name: _read(name, text))
-        arguments = [*self.inputs(group), *([_STRUCT] if self.members else []), *(["carried"] if self.optional else [])]
+        lines += statements(self.tape, outputs, lambda name: _read(name, text))
+        given = [
+            *self.inputs,
+            *([_STRUCT] if self.source.members else []),
+            *(["carried"] if self.source.optional else []),
+        ]
         read = {_ARGUMENT_OF.get(kind, kind) for kind, _ in inputs}
-        return "\n".join(f"    {line}" for line in [*lines, *(f"(void){x};" for x in arguments if x not in read)])
+        return "\n".join(f"    {line}" for line in [*lines, *(f"(void){x};" for x in given if x not in read)])
 
     def computed(self, numbers: list[Any]) -> tuple[list[str], dict[Any, str]]:
         """Statements that numbers of the robot share, and C for each of them, made of its parameters."""
@@ -242,11 +290,12 @@ class _Source:
             return [], {}
         from screwdyn.backends.c.parameters import computed
 
-        return computed(numbers, self.members, _STRUCT)
+        return computed(numbers, self.source.members, _STRUCT)
 
 
-# What inputs of a tape that are no state are computed from.
-_ARGUMENT_OF = {"present": "carried", "absent": "carried", "symbol": _STRUCT}
+def _present(tape: Tape, needs: int) -> Any:
+    """Whether all links with these bits are there, 1 or 0."""
+    return tape.input(("present", needs)) if needs else 1.0
 
 
 def _read(name: Any, numbers: Mapping[Any, str]) -> str:

@@ -1,9 +1,10 @@
-"""What ``tree.derivatives`` is: exact derivatives of the dynamics, and the regressor of the inertial parameters."""
+"""What ``tree.derivatives`` is: exact derivatives of quantities, and the regressor of the inertial parameters."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,17 @@ import numpy as np
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened
 from screwdyn.backends.llvm.evaluate import Evaluator
 from screwdyn.backends.llvm.program import Program
-from screwdyn.backends.tape.differentiate import DERIVATIVES, regressor
+from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import open_inertias
+from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Numbers
+from screwdyn.forms.requests import Request
+from screwdyn.physics.charts import Charts
+from screwdyn.physics.frames import FRAMES, frame_code
+from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.table import MASS, PARENT
 
 if TYPE_CHECKING:
@@ -29,22 +34,31 @@ __all__ = ["Derivatives"]
 
 Triple = tuple[Array, Array, Array]
 
-_ARGUMENTS = {name: groups for name, (groups, _) in DERIVATIVES.items()} | {"regressor": ("q", "qd", "qdd")}
+# Arguments of what is no derivative of a quantity.
+_ARGUMENTS = {"mass_matrix_dot": ("q", "qd"), "regressor": ("q", "qd", "qdd")}
 _UPPER = np.triu_indices(3)
 
 
 class Derivatives:
-    """Derivatives of one snapshot's dynamics, exact to rounding (docs/mathematics.md §10).
+    """Derivatives of one snapshot's quantities, exact to rounding (docs/mathematics.md §10).
+
+    Every quantity with one result has its derivatives under its own name: ``derivatives.center_of_mass(q)`` is ∂c/∂q,
+    ``derivatives.kinetic_energy(q, qd)`` is (∂T/∂q, ∂T/∂q̇): one array for each argument, in order, and a lone array if
+    q is the only one. The freedom along which something is differentiated is always the last index.
+
+    With respect to q, derivatives are taken along the freedoms: entry k is the rate at q̇ = ν = e_k. That is ∂/∂q_k for
+    joints of one freedom. For spherical, free and planar joints it is the derivative along the tangent of q,
+    d/dε f(integrate(q, ε e_k)), and the last axis has length nv, not nq.
 
     A function is written out on a tape when it is first asked for, differentiated there operation by operation,
     compiled for this processor and kept. That takes a good part of a second for six or seven joints, and is not done
-    again for trees that differ in inertias only: see ``physics.structures``. What is too long to be compiled, from 17
-    joints in a row on, takes tenths of a millisecond a state: see docs/compiled.md.
+    again for trees that differ in inertias only. What is too long to be compiled, from 17 joints in a row on, takes
+    tenths of a millisecond a state: see docs/compiled.md.
 
-    Shapes: q, qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and broadcast. The
-    coordinate along which something is differentiated is always the last index. Springs, damping and friction of the
-    joints are no part of it, as in :meth:`KinematicTree.inverse_dynamics`. Arrays of the wrong shape or with entries
-    that are not finite raise :class:`ShapeError`.
+    Shapes: q is (…, nq); qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and
+    broadcast. Springs, damping and friction of the joints are no part of it, as in
+    :meth:`KinematicTree.inverse_dynamics`. Arrays of the wrong shape or with entries that are not finite raise
+    :class:`ShapeError`. Every function takes ``out=``: an array of float64 for the result, or a tuple of arrays.
 
     Parameters
     ----------
@@ -52,18 +66,24 @@ class Derivatives:
         Later changes of the tree do not matter to it.
     """
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._functions: dict[tuple[str, tuple[str, ...]], Evaluator] = {}
+        self._functions: dict[Hashable, Evaluator] = {}
 
     def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (…, nv, nv), of τ = M q̈ + C q̇ + g.
 
-        Entry [i, j] is ∂τ_i/∂(·)_j. N m per rad, and so on: units of τ_i by units of the coordinate j.
+        Entry [i, j] is ∂τ_i/∂(·)_j. N m per rad, and so on: units of τ_i by units of the freedom j. ∂τ/∂q̇ is 2 C for
+        joints of one freedom, and 2 C − M ad(ν) for joints whose motions form a group (docs/mathematics.md §7).
 
         Parameters
         ----------
-        q, qd, qdd : (…, nv)
+        q : (…, nq)
+        qd, qdd : (…, nv)
         out : tuple of three (…, nv, nv) arrays, optional
             Of float64, to write to; contiguous ones save the time to get memory for large batches.
         """
@@ -91,17 +111,9 @@ class Derivatives:
         dq, dqd, inverse = memory.hand_over((-(inverse @ dq), -(inverse @ dqd), inverse), out)
         return dq, dqd, inverse
 
-    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """∂M/∂q, (…, nv, nv, nv): entry [i, j, k] is ∂M_ij/∂q_k."""
-        return self._single("mass_matrix", q, out=out)
-
     def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
         """Ṁ = Σ_k ∂M/∂q_k q̇_k, (…, nv, nv), symmetric; it equals C + Cᵀ."""
         return self._single("mass_matrix_dot", q, qd, out=out)
-
-    def gravity_vector(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """∂g/∂q, (…, nv, nv): the Hessian of the potential energy, symmetric."""
-        return self._single("gravity_vector", q, out=out)
 
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None, *, out: Array | None = None
@@ -110,7 +122,7 @@ class Derivatives:
 
         Parameters
         ----------
-        q, qd, qdd : (…, nv)
+        q, qd, qdd : (…, nq), (…, nv), (…, nv)
         link : str, optional
             Only this link's ten columns: what a payload adds to τ is ``regressor(…, link=name) @ its ten numbers``.
 
@@ -126,7 +138,7 @@ class Derivatives:
         UnknownLinkError
             If there is no such link.
         """
-        return self._single("regressor", q, qd, qdd, links=self._links(link), out=out)
+        return self._single("regressor", q, qd, qdd, what=self._links(link), out=out)
 
     def parameters(self, link: str | None = None) -> Array:
         """π, the inertial parameters that :meth:`regressor` multiplies, (10 · number of links,), or (10,) for one link.
@@ -154,23 +166,43 @@ class Derivatives:
             raise UnknownLinkError.of(link, known)
         return (link,)
 
-    def _single(self, name: str, *state: ArrayLike, links: tuple[str, ...] = (), out: Array | None) -> Array:
-        """The derivative of a function that has only one."""
-        (result,), _ = self._evaluate(name, *state, links=links, out=None if out is None else (out,))
+    def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Derivatives of a quantity with respect to its arguments: a tuple, or the only one."""
+        given = entry.signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        link, frame = given.arguments.get("link"), given.arguments.get("frame")
+        if "link" in entry.parameters:
+            self._links(link)
+        what = (link, None if frame is None else FRAMES[frame_code(frame)])
+        single = len(entry.arguments) == 1
+        if single and out is not None:
+            out = (out,)
+        state = [given.arguments[x] for x in entry.arguments]
+        found: Sequence[Array] = ()
+        sound = bool(self._function(entry.name, what).shapes)
+        if sound:
+            found, sound = self._evaluate(entry.name, *state, what=what, out=out)
+        if not sound:
+            getattr(Numbers(self._model), entry.name)(*args, **kwargs)  # says why there is no result
+        return found[0] if single else tuple(found)
+
+    def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
+        """The result of a function that has only one."""
+        (result,), _ = self._evaluate(name, *state, what=what, out=None if out is None else (out,))
         return result
 
     def _evaluate(
-        self, name: str, *state: ArrayLike, links: tuple[str, ...] = (), out: tuple[Array, ...] | None = None
+        self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None = None
     ) -> tuple[Sequence[Array], bool]:
-        """The derivatives of one function, and whether all that was assumed of the states is true.
+        """The results of one function, and whether all that was assumed of the states is true.
 
         Where it is not, nothing that the state lies in has been written to.
         """
-        function = self._function(name, links)
+        function = self._function(name, what)
         single = function.single(state, out)
         if single is not None:
             return single, True
-        flat, batch = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
+        flat, batch = self._model.flat(**dict(zip(_arguments(name), state, strict=True)))
         shapes, count = [(*batch, *shape) for shape in function.shapes], math.prod(batch)
         whole = None
         if out is not None:
@@ -178,7 +210,7 @@ class Derivatives:
             given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
             if all(y.flags.c_contiguous and y.flags.aligned and memory.apart(y, given) for y in out):
                 whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
-        found, sound = function.many([x.reshape(count, self._model.nv) for x in flat], whole)
+        found, sound = function.many([x.reshape(count, x.size // max(count, 1)) for x in flat], whole)
         results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
         if out is None or not sound:
             return results, sound
@@ -189,30 +221,58 @@ class Derivatives:
         """Whether ∂q̈ is one compiled function: unless that is too long, or some joint never carries anything."""
         return self._function("forward_dynamics").compiled
 
-    def _function(self, name: str, links: tuple[str, ...] = ()) -> Evaluator:
-        function = self._functions.get((name, links))
+    def _function(self, name: str, what: Hashable = None) -> Evaluator:
+        function = self._functions.get((name, what))
         if function is None:
-            function = self._functions[name, links] = self._written(name, links)
+            function = self._functions[name, what] = self._written(name, what)
         return function
 
-    def _written(self, name: str, links: tuple[str, ...]) -> Evaluator:
+    def _written(self, name: str, what: Any) -> Evaluator:
         """A function of this model, by a program that is known from another one or new."""
-        model = self._model
-        if name != "regressor":
-            return Evaluator(_programs.serving(model.table, model.loaded, (name, ())), model.table)
-        # τ is linear in the inertias, so that theirs do not matter.
-        massless, places = model.table.copy(), [model.placements[link] for link in links]
-        massless[:-1, MASS:PARENT] = 0.0
-        bodies = tuple([(model.index[at.coordinate], at.R, at.p) for at in places])
-        return Evaluator(_programs.serving(massless, np.zeros(model.nv, dtype=bool), (name, bodies)))
+        model, table, loaded = self._model, self._model.table, self._model.loaded
+        if name == "regressor":
+            # τ is linear in the inertias, so that theirs do not matter.
+            table, loaded = table.copy(), np.zeros(model.nv, dtype=bool)
+            table[:, MASS:PARENT] = 0.0
+            places = [model.placements[link] for link in what]
+            of: Any = tuple((model.index[at.coordinate], at.R, at.p) for at in places)
+        else:
+            entry = CATALOGUE.get(name, CATALOGUE["mass_matrix"])
+            if entry.base_parameters:
+                # What is welded to the base does not matter.
+                table = table.copy()
+                table[-1, MASS:PARENT] = 0.0
+            request = Request(entry, *(what or ()))
+            of = _frozen(model.places(request.links(model), request.code))
+        charts = model.charts and tuple(map(_frozen, model.charts))
+        return Evaluator(_programs.serving(table, loaded, (name, of, charts)), None if name == "regressor" else table)
+
+
+def _arguments(name: str) -> tuple[str, ...]:
+    return _ARGUMENTS[name] if name in _ARGUMENTS else CATALOGUE[name].arguments
+
+
+def _frozen(array: Array) -> Any:
+    """An array as tuples, by which it is recognised."""
+    return tuple(map(_frozen, array)) if array.ndim else array.item()
 
 
 def _program(table: Array, opened: Opened, what: Any) -> Program:
     """A function of a structure, written out on a tape."""
-    (name, bodies), tape = what, Tape()
-    numbers = open_inertias(table, tape, opened)
-    outputs = regressor(tape, numbers, bodies) if name == "regressor" else DERIVATIVES[name][1](tape, numbers)
-    return Program(name, tape, dict.fromkeys(_ARGUMENTS[name], len(table) - 1), outputs)
+    (name, of, frozen), tape = what, Tape()
+    charts = None if frozen is None else Charts(*map(np.array, frozen))
+    subject = Subject(open_inertias(table, tape, opened), charts)
+    if name == "regressor":
+        outputs = [differentiate.regressor(tape, subject, of)]
+    elif name == "mass_matrix_dot":
+        outputs = [differentiate.mass_matrix_dot(tape, subject)]
+    else:
+        subject = subject._replace(places=constants(np.array(of)))
+        try:
+            outputs = differentiate.derivatives(tape, name, subject)
+        except Undetermined:
+            outputs = []
+    return Program(name, tape, {x: subject.nq if x == "q" else len(table) - 1 for x in _arguments(name)}, outputs)
 
 
 _programs = Kept(_program, MEMORY)
@@ -223,3 +283,28 @@ def _parameters(link: Link) -> Array:
     if link.inertia is None:
         return np.zeros(10)
     return np.concatenate([[link.inertia.mass], link.inertia.first_moment, link.inertia.origin_tensor[_UPPER]])
+
+
+def _method(entry: Quantity) -> Callable[..., Any]:
+    """The method that gives the derivatives of a quantity."""
+
+    def derivatives(self: Derivatives, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        return self._of(entry, *args, out=out, **kwargs)
+
+    (result,), names = entry.given, entry.arguments
+    sizes = {"v": "nv", "q": "nq", "L": "number of links"}
+    shape = ", ".join(["…", *(sizes.get(str(d), str(d)) for d in result.shape), "nv"])
+    listed = ", ".join(f"∂{result.name}/∂{x}" for x in names)
+    derivatives.__name__, derivatives.__qualname__ = entry.name, f"Derivatives.{entry.name}"
+    derivatives.__doc__ = f"{listed}, ({shape}), of :meth:`KinematicTree.{entry.name}`."
+    parameters = [x for x in entry.signature.parameters.values() if x.name != "wrenches"]
+    out_ = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    derivatives.__signature__ = entry.signature.replace(  # type: ignore[attr-defined]
+        parameters=[*parameters, out_], return_annotation="Array" if len(names) == 1 else "tuple[Array, ...]"
+    )
+    return derivatives
+
+
+for _entry in CATALOGUE.values():
+    if len(_entry.given) == 1 and not hasattr(Derivatives, _entry.name):
+        setattr(Derivatives, _entry.name, _method(_entry))

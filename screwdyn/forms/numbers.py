@@ -34,6 +34,24 @@ __all__ = ["Dynamics", "Frame", "Numbers"]
 _LARGEST = 1e60
 
 
+def undetermined(status: int, model: Model, link: str | None) -> Exception | None:
+    """Why a recursion has stopped, by its status; None if its input is wrong."""
+    if status > 0:
+        name = model.coordinates[status - 1]
+        return SingularAttachmentError(
+            f"nothing beyond joint {name!r} resists its motion, so its acceleration is undetermined; "
+            f"give a link that it carries an inertia, or make the joint fixed"
+        )
+    if status == MASSLESS:
+        return InertiaError("no link of the tree has a mass, so there is no centre of mass; give one an inertia")
+    if status == CONFINED:
+        return SingularAttachmentError(
+            f"link {link!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no inverse; its "
+            f"operational-space inertia is undefined"
+        )
+    return None
+
+
 class Dynamics(Quantities):
     """The quantities of a tree as numbers, by the default back-end."""
 
@@ -173,19 +191,9 @@ class Dynamics(Quantities):
     def _error(self, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]) -> Exception:
         """Why there is no result."""
         model = self.model
-        if status > 0:
-            name = model.coordinates[status - 1]
-            return SingularAttachmentError(
-                f"nothing beyond joint {name!r} resists its motion, so its acceleration is undetermined; "
-                f"give a link that it carries an inertia, or make the joint fixed"
-            )
-        if status == MASSLESS:
-            return InertiaError("no link of the tree has a mass, so there is no centre of mass; give one an inertia")
-        if status == CONFINED:
-            return SingularAttachmentError(
-                f"link {named['link']!r} cannot move in all six directions in this configuration, so J M⁻¹ Jᵀ has no "
-                f"inverse; its operational-space inertia is undefined"
-            )
+        reason = undetermined(status, model, named.get("link"))
+        if reason is not None:
+            return reason
         for name, value in state.items():
             a = np.abs(np.asarray(value, dtype=float))
             if a.max(initial=0.0) >= _LARGEST:

@@ -19,7 +19,7 @@ from screwdyn.backends.tape.trace import FUNCTIONS, Scalars, Subject, Undetermin
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.forms.chain import Path, path_to
-from screwdyn.forms.operation_count import known_function
+from screwdyn.forms.requests import requested
 from screwdyn.physics.frames import frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Frame
@@ -157,7 +157,7 @@ class Symbolic:
 
     def recorded(self, function: str) -> Scalars:
         """One of the functions on the derivation's tape: an array of scalars and numbers."""
-        known_function(function)
+        requested(function, tuple(self._model.placements))
 
         def recorded() -> Scalars:
             try:

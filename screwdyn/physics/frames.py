@@ -2,13 +2,18 @@
 
 from screwdyn.core.errors import ShapeError
 
-__all__ = ["BASE", "BODY", "COM", "FRAMES", "MIXED", "frame_code"]
+__all__ = ["BASE", "BODY", "COM", "FRAMES", "MIXED", "frame_code", "is_frame"]
 
 COM, BODY, BASE, MIXED = range(4)
 FRAMES = ("com", "body", "base", "mixed")
 # What other libraries call them: Pinocchio's ReferenceFrame, and Drake's and MuJoCo's words.
 _ALSO = {"local": BODY, "world": BASE, "space": BASE, "spatial": BASE, "local_world_aligned": MIXED, "hybrid": MIXED}
 _CODES = {name: code for code, name in enumerate(FRAMES)} | _ALSO
+
+
+def is_frame(name: str) -> bool:
+    """Whether a name is one of a frame."""
+    return name.lower() in _CODES
 
 
 def frame_code(frame: object) -> int:

@@ -1,16 +1,20 @@
-"""M factored along the tree, and what is solved with its factors."""
+"""The mass matrix factored along the tree, and what is solved with its factors."""
 
 import numpy as np
 import pytest
-from cases import EPS, cases, close, norm
+from cases import EPS, close, norm
 from hypothesis import given
+from tangents import joint_cases
 
 import screwdyn as sd
 from screwdyn.backends.tape.ltdl import _carried, factors, forward_dynamics
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import constants, inputs
-from screwdyn.physics import recursions
-from screwdyn.physics.table import PARENT, WIDTHS, Workspace
+from screwdyn.backends.tape.trace import Subject, Undetermined, constants
+from screwdyn.physics.table import PARENT
+
+
+def subject(tree):
+    return Subject(constants(tree.model.table), tree.model.charts)
 
 
 def evaluated(tape, outputs, **state):
@@ -19,10 +23,10 @@ def evaluated(tape, outputs, **state):
     return np.reshape([float(x) for x in tape.evaluate(outputs.ravel(), values)], outputs.shape)
 
 
-@given(cases(least=1))
+@given(joint_cases(least=1))
 def test_factors_make_up_the_mass_matrix(case):
     tree, tape = case.tree, Tape()
-    found = factors(tape, constants(tree.model.table))
+    found = factors(tape, subject(tree))
     rows = range(tree.nv)
     L, D = evaluated(tape, found.L, q=case.q), evaluated(tape, found.D, q=case.q)
     lower = np.eye(tree.nv)
@@ -30,41 +34,39 @@ def test_factors_make_up_the_mass_matrix(case):
         lower[k, found.above[k]] = L[k, found.above[k]]
     M = tree.mass_matrix(case.q)
     close(lower.T @ np.diag(D) @ lower, M, norm(M), 1e3 * EPS)
-    parents = [tree.coordinates.index(name) if name else -1 for name in carriers(tree)]
-    assert [above[:1] or [-1] for above in found.above] == [[k] for k in parents]
+    assert [(above or [-1])[0] for above in found.above] == tree.model.table[:-1, PARENT].tolist()
     noted = np.array(tape.assumed, dtype=object).reshape(-1, 2)
     carried, least = evaluated(tape, noted, q=case.q).T
     assert (carried > least).all()
 
 
-def carriers(tree):
-    """The coordinate that carries each coordinate's link."""
-    placements = tree.model.placements.values()
-    return [at.parent for at in placements if at.freedoms]
-
-
-@given(cases(least=1))
-def test_what_joints_carry_is_bounded_for_every_state(case):
-    """The bound of ∫ r² dm, half the trace of the composite inertia, holds at any state and is no wild guess at all."""
+@given(joint_cases(least=1))
+def test_what_joints_carry_is_bounded_for_every_angle(case):
+    """The bound of ∫ r² dm holds, and is exact where a joint carries its own link only."""
     tree, tape = case.tree, Tape()
-    table, n = tree.model.table, tree.nv
-    bounds = np.array(_carried(constants(table), inputs(tape, "q", range(n))), dtype=object).reshape(-1, 2)
+    bounds = np.array(_carried(*subject(tree).rows(tape)), dtype=object).reshape(-1, 2)
     mass, spread = evaluated(tape, bounds, q=case.q).T
-    work = Workspace(*(np.zeros((n, width)) for width in WIDTHS))
-    recursions.mass_matrix(table, case.q, work, np.zeros((n, n)))
-    true = work.inertias[:, [4, 7, 9]].sum(axis=1) / 2
-    close(mass, work.inertias[:, 0], tree.mass, 10 * EPS)
-    assert (spread >= true * (1 - 1e-13)).all()
-    # Exact where a joint carries its own link only.
-    carriers_of = set(table[:-1, PARENT].astype(int))
-    tips = [k for k in range(n) if k not in carriers_of]
-    close(spread[tips], true[tips], 1 + true.max(initial=0), 10 * EPS)
+    for name, at in tree.model.placements.items():
+        if not at.freedoms:
+            continue
+        row, own = tree.model.carrier(name)
+        origin = (tree.forward_kinematics(name, case.q) @ sd.screw.inverse(own))[:3, 3]
+        beyond = [link for link in tree.subtree(name) if tree.link(link).inertia is not None]
+        true = 0.0
+        for link in beyond:
+            body = tree.link(link).inertia
+            com = (tree.forward_kinematics(link, case.q) @ [*body.com, 1.0])[:3]
+            true += np.trace(body.tensor) / 2 + body.mass * ((com - origin) ** 2).sum()
+        close(mass[row], sum(tree.link(link).inertia.mass for link in beyond), tree.mass, 10 * EPS)
+        assert spread[row] >= true * (1 - 1e-13)
+        if row not in tree.model.table[:-1, PARENT]:
+            close(spread[row], true, 1 + true, 100 * EPS)
 
 
-@given(cases(least=1))
+@given(joint_cases(least=1))
 def test_solutions_solve(case):
     tree, tape = case.tree, Tape()
-    found = factors(tape, constants(tree.model.table))
+    found = factors(tape, subject(tree))
     x = evaluated(tape, found.solve(case.qdd.astype(object)), q=case.q)
     M = tree.mass_matrix(case.q)
     close(M @ x, case.qdd, norm(M) * norm(x) + norm(case.qdd), 1e3 * EPS)
@@ -73,11 +75,11 @@ def test_solutions_solve(case):
 def test_armature_is_felt_by_its_own_joint():
     tree, tape = sd.robots.pelican(), Tape()
     own, q = np.array([0.25, 0.5]), np.array([0.3, -0.7])
-    found = factors(tape, constants(tree.model.table), own.tolist())
+    found = factors(tape, subject(tree), own.tolist())
     inverse = [evaluated(tape, found.solve(unit.astype(object)), q=q) for unit in np.eye(2)]
     np.testing.assert_allclose(inverse, np.linalg.inv(tree.mass_matrix(q) + np.diag(own)), rtol=1e-13)
     tau = np.array([1.0, 2.0])
-    qdd = evaluated(tape, forward_dynamics(tape, constants(tree.model.table), own.tolist()), q=q, qd=0 * q, tau=tau)
+    qdd = evaluated(tape, forward_dynamics(tape, subject(tree), own.tolist()), q=q, qd=0 * q, tau=tau)
     np.testing.assert_allclose(qdd, np.linalg.solve(tree.mass_matrix(q) + np.diag(own), tau - tree.gravity_vector(q)))
 
 
@@ -85,4 +87,6 @@ def test_armature_is_felt_by_its_own_joint():
 def test_a_joint_that_never_carries_anything_has_no_factors(solve):
     tree = sd.robots.pelican()
     tree.attach(sd.Link("flag"), to=tree.links[-1], joint=sd.revolute())
-    assert solve(Tape(), constants(tree.model.table)) is None
+    with pytest.raises(Undetermined) as found:
+        solve(Tape(), subject(tree))
+    assert found.value.row == 2

@@ -97,7 +97,7 @@ def test_what_the_text_says():
     assert '    double lamda; /* "\\u03bb" */\n' in text and re.search(r'    double int_\d; /\* "int" \*/\n', text)
     assert "    double length;\n" in text and "    double NV;\n" in text
     assert "} arm_parameters;\n" in text
-    assert "    const double q[ARM_NV],\n    const arm_parameters *values,\n    double g[ARM_NV]);" in text
+    assert "    const double q[ARM_NQ],\n    const arm_parameters *values,\n    double g[ARM_NV]);" in text
     assert 'Gravity, in the base frame: (0.0, 0.1, "-g") m/s^2.' in text
 
 

@@ -28,8 +28,8 @@ def beats(count, mul, add):
 def parametric_count(tree, functions, table):
     """Operations with inertias left open; what depends on parameters only is not counted."""
     tape = Tape()
-    rows = table(tree.model.table, tape)
-    outputs = [x for name in functions for x in record(tape, name, Subject(rows))[0].ravel()]
+    subject = Subject(table(tree.model.table, tape))
+    outputs = [x for name in functions for y in record(tape, name, subject) for x in y.ravel()]
     return tape.count(outputs, lambda name: name[0] in ("inertia", "length", "gravity"))
 
 
@@ -101,7 +101,7 @@ def with_base_parameters(rows, tape):
     for row, k in np.argwhere(rows[:-1, 9:12]):
         table[row, 9 + k] = np.sign(rows[row, 9 + k]) * tape.input(("length", (row, k)))
     table[GRAVITY_Z] = -tape.input(("gravity", 0))
-    table[:-1, MASS:PARENT] = 0.0
+    table[:, MASS:PARENT] = 0.0
     for row, kept in BASE_PARAMETERS.items():
         for k in kept:
             table[row, MASS + k] = tape.input(("inertia", (row, k)))
@@ -112,7 +112,7 @@ def inverse_dynamics_regressor(tree, states):
     """Joint forces of unit standard parameters at many states, (states * nv, 10 nv)."""
     tape = Tape()
     n = tree.nv
-    outputs = record(tape, "inverse_dynamics", Subject(open_inertias(tree.model.table, tape)))[0]
+    (outputs,) = record(tape, "inverse_dynamics", Subject(open_inertias(tree.model.table, tape)))
     columns = []
     for unit in np.eye(10 * n).reshape(10 * n, n, 10):
         values = {("inertia", at): x for at, x in np.ndenumerate(unit)}

@@ -7,6 +7,7 @@ from branched import branched_rph
 from engine import Engine, model_of, robot
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_tree
+from tangents import SEVERAL
 
 pytestmark = pytest.mark.oracle
 
@@ -47,7 +48,8 @@ def regressor_of(link, Y, model):
 def compare(tree, engine, seed=0):
     model, data, D = engine.model, engine.data, tree.derivatives
     rng = np.random.default_rng(seed)
-    Q, V, A = rng.uniform(-2, 2, (3, STATES, tree.nv))
+    U, V, A = rng.uniform(-2, 2, (3, STATES, tree.nv))
+    Q = tree.integrate(tree.neutral(), U)
     ours, solved = D.inverse_dynamics(Q, V, A), D.forward_dynamics(Q, V, A)
     hessian, regressor = D.gravity_vector(Q), D.regressor(Q, V, A)
     for s, (q, v, a) in enumerate(zip(Q, V, A, strict=True)):
@@ -98,5 +100,15 @@ def test_branched_rph():
 def test_random_trees(n, kinds):
     for seed in range(3):
         tree = random_tree(np.random.default_rng([n, seed]), n, kinds)
+        if tree.nv:
+            compare(tree, Engine(model_of(tree), tree), seed)
+
+
+@pytest.mark.parametrize("kinds", [("spherical",), ("free",), ("planar",), ("universal", "cylindrical"), SEVERAL])
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_random_trees_of_joints_of_several_freedoms(n, kinds):
+    """Derivatives with respect to q are along tangents in both; theirs have the linear part of a free joint first."""
+    for seed in range(3):
+        tree = random_tree(np.random.default_rng([n, seed, 1]), n, kinds)
         if tree.nv:
             compare(tree, Engine(model_of(tree), tree), seed)

@@ -19,10 +19,9 @@ import numpy.typing as npt
 from screwdyn.backends.llvm import background
 from screwdyn.backends.llvm import program as programs
 from screwdyn.backends.llvm.program import Program
-from screwdyn.backends.tape.ltdl import forward_dynamics
+from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Node, Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, Subject, open_inertias, record
-from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.backends.tape.trace import FUNCTIONS, Subject, Undetermined, open_inertias
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["ARGUMENTS", "Kept", "Structure", "structure"]
@@ -183,15 +182,11 @@ def recorded(name: str, table: Array, opened: Opened) -> Program | None:
     """
     tape = Tape()
     tape.nodes = _Nodes()
-    numbers = open_inertias(table, tape, opened)
-    if name == "forward_dynamics":
-        qdd = forward_dynamics(tape, numbers)
-        if qdd is None:
-            return None
-        outputs = [qdd]
-    else:
-        outputs = record(tape, name, Subject(base_parameters(numbers)))
-    return Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), outputs)
+    try:
+        results = outputs(tape, name, Subject(open_inertias(table, tape, opened)))
+    except Undetermined:
+        return None
+    return Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), results)
 
 
 def _first(name: str, table: Array, opened: Opened) -> Program | None:

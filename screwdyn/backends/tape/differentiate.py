@@ -4,19 +4,22 @@ Every operation has the rule of the textbook, so the derivatives are exact. Oper
 are skipped: the derivative along a coordinate reads only the links beyond its joint (docs/mathematics.md §10).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from screwdyn.backends.tape import ltdl as solved
+from screwdyn.backends.tape.ltdl import Factors, factors
+from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, inputs, record
-from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.backends.tape.trace import Scalars, Subject, record
+from screwdyn.physics.charts import position_rate
 from screwdyn.physics.link_steps import inertia_to_parent
+from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.spatial import Matrix, Pose, RigidInertia, Vector
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = ["DERIVATIVES", "Bodies", "gradient", "regressor", "tangent"]
+__all__ = ["Bodies", "derivatives", "gradient", "mass_matrix_dot", "partial", "regressor", "tangent"]
 
 # Bodies that rows carry: for each one the row and the pose in the row's frame.
 Bodies = Sequence[tuple[int, Matrix, Vector]]
@@ -89,85 +92,105 @@ def gradient(tape: Tape, output: Scalar, inputs: Iterable[Hashable]) -> list[Sca
     return [weights.get(at, 0.0) for at in wanted]
 
 
-# The derivatives of a tree's functions. Each is given the table of a model and returns arrays of scalars.
+def partial(tape: Tape, outputs: Scalars, argument: str, subject: Subject) -> Scalars:
+    """∂outputs/∂argument, with one more axis of length n at the end.
+
+    With respect to "q" it is taken along the tangents, freedom by freedom: dq/dt of ν = e_k (docs/mathematics.md §7).
+    Forward mode for many outputs, reverse mode for fewer outputs than freedoms.
+    """
+    flat, n = outputs.ravel().tolist(), len(subject.table) - 1
+    directions = [_direction(tape, argument, subject, e) for e in np.eye(n).astype(object)]
+    if len(flat) < n:
+        names = list(directions[0])
+        gradients = [dict(zip(names, gradient(tape, y, names), strict=True)) for y in flat]
+        found = [[sum((rate * by[x] for x, rate in to.items()), 0.0) for to in directions] for by in gradients]
+        return np.array(found, dtype=object).reshape(*outputs.shape, n)
+    columns = [tangent(tape, flat, direction) for direction in directions]
+    return np.array(columns, dtype=object).reshape(n, len(flat)).T.reshape(*outputs.shape, n)
 
 
-def _along(tape: Tape, outputs: Scalars, group: str, n: int) -> Scalars:
-    """∂outputs/∂(group, k), with k as the last index."""
-    flat = outputs.ravel().tolist()
-    columns = [tangent(tape, flat, {(group, k): 1.0}) for k in range(n)]
-    return np.array(columns, dtype=object).reshape(n, *outputs.shape).transpose(*range(1, outputs.ndim + 1), 0)
+def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> dict[Hashable, Scalar]:
+    """Rates of the inputs of an argument: those of q while ν is ``along``, or ``along`` itself."""
+    given = subject.inputs(tape, argument)
+    rates: Any = along
+    if argument == "q" and subject.charts is not None:
+        rates = np.full(len(given), 0.0, dtype=object)
+        position_rate(subject.charts.where, subject.charts.groups, given, along, rates)
+    return {tape.nodes[x.node].a: rate for x, rate in zip(given, rates, strict=True)}
 
 
-def inverse_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
-    """∂τ/∂q, ∂τ/∂q̇ = 2 C and ∂τ/∂q̈ = M."""
-    n, subject = len(table) - 1, Subject(base_parameters(table))
-    (tau,), (C,), (M,) = (record(tape, x, subject) for x in ("inverse_dynamics", "coriolis_matrix", "mass_matrix"))
-    dq = _along(tape, tau, "q", n)
-    return [dq, 2.0 * C, M]
+# Quantities whose derivatives are cheaper than by the general rule
 
 
-def forward_dynamics(tape: Tape, table: Scalars) -> list[Scalars]:
-    """∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹; nothing if some joint never carries anything."""
-    n = len(table) - 1
-    found = solved.factors(tape, table)
-    if found is None:
-        return []
-    (bias,) = record(tape, "bias_force", Subject(base_parameters(table)))
-    qdd = found.solve(inputs(tape, "tau", range(n)) - bias)
-    dq, dqd, _ = inverse_dynamics(tape, table)
-    # q̈ was held while τ was differentiated; only now does it become what τ makes it.
+def inverse_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
+    """∂τ/∂q, ∂τ/∂ν = 2 C − M ad(ν) and ∂τ/∂ν̇ = M."""
+    (tau,), (C,), (M,) = (
+        outputs(tape, name, subject) for name in ("inverse_dynamics", "coriolis_matrix", "mass_matrix")
+    )
+    by_rate = 2.0 * C
+    if subject.charts is not None:
+        v = subject.inputs(tape, "qd")
+        for m, k, l, c in subject.charts.terms.tolist():
+            m, k, l = int(m), int(k), int(l)
+            by_rate[:, k] -= M[:, m] * (c * v[l])
+            by_rate[:, l] += M[:, m] * (c * v[k])
+    return [partial(tape, tau, "q", subject), by_rate, M]
+
+
+def forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
+    """∂ν̇/∂q = −M⁻¹ ∂τ/∂q, ∂ν̇/∂ν = −M⁻¹ ∂τ/∂ν and ∂ν̇/∂τ = M⁻¹."""
+    n = len(subject.table) - 1
+    found = factors(tape, subject)
+    (bias,) = outputs(tape, "bias_force", subject)
+    acceleration = found.solve(subject.inputs(tape, "tau") - bias)
+    dq, dqd, _ = inverse_dynamics(tape, subject)
+    # τ was differentiated at a given acceleration; now that of the forces is put in.
     values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
-    values |= {("qdd", i): qdd[i] for i in range(n)}
+    given = subject.inputs(tape, "qdd")
+    values |= {tape.nodes[x.node].a: y for x, y in zip(given, acceleration, strict=True)}
     substituted = tape.evaluate(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
     dq = np.array(substituted, dtype=object).reshape(n, n)
     inverse = _solved(found, np.eye(n).astype(object))
     return [_solved(found, -dq), _solved(found, -dqd), np.where(np.tri(n, dtype=bool), inverse, inverse.T)]
 
 
-def _solved(factors: solved.Factors, B: Scalars) -> Scalars:
+def _solved(factors: Factors, B: Scalars) -> Scalars:
     """M⁻¹ B."""
     columns = [factors.solve(B[:, k]) for k in range(B.shape[1])]
     return np.array(columns, dtype=object).reshape(B.T.shape).T
 
 
-def mass_matrix(tape: Tape, table: Scalars) -> list[Scalars]:
-    """∂M_ij/∂q_k at [i, j, k]."""
-    (M,) = record(tape, "mass_matrix", Subject(base_parameters(table)))
-    return [_along(tape, M, "q", len(table) - 1)]
+_SPECIAL = {"inverse_dynamics": inverse_dynamics, "forward_dynamics": forward_dynamics}
 
 
-def mass_matrix_dot(tape: Tape, table: Scalars) -> list[Scalars]:
-    """Ṁ, the derivative of M along q̇."""
-    n = len(table) - 1
-    (M,) = record(tape, "mass_matrix", Subject(base_parameters(table)))
-    rates = tangent(tape, M.ravel(), {("q", i): tape.input(("qd", i)) for i in range(n)})
-    return [np.array(rates, dtype=object).reshape(n, n)]
+def derivatives(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
+    """Derivatives of a quantity's results with respect to each of its arguments in order.
+
+    Raises
+    ------
+    Undetermined
+        If the quantity has no results, whatever the state.
+    """
+    if quantity in _SPECIAL:
+        return _SPECIAL[quantity](tape, subject)
+    results = outputs(tape, quantity, subject)
+    return [partial(tape, y, argument, subject) for argument in CATALOGUE[quantity].arguments for y in results]
 
 
-def gravity_vector(tape: Tape, table: Scalars) -> list[Scalars]:
-    """∂g/∂q."""
-    (g,) = record(tape, "gravity_vector", Subject(base_parameters(table)))
-    return [_along(tape, g, "q", len(table) - 1)]
+def mass_matrix_dot(tape: Tape, subject: Subject) -> Scalars:
+    """Ṁ, the derivative of M along ν."""
+    (M,) = outputs(tape, "mass_matrix", subject)
+    rates = tangent(tape, M.ravel(), _direction(tape, "q", subject, subject.inputs(tape, "qd")))
+    return np.array(rates, dtype=object).reshape(M.shape)
 
 
-# What each is a function of, and how it is recorded.
-DERIVATIVES: dict[str, tuple[tuple[str, ...], Callable[[Tape, Scalars], list[Scalars]]]] = {
-    "inverse_dynamics": (("q", "qd", "qdd"), inverse_dynamics),
-    "forward_dynamics": (("q", "qd", "tau"), forward_dynamics),
-    "mass_matrix": (("q",), mass_matrix),
-    "mass_matrix_dot": (("q", "qd"), mass_matrix_dot),
-    "gravity_vector": (("q",), gravity_vector),
-}
-
-
-def regressor(tape: Tape, table: Scalars, bodies: Bodies) -> list[Scalars]:
+def regressor(tape: Tape, subject: Subject, bodies: Bodies) -> Scalars:
     """Y with τ = Y π, (n, 10 · number of bodies): τ is linear in the ten numbers of each body.
 
     The rows carry these bodies and no others. A body on row −1, the base, moves nothing.
     """
-    n, names = len(table) - 1, [("body", (b, k)) for b in range(len(bodies)) for k in range(10)]
-    loaded = table.copy()
+    names = [("body", (b, k)) for b in range(len(bodies)) for k in range(10)]
+    loaded = subject.table.copy()
     loaded[:-1, MASS:PARENT] = 0.0
     for b, (row, R, p) in enumerate(bodies):
         if row >= 0:
@@ -175,6 +198,6 @@ def regressor(tape: Tape, table: Scalars, bodies: Bodies) -> list[Scalars]:
             own = RigidInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
             m, h, I = inertia_to_parent(Pose(R, p), own)
             loaded[row, MASS:PARENT] += np.array([m, *h, *I], dtype=object)
-    (tau,) = record(tape, "inverse_dynamics", Subject(loaded))
-    rows = [gradient(tape, tau[i], names) for i in range(n)]
-    return [np.array(rows, dtype=object).reshape(n, len(names))]
+    (tau,) = record(tape, "inverse_dynamics", subject._replace(table=loaded))
+    rows = [gradient(tape, x, names) for x in tau]
+    return np.array(rows, dtype=object).reshape(len(tau), len(names))

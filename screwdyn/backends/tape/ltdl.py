@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from screwdyn.backends.tape.tape import Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, inputs, record
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.link_steps import carries_inertia
 from screwdyn.physics.spatial import ArticulatedInertia, add, dot, scale
-from screwdyn.physics.table import INERTIA, MASS, PARENT, SLIDE, joint_screw, load3
+from screwdyn.physics.table import INERTIA, MASS, SLIDE, home, joint_screw, parent
 
 __all__ = ["Factors", "factors", "forward_dynamics"]
 
@@ -47,25 +47,34 @@ class Factors(NamedTuple):
         return x
 
 
-def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Factors | None:
-    """Factors of M(q) for ``q`` on the tape; None if some joint never carries anything.
+def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Factors:
+    """Factors of M(q) for ``q`` on the tape.
 
-    ``armature`` is inertia that each joint has besides, felt by no other joint.
-    The tape notes for every joint that what it carries is more than rounding. That is asked more strictly than in
-    ``recursions.forward_dynamics``: of an inertia that no pose of what lies beyond the joint exceeds
-    (:func:`_carried`).
+    The tape records the assumption that each pivot is more than rounding. It is stricter than the one of
+    ``recursions.forward_dynamics``: the pivot is compared with an inertia that bounds those of all angles of what lies
+    beyond the joint (:func:`_carried`).
+
+    Parameters
+    ----------
+    tape : Tape
+    subject : Subject
+    armature : sequence, optional
+        Inertia that each joint has besides, felt by no other joint.
+
+    Raises
+    ------
+    Undetermined
+        If some joint carries no inertia, whatever the state.
     """
-    n, q = len(table) - 1, inputs(tape, "q", range(len(table) - 1))
-    parents = [int(k) for k in table[:-1, PARENT]]
-    above = [_above(parents, k) for k in range(n)]
-    (M,) = record(tape, "mass_matrix", Subject(base_parameters(table)))
+    table, x = subject.rows(tape)
+    above = [_above(table, k) for k in range(len(x))]
+    (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))
     for k, own in enumerate(armature):
         M[k, k] = M[k, k] + own
-    for k, (mass, spread) in reversed(list(enumerate(_carried(table, q)))):
+    for k, (mass, spread) in reversed(list(enumerate(_carried(table, x)))):
         A, L = (2.0 * spread, 0.0, 0.0, 0.0, 0.0, 0.0), (mass, 0.0, 0.0, mass, 0.0, mass)
-        bound = ArticulatedInertia(A, (0.0,) * 9, L)
-        if not carries_inertia(bound, M[k, k], joint_screw(table, k)):
-            return None
+        if not carries_inertia(ArticulatedInertia(A, (0.0,) * 9, L), M[k, k], joint_screw(table, k)):
+            raise Undetermined("forward_dynamics", k + 1)
         shares = [M[k, i] / M[k, k] for i in above[k]]
         for i, a in zip(above[k], shares, strict=True):
             for j in above[i]:
@@ -75,34 +84,33 @@ def factors(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Fact
     return Factors(above, M, M.diagonal())
 
 
-def forward_dynamics(tape: Tape, table: Scalars, armature: Sequence[Scalar] = ()) -> Scalars | None:
-    """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; None, and ``armature``, as in :func:`factors`."""
-    found = factors(tape, table, armature)
-    if found is None:
-        return None
-    (bias,) = record(tape, "bias_force", Subject(base_parameters(table)))
-    return found.solve(inputs(tape, "tau", range(len(table) - 1)) - bias)
+def forward_dynamics(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Scalars:
+    """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; parameters and errors as :func:`factors`."""
+    (bias,) = record(tape, "bias_force", subject._replace(table=base_parameters(subject.table)))
+    return factors(tape, subject, armature).solve(subject.inputs(tape, "tau") - bias)
 
 
-def _carried(table: Scalars, q: Scalars) -> list[tuple[Scalar, Scalar]]:
-    """The mass beyond every joint, and a bound of ∫ r² dm about the row's origin that holds however it may turn.
+def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
+    """The mass beyond every joint, and a bound of ∫ r² dm about the row's origin for all angles of what lies beyond.
 
     r is at most as long as r of the child and the child's origin together, and (a + b)² ≤ (1 + 1/n) a² + (1 + n) b².
+    The child's origin is where it stands now: along a sliding joint, and in a joint with a chart.
     """
-    n = len(table) - 1
+    n = len(x)
     carried = [(row[MASS], (row[INERTIA] + row[INERTIA + 3] + row[INERTIA + 5]) / 2) for row in table[:-1]]
     for k in range(n - 1, -1, -1):
-        parent, (mass, spread) = int(table[k, PARENT]), carried[k]
-        if parent >= 0:
-            origin = add(load3(table, k, 9), scale(table[k, SLIDE] * q[k], (table[k, 2], table[k, 5], table[k, 8])))
-            m, own = carried[parent]
-            carried[parent] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
+        above, (mass, spread) = parent(table, k), carried[k]
+        if above >= 0:
+            R, p = home(table, k)
+            origin = add(p, scale(table[k, SLIDE] * x[k], (R[2], R[5], R[8])))
+            m, own = carried[above]
+            carried[above] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
     return carried
 
 
-def _above(parents: Sequence[int], k: int) -> list[int]:
+def _above(table: Scalars, k: int) -> list[int]:
     """The rows that carry row k, nearest first."""
     rows = []
-    while (k := parents[k]) >= 0:
+    while (k := parent(table, k)) >= 0:
         rows.append(k)
     return rows

@@ -125,6 +125,10 @@ class Tape:
             if number:
                 return self.add(rest, number + b)
             b = self.constant(b)
+        for p, q in ((a, b), (b, a)):
+            for term, rest in self._terms(p):
+                if term.node == q.node and term.minus != q.minus:
+                    return rest
         merged = self._angle_sum(a, b)
         if merged is not None:
             return merged
@@ -190,14 +194,19 @@ class Tape:
 
     def _shifted(self, x: Recorded) -> tuple[Recorded, float]:
         """A scalar as another plus a number."""
-        node = self.nodes[x.node]
-        if node.op in ("+", "-"):
-            terms = Recorded(self, node.a, x.minus), Recorded(self, node.b, x.minus != (node.op == "-"))
-            for term, rest in (terms, terms[::-1]):
-                number = self._read(term)
-                if not isinstance(number, Recorded):
-                    return rest, number
+        for term, rest in self._terms(x):
+            number = self._read(term)
+            if not isinstance(number, Recorded):
+                return rest, number
         return x, 0.0
+
+    def _terms(self, x: Recorded) -> "tuple[tuple[Recorded, Recorded], ...]":
+        """The two terms of a sum or difference, each with the other one; nothing for other scalars."""
+        node = self.nodes[x.node]
+        if node.op not in ("+", "-"):
+            return ()
+        terms = Recorded(self, node.a, x.minus), Recorded(self, node.b, x.minus != (node.op == "-"))
+        return terms, terms[::-1]
 
     def _multiple(self, x: Recorded) -> tuple[float, Recorded]:
         """A scalar as a positive number times another."""

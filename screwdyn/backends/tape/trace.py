@@ -80,6 +80,15 @@ class Subject(NamedTuple):
         names = self.positions if group == "q" else self.coordinates
         return inputs(tape, group, range(n) if names is None else names)
 
+    def rows(self, tape: Tape) -> tuple[Scalars, Scalars]:
+        """The table, with the poses of group joints in the homes of their first rows, and the rows' coordinates."""
+        q = self.inputs(tape, "q")
+        if self.charts is None:
+            return self.table, q
+        table, x = self.table.copy(), _zeros(len(self.table) - 1)
+        charting.recentre(self.table, self.charts.where, self.charts.groups, q, table, x)
+        return table, x
+
     def size(self, dimension: Dimension) -> int:
         """A dimension as a number."""
         n = len(self.table) - 1
@@ -120,9 +129,7 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     table, chart = subject.table, subject.charts
     if chart is not None:
         _assume_unit_quaternions(tape, chart, state["q"])
-        q, state["q"] = state["q"], _zeros(n)
-        table = table.copy()
-        charting.recentre(subject.table, chart.where, chart.groups, q, table, state["q"])
+        table, state["q"] = subject.rows(tape)
         if "qdd" in state:
             state["qdd"] = state["qdd"].copy()
             charting.drift(chart.terms, state["qd"], state["qdd"])

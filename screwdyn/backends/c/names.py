@@ -1,0 +1,69 @@
+"""Names and texts that C takes: identifiers, and comments in ASCII."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+
+__all__ = ["ascii_text", "identifier", "identifiers"]
+
+# Keywords of C99 and C++20, and macros that <math.h> or a compiler's GNU dialect defines.
+_WORDS = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await
+co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do
+double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace
+new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict
+return short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try
+typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq linux unix i386
+DOMAIN FP_FAST_FMA FP_ILOGB0 FP_ILOGBNAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORMAL FP_ZERO HUGE HUGE_VAL HUGE_VALF
+HUGE_VALL INFINITY MATH_ERREXCEPT MATH_ERRNO MAXFLOAT NAN OVERFLOW PLOSS SING TLOSS UNDERFLOW X_TLOSS math_errhandling
+"""
+_RESERVED = frozenset(_WORDS.split())
+# What the docstrings of quantities are written with, in ASCII.
+_SIGNS = {
+    "q̇": "qd", "q̈": "qdd", "ν̇": "qdd", "ν": "qd", "ċ": "c_dot", "ḣ": "h_dot", "J̇": "J_dot", "Ȧ": "A_dot", "Ṁ": "M_dot",
+    "J̄": "J", "M̄": "M", "τ": "tau", "Σ": "sum", "Λ": "Lambda", "ω": "w", "½": "1/2", "⁻¹": "^-1", "ᵀ": "^T", "²": "^2",
+    "³": "^3", "₀": "0", "−": "-", "×": "x", "·": " ", "…": "...", "∂": "d", "‡": "padded +", "’": "'",
+}  # fmt: skip
+
+
+def identifiers(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+    """A C name for each name: the name itself as far as C takes it, Greek letters by their names.
+
+    What is no letter, digit or underscore becomes an underscore. Where two names come out the same, or one is a keyword
+    of C or C++ or ``taken`` by a macro, underscores and a number are added.
+    """
+    plain = [identifier(name) for name in names]
+    used, found = {*_RESERVED, *taken, *plain}, []
+    for i, name in enumerate(plain):
+        if name in _RESERVED or name in taken or re.fullmatch("M_[A-Z0-9_]+", name) or plain.count(name) > 1:
+            while name in used:
+                name += f"_{i}"
+            used.add(name)
+        found.append(name)
+    return found
+
+
+def identifier(name: str) -> str:
+    """A name in letters, digits and underscores of ASCII, beginning with a letter."""
+    letters = "".join(_letter(x) for x in unicodedata.normalize("NFKD", name) if not unicodedata.combining(x))
+    letters = re.sub("__+", "_", letters).strip("_")  # leading and double underscores belong to compilers
+    return letters if letters[:1].isalpha() else f"p_{letters}".rstrip("_")
+
+
+def _letter(x: str) -> str:
+    if x.isascii():
+        return x if x.isalnum() else "_"
+    greek = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (?:FINAL )?([A-Z]+)( SYMBOL)?", unicodedata.name(x, ""))
+    if greek is None:
+        return f"u{ord(x):04x}"
+    return greek[2].lower() if greek[1] == "SMALL" else greek[2].capitalize()
+
+
+def ascii_text(text: str) -> str:
+    """The first sentence of a docstring for a comment: in ASCII, without references, markup and shapes of batches."""
+    text = unicodedata.normalize("NFC", text)
+    text = re.sub(r",? ?(?:and )?\(…[^)]*\)| \((?:docs/|§|Laus)[^)]*\)", "", text)
+    text = re.sub(r":meth:`([^`]*)`|``([^`]*)``", lambda match: match[1] or match[2], text).split(". ")[0]
+    for sign, word in _SIGNS.items():
+        text = text.replace(unicodedata.normalize("NFC", sign), word)
+    return text.encode("ascii", "backslashreplace").decode().replace("*/", "* /").replace("??", "? ?").rstrip(".")

@@ -1,0 +1,41 @@
+"""A quantity on a tape by the way that takes the fewest operations there."""
+
+from collections.abc import Sequence
+
+from screwdyn.backends.tape.ltdl import forward_dynamics
+from screwdyn.backends.tape.tape import Scalar, Tape
+from screwdyn.backends.tape.trace import Scalars, Subject, record
+from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.table import MASS, PARENT
+
+__all__ = ["outputs"]
+
+
+def outputs(
+    tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0, armature: Sequence[Scalar] = ()
+) -> list[Scalars]:
+    """The results of a quantity on a tape: from base parameters where the catalogue allows it, q̈ by LTDL factors.
+
+    Parameters
+    ----------
+    tape : Tape
+    quantity : str
+    subject : Subject
+    extra : (n + 1, 10) array or 0
+        Inertial numbers to add to those of the table. They are not regrouped: it would cost operations, as they are not
+        known.
+    armature : sequence, optional
+        For ``forward_dynamics``, inertia that each joint has besides, felt by no other joint.
+
+    Raises
+    ------
+    Undetermined
+        If there are no results, whatever the state.
+    """
+    factored = quantity == "forward_dynamics"
+    regrouped = CATALOGUE[quantity].base_parameters and not factored
+    table = base_parameters(subject.table) if regrouped else subject.table.copy()
+    table[:, MASS:PARENT] += extra
+    subject = subject._replace(table=table)
+    return [forward_dynamics(tape, subject, armature)] if factored else record(tape, quantity, subject)

@@ -1,0 +1,144 @@
+"""Quantities that are asked for by name, and their results on a tape.
+
+A request is the name of a quantity: ``"mass_matrix"``. For a quantity of one link, the link's name follows, and a frame
+may: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``.
+"""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from screwdyn.backends.tape.outputs import outputs
+from screwdyn.backends.tape.tape import Scalar, Tape
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants
+from screwdyn.core import expressions
+from screwdyn.core.errors import ScrewdynError, UnknownLinkError
+from screwdyn.forms.numbers import undetermined
+from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import CATALOGUE, Quantity
+from screwdyn.physics.table import COLUMNS, PLACE
+
+__all__ = ["Request", "requested", "results", "scalars"]
+
+
+class Request(NamedTuple):
+    """A quantity, and the link and the frame that it is one of.
+
+    Attributes
+    ----------
+    entry : Quantity
+    link : str or None
+        None for a quantity of the whole tree.
+    frame : str or None
+        "com", "body", "base" or "mixed"; None for the quantity's default.
+    """
+
+    entry: Quantity
+    link: str | None = None
+    frame: str | None = None
+
+    @property
+    def code(self) -> int:
+        """Number of the frame."""
+        if "frame" not in self.entry.parameters:
+            return BODY
+        return frame_code(self.frame or self.entry.signature.parameters["frame"].default)
+
+    def links(self, model: Model) -> tuple[str, ...]:
+        """The links whose places the recursion takes."""
+        if self.entry.links == "all":
+            return tuple(model.placements)
+        if self.link is None:
+            return ()
+        return model.subtree(self.link) if self.entry.links == "subtree" else (self.link,)
+
+    def subject(self, model: Model, tape: Tape) -> Subject:
+        """What the quantity is recorded of: the table of a model, its charts, and the places of the links."""
+        if model.ready is None:
+            rows = (*model.rows, model.base_row)
+            table = scalars(tape, (x for row in rows for x in row)).reshape(-1, COLUMNS)
+        else:
+            table = constants(model.ready)
+        code = COM if self.entry.links == "subtree" else self.code
+        places = scalars(tape, (x for link in self.links(model) for x in model.place(link, code))).reshape(-1, PLACE)
+        charts = model.charts
+        if charts is not None:
+            charts = charts._replace(groups=scalars(tape, charts.groups.flat).reshape(charts.groups.shape))
+        return Subject(table, charts, places)
+
+
+def requested(name: object, links: Sequence[str]) -> Request:
+    """The request that a name stands for.
+
+    What follows the last colon is taken as a frame if it is the name of one and all of it together is not that of a
+    link.
+
+    Raises
+    ------
+    ScrewdynError
+        If there is no such quantity, with the nearest name; or if a link is missing or not wanted.
+    UnknownLinkError
+        If there is no such link.
+    """
+    quantity, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
+    entry = CATALOGUE.get(quantity)
+    if entry is None:
+        near = get_close_matches(quantity or str(name), CATALOGUE, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(CATALOGUE)}"
+        raise ScrewdynError(f"no function {name!r} can be written out; {hint}")
+    if "link" not in entry.parameters:
+        if rest:
+            raise ScrewdynError(f"{quantity} is a quantity of the whole tree, not of a link; got {name!r}")
+        return Request(entry)
+    if not rest:
+        raise ScrewdynError(f"{quantity} is a quantity of a link; write '{quantity}:<link>'")
+    link, _, frame = rest.rpartition(":")
+    if link and rest not in links and is_frame(frame) and "frame" in entry.parameters:
+        request = Request(entry, link, FRAMES[frame_code(frame)])
+    else:
+        request = Request(entry, rest)
+    if request.link not in links:
+        raise UnknownLinkError.of(str(request.link), links)
+    return request
+
+
+def scalars(tape: Tape, numbers: Iterable[Any]) -> Scalars:
+    """Numbers of a robot as floats, or as inputs ("symbol", expression) where they hold symbols."""
+    return np.array([_scalar(tape, x) for x in numbers], dtype=object)
+
+
+def _scalar(tape: Tape, x: Any) -> Scalar:
+    if expressions.is_number(x):
+        return float(x)
+    minus = bool(x.could_extract_minus_sign())
+    given = tape.input(("symbol", -x if minus else x))
+    return -given if minus else given
+
+
+def results(
+    request: Request,
+    model: Model,
+    tape: Tape,
+    subject: Subject | None = None,
+    extra: Scalars | float = 0.0,
+    armature: Sequence[Scalar] = (),
+) -> list[Scalars]:
+    """The results of a request on a tape; parameters as for :func:`screwdyn.backends.tape.outputs.outputs`.
+
+    Raises
+    ------
+    SingularAttachmentError
+        If a joint carries no inertia, or the link is confined, whatever the state.
+    InertiaError
+        If there is no centre of mass, as no link has a mass.
+    """
+    subject = request.subject(model, tape) if subject is None else subject
+    try:
+        return outputs(tape, request.entry.name, subject, extra, armature)
+    except Undetermined as found:
+        reason = undetermined(found.status, model, request.link)
+        assert reason is not None
+        raise reason from None

@@ -1,8 +1,7 @@
-"""Numbers that may still be SymPy expressions.
+"""Numbers that may be SymPy expressions.
 
-Whatever takes a number of a robot (a mass, a length, a pose, an axis) also takes an expression. An array in which
-there is one has dtype object and holds it as it was given; all other arrays are float64. SymPy is not imported before
-somebody else has imported it.
+Every number of a robot (a mass, a length, a pose, an axis) may be an expression. An array with expressions has dtype
+object; all other arrays are float64. SymPy is not imported here unless it has been imported already.
 """
 
 import itertools
@@ -62,7 +61,7 @@ def free_symbols(values: Iterable[Any]) -> set[Any]:
 
 
 def symbols_in(value: Any) -> set[Any]:
-    """Free symbols of anything that can be written for an array."""
+    """Free symbols of anything that an array can be made from."""
     try:
         return free_symbols([np.array(value, dtype=object)])
     except ValueError:
@@ -70,7 +69,7 @@ def symbols_in(value: Any) -> set[Any]:
 
 
 def possible() -> bool:
-    """Whether there can be expressions at all: nobody has one before SymPy is imported."""
+    """Whether expressions can exist: only after SymPy has been imported."""
     return "sympy" in sys.modules
 
 
@@ -80,7 +79,7 @@ def array(value: Any) -> Array:
     Raises
     ------
     TypeError, ValueError
-        If there is something else in it, or its rows differ in length. Words are no numbers, also those that spell one.
+        If an entry is neither a number nor an expression, or rows differ in length. Strings such as "1" are refused.
     """
     given = _given(value)
     if given.dtype == object and possible() and any(is_expression(entry) for entry in given.flat):
@@ -99,7 +98,7 @@ def real(value: Any) -> Array:
 
 
 def _given(value: Any) -> npt.NDArray[Any]:
-    """What may be an array of numbers: words, dates, complex numbers and nothing are not."""
+    """The value as an array; TypeError for strings, dates, complex numbers and None."""
     given = np.asarray(value)
     kind = given.dtype.kind
     if kind not in "biufO" or (kind == "O" and any(x is None or isinstance(x, str | bytes) for x in given.flat)):
@@ -110,7 +109,7 @@ def _given(value: Any) -> npt.NDArray[Any]:
 def _float64(given: npt.NDArray[Any]) -> Array:
     try:
         return np.asarray(given, dtype=np.float64)
-    except OverflowError as error:  # a whole number with more than 308 digits
+    except OverflowError as error:  # an integer above 1e308
         raise ValueError(str(error)) from None
 
 
@@ -132,12 +131,12 @@ def _entry(value: Any) -> Any:
 
 
 def whole(x: Any) -> Any:
-    """A whole float as an integer, which leaves no trace in a product; anything else as it is."""
+    """An integral float as an integer, so that 1.0 x is x; anything else unchanged."""
     return int(x) if isinstance(x, float) and x.is_integer() else x
 
 
 def _whole(expression: Any) -> Any:
-    """The same expression with whole floats as integers, so that 1.0 x is x."""
+    """The expression with integral floats as integers, so that 1.0 x is x."""
     from sympy import Float, Integer
 
     whole = {x: Integer(int(x)) for x in expression.atoms(Float) if float(x).is_integer()}
@@ -190,14 +189,14 @@ def _is_power_of(factor: Any, functions: Any) -> bool:
 
 
 def is_finite(a: Array) -> bool:
-    """Whether no entry is infinite or not a number, as far as that can be told."""
+    """Whether no entry is infinite or NaN; entries with symbols count as finite."""
     if a.dtype != object:
         return bool(np.isfinite(a).all())
     return all(math.isfinite(x) for x in a.flat if not is_expression(x))
 
 
 def floats(value: Any, what: str = "this") -> Array:
-    """A float64 array of what may hold expressions.
+    """A float64 array of an array that may hold expressions.
 
     Raises
     ------
@@ -213,21 +212,21 @@ def floats(value: Any, what: str = "this") -> Array:
 
 
 def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
-    """An array, number or expression with values put in for symbols."""
+    """An array, number or expression with values substituted for symbols."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return array([substituted(x, values) for x in value.flat]).reshape(value.shape)
     return number(value.subs(values)) if is_expression(value) else value
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """The same mapping from those of the symbols that it has, or else has a namesake of, assumed to be whatever.
+    """The values by symbol: keys are symbols or their names, and symbols match by name whatever their assumptions.
 
     Raises
     ------
     UnknownLinkError
         For a name that no symbol has.
     ShapeError
-        For a value that is neither a number nor an expression, for several of one symbol, or if there is no mapping.
+        If a value is neither a number nor an expression, a symbol has several values, or `values` is no mapping.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"values are given as a mapping from symbols or their names; got {values!r}")
@@ -252,14 +251,14 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
 
 
 def alike(*tuples: Any) -> Any:
-    """The same tuples of numbers, with exact ones and zeros if there is an expression among them."""
+    """The same tuples of numbers, with integral floats as integers if one of them holds an expression."""
     if not possible() or all(type(x) is float for entries in tuples for x in entries):
         return tuples
     return tuple(tuple(map(whole, entries)) for entries in tuples)
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a number or an expression is 0 whatever the values of its symbols."""
+    """Whether a number is 0, or an expression is 0 for all values of its symbols."""
     if x == 0 or not is_expression(x):
         return bool(x == 0)
     from sympy import simplify
@@ -268,7 +267,7 @@ def is_zero(x: Any) -> bool:
 
 
 def is_never_positive(x: Any) -> bool:
-    """Whether a number is, or an expression is known to be, at most 0."""
+    """Whether a number is at most 0, or an expression is known to be."""
     return x.is_nonpositive is True if is_expression(x) else bool(x <= 0)
 
 
@@ -292,5 +291,5 @@ def root(x: Any) -> Any:
 
 
 def short(x: Any, digits: int = 4) -> str:
-    """A number to so many digits, or an expression as it is."""
+    """A number to some significant digits, or an expression in full."""
     return f"{float(x):.{digits}g}" if is_number(x) else str(x)

@@ -225,6 +225,8 @@ class Engine:
         self.inverse = None
 
     def frame(self, link):
+        if link == self.tree.base and not self.model.existFrame(link, pin.FrameType.BODY):
+            return self.model.getFrameId("universe")
         return self.model.getFrameId(link, pin.FrameType.BODY)
 
     def pose(self, link):

@@ -114,6 +114,13 @@ def test_real_robots(file, nv):
     compare(tree, Engine(model, tree), states=5)
 
 
+@pytest.mark.parametrize(("file", "nv"), [("solo12.urdf", 18), ("talos_reduced.urdf", 38), ("icub.urdf", 38)])
+def test_real_robots_with_a_free_base(file, nv):
+    tree, model = robot(file, floating=True)
+    assert (tree.nq, tree.nv) == (nv + 1, nv)
+    compare(tree, Engine(model, tree), states=5)
+
+
 def test_branched_rph():
     tree, _ = branched_rph()
     compare(tree, Engine(model_of(tree), tree))

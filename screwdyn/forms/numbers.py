@@ -17,11 +17,12 @@ from numpy import empty  # np.empty takes 15 ns longer
 
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics.charts import LENGTH_TOLERANCE
+from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import BODY, COM, frame_code
 from screwdyn.physics.quantities import CATALOGUE, Frame, Quantities, Quantity
-from screwdyn.physics.recursions import CONFINED, MASSLESS
+from screwdyn.physics.recursions import CONFINED, MASSLESS, forward_dynamics
+from screwdyn.physics.table import TURN, WIDTHS, Workspace
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:  # the kernels bring numba with them, which must not slow down `import screwdyn`
@@ -34,12 +35,15 @@ __all__ = ["Dynamics", "Frame", "Numbers"]
 _LARGEST = 1e60
 
 
-def undetermined(status: int, model: Model, link: str | None) -> Exception | None:
-    """Why a recursion has stopped, by its status; None if its input is wrong."""
+def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
+    """Why a recursion has stopped, by its status; None if its input is wrong.
+
+    ``felt`` tells what was compared where a joint carries no inertia.
+    """
     if status > 0:
         name = model.coordinates[status - 1]
         return SingularAttachmentError(
-            f"nothing beyond joint {name!r} resists its motion, so its acceleration is undetermined; "
+            f"nothing beyond joint {name!r} resists its motion{felt}, so its acceleration is undetermined; "
             f"give a link that it carries an inertia, or make the joint fixed"
         )
     if status == MASSLESS:
@@ -188,10 +192,28 @@ class Dynamics(Quantities):
             return self.model.places(self.model.subtree(link), COM)
         return self.model.places((link,), code)
 
+    def _felt(self, row: int, q: ArrayLike) -> str:
+        """What forward dynamics has compared in the first of some states that it refuses because of a row."""
+        model, rest = self.model, np.zeros(self.model.nv)
+        (flat,), _ = model.flat(q=q)
+        for one in flat.reshape(-1, model.nq):
+            if self.kernels.forward_dynamics(one, rest, rest, empty(model.nv)) == row + 1:
+                break
+        table, x = model.table, one
+        if model.charts is not None:
+            table, x = table.copy(), rest.copy()
+            recentre(model.table, model.charts.where, model.charts.groups, one, table, x)
+        work = Workspace(*(np.zeros((model.nv, width)) for width in WIDTHS))
+        forward_dynamics(table, x, rest, rest, work, empty(model.nv))
+        D, _, spread, mass = work.pivots[row]
+        carried, unit = (spread, "kg m^2") if table[row, TURN] else (mass, "kg")
+        return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is no more than rounding"
+
     def _error(self, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]) -> Exception:
         """Why there is no result."""
         model = self.model
-        reason = undetermined(status, model, named.get("link"))
+        felt = self._felt(status - 1, state["q"]) if status > 0 and "tau" in state else ""
+        reason = undetermined(status, model, named.get("link"), felt)
         if reason is not None:
             return reason
         for name, value in state.items():

@@ -51,17 +51,18 @@ class Forms(Structure, Dynamics):
         return Derivatives(self.model)
 
     def operation_count(self, *functions: str) -> dict[str, int]:
-        """How many operations some functions cost, written out for this tree's numbers.
+        """How many operations some quantities cost, written out for this tree's numbers.
 
-        Several functions are counted together: what they share is counted once, and so is an entry that stands
-        twice in a symmetric matrix. Zeros, ones and whatever depends on masses and lengths only are folded away, also
-        where these are symbols.
+        Several are counted together: what they share is counted once, and so is an entry that occurs twice in a
+        symmetric matrix. Zeros, ones and whatever depends on masses and lengths only are folded, also where these are
+        symbols.
 
         Parameters
         ----------
         *functions : str
-            Of "mass_matrix", "coriolis_matrix", "gravity_vector", "bias_force", "inverse_dynamics" and
-            "forward_dynamics".
+            Names of quantities: of any method of the tree that is a function of q, qd, qdd or tau, such as
+            "mass_matrix". A quantity of one link is followed by the link, and a frame if it has one:
+            "forward_kinematics:tool0", "jacobian:tool0:body".
 
         Returns
         -------
@@ -71,9 +72,12 @@ class Forms(Structure, Dynamics):
         Raises
         ------
         ScrewdynError
-            If a function is unknown, or none is named.
+            If a quantity is unknown, none is named, or a link is missing.
+        UnknownLinkError
+            If there is no such link.
         SingularAttachmentError
-            For ``forward_dynamics``, if a joint carries no inertia whatever the state.
+            For ``forward_dynamics``, if a joint carries no inertia whatever the state; for ``operational_inertia``, if
+            the link is confined.
 
         Examples
         --------
@@ -88,15 +92,18 @@ class Forms(Structure, Dynamics):
     def c_source(
         self, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
     ) -> str:
-        """C99 source of some functions of this tree, for a controller.
+        """C99 source of some quantities of this tree, for a controller.
 
         One text that is header and implementation at once: compile it as it is; where only its declarations are
         wanted, define ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before it is
         included. Including it twice does no harm, and C++ can call the functions. It begins with a comment that names
-        every coordinate in order with its unit. The functions are
-        ``void``, take arrays of ``double`` (first q, qd, qdd or tau as far as they are needed, then the results,
-        matrices row by row), need ``math.h`` only, use no heap and keep no state. The tree's numbers are written
-        with all their digits; a later change of the tree does not reach the text.
+        every position and freedom in order with its unit; the macros ``NQ`` and ``NV`` are their numbers. The functions
+        are ``void``, take arrays of ``double`` (first q, qd, qdd or tau as far as they are needed, then the results,
+        matrices row by row), need ``math.h`` only, use no heap and keep no state. The tree's numbers are written with
+        all their digits; a later change of the tree does not reach the text.
+
+        A function has the name of its quantity, followed by the link and the frame where they are named:
+        "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions are expected to have length 1.
 
         Where numbers of the tree hold SymPy symbols, the text declares ``typedef struct { double m; … }
         <prefix>parameters;`` with a member for each symbol, in alphabetical order. Every function takes ``const
@@ -121,9 +128,10 @@ class Forms(Structure, Dynamics):
         ScrewdynError
             If a function is unknown, named twice or none is named, the prefix cannot begin a C name, an optional link
             is the base or there are more than 32, the tree has no coordinates, two symbols have one name, or C has no
-            function for something in an expression.
+            function for something in an expression; or for ``operational_inertia`` with an optional link that has
+            freedoms of its own.
         UnknownLinkError
-            If an optional link is not in the tree.
+            If a link is not in the tree.
         SingularAttachmentError
             For ``forward_dynamics``, if a joint carries no inertia whatever the state.
 

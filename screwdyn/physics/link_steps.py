@@ -24,7 +24,6 @@ from .spatial import (
     congruence,
     cross,
     dot,
-    exceeds,
     full,
     hat,
     hat_times,
@@ -39,8 +38,8 @@ from .spatial import (
     transpose,
 )
 
-# Inertia along a joint that counts as none: relative to the articulated inertia, and as a radius of gyration.
-NO_INERTIA, PICOMETRE_SQUARED = 1e-14, 1e-24
+# Inertia along a joint that counts as none: four roundings of what it is a difference of, or a radius of gyration.
+ROUNDING, PICOMETRE_SQUARED = 4 * 2.0**-52, 1e-24
 
 
 # Poses and twists
@@ -309,12 +308,20 @@ def articulated_column(inertia: ArticulatedInertia, S: JointScrew) -> Wrench:
     )
 
 
-def carries_inertia(inertia: ArticulatedInertia, D: Scalar, S: JointScrew) -> bool:
-    """Whether D = Sᵀ Iᴬ S is more than rounding, so that the joint's acceleration is determined."""
-    A, L = inertia.A, inertia.L
-    about, along = A[0] + A[3] + A[5], L[0] + L[3] + L[5]
-    floor = NO_INERTIA * (S.turn * S.turn * about + S.slide * S.slide * along)
-    return exceeds(D, floor + PICOMETRE_SQUARED * (S.turn * S.turn * along))
+def pivot_rounding(spread: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
+    """What D = Sᵀ Iᴬ S may come out as where nothing resists the joint.
+
+    Iᴬ is the inertia of all that the joint carries less what the joints beyond give way to, so its rounding is relative
+    to the former: ``spread`` bounds its trace, ∫ 2 r² dm, and ``mass`` is its mass. A radius of gyration below
+    1e-12 m is the rounding of poses.
+    """
+    about, along = S.turn * S.turn, S.slide * S.slide
+    return ROUNDING * (about * spread + along * mass) + PICOMETRE_SQUARED * (about * mass)
+
+
+def spread_to_parent(T: Pose, spread: Scalar, mass: Scalar) -> Scalar:
+    """∫ 2 r² dm about the origin of the parent's frame, without the product of r and the child's origin."""
+    return spread + 2 * dot(T.p, T.p) * mass
 
 
 def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar) -> ArticulatedInertia:

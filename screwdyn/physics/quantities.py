@@ -246,7 +246,8 @@ class Quantities(ABC):
         Raises
         ------
         SingularAttachmentError
-            If a joint carries no inertia along its screw, so that M is singular; the message names it.
+            If a joint carries no inertia along its screw, so that M is singular; the message names it and says what
+            was compared: what the joint feels, and what it carries (docs/mathematics.md §4).
         """
 
     # Poses, twists and Jacobians of links

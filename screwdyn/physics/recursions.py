@@ -15,7 +15,6 @@ from .link_steps import (
     base_acceleration,
     bias_wrench,
     bracket,
-    carries_inertia,
     com_coriolis,
     com_momentum,
     compose,
@@ -31,6 +30,7 @@ from .link_steps import (
     momentum,
     momentum_of_joint,
     newton_euler,
+    pivot_rounding,
     power,
     project_out_joint,
     rigid_as_articulated,
@@ -38,6 +38,7 @@ from .link_steps import (
     screw_from_beyond,
     screw_in_base,
     screw_rate,
+    spread_to_parent,
     twist_to_child,
     twist_to_parent,
     weight,
@@ -262,7 +263,10 @@ def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Ta
 
 
 def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
-    """Articulated bodies. The status is 0, or 1 + the first row found to carry no inertia along its joint."""
+    """Articulated bodies. The status is 0, or 1 + the first row found to carry no inertia along its joint.
+
+    The columns of ``work.pivots`` are D, u, and the spread and mass of all that the row carries (``pivot_rounding``).
+    """
     n = table.shape[0] - 1
     for i in range(n):
         T, S = row_pose(table, i, q), joint_screw(table, i)
@@ -271,22 +275,28 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), S, qd[i])
         store_twist(work.twists, i, V)
         store_twist(work.drifts, i, scale_twist(qd[i], screw_rate(V, S)))
-        store_articulated(work.articulated, i, rigid_as_articulated(body(table, i)))
-        store_wrench(work.wrenches, i, bias_wrench(body(table, i), V))
+        own = body(table, i)
+        store_articulated(work.articulated, i, rigid_as_articulated(own))
+        store_wrench(work.wrenches, i, bias_wrench(own, V))
+        work.pivots[i, 2] = own.I[0] + own.I[3] + own.I[5]
+        work.pivots[i, 3] = own.m
     for i in range(n - 1, -1, -1):
         S = joint_screw(table, i)
         inertia, F = load_articulated(work.articulated, i), load_wrench(work.wrenches, i)
         U = articulated_column(inertia, S)
         D = joint_component(U, S)
-        if not carries_inertia(inertia, D, S):
+        work.pivots[i, 0] = D
+        spread, mass = work.pivots[i, 2], work.pivots[i, 3]
+        if not exceeds(D, pivot_rounding(spread, mass, S)):
             return i + 1
         u = tau[i] - joint_component(F, S)
         store_wrench(work.columns, i, U)
-        work.pivots[i, 0] = D
         work.pivots[i, 1] = u
         k = parent(table, i)
         if k >= 0:
             T = load_pose(work.poses, i)
+            work.pivots[k, 2] += spread_to_parent(T, spread, mass)
+            work.pivots[k, 3] += mass
             inertia = project_out_joint(inertia, U, D)
             G = articulated_times(inertia, load_twist(work.drifts, i))
             F = Wrench(

@@ -58,10 +58,10 @@ class Workspace(NamedTuple):
     articulated: Table  # (n, 21)
     columns: Table  # (n, 6)
     drifts: Table  # (n, 6)
-    pivots: Table  # (n, 2)
+    pivots: Table  # (n, 4)
 
 
-WIDTHS = Workspace(12, 6, 18, 6, 10, 12, 21, 6, 6, 2)
+WIDTHS = Workspace(12, 6, 18, 6, 10, 12, 21, 6, 6, 4)
 
 
 def home(table: Table, i: int) -> Pose:

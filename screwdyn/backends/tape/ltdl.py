@@ -11,11 +11,14 @@ from typing import NamedTuple
 from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.physics.base_parameters import base_parameters
-from screwdyn.physics.link_steps import carries_inertia
-from screwdyn.physics.spatial import ArticulatedInertia, add, dot, scale
+from screwdyn.physics.link_steps import pivot_rounding
+from screwdyn.physics.spatial import add, dot, exceeds, scale
 from screwdyn.physics.table import INERTIA, MASS, SLIDE, home, joint_screw, parent
 
 __all__ = ["Factors", "factors", "forward_dynamics"]
+
+# What is nearer to rounding than so many times is left to articulated bodies, which keep more digits.
+_STRICTER = 12
 
 
 class Factors(NamedTuple):
@@ -72,8 +75,7 @@ def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Fa
     for k, own in enumerate(armature):
         M[k, k] = M[k, k] + own
     for k, (mass, spread) in reversed(list(enumerate(_carried(table, x)))):
-        A, L = (2.0 * spread, 0.0, 0.0, 0.0, 0.0, 0.0), (mass, 0.0, 0.0, mass, 0.0, mass)
-        if not carries_inertia(ArticulatedInertia(A, (0.0,) * 9, L), M[k, k], joint_screw(table, k)):
+        if not exceeds(M[k, k], _STRICTER * pivot_rounding(2 * spread, mass, joint_screw(table, k))):
             raise Undetermined("forward_dynamics", k + 1)
         shares = [M[k, i] / M[k, k] for i in above[k]]
         for i, a in zip(above[k], shares, strict=True):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.configuration import ConfigurationSpace
@@ -24,7 +24,7 @@ from screwdyn.simulation.state import State
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
     from screwdyn.forms.symbolic import Symbolic
-    from screwdyn.physics.model import Model, Placement
+    from screwdyn.physics.model import Model
 
 __all__ = ["Body", "Handle", "KinematicTree"]
 
@@ -57,11 +57,10 @@ class KinematicTree(Forms):
     """
 
     def __init__(self, base: str | Link = "base", gravity: ArrayLike = (0, 0, -9.81)) -> None:
-        super().__init__(base)
-        # By the serial number of the link, which no other link ever has.
-        self._placements: dict[int, Placement] = {}
+        super().__init__(base, gravity)
         self._derivation: Derivation | None = None
-        self.gravity = gravity
+        # The last snapshot that was made: the next one takes from it what has not changed.
+        self._former: Model | None = None
 
     @classmethod
     def from_urdf(
@@ -117,32 +116,14 @@ class KinematicTree(Forms):
     @classmethod
     def _of(cls, structure: Structure, gravity: ArrayLike = (0, 0, -9.81)) -> KinematicTree:
         """A tree of the links and joints that a reader found."""
-        tree = cls(structure.link(structure.base), gravity)
-        for link, parent, joint, home in structure._newcomers(structure.links[1:]):
-            tree.attach(link, parent, joint, home)
+        tree = cls(structure.link(structure.base))
+        tree._become(structure.topology.with_gravity(gravity))
         return tree
-
-    @property
-    def gravity(self) -> Array:
-        """Acceleration of gravity in the base frame, (3,), m/s². May be set; later numbers follow."""
-        return self._gravity
-
-    @gravity.setter
-    def gravity(self, value: ArrayLike) -> None:
-        try:
-            g = expressions.array(value)
-        except (TypeError, ValueError):
-            raise ShapeError(f"gravity must be three numbers; got {value!r}") from None
-        if g.shape != (3,) or not expressions.is_finite(g):
-            raise ShapeError(f"gravity must be three finite numbers in the base frame; got {value!r}")
-        g.setflags(write=False)
-        self._gravity = g
-        self._changed()
 
     @property
     def actuation_matrix(self) -> Array:
         """(nv, number of active freedoms): puts the active torques in their places, zero elsewhere."""
-        active = [not edge["joint"].passive for edge in self._freedoms() for _ in edge["coordinates"]]
+        active = [not at.joint.passive for at in self._attached() for _ in range(at.joint.nv)]
         return np.eye(self.nv)[:, active]
 
     # Configurations
@@ -194,10 +175,9 @@ class KinematicTree(Forms):
     @property
     def free_symbols(self) -> set[Any]:
         """SymPy symbols in the numbers of links, joints, poses and gravity."""
-        held: list[Any] = [self._gravity]
-        held += [node["link"].inertia for node in self._graph.nodes.values()]
-        for edge in self._graph.edges.values():
-            held += [edge["joint"], edge["home"]]
+        held: list[Any] = [self.gravity]
+        for at in self.topology.attachments.values():
+            held += [at.link.inertia, at.joint, at.home]
         return expressions.free_symbols(held)
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
@@ -217,9 +197,8 @@ class KinematicTree(Forms):
             If no robot has the numbers that result.
         """
         bound = expressions.bound(values, self.free_symbols)
-        tree = type(self)(self.link(self._base).subs(bound), expressions.substituted(self._gravity, bound))
-        for link, parent, joint, home in self._newcomers(self.links[1:]):
-            tree.attach(link.subs(bound), parent, joint.subs(bound), expressions.substituted(home, bound))
+        tree = type(self)(self.link(self.base).subs(bound), expressions.substituted(self.gravity, bound))
+        tree._become(tree.topology.attach(at.subs(bound) for at in self._attached()))
         return tree
 
     def symbolic(self) -> Symbolic:
@@ -275,29 +254,11 @@ class KinematicTree(Forms):
     @cached_property
     def model(self) -> Model:
         """Frozen snapshot of this revision: it goes on answering for the tree as it is now."""
-        from screwdyn.physics.model import Model, place
+        from screwdyn.physics.model import Model
 
-        known, self._placements = self._placements, {}
-        placements: dict[str, Placement] = {}
-        for name, node in self._graph.nodes.items():
-            at = known.get(node["serial"])
-            if at is None and name == self._base:
-                at = place(node["link"])
-            elif at is None:
-                ((parent, edge),) = self._graph.pred[name].items()
-                at = place(node["link"], edge["joint"], edge["home"], edge["name"], placements[parent])
-            self._placements[node["serial"]] = placements[name] = at
-        return Model(placements, self._gravity, self._revision)
+        model = self._former = Model(self.topology, self._former)
+        return model
 
     def _carrier(self, link: str) -> tuple[int, Array]:
-        self._known(link)
+        self._at(link)
         return super()._carrier(link)
-
-    def _rooted(self, base: Link) -> Self:
-        return type(self)(base, self._gravity)
-
-    def _changed(self) -> None:
-        super()._changed()
-        vars(self).pop("model", None)
-        vars(self).pop("kernels", None)
-        vars(self).pop("derivatives", None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.mechanism.topology import Structure
 
@@ -23,15 +21,6 @@ class Forms(Structure, Dynamics):
 
     A form belongs to the tree as it was when the form was asked for: a later change does not reach it.
     """
-
-    @property
-    @abstractmethod
-    def gravity(self) -> Array:
-        """Acceleration of gravity in the base frame, (3,), m/s². May be set."""
-
-    @gravity.setter
-    @abstractmethod
-    def gravity(self, value: ArrayLike) -> None: ...
 
     @cached_property
     def derivatives(self) -> Derivatives:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self, TypedDict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownLinkError
+from screwdyn.core.errors import ShapeError, StaleHandleError, TopologyError, UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
@@ -20,9 +23,11 @@ from screwdyn.screws import screw
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Body", "Edge", "Handle", "Structure"]
+__all__ = ["Attachment", "Body", "Handle", "Structure", "Topology"]
 
 _serial = itertools.count()
+_FIXED, _IDENTITY = fixed(), np.eye(4)
+_IDENTITY.setflags(write=False)
 
 
 @dataclass(frozen=True)
@@ -39,106 +44,242 @@ class Handle:
     _serial: int
 
 
-class Edge(TypedDict):
-    """What the graph stores with the arrow from a parent to a link."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Attachment:
+    """A link, and how it hangs on its parent; the base hangs on nothing.
 
-    joint: Joint
-    home: Array
-    name: str
-    coordinate: str | None
-    coordinates: tuple[str, ...]
+    Attributes
+    ----------
+    link : Link
+    serial : int
+        Tells this attachment from a later one of the same name.
+    parent : str or None
+    joint : Joint
+        Fixed for the base.
+    home : (4, 4) array
+        Pose of the link in its parent where the joint is neutral.
+    """
 
-
-class _Newcomer(NamedTuple):
     link: Link
-    parent: str
-    joint: Joint
-    home: Array
+    serial: int
+    parent: str | None = None
+    joint: Joint = _FIXED
+    home: Array = field(default_factory=lambda: _IDENTITY)
 
     @property
-    def label(self) -> str:
-        """Name of the joint, and of its coordinate if it has one."""
+    def name(self) -> str:
+        """Name of the joint, after which its freedoms and coordinates are named."""
         return self.joint.name or self.link.name
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the joint's freedoms."""
+        return self.joint.freedom_names(self.name)
+
+    def subs(self, values: Mapping[Any, Any]) -> Attachment:
+        """The attachment of another link with values in the place of symbols."""
+        home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of {self.link.name!r}")
+        home.setflags(write=False)
+        return replace(
+            self, link=self.link.subs(values), serial=next(_serial), joint=self.joint.subs(values), home=home
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Topology:
+    """All there is to a tree's structure, as one value that never changes; surgery returns another one.
+
+    Attributes
+    ----------
+    attachments : mapping from link name to Attachment
+        The base first, then in order of attachment, so that parents come before children.
+    carried : mapping from joint name to the name of the link that it carries
+    gravity : (3,) array
+        In the base frame, m/s².
+    revision : int
+        Counts the changes.
+    """
+
+    attachments: Mapping[str, Attachment]
+    carried: Mapping[str, str]
+    gravity: Array
+    revision: int = 0
+
+    @classmethod
+    def rooted(cls, base: Link, gravity: Array) -> Topology:
+        """A base with nothing on it."""
+        return cls({base.name: Attachment(base, next(_serial))}, {}, gravity)
+
+    @property
+    def base(self) -> str:
+        """Name of the link that does not move."""
+        return next(iter(self.attachments))
+
+    def attach(self, newcomers: Iterable[Attachment]) -> Topology:
+        """The structure with some links more, each of which comes after its parent.
+
+        Raises
+        ------
+        TopologyError
+            A name of a link or of a joint that is taken.
+        """
+        attachments, carried = {**self.attachments}, {**self.carried}
+        hint = "give the new one another name"
+        for new in newcomers:
+            link = new.link.name
+            for what, name, taken in (("link", link, attachments), ("joint", new.name, carried)):
+                if name in taken:
+                    raise TopologyError(f"there is a {what} {name!r} already; {hint}")
+            attachments[link] = new
+            carried[new.name] = link
+            hint = "build the tree to be attached with other names of links and joints"
+        return replace(self, attachments=attachments, carried=carried, revision=self.revision + 1)
+
+    def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
+        """The structure without a link and what hangs on it, and what was taken off, that link first.
+
+        Raises
+        ------
+        TopologyError
+            If the link is the base.
+        """
+        if root == self.base:
+            raise TopologyError(f"{root!r} is the base: it hangs on nothing and cannot be detached")
+        attachments, carried, removed = {**self.attachments}, {**self.carried}, []
+        for name in self.subtree(root):
+            removed.append(attachments.pop(name))
+            del carried[removed[-1].name]
+        return replace(self, attachments=attachments, carried=carried, revision=self.revision + 1), removed
+
+    def subtree(self, root: str) -> list[str]:
+        """Names of a link and of all that hangs on it, in order of attachment."""
+        names = list(self.attachments)
+        beyond = {root: None}
+        for name in names[names.index(root) + 1 :]:  # children come after their parents
+            if self.attachments[name].parent in beyond:
+                beyond[name] = None
+        return list(beyond)
+
+    def with_gravity(self, gravity: ArrayLike) -> Topology:
+        """The structure in another field of gravity.
+
+        Raises
+        ------
+        ShapeError
+            Unless gravity is three finite numbers.
+        """
+        return replace(self, gravity=_field(gravity), revision=self.revision + 1)
+
+    @property
+    def graph(self) -> nx.DiGraph:
+        """The structure as a frozen graph; see :attr:`Structure.graph`."""
+        import networkx as nx  # half the time of `import screwdyn`, were it at the top
+
+        graph = nx.DiGraph()
+        for name, at in self.attachments.items():
+            graph.add_node(name, link=at.link, serial=at.serial)
+            if at.parent is not None:
+                named = at.coordinates
+                one = named[0] if len(named) == 1 else None
+                about = {"joint": at.joint, "home": at.home, "name": at.name, "coordinate": one, "coordinates": named}
+                graph.add_edge(at.parent, name, **about)
+        return nx.freeze(graph)
 
 
 class Structure:
-    """A rooted tree of named links with a joint on every edge.
+    """A rooted tree of named links with a joint on every edge: the holder of a :class:`Topology`.
 
     Coordinates are named after their joints (or, where a joint has no name, after the link it carries) and stand in
-    the order of attachment: attaching adds at the end and renumbers nothing.
+    the order of attachment: attaching adds at the end and renumbers nothing. A change is one assignment: it happens
+    wholly or not at all, also when it is interrupted.
 
     Parameters
     ----------
     base : str or Link
         The root, which does not move.
+    gravity : (3,) array
+        Acceleration of gravity in the base frame, m/s².
     """
 
-    def __init__(self, base: str | Link = "base") -> None:
-        import networkx as nx  # half the time of `import screwdyn`, were it at the top
+    # Names of the class's cached properties.
+    _cached: ClassVar[frozenset[str]] = frozenset()
 
+    def __init_subclass__(cls) -> None:
+        named = (item for base in cls.__mro__ for item in vars(base).items())
+        cls._cached = frozenset(name for name, value in named if isinstance(value, functools.cached_property))
+
+    def __init__(self, base: str | Link = "base", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
         root = base if isinstance(base, Link) else Link(base)
-        self._graph = nx.DiGraph()
-        self._graph.add_node(root.name, link=root, serial=next(_serial))
-        self._base = root.name
-        # Which link each joint carries, so that a name is found, or found to be taken, without a search.
-        self._carried: dict[str, str] = {}
-        self._revision = 0
+        self._topology = Topology.rooted(root, _field(gravity))
+
+    @property
+    def topology(self) -> Topology:
+        """The structure as it is now, as a value that no later change reaches."""
+        return self._topology
 
     @property
     def graph(self) -> nx.DiGraph:
-        """A frozen copy: nodes carry ``link``, edges ``joint``, ``home``, ``name`` and ``coordinates``.
+        """The structure as a frozen NetworkX graph.
 
-        ``home`` is the link's pose in its parent where the joint is neutral; ``coordinates`` are the joint's freedoms,
-        and ``coordinate`` is the only one, or ``None``.
+        Nodes carry ``link``; edges ``joint``, ``home``, ``name`` and ``coordinates``. ``home`` is the link's pose in
+        its parent where the joint is neutral; ``coordinates`` are the joint's freedoms, and ``coordinate`` is the only
+        one, or ``None``.
         """
-        import networkx as nx
+        return self._topology.graph
 
-        return nx.freeze(self._graph.copy())
+    @property
+    def gravity(self) -> Array:
+        """Acceleration of gravity in the base frame, (3,), m/s². May be set; later numbers follow."""
+        return self._topology.gravity
+
+    @gravity.setter
+    def gravity(self, value: ArrayLike) -> None:
+        self._become(self._topology.with_gravity(value))
 
     @property
     def base(self) -> str:
         """Name of the link that does not move."""
-        return self._base
+        return self._topology.base
 
     @property
     def links(self) -> tuple[str, ...]:
         """Names of all links, the base first, in order of attachment."""
-        return tuple(self._graph)
+        return tuple(self._topology.attachments)
 
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of all joints, fixed ones too, in order of attachment."""
-        return tuple(self._carried)
+        return tuple(self._topology.carried)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the freedoms, nv of them, in order of attachment: M, C, g, rates and torques go by these."""
-        return tuple(name for edge in self._freedoms() for name in edge["coordinates"])
+        return tuple(name for at in self._attached() for name in at.coordinates)
 
     @property
     def positions(self) -> tuple[str, ...]:
         """Names of the entries of q, nq of them, in order of attachment; quaternions are scalar last."""
-        return tuple(name for edge in self._freedoms() for name in edge["joint"].position_names(edge["name"]))
+        return tuple(name for at in self._attached() for name in at.joint.position_names(at.name))
 
     @property
     def nq(self) -> int:
         """Number of positions."""
-        return sum(edge["joint"].nq for edge in self._freedoms())
+        return sum(at.joint.nq for at in self._attached())
 
     @property
     def nv(self) -> int:
         """Number of freedoms."""
-        return sum(edge["joint"].nv for edge in self._freedoms())
+        return sum(at.joint.nv for at in self._attached())
 
     @property
     def revision(self) -> int:
         """Counts the changes of the tree."""
-        return self._revision
+        return self._topology.revision
 
     @property
     def mass(self) -> float:
         """Mass of all links together, kg; an expression if there are symbols in it."""
-        bodies = (self.link(name).inertia for name in self._graph)
+        bodies = (at.link.inertia for at in self._topology.attachments.values())
         total = sum(inertia.mass for inertia in bodies if inertia is not None)
         return float(total) if expressions.is_number(total) else total
 
@@ -150,26 +291,24 @@ class Structure:
         UnknownLinkError
             If there is none; the message lists the near ones.
         """
-        self._known(name)
-        link: Link = self._graph.nodes[name]["link"]
-        return link
+        return self._at(name).link
 
     def joint(self, name: str) -> Joint:
         """The joint of that name.
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             If there is none; the message lists the near ones.
         """
-        if not isinstance(name, str) or name not in self._carried:
-            raise UnknownLinkError.of(name, self._carried, "joint")
-        return self._edge(self._carried[name])["joint"]
+        topology = self._topology
+        if not isinstance(name, str) or name not in topology.carried:
+            raise UnknownLinkError.of(name, topology.carried, "joint")
+        return topology.attachments[topology.carried[name]].joint
 
     def parent(self, link: str) -> str | None:
         """Name of the link that a link hangs on; ``None`` for the base."""
-        self._known(link)
-        return next(iter(self._graph.pred[link]), None)
+        return self._at(link).parent
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the links from the base to a link, both included."""
@@ -180,12 +319,8 @@ class Structure:
 
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and of all that hangs on it, in order of attachment."""
-        self._known(link)
-        beyond = {link}
-        for name in self._graph:
-            if not beyond.isdisjoint(self._graph.pred[name]):
-                beyond.add(name)
-        return tuple(name for name in self._graph if name in beyond)
+        self._at(link)
+        return tuple(self._topology.subtree(link))
 
     # Surgery
 
@@ -223,25 +358,15 @@ class Structure:
         UnknownLinkError, TopologyError, ShapeError
             Unknown ``to``; a link or joint name that is taken already; a bad pose. The tree is then unchanged.
         """
-        self._known(to)
+        self._at(to)
         if joint is not None and not isinstance(joint, Joint):
             raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
         root, rest = self._unpack(body, name)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         home.setflags(write=False)
-        newcomers = [_Newcomer(root, to, joint or fixed(), home), *rest]
-        links, joints = set[str](), set[str]()
-        for new in newcomers:
-            if new.link.name in self._graph or new.link.name in links:
-                raise TopologyError(f"there is a link {new.link.name!r} already; give the new one another name")
-            if new.label in self._carried or new.label in joints:
-                raise TopologyError(f"there is a joint {new.label!r} already; give the new one another name")
-            links.add(new.link.name)
-            joints.add(new.label)
-        for new in newcomers:
-            self._add(new)
-        self._changed()
-        return Handle(root.name, self._graph.nodes[root.name]["serial"])
+        first = Attachment(root, next(_serial), to, joint or fixed(), home)
+        self._become(self._topology.attach([first, *rest]))
+        return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
         """Take off a link with all that hangs on it.
@@ -254,25 +379,18 @@ class Structure:
         Returns
         -------
         KinematicTree
-            What was removed; its base is the link that was attached, its gravity this tree's.
+            What was removed; its base is the link that was attached. Its gravity has this tree's numbers, in the base
+            frame of the removed tree: set it if that frame is turned. :meth:`release` knows the pose and does so.
 
         Raises
         ------
         UnknownLinkError, StaleHandleError, TopologyError
             No such link; a handle whose attachment has ended; the base, which hangs on nothing.
         """
-        root = self.resolve(what)
-        if root == self._base:
-            raise TopologyError(f"{root!r} is the base: it hangs on nothing and cannot be detached")
-        names = self.subtree(root)
-        removed = self._rooted(self.link(root))
-        for newcomer in self._newcomers(names[1:]):
-            removed._add(newcomer)
-        removed._changed()
-        for name in names:
-            del self._carried[self._edge(name)["name"]]
-        self._graph.remove_nodes_from(names)
-        self._changed()
+        topology, (root, *rest) = self._topology.detach(self.resolve(what))
+        removed = self._rooted(root.link)
+        removed._become(removed._topology.attach(replace(at, serial=next(_serial)) for at in rest))
+        self._become(topology)
         return removed
 
     @contextmanager
@@ -294,21 +412,18 @@ class Structure:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: if the block raises, the tree is put back as it was when the block began."""
-        kept = vars(self) | {"_graph": self._graph.copy(), "_carried": dict(self._carried)}
+        """All or nothing: if the block raises, the tree is as it was when the block began."""
+        before = vars(self)  # with all that is cached: a change takes another dictionary, and leaves this one alone
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(kept)
+            self.__dict__ = before
             raise
 
     def copy(self) -> Self:
         """A tree of its own with the same links and joints; handles of this tree are good for the copy too."""
-        twin = self._rooted(self.link(self._base))
-        twin._graph = self._graph.copy()
-        twin._carried = dict(self._carried)
-        twin._changed()
+        twin = self._rooted(self.link(self.base))
+        twin._become(self._topology)
         return twin
 
     __copy__ = copy
@@ -327,80 +442,74 @@ class Structure:
             if not self._stands(what):
                 raise StaleHandleError(f"the attachment of {what.name!r} that this handle stands for has ended")
             return what.name
-        self._known(what)
+        self._at(what)
         return what
 
     # To look at
 
     def __str__(self) -> str:
-        return outline(self._graph, self._base)
+        return outline(self._topology.graph, self.base)
 
     def __repr__(self) -> str:
-        count = f"{len(self._graph)} links, {self.nv} coordinates, {expressions.short(self.mass)} kg"
-        return f"<{type(self).__name__} {self._base!r}: {count}>"
+        count = f"{len(self.links)} links, {self.nv} coordinates, {expressions.short(self.mass)} kg"
+        return f"<{type(self).__name__} {self.base!r}: {count}>"
 
     # Inside
 
+    def _become(self, topology: Topology) -> None:
+        """Take another structure. What was cached belongs to the former one and goes with it, in one assignment."""
+        kept = {name: value for name, value in vars(self).items() if name not in self._cached}
+        self.__dict__ = kept | {"_topology": topology}
+
     def _rooted(self, base: Link) -> Self:
         """A new tree of this kind with that base and nothing on it."""
-        return type(self)(base)
+        return type(self)(base, self.gravity)
 
-    def _changed(self) -> None:
-        self._revision += 1
+    def _attached(self) -> Iterable[Attachment]:
+        """All links but the base."""
+        return itertools.islice(self._topology.attachments.values(), 1, None)
 
-    def _add(self, new: _Newcomer) -> None:
-        coordinates = new.joint.freedom_names(new.label)
-        edge = Edge(
-            joint=new.joint,
-            home=new.home,
-            name=new.label,
-            coordinate=coordinates[0] if len(coordinates) == 1 else None,
-            coordinates=coordinates,
-        )
-        self._graph.add_node(new.link.name, link=new.link, serial=next(_serial))
-        self._graph.add_edge(new.parent, new.link.name, **edge)
-        self._carried[new.label] = new.link.name
-
-    def _unpack(self, body: Body, name: str | None) -> tuple[Link, list[_Newcomer]]:
+    def _unpack(self, body: Body, name: str | None) -> tuple[Link, list[Attachment]]:
         """The root that a body brings, and all that hangs on it."""
         if isinstance(body, Inertia):
             return Link(self._free_name("payload") if name is None else name, body), []
         if isinstance(body, Link):
             return Link(body.name if name is None else name, body.inertia), []
         if isinstance(body, Structure):
-            root = Link(body._base if name is None else name, body.link(body._base).inertia)
-            rest = body._newcomers(body.links[1:])
-            return root, [new._replace(parent=root.name) if new.parent == body._base else new for new in rest]
+            root = Link(body.base if name is None else name, body.link(body.base).inertia)
+            rest = (replace(at, serial=next(_serial)) for at in body._attached())
+            return root, [replace(at, parent=root.name) if at.parent == body.base else at for at in rest]
         raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {type(body).__name__}")
 
-    def _newcomers(self, names: tuple[str, ...]) -> list[_Newcomer]:
-        found = []
-        for name in names:
-            ((parent, edge),) = self._graph.pred[name].items()
-            found.append(_Newcomer(self.link(name), parent, edge["joint"], edge["home"]))
-        return found
-
     def _free_name(self, stem: str) -> str:
+        topology = self._topology
         names = (stem if k == 1 else f"{stem}_{k}" for k in itertools.count(1))
-        return next(name for name in names if name not in self._graph and name not in self._carried)
-
-    def _edge(self, link: str) -> Edge:
-        """Joint, home, name and coordinate of the one edge that leads to a link."""
-        edge: Edge = next(iter(self._graph.pred[link].values()))
-        return edge
-
-    def _freedoms(self) -> list[Edge]:
-        """The edges that can move, in order of attachment."""
-        edges = (self._edge(link) for link in self._carried.values())
-        return [edge for edge in edges if edge["coordinates"]]
+        return next(name for name in names if name not in topology.attachments and name not in topology.carried)
 
     def _stands(self, handle: Handle) -> bool:
-        node = self._graph.nodes.get(handle.name)
-        return node is not None and node["serial"] == handle._serial
+        at = self._topology.attachments.get(handle.name)
+        return at is not None and at.serial == handle._serial
 
-    def _known(self, link: object) -> None:
-        if not isinstance(link, str) or link not in self._graph:
-            raise UnknownLinkError.of(link, self._graph)
+    def _at(self, link: object) -> Attachment:
+        topology = self._topology
+        if isinstance(link, str) and link in topology.attachments:
+            return topology.attachments[link]
+        if isinstance(link, str) and link in topology.carried:
+            raise UnknownLinkError(
+                f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
+            )
+        raise UnknownLinkError.of(link, topology.attachments)
+
+
+def _field(gravity: ArrayLike) -> Array:
+    try:
+        g = expressions.array(gravity)
+    except (TypeError, ValueError):
+        raise ShapeError(f"gravity must be three numbers; got {gravity!r}") from None
+    if g.shape != (3,) or not expressions.is_finite(g):
+        raise ShapeError(f"gravity must be three finite numbers in the base frame; got {gravity!r}")
+    g.setflags(write=False)
+    return g
 
 
 Body = Inertia | Link | Structure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Attachment, Topology
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.link_steps import compose, inertia_to_parent
@@ -88,16 +89,11 @@ class Placement(NamedTuple):
     name: str | None
 
 
-def place(
-    link: Link,
-    joint: Joint | None = None,
-    home: Array | None = None,
-    name: str = "",
-    parent: Placement | None = None,
-) -> Placement:
-    """Placement of a link from its joint, home pose, joint's name and its parent's placement; the base has none."""
-    R, p = _pose(np.eye(4) if home is None else home)
-    if joint is None or parent is None:
+def place(at: Attachment, parent: Placement | None) -> Placement:
+    """Placement of a link from how it is attached and its parent's placement; the base has none."""
+    link, joint, name = at.link, at.joint, at.name
+    R, p = _pose(at.home)
+    if parent is None:
         return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None)
     R, p = _composed(parent.R, parent.p, R, p)
     coordinate, freedoms, axes, d = parent.coordinate, [], None, None
@@ -190,8 +186,15 @@ def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float
 class Model:
     """The numbers of one revision of a tree; never edited.
 
+    Parameters
+    ----------
+    topology : Topology
+    former : Model, optional
+        The snapshot of a like structure: what has not changed is taken from it.
+
     Attributes
     ----------
+    topology : Topology
     rows : list of list
         The numbers or expressions of every row; see ``physics.table``.
     table : (nv + 1, 26) array
@@ -214,11 +217,18 @@ class Model:
     # What every call reads: a slot is found faster than what lies beside a cached property.
     __slots__ = ("__dict__", "charts", "nq", "nv", "ready")
 
-    def __init__(self, placements: Mapping[str, Placement], gravity: Array, revision: int) -> None:
+    def __init__(self, topology: Topology, former: Model | None = None) -> None:
+        self.topology: Topology = topology
+        self.placements: dict[str, Placement] = {}
+        for name, attachment in topology.attachments.items():
+            if former is not None and former.topology.attachments.get(name) is attachment:
+                self.placements[name] = former.placements[name]
+            else:
+                self.placements[name] = place(attachment, self.placements.get(attachment.parent or ""))
         rows: list[list[float]] = []
         index: dict[str | None, int] = {None: -1}
         base = [0.0] * 10
-        for at in placements.values():
+        for at in self.placements.values():
             row = index.get(at.coordinate, len(rows))
             if at.freedoms:
                 assert at.joint is not None and at.name is not None
@@ -236,11 +246,10 @@ class Model:
         self.rows = rows
         self.index = index
         self.nv = len(rows)
-        self.placements = placements
-        self.gravity = gravity
-        self.revision = revision
+        self.gravity = topology.gravity
+        self.revision = topology.revision
         self.base_body = base
-        groups = any(at.axes is not None for at in placements.values())
+        groups = any(at.axes is not None for at in self.placements.values())
         self.charts = self._charts() if groups else None
         self.nq = self.nv if self.charts is None else self.configurations.nq
         try:
@@ -250,7 +259,7 @@ class Model:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A copy is made anew: compiled functions do not travel.
-        return Model, (self.placements, self.gravity, self.revision)
+        return Model, (self.topology,)
 
     def _charts(self) -> Charts:
         where: list[int] = []

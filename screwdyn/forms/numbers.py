@@ -20,7 +20,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import BODY, COM, frame_code
-from screwdyn.physics.quantities import CATALOGUE, Frame, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions import CONFINED, MASSLESS, forward_dynamics
 from screwdyn.physics.table import TURN, WIDTHS, Workspace
 from screwdyn.screws import screw
@@ -30,9 +30,6 @@ if TYPE_CHECKING:  # the kernels bring numba with them, which must not slow down
     from screwdyn.physics.model import Model
 
 __all__ = ["Dynamics", "Frame", "Numbers"]
-
-# Entries beyond this are refused: products of five of them would overflow.
-_LARGEST = 1e60
 
 
 def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
@@ -218,7 +215,7 @@ class Dynamics(Quantities):
             return reason
         for name, value in state.items():
             a = np.abs(np.asarray(value, dtype=float))
-            if a.max(initial=0.0) >= _LARGEST:
+            if a.max(initial=0.0) >= LARGEST:
                 names = model.positions if name == "q" else model.coordinates
                 where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
                 return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow beyond 1e60")

@@ -10,6 +10,8 @@ rows are then those of the joint. Rates must account for the moving chart: with 
 
 from typing import Any, NamedTuple
 
+from screwdyn.screws.rotations import rate_entries, rotation_entries
+
 from .link_steps import compose
 from .spatial import Matrix, Pose, Scalar, Vector, rotate, sincos
 from .table import Table, home, load9, store_pose
@@ -73,22 +75,6 @@ def unit_quaternions(groups: Table, q: Table, nq: int, count: int) -> bool:
     return True
 
 
-def rotation_of_quaternion(x: Scalar, y: Scalar, z: Scalar, w: Scalar) -> Matrix:
-    """R of a quaternion of any length but 0, which is divided out."""
-    s = 2.0 / (x * x + y * y + z * z + w * w)
-    return (
-        1.0 - s * (y * y + z * z),
-        s * (x * y - w * z),
-        s * (x * z + w * y),
-        s * (x * y + w * z),
-        1.0 - s * (x * x + z * z),
-        s * (y * z - w * x),
-        s * (x * z - w * y),
-        s * (y * z + w * x),
-        1.0 - s * (x * x + y * y),
-    )
-
-
 def rotation_about_z(angle: Scalar) -> Matrix:
     """R of a turn about z."""
     s, c = sincos(angle)
@@ -100,7 +86,7 @@ def orientation_in_row(groups: Table, g: int, q: Table) -> Matrix:
     at = int(groups[g, POSITION])
     if int(groups[g, ORIENTATION]) == 4:
         x, y, z = rotate(load9(groups, g, AXES), (q[at], q[at + 1], q[at + 2]))
-        return rotation_of_quaternion(x, y, z, q[at + 3])
+        return rotation_entries(x, y, z, q[at + 3])
     return rotation_about_z(q[at])
 
 
@@ -164,13 +150,11 @@ def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) 
         turns, slides = int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
         if turns == 4:
             x, y, z, w = q[at], q[at + 1], q[at + 2], q[at + 3]
-            a, b, c = v[row], v[row + 1], v[row + 2]
-            rate[at] = 0.5 * (w * a + y * c - z * b)
-            rate[at + 1] = 0.5 * (w * b + z * a - x * c)
-            rate[at + 2] = 0.5 * (w * c + x * b - y * a)
-            rate[at + 3] = -0.5 * (x * a + y * b + z * c)
+            turn = rate_entries(x, y, z, w, v[row], v[row + 1], v[row + 2])
+            for i in range(4):
+                rate[at + i] = turn[i]
             if slides == 3:
-                R = rotation_of_quaternion(x, y, z, w)
+                R = rotation_entries(x, y, z, w)
                 u = rotate(R, (v[row + 3], v[row + 4], v[row + 5]))
                 rate[at + 4] = u[0]
                 rate[at + 5] = u[1]

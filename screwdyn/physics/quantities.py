@@ -18,9 +18,11 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics import recursions
 from screwdyn.physics.contribution import Contribution
 
-__all__ = ["CATALOGUE", "INTERNAL", "Dimension", "Frame", "Quantities", "Quantity", "Result"]
+__all__ = ["CATALOGUE", "INTERNAL", "LARGEST", "Dimension", "Frame", "Quantities", "Quantity", "Result"]
 
 Frame = Literal["com", "body", "base", "mixed"]
+# Numbers of a state beyond this are refused: products of five of them would overflow.
+LARGEST = 1e60
 # "v" freedoms, "q" positions, "L" links, "k" freedoms on the path to a link, "6v" and "vv" products; or a number.
 Dimension = str | int
 P = ParamSpec("P")

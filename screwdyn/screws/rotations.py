@@ -3,23 +3,57 @@
 The length of a quaternion is a gauge: every function here gives the same rotation for q and any multiple of it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.screws.poses import cross
 
-__all__ = ["quaternion_of", "quaternion_product", "quaternion_rate", "rotation_of", "rotation_vector_of"]
+__all__ = [
+    "quaternion_of",
+    "quaternion_product",
+    "quaternion_rate",
+    "rate_entries",
+    "rotation_entries",
+    "rotation_of",
+    "rotation_vector_of",
+]
+
+
+def rotation_entries(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, ...]:
+    """The nine entries, row by row, of R = 1 + s (w û + û²), u the vector of the quaternion and s = 2 / |q|².
+
+    The entries of q may be floats, recording scalars, or arrays of one shape.
+    """
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - s * (y * y + z * z),
+        s * (x * y - w * z),
+        s * (x * z + w * y),
+        s * (x * y + w * z),
+        1.0 - s * (x * x + z * z),
+        s * (y * z - w * x),
+        s * (x * z - w * y),
+        s * (y * z + w * x),
+        1.0 - s * (x * x + y * y),
+    )
+
+
+def rate_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any) -> tuple[Any, ...]:
+    """The four entries of dq/dt = ½ q ∘ [a, b, c, 0], with the angular velocity a, b, c in the turning frame."""
+    return (
+        0.5 * (w * a + y * c - z * b),
+        0.5 * (w * b + z * a - x * c),
+        0.5 * (w * c + x * b - y * a),
+        -0.5 * (x * a + y * b + z * c),
+    )
 
 
 def rotation_of(q: Array) -> Array:
-    """Rotation matrix (…, 3, 3) of a quaternion (…, 4): R = 1 + s (w û + û²), with u its vector and s = 2 / |q|²."""
-    x, y, z, w = np.moveaxis(q * np.sqrt(2 / np.sum(q * q, axis=-1, keepdims=True)), -1, 0)
-    rows = [
-        [1 - y * y - z * z, x * y - w * z, x * z + w * y],
-        [x * y + w * z, 1 - x * x - z * z, y * z - w * x],
-        [x * z - w * y, y * z + w * x, 1 - x * x - y * y],
-    ]
-    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+    """Rotation matrix (…, 3, 3) of a quaternion (…, 4)."""
+    entries = rotation_entries(*np.moveaxis(q, -1, 0))
+    return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
 
 
 def quaternion_of(w: Array) -> Array:
@@ -44,4 +78,4 @@ def quaternion_product(p: Array, q: Array) -> Array:
 
 def quaternion_rate(q: Array, w: Array) -> Array:
     """dq/dt = ½ q ∘ [w; 0], (…, 4), for an angular velocity w (…, 3) in the turning frame."""
-    return 0.5 * quaternion_product(q, np.concatenate([w, np.zeros_like(w[..., :1])], axis=-1))
+    return np.stack(rate_entries(*np.moveaxis(q, -1, 0), *np.moveaxis(w, -1, 0)), axis=-1)

@@ -18,16 +18,15 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from screwdyn.backends.numba.cache_folder import cache_folder
 from screwdyn.physics import charts, frames, link_steps, quantities, recursions, spatial, table
+from screwdyn.screws import rotations
 
-__all__ = ["OVERFLOW", "REFUSALS", "SMALL", "compiled", "fits", "stack"]
+__all__ = ["REFUSALS", "SMALL", "compiled", "fits", "stack"]
 
 # What the compiler raises, before anything is computed, for arguments of types that a kernel is not made for.
 REFUSALS = (TypeError, ValueError, numba.core.errors.NumbaError)
 # Up to so many rows, scratch space lies on the stack.
 SMALL = 48
-# Numbers beyond this are refused: products of five of them would overflow.
-OVERFLOW = 1e60
-PHYSICS: tuple[ModuleType, ...] = (spatial, frames, link_steps, table, charts, recursions)
+PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, recursions)
 config: Any = numba.config
 Array = Any
 

@@ -24,7 +24,7 @@ from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
 from screwdyn.physics.table import WIDTHS, Workspace
 
-__all__ = ["OPERATIONS", "REFUSALS", "WRONG_INPUT", "Kernels", "play", "position_rate"]
+__all__ = ["OPERATIONS", "REFUSALS", "WRONG_INPUT", "Kernels", "play"]
 
 WRONG_INPUT = -1
 # What ``play`` knows, by number.
@@ -318,23 +318,6 @@ def _play(code: Array, results: Array) -> int:
             else:
                 results[at, s] = math.cos(x)
     return 0
-
-
-def _position_rate(where: Array, groups: Array, q: Array, qd: Array, rate: Array) -> int:
-    """dq/dt of every state."""
-    n = where.shape[0]
-    nq = charts.number_of_positions(where, groups)
-    for b in range(q.size // nq if nq else 0):
-        charts.position_rate(
-            where, groups, q[b * nq : (b + 1) * nq], qd[b * n : (b + 1) * n], rate[b * nq : (b + 1) * nq]
-        )
-    return 0
-
-
-@functools.cache
-def position_rate() -> Callable[..., int]:
-    """The compiled function (where, groups, q, qd, rate) that fills dq/dt of states in flat arrays."""
-    return compiled(_position_rate, (_integers, _table, _flat, _flat, _flat))
 
 
 @functools.cache

@@ -13,8 +13,9 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.backends.llvm import emit
-from screwdyn.backends.llvm.code_cache import ARGUMENTS, recorded
+from screwdyn.backends.llvm.code_cache import Structure, recorded
 from screwdyn.backends.llvm.machine import host, object_file
+from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT
 
 ALL_THREE = ("mass_matrix", "coriolis_matrix", "gravity_vector")
@@ -66,12 +67,12 @@ def show(name: str, tree: sd.KinematicTree) -> None:
     print(f"  {'':20s}{titles}")
     for function in fast.compiled:
         count = tree.operation_count(*(ALL_THREE if function == "dynamics" else (function,)))
-        plan = recorded(function, table, opened).plan
+        plan = recorded(function, Structure(table, opened)).plan
         start = perf_counter()
         code = object_file(emit.single(plan, host().width, host().sincos))
         compiling = perf_counter() - start
-        scope = dict(zip(ARGUMENTS[function], states, strict=False)) | {"call": getattr(fast, function)}
-        arguments = ", ".join(ARGUMENTS[function])
+        scope = dict(zip(CATALOGUE[function].arguments, states, strict=False)) | {"call": getattr(fast, function)}
+        arguments = ", ".join(CATALOGUE[function].arguments)
         scope["out"] = eval(f"call({arguments})", scope)
         ns = min(timeit.repeat(f"call({arguments}, out=out)", globals=scope, number=20_000, repeat=5)) / 20_000 * 1e9
         numbers = f"{count['mul']:7d}{count['add']:7d}{count['div']:5d}{count['sincos']:7d}"

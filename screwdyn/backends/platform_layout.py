@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["address_of", "builtin", "new_array", "understood"]
+__all__ = ["address_of", "array_function", "builtin", "understood"]
 
 # Offsets in bytes, on CPython and NumPy 2 with 64 bits: of an object's type, of a tuple's length and items, of an
 # array's data, number of axes, shape, descriptor and flags, and of the byte order in a descriptor.
@@ -24,8 +24,8 @@ TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
 DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
 BYTE_ORDER = 26
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-# NumPy's number of float64, and the place of PyArray_New in its table of functions.
-DOUBLE, _PYARRAY_NEW = 12, 93
+# NumPy's number of float64, and the places of PyArray_New and PyArray_Return in its table of functions.
+DOUBLE, NEW, RETURN = 12, 93, 76
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x2
 # The name of the keyword and the type of entries are compared by identity.
 OUT, FLOAT64 = sys.intern("out"), np.dtype(np.float64)
@@ -41,9 +41,14 @@ def understood() -> bool:
     if (object.__basicsize__, tuple.__basicsize__, np.ndarray.__basicsize__ >= FLAGS + 4) != (16, 24, True):
         return False
     kinds = ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
-    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(new_array())
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(array_function(NEW))
     made = make(id(np.ndarray), 2, (ctypes.c_int64 * 2)(3, 5), DOUBLE, None, None, 0, 0, None)
     if type(made) is not np.ndarray or (made.shape, made.dtype) != ((3, 5), FLOAT64):
+        return False
+    plain = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(array_function(RETURN))
+    alone = np.ones(())
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(alone))
+    if type(plain(id(alone))) is not np.float64:
         return False
     frozen = np.zeros(7)
     frozen.setflags(write=False)
@@ -78,13 +83,17 @@ def _as_assumed(a: np.ndarray) -> bool:
     )
 
 
-def new_array() -> int:
-    """Address of PyArray_New: type, number of axes, shape, number of the dtype, and five that may be null."""
+def array_function(place: int) -> int:
+    """Address of a function of NumPy's C interface.
+
+    PyArray_New takes the type, number of axes, shape, number of the dtype, and five arguments that may be null;
+    PyArray_Return makes a scalar of an array without axes, whose reference it takes.
+    """
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
     table = pointer(importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API, None)
-    return int(ctypes.c_void_p.from_address(table + 8 * _PYARRAY_NEW).value or 0)
+    return int(ctypes.c_void_p.from_address(table + 8 * place).value or 0)
 
 
 def address_of(name: str) -> int:

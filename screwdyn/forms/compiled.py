@@ -1,4 +1,4 @@
-"""What ``tree.compile()`` gives: a tree's dynamics as machine code made for its own structure."""
+"""What ``tree.compile()`` gives: a tree's quantities as machine code made for its own structure."""
 
 from __future__ import annotations
 
@@ -6,63 +6,59 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
-from screwdyn.backends.llvm import background
-from screwdyn.backends.llvm import code_cache as structures
+from screwdyn.backends.llvm import background, code_cache
 from screwdyn.backends.llvm.call import Function
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import Dynamics
+from screwdyn.forms.numbers import SHARES, Numbers
+from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
 
-__all__ = ["Compiled"]
+__all__ = ["AT_ONCE", "Compiled"]
 
+# What is compiled at once; every other quantity when it is first asked for.
+AT_ONCE = (
+    "mass_matrix",
+    "coriolis_matrix",
+    "gravity_vector",
+    "bias_force",
+    "inverse_dynamics",
+    "forward_dynamics",
+    "dynamics",
+)
 # States that are worth a thread.
 _SHARE = 4096
 
 
-class _compiled:
-    """A method that is replaced, on its object, by the builtin function as soon as there is one."""
+class Compiled(Numbers):
+    """The quantities of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
 
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
+    It answers what a tree answers, with the same arguments and errors. Every quantity takes ``out=`` besides: a float64
+    array of the shape of the result, or a tuple of arrays where there are several results, in any layout. ``out`` may
+    alias the arguments. After an error its contents are undefined.
 
-    def __get__(self, compiled: Compiled | None, owner: type) -> Callable[..., Any]:
-        if compiled is None:
-            return self._method
-        method, name = MethodType(self._method, compiled), self._method.__name__
-        function = compiled._function(name)
-        if function is None:
-            return method
-        builtin: Callable[..., Any] = function.builtin(method)
-        vars(compiled)[name] = builtin
-        return builtin
-
-
-class Compiled(Dynamics):
-    """The dynamics of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
-
-    What a tree answers about its dynamics, with the same arguments and errors. The functions ``mass_matrix``,
-    ``coriolis_matrix``, ``gravity_vector``, ``bias_force``, ``inverse_dynamics``, ``forward_dynamics`` and
-    :meth:`dynamics` are compiled and take ``out=``: float64 arrays of the shape of the result, in any layout, also
-    such as share memory with the arguments; after an error they hold anything. All else is answered as by the tree.
-
-    It is quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
-    batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states stand side by side. Where all
+    Calls are quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
+    batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states are contiguous. Where all
     arguments of a batch are laid out so, and ``out`` is not given, the result is too. A state gives the same bits
-    alone, in any batch and on any number of threads, save for a batch that ``forward_dynamics`` leaves to the tree
-    because some joint carries hardly more than rounding.
+    alone, in any batch and on any number of threads, save for a batch that is left to the default kernel because an
+    assumption of the compiled code does not hold for some state.
 
-    Compilation runs in the background and begins when this is made; until a function is ready, the tree's own
-    kernels answer. They also answer for good for functions of more than ``physics.native.LARGEST`` operations. A
-    forked process has the code that was ready, and compiles what was not when it is next asked. Code is kept in the
-    process and reused for trees that differ in inertias only: see ``physics.structures``. Methods can be pickled.
+    Code is compiled in the background: M, C, g, bias force, inverse and forward dynamics from the beginning, any other
+    quantity, and those of one link for each link and frame, from the first call on. Until a function is ready, the
+    default kernel answers. It also answers for good for functions of more than
+    ``screwdyn.backends.llvm.program.LARGEST`` operations. A forked process has the code that was ready, and compiles
+    the rest when something is next asked. Code is kept in the process and reused for trees that differ in inertias
+    only: see docs/compiled.md. Methods can be pickled.
 
     Parameters
     ----------
@@ -86,30 +82,34 @@ class Compiled(Dynamics):
             threads = os.cpu_count() or 1
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ScrewdynError(f"threads must be a whole number of at least 1, or None for all; got {threads!r}")
-        self._model, self.threads = model, int(threads)
-        self._functions: dict[str, Function] = {}
-        self._structure = structures.structure(model.table, model.loaded) if model.nv else None
+        super().__init__(model)
+        self.threads = int(threads)
+        self._programs = code_cache.programs_of(model) if model.nv else None
+        self._functions: dict[tuple[str, Any, Any], Function] = {}
+        self._calls: dict[tuple[str, str, Any], Callable[..., Any]] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
+        for name in AT_ONCE:
+            self._compilation(CATALOGUE[name])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Code is not copied: a copy compiles again, or takes what the process has."""
         return Compiled, (self._model, self.threads)
 
     @property
-    def model(self) -> Model:
-        """The snapshot that the code was made for."""
-        return self._model
-
-    @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates, in the order of the entries of q."""
+        """Names of the freedoms, in the order of the entries of q̇."""
         return self._model.coordinates
 
     @property
+    def positions(self) -> tuple[str, ...]:
+        """Names of the entries of q."""
+        return self._model.positions
+
+    @property
     def nq(self) -> int:
-        """Number of coordinates."""
-        return self._model.nv
+        """Number of positions."""
+        return self._model.nq
 
     @property
     def nv(self) -> int:
@@ -122,17 +122,17 @@ class Compiled(Dynamics):
 
     @property
     def compiled(self) -> tuple[str, ...]:
-        """Functions that compiled code answers by now; when all is ready, the others stay with the tree's kernels."""
-        return tuple(name for name in structures.ARGUMENTS if self._function(name))
+        """Quantities that are compiled by now; what is missing when all is ready is left to the default kernel."""
+        return () if self._programs is None else self._programs.names
 
     @property
     def ready(self) -> bool:
-        """Whether all code is there."""
+        """Whether all code that was asked for is there."""
         background.resume()
-        return self._structure is None or self._structure.ready
+        return self._programs is None or self._programs.ready
 
     def wait(self, timeout: float | None = None) -> Compiled:
-        """Wait until all code is there.
+        """Wait until all code that was asked for is there.
 
         Raises
         ------
@@ -140,153 +140,157 @@ class Compiled(Dynamics):
             If it is not, after so many seconds.
         """
         background.resume()
-        if self._structure is not None:
-            self._structure.wait(timeout)
+        if self._programs is not None:
+            self._programs.wait(timeout)
         return self
-
-    @_compiled
-    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Mass matrix M(q), (…, nv, nv); see :meth:`KinematicTree.mass_matrix`."""
-        return self._answer("mass_matrix", out, q=q)
-
-    @_compiled
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
-        """Coriolis matrix C(q, q̇), (…, nv, nv); see :meth:`KinematicTree.coriolis_matrix`."""
-        return self._answer("coriolis_matrix", out, q=q, qd=qd)
-
-    @_compiled
-    def gravity_vector(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """Torques g(q) that hold the arm still, (…, nv); see :meth:`KinematicTree.gravity_vector`."""
-        return self._answer("gravity_vector", out, q=q)
-
-    @_compiled
-    def bias_force(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
-        """C(q, q̇) q̇ + g(q), (…, nv); see :meth:`KinematicTree.bias_force`."""
-        return self._answer("bias_force", out, q=q, qd=qd)
-
-    @_compiled
-    def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """Torques for a motion, (…, nv); see :meth:`KinematicTree.inverse_dynamics`."""
-        if wrenches is None:
-            return self._answer("inverse_dynamics", out, q=q, qd=qd, qdd=qdd)
-        tau = self._answer("inverse_dynamics", None, q=q, qd=qd, qdd=qdd) - self.wrench_torque(q, wrenches)
-        if out is not None:
-            memory.check((out,), [tau.shape])
-        (result,) = memory.hand_over([tau], None if out is None else (out,))
-        return result
-
-    @_compiled
-    def forward_dynamics(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        tau: ArrayLike,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """Accelerations, (…, nv); see :meth:`KinematicTree.forward_dynamics`."""
-        if wrenches is not None:
-            tau = self._model.numbers("tau", tau) + self.wrench_torque(q, wrenches)
-        return self._answer("forward_dynamics", out, q=q, qd=qd, tau=tau)
-
-    @_compiled
-    def dynamics(
-        self, q: ArrayLike, qd: ArrayLike, *, out: tuple[Array, Array, Array] | None = None
-    ) -> tuple[Array, Array, Array]:
-        """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv), sharing the work.
-
-        Parameters
-        ----------
-        q, qd : (…, nv)
-        out : tuple of three arrays, optional
-        """
-        M, C, g = self._answers("dynamics", out, q=q, qd=qd)
-        return out or (M, C, g)
 
     # Inside
 
-    def _function(self, name: str) -> Function | None:
-        """A compiled function with this model's numbers, if its code is there."""
-        function = self._functions.get(name)
-        if function is None and self._structure is not None:
-            program = self._structure.program(name)
-            if program is not None:
-                function = self._functions[name] = Function(program, self._model.table)
+    def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> code_cache.Compilation | None:
+        """A quantity in the background; None if it has no entries."""
+        if self._programs is None:
+            return None
+        places = code_cache.NO_PLACES
+        if entry.links:
+            places = self._places(entry, link, frame_code(frame) if "frame" in entry.parameters else BODY)
+        if 0 in self._sizes(entry, link):
+            return None
+        return self._programs.get(entry.name, self._model, places)
+
+    def _sizes(self, entry: Quantity, link: Any) -> list[int]:
+        return [math.prod(shape) for shape in self._shapes(entry, link)]
+
+    def _shapes(self, entry: Quantity, link: Any) -> list[tuple[int, ...]]:
+        model = self._model
+        sizes = {"v": model.nv, "q": model.nq, "L": len(model.placements)}
+        if link is not None:
+            sizes["k"] = len(model.path(link))
+        return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
+
+    def _function(self, entry: Quantity, link: Any = None, frame: Any = None) -> Function | None:
+        """A compiled quantity with this model's numbers, if its code is there; otherwise it is asked for."""
+        key = entry.name, link, frame
+        function = self._functions.get(key)
+        if function is None:
+            compilation = self._compilation(entry, link, frame)
+            if compilation is not None and compilation.program is not None:
+                function = self._functions[key] = Function(compilation.program, self._model.table)
             else:
                 background.resume()
         return function
 
-    def _answer(self, name: str, out: Array | None, **named: ArrayLike) -> Array:
-        result: Array
-        (result,) = self._answers(name, None if out is None else (out,), **named)
-        return result
+    def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
+        """What answers a quantity of one link for states: the builtin function as soon as there is one."""
+        slow = partial(self._answer, entry, link, frame)
+        self._carrier(link)  # names a link that is unknown
+        if "frame" in entry.parameters:
+            frame_code(frame)
+        function = self._function(entry, link, frame)
+        if function is None:
+            return slow
+        call: Callable[..., Any] = function.builtin(slow)
+        if entry.name in SHARES:
+            call = partial(self._contribution, entry.name, link, call)
+        self._calls[entry.name, link, frame] = call
+        return call
 
-    def _answers(self, name: str, out: Any, **named: ArrayLike) -> Any:
-        """What one function gives, as a tuple, by its code if that is there and the arguments are in order."""
-        model = self._model
+    def _contribution(
+        self, name: str, link: str, builtin: Callable[..., Any], *state: ArrayLike, out: Any = None
+    ) -> Contribution:
+        """A contribution from what the builtin function gives: arrays, or the contribution where it asked Python."""
+        found = builtin(*state)
+        return _written(found if isinstance(found, Contribution) else SHARES[name](self._model, link, found), out)
+
+    def _answer(
+        self,
+        entry: Quantity,
+        link: Any,
+        frame: Any,
+        *state: ArrayLike,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+        out: Any = None,
+    ) -> Any:
+        """What a quantity is, by its code if that is there and the arguments are in order."""
+        model, named = self._model, dict(zip(entry.arguments, state, strict=True))
+        if wrenches is not None and entry.wrenches == "tau":
+            named["tau"] = model.numbers("tau", named["tau"]) + self.wrench_torque(named["q"], wrenches)
         values = [model.numbers(what, value) for what, value in named.items()]
-        lengths = [self.nq if what == "q" else self.nv for what in named]
-        fits = all(a.ndim and a.shape[-1] == length for a, length in zip(values, lengths, strict=True))
+        fits = all(
+            a.ndim and a.shape[-1] == (model.nq if what == "q" else model.nv)
+            for what, a in zip(named, values, strict=True)
+        )
         try:
             batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
         except ValueError:
             fits = False
         if not fits:
             model.flat(**named)  # names what does not fit
-        shapes = [(*batch, *shape) for shape in _shapes(name, model.nv)]
-        if out is not None:
-            memory.check(out, shapes)
-        results = self._compute(name, batch, values, shapes, out)
+        shapes = [(*batch, *shape) for shape in self._shapes(entry, link)]
+        several, of_links = len(shapes) > 1, entry.name in SHARES
+        arrays = (out,) if out is not None and not several else out
+        if arrays is not None and not of_links:
+            memory.check(arrays, shapes)
+        subtracted = wrenches is not None and entry.wrenches == "result"
+        direct = None if subtracted or of_links else arrays
+        results = self._compute(entry, link, frame, batch, values, shapes, direct)
+        if of_links:
+            found = (
+                self._default(entry, link, frame, named)
+                if results is None
+                else SHARES[entry.name](model, link, results)
+            )
+            return _written(found, out)
         if results is None:
-            results = self._looped(name, named)
-        return memory.hand_over(results, out)
+            found = self._default(entry, link, frame, named)
+            results = found if several else [np.asarray(found)]
+        if subtracted:
+            results = [results[0] - self.wrench_torque(named["q"], wrenches or {})]
+        results = memory.hand_over(results, arrays)
+        if out is not None:
+            return out
+        return results if several else results[0][()]
+
+    def _default(self, entry: Quantity, link: Any, frame: Any, named: Mapping[str, ArrayLike]) -> Any:
+        """What the default kernel gives."""
+        given = {"link": link, "frame": frame}
+        return self._evaluate(entry, **named, **{name: given[name] for name in entry.parameters})
 
     def _compute(
         self,
-        name: str,
+        entry: Quantity,
+        link: Any,
+        frame: Any,
         batch: tuple[int, ...],
         values: Sequence[Array],
         shapes: Sequence[tuple[int, ...]],
         out: Sequence[Array] | None,
     ) -> Sequence[Array] | None:
-        """The results by compiled code; None if there is none, or if the numbers mean nothing.
+        """The results by compiled code; None if there is none, or if it refuses a state.
 
         Only an ``out`` apart from the arguments is written to: these may be needed once more.
         """
-        function, count = self._function(name), math.prod(batch)
+        function, count = self._function(entry, link, frame), math.prod(batch)
         if function is None:
             return None
         single = count == 1
         if not single and not function.program.batch:
             background.resume()
             return None
-        whole = [(*batch, a.shape[-1]) for a in values]
-        inputs = [
-            _states(a if a.shape == full else np.broadcast_to(a, full), len(batch), count)
-            for a, full in zip(values, whole, strict=True)
-        ]
-        beside = not single and all(a.strides[0] == a.itemsize for a in inputs)
-        results = [_empty(shape, len(batch), count, beside) for shape in shapes] if out is None else [*out]
-        flat = [_states(a, len(batch), count) for a in results]
+        axes = len(batch)
+        inputs = [_states(np.broadcast_to(a, (*batch, a.shape[-1])), axes, count) for a in values]
+        contiguous = not single and all(a.strides[0] == a.itemsize for a in inputs)
+        results = [_empty(shape, axes, count, contiguous) for shape in shapes] if out is None else [*out]
+        flat = [_states(a, axes, count) for a in results]
         for k, (result, states) in enumerate(zip(results, flat, strict=True)):
             if not memory.apart(result, values) or memory.apart(states, [result]):
-                results[k] = _empty(shapes[k], len(batch), count, beside)
-                flat[k] = _states(results[k], len(batch), count)
+                results[k] = _empty(shapes[k], axes, count, contiguous)
+                flat[k] = _states(results[k], axes, count)
         if single:
-            arrays = [np.ascontiguousarray(a) for a in inputs]
-            parts = [np.ascontiguousarray(a) for a in flat]
-            if not function.single(arrays, parts):
+            given = [np.ascontiguousarray(a) for a in inputs]
+            whole = [np.ascontiguousarray(a) for a in flat]
+            if not function.single(given, whole):
                 return None
-            for a, b in zip(flat, parts, strict=True):
+            for a, b in zip(flat, whole, strict=True):
                 if a is not b:
                     a[...] = b
         elif not self._share(function, count, inputs, flat):
@@ -306,28 +310,92 @@ class Compiled(Dynamics):
         parts = [slice(a, b) for a, b in pairwise(ends)]
         return all([*self._pool.map(lambda p: function.batch([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
 
-    def _looped(self, name: str, named: Mapping[str, ArrayLike]) -> Sequence[Array]:
-        if name == "dynamics":
-            return (*super().mass_and_coriolis(**named), super().gravity_vector(named["q"]))
-        return (getattr(super(), name)(**named),)
-
-
-def _shapes(name: str, n: int) -> list[tuple[int, ...]]:
-    if name == "dynamics":
-        return [(n, n), (n, n), (n,)]
-    return [(n, n) if name in ("mass_matrix", "coriolis_matrix") else (n,)]
-
 
 def _states(a: Array, axes: int, count: int) -> Array:
-    """An aligned array with its leading axes, so many, made one; a view where that is possible."""
-    if axes != 1 or type(a) is not np.ndarray:
-        a = np.asarray(a).reshape(count, *a.shape[axes:])
+    """An aligned array (count, columns) or (count, rows, columns) of its leading axes, so many; a view if possible."""
+    entries = a.shape[axes:] or (1,)
+    if len(entries) > 2:
+        entries = math.prod(entries[:-1]), entries[-1]
+    if type(a) is not np.ndarray or a.shape != (count, *entries):
+        a = np.asarray(a).reshape(count, *entries)
     return a if a.flags.aligned else a.copy()
 
 
-def _empty(shape: tuple[int, ...], axes: int, count: int, beside: bool) -> Array:
-    """A new array, with the states side by side or each by itself."""
-    if not beside:
+def _empty(shape: tuple[int, ...], axes: int, count: int, contiguous: bool) -> Array:
+    """A new array, with the states contiguous or the entries of each."""
+    if not contiguous:
         return np.empty(shape)
     entries = np.empty((*shape[axes:], count))
     return np.moveaxis(entries, -1, 0).reshape(shape)
+
+
+def _written(found: Contribution, out: Any) -> Contribution:
+    """A contribution, with its arrays in ``out`` if that is given."""
+    if out is None:
+        return found
+    arrays = found.J, found.J_dot, *(np.asarray(padded) for padded in (found.M, found.C, found.g))
+    memory.check(out, [a.shape for a in arrays])
+    return Contribution(found.link, found.coordinates, *memory.hand_over(arrays, out))
+
+
+class _Quantity:
+    """The method of a quantity of the whole tree, replaced on its object by the builtin function when there is one."""
+
+    def __init__(self, entry: Quantity, method: Callable[..., Any]) -> None:
+        self._entry, self._method = entry, method
+
+    def __get__(self, compiled: Compiled | None, owner: type) -> Callable[..., Any]:
+        if compiled is None:
+            return self._method
+        method = MethodType(self._method, compiled)
+        function = compiled._function(self._entry)
+        if function is None:
+            return method
+        builtin: Callable[..., Any] = function.builtin(method)
+        vars(compiled)[self._entry.name] = builtin
+        return builtin
+
+
+# A text for each quantity, because a function of any number of arguments would take longer than the code that it calls.
+_OF_TREE = """
+def {name}(self, {parameters}, *, out=None):
+    return self._answer(entry, None, None, {state}{wrenches}, out=out)
+"""
+_OF_LINK = """
+def {name}(self, {parameters}, *, out=None):
+    try:
+        call = self._calls["{name}", link, {frame}]
+    except (KeyError, TypeError):
+        call = self._call(entry, link, {frame})
+    return call({state}) if out is None else call({state}, out=out)
+"""
+_OUT = """
+
+Compiled; see :class:`Compiled`. ``out``, optional: {kind} of float64 for the {results}.
+"""
+
+
+def _method(entry: Quantity) -> Any:
+    """The method of a quantity, with ``out``."""
+    parameters = [p for p in entry.signature.parameters.values() if p.name != "self"]
+    text = _OF_LINK if "link" in entry.parameters else _OF_TREE
+    scope: dict[str, Any] = {"entry": entry}
+    source = text.format(
+        name=entry.name,
+        parameters=", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters),
+        frame="frame" if "frame" in entry.parameters else None,
+        state=", ".join(entry.arguments),
+        wrenches=", wrenches=wrenches" if entry.wrenches else "",
+    )
+    exec(compile(source, f"<{entry.name}>", "exec"), scope)
+    method = scope[entry.name]
+    several = len(entry.given) > 1
+    kind = f"a tuple of {len(entry.given)} arrays" if several else "an array"
+    method.__doc__ = entry.doc + _OUT.format(kind=kind, results="results" if several else "result")
+    method.__module__, method.__qualname__ = __name__, f"Compiled.{entry.name}"
+    method.__annotations__ = dict(getattr(Quantities, entry.name).__annotations__)
+    return method if "link" in entry.parameters else _Quantity(entry, method)
+
+
+for _entry in CATALOGUE.values():
+    setattr(Compiled, _entry.name, _method(_entry))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the kernels bring numba with them, which must not slow down
     from screwdyn.backends.numba.kernels import Kernels
     from screwdyn.physics.model import Model
 
-__all__ = ["Dynamics", "Frame", "Numbers"]
+__all__ = ["SHARES", "Dynamics", "Frame", "Numbers"]
 
 
 def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
@@ -177,8 +177,8 @@ class Dynamics(Quantities):
         results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
         if named.get("wrenches") is not None and entry.wrenches == "result":
             return results[0] - self.wrench_torque(named["q"], named["wrenches"])
-        if entry.name in _SHARES:
-            return _SHARES[entry.name](model, named["link"], results)
+        if entry.name in SHARES:
+            return SHARES[entry.name](model, named["link"], results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _places(self, entry: Quantity, link: Any, code: int) -> Array:
@@ -252,7 +252,7 @@ def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Cont
     )
 
 
-_SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
+SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
     "contribution": _share_of_link,
     "subtree_contribution": _share_of_subtree,
 }

@@ -9,9 +9,11 @@ from screwdyn.backends.llvm import background
 
 def test_smaller_functions_are_called_first():
     started, gate, order = threading.Event(), threading.Event(), []
-    first = background.submit(5, lambda: started.set() or gate.wait(10))
+    first = background.submit((5,), lambda: started.set() or gate.wait(10))
     assert started.wait(10)
-    futures = [background.submit(size, lambda x=x: order.append(x) or x) for size, x in ((3, "b"), (1, "a"), (3, "c"))]
+    futures = [
+        background.submit((size,), lambda x=x: order.append(x) or x) for size, x in ((3, "b"), (1, "a"), (3, "c"))
+    ]
     gate.set()
     assert [future.result(10) for future in futures] == ["b", "a", "c"]
     assert first.result() and order == ["a", "b", "c"]
@@ -19,14 +21,14 @@ def test_smaller_functions_are_called_first():
 
 def test_an_error_goes_to_who_waits_for_the_result():
     with pytest.raises(ZeroDivisionError):
-        background.submit(1, lambda: 1 // 0).result(10)
-    assert background.submit(1, lambda: "next").result(10) == "next"
+        background.submit((1,), lambda: 1 // 0).result(10)
+    assert background.submit((1,), lambda: "next").result(10) == "next"
 
 
 def test_a_caller_never_waits_for_the_compiler():
     gate = threading.Event()
-    busy = background.submit(1, background.compiling(lambda: gate.wait(10)))
-    later = background.submit(1, lambda: "later")
+    busy = background.submit((1,), background.compiling(lambda: gate.wait(10)))
+    later = background.submit((1,), lambda: "later")
     background.resume()
     assert not later.done()
     gate.set()

@@ -1,36 +1,39 @@
 """Code is kept by what it was made for, and serves whatever differs in inertias only."""
 
-from concurrent.futures import Future
-
 import numpy as np
 
-from screwdyn.backends.llvm import code_cache as structures
+from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm.code_cache import Kept
 from screwdyn.robots import ur5
+
+
+def programs(table, loaded):
+    return code_cache._programs.serving(table, loaded)
 
 
 def test_a_structure_is_kept_by_what_it_is_made_for():
     model = ur5().model
     nowhere = np.zeros(model.nv, dtype=bool)
-    first = structures.structure(model.table, nowhere)
+    first = programs(model.table, nowhere)
     heavier = model.table.copy()
     heavier[:-1, 14:24] *= 1.5
-    assert structures.structure(heavier, nowhere) is first
+    assert programs(heavier, nowhere) is first
     tilted = model.table.copy()
     tilted[-1, 0] = 1.0
-    other = structures.structure(tilted, nowhere)
+    other = programs(tilted, nowhere)
     assert other is not first
     fuller = model.table.copy()
     fuller[2, 15] = 0.125
-    wider = structures.structure(fuller, nowhere)
+    wider = programs(fuller, nowhere)
     assert wider is not first
     fuller[2, 14:24] = 1
-    assert structures.structure(fuller, nowhere) is wider
-    assert structures.structure(model.table, nowhere) is wider
+    assert programs(fuller, nowhere) is wider
+    assert programs(model.table, nowhere) is wider
     for kept in (first, other, wider):
-        for part in (*kept.single.values(), *kept.batch.values()):
-            assert isinstance(part, Future)
-            assert part.result() is not None
+        compilation = kept.get("gravity_vector", model)
+        assert kept.get("gravity_vector", model) is compilation
+        assert compilation.single.result() is compilation.batch.result() is compilation.program
+        assert "gravity_vector" in kept.names
 
 
 class Numbered(int):

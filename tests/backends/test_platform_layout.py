@@ -7,6 +7,8 @@ from numpy.testing import assert_array_equal
 from screwdyn import ShapeError
 from screwdyn.backends import platform_layout
 from screwdyn.backends.llvm import code_cache
+from screwdyn.forms.compiled import AT_ONCE
+from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import two_link
 
 
@@ -25,15 +27,16 @@ def test_another_layout_is_noticed(monkeypatch, constant):
 def unknown(monkeypatch):
     """A compiled arm on a platform whose layout is unknown."""
     monkeypatch.setattr(platform_layout, "understood", lambda: False)
-    monkeypatch.setattr(code_cache, "_structures", code_cache.Kept(code_cache._structures._make, 10**9))
+    monkeypatch.setattr(code_cache, "_programs", code_cache.Kept(code_cache._programs._make, 10**9))
     return two_link().compile(threads=1).wait()
 
 
 def test_without_the_layout_all_answers_are_the_same(unknown):
-    assert unknown.compiled == tuple(code_cache.ARGUMENTS)
+    assert set(unknown.compiled) == set(AT_ONCE)
     shortcut = two_link().compile(threads=1)
     rng = np.random.default_rng(0)
-    for name, groups in code_cache.ARGUMENTS.items():
+    for name in AT_ONCE:
+        groups = CATALOGUE[name].arguments
         plain = getattr(unknown, name)
         assert not isinstance(plain, type(len))
         for shape in ((2,), (17, 2)):

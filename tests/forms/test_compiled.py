@@ -17,12 +17,12 @@ from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Inertia, KinematicTree, ShapeError, StaleHandleError, revolute
 from screwdyn.backends.llvm import program as native
-from screwdyn.backends.tape.trace import FUNCTIONS
-from screwdyn.forms.compiled import Compiled
+from screwdyn.forms.compiled import AT_ONCE, Compiled
+from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import puma560, ur5
 
 KINDS = ("revolute", "prismatic", "helical")
-ARGUMENTS = {name: len(groups) for name, groups in FUNCTIONS.items()}
+ARGUMENTS = {name: len(CATALOGUE[name].arguments) for name in AT_ONCE if name != "dynamics"}
 SIZES = (0, 1, 3, 7, 8, 9, 64, 65, 1000)
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prismatic, revolute
-from screwdyn.backends.llvm import code_cache as structures
+from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm import program as native
 
 
@@ -79,13 +79,13 @@ def test_methods_travel_to_other_processes(arm, fast):
 
 
 def test_a_large_tree_keeps_nobody_waiting_for_longer_than_one_function(monkeypatch):
-    order, first = [], structures._first
+    order, compile_single = [], code_cache._compile_single
 
-    def noted(name, table, opened):
-        order.append(len(table) - 1)
-        return first(name, table, opened)
+    def noted(name, structure):
+        order.append(len(structure.table) - 1)
+        return compile_single(name, structure)
 
-    monkeypatch.setattr(structures, "_first", noted)
+    monkeypatch.setattr(code_cache, "_compile_single", noted)
     rng = np.random.default_rng(17)
     large, small = random_tree(rng, 10).compile(), random_tree(rng, 3).compile()
     small.wait()
@@ -98,8 +98,8 @@ def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
     monkeypatch.setattr(native, "LARGEST", 500)
     tree = random_tree(np.random.default_rng(18), 12)
     nothing = np.zeros((12, 10), dtype=bool)
-    with pytest.raises(structures._TooLong):
-        structures.recorded("coriolis_matrix", tree.model.table, nothing)
+    with pytest.raises(code_cache._TooLong):
+        code_cache.recorded("coriolis_matrix", code_cache.Structure(tree.model.table, nothing))
     fast = tree.compile().wait()
     q, qd = np.random.default_rng(18).normal(size=(2, 12))
     assert_array_equal(fast.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))
@@ -168,7 +168,7 @@ def resident(count):
 
 before = resident(5)
 after = resident(10)
-code_cache._structures._most = 5_000_000
+code_cache._programs._most = 5_000_000
 few = resident(20)
 print((after - before) / 10, (resident(20) - few) / 20)
 """

@@ -8,9 +8,10 @@ from screwdyn.testing import random_tree
 from small_arm import nearly_singular
 
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, prismatic, revolute
-from screwdyn.backends.tape.trace import FUNCTIONS
+from screwdyn.forms.compiled import AT_ONCE
+from screwdyn.physics.quantities import CATALOGUE
 
-ARGUMENTS = {name: len(groups) for name, groups in FUNCTIONS.items()}
+ARGUMENTS = {name: len(CATALOGUE[name].arguments) for name in AT_ONCE if name != "dynamics"}
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 _compiler = threading.RLock()
 # Guards what follows; never held for long.
 _lock = threading.Lock()
-_waiting: list[tuple[int, int, Future[Any], Callable[[], Any]]] = []
+_waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
 _order = count()
 _pool: ThreadPoolExecutor | None = None
 
@@ -33,7 +33,7 @@ def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
     return locked
 
 
-def submit(size: int, function: Callable[[], Result]) -> Future[Result]:
+def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:
     """Call a function in the background, after all smaller ones and after equal ones that were submitted before."""
     future: Future[Result] = Future()
     with _lock:

@@ -8,10 +8,10 @@ its zeros has changed; so a payload's ten numbers change without a compiler.
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,47 @@ from screwdyn.backends.llvm import program as programs
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Node, Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, Subject, Undetermined, open_inertias
-from screwdyn.physics.table import MASS, PARENT
+from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
+from screwdyn.physics.charts import Charts
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.table import MASS, PARENT, PLACE
 
-__all__ = ["ARGUMENTS", "Kept", "Structure", "structure"]
+__all__ = ["MEMORY", "NO_PLACES", "Compilation", "Kept", "Opened", "Programs", "Structure", "programs_of", "recorded"]
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
-# What each compiled function is a function of, and what it gives.
-ARGUMENTS: dict[str, tuple[str, ...]] = {**FUNCTIONS, "dynamics": ("q", "qd")}
 # Bytes of code that are kept: of some sixty arms of six axes.
 MEMORY = 64_000_000
+NO_BODY, NO_PLACES = np.zeros(PARENT - MASS), np.zeros((0, PLACE))
 # Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
 _WRITTEN = 3
+
+
+class Structure(NamedTuple):
+    """What the code of a quantity is made for.
+
+    Attributes
+    ----------
+    table : (n + 1, 26) array
+        Rows of a model, with zeros for their inertias, and the base's.
+    opened : (n, 10) array of bool
+        Which inertial numbers are parameters; the others are zero.
+    charts : Charts or None
+        Of a model with group joints.
+    places : (links, 24) array
+        Of the links that it is a quantity of.
+    """
+
+    table: Array
+    opened: Opened
+    charts: Charts | None = None
+    places: Array = NO_PLACES
+
+    def subject(self, tape: Tape) -> Subject:
+        """The structure on a tape, with inputs for its parameters."""
+        charts = self.charts and Charts(self.charts.where, constants(self.charts.groups), constants(self.charts.terms))
+        return Subject(open_inertias(self.table, tape, self.opened), charts, constants(self.places))
 
 
 class Sized(Protocol):
@@ -48,13 +76,13 @@ Made = TypeVar("Made", bound=Sized)
 
 
 class Kept(Generic[Made]):
-    """What was made for the structures that were asked for last, to serve all tables of each.
+    """What was made for the structures that were asked for last, to serve all models of each.
 
     Parameters
     ----------
     make : callable
-        Given a table without inertias, the (n, 10) array of bool that says which of them are parameters, and what is
-        wanted of it.
+        Given a table without the rows' inertias, the (n, 10) array of bool that says which of them are parameters, and
+        what is asked for.
     most : int
         Bytes that are kept, besides the last one that was asked for.
     """
@@ -62,20 +90,21 @@ class Kept(Generic[Made]):
     def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
         self._make, self._most = make, most
         self._known: OrderedDict[Hashable, tuple[Opened, Made]] = OrderedDict()
-        # What several threads want at once is made once; a process is not forked meanwhile.
+        # What several threads ask for at once is made once; a process is not forked meanwhile.
         self._lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
             release = self._lock.release
             os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
-        """What serves a table: something that is known, or something new.
+        """What serves a model, whatever the inertias of its rows: something that is known, or something new.
 
         Parameters
         ----------
-        table : (n + 1, 25) array
+        table : (n + 1, 26) array
         loaded : (n,) array of bool
             Rows that may carry a payload.
+        what : hashable
         """
         frame = table + 0.0
         inertias = frame[:-1, MASS:PARENT]
@@ -104,60 +133,80 @@ class Kept(Generic[Made]):
             excess -= size
 
 
-class Structure:
-    """The programs of one structure, compiled one after another in the background.
+class Compilation(NamedTuple):
+    """A program while it is compiled: each part gives it, or None if it is left to the default kernel."""
+
+    single: Future[Program | None]
+    batch: Future[Program | None]
+
+    @property
+    def program(self) -> Program | None:
+        """The program once its code for single states is there; None until then, and if there is none."""
+        return self.single.result() if self.single.done() and self.single.exception() is None else None
+
+
+class Programs:
+    """The programs of quantities of one structure, compiled one after another in the background.
 
     Parameters
     ----------
-    table : (n + 1, 25) array
-    opened : (n, 10) array of bool
-        Which inertial numbers are parameters; the others are zero.
-
-    Attributes
-    ----------
-    single, batch : dict of Future
-        By name of function; each gives a program, or None if it is left to ``looped``.
+    table, opened
+        As of a :class:`Structure`, without what is welded to the base.
     """
 
     def __init__(self, table: Array, opened: Opened) -> None:
-        self.single: dict[str, Future[Program | None]] = {}
-        self.batch: dict[str, Future[Program | None]] = {}
-        for name in ARGUMENTS:
-            self.single[name] = background.submit(len(table), partial(_first, name, table, opened))
-        for name in ARGUMENTS:
-            self.batch[name] = background.submit(len(table), partial(_second, self.single[name]))
+        self._table, self._opened = table, opened
+        self._known: dict[tuple[str, bytes, bytes], Compilation] = {}
+
+    def get(self, name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
+        """A quantity of a model, of links at some places; its compilation begins if it is new."""
+        base = NO_BODY if CATALOGUE[name].base_parameters else model.table[-1, MASS:PARENT]
+        key = name, base.tobytes(), places.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            table = self._table.copy()
+            table[-1, MASS:PARENT] = base
+            structure = Structure(table, self._opened, model.charts, places)
+            # All single states of small trees first.
+            size = len(table)
+            single = background.submit((size, 0), partial(_compile_single, name, structure))
+            batch = background.submit((size, 1), partial(_compile_batch, single))
+            found = self._known[key] = Compilation(single, batch)
+        return found
 
     @property
     def nbytes(self) -> int:
         """Memory that is kept so far."""
-        return sum(program.nbytes for name in self.single if (program := self.program(name)) is not None)
+        return sum(x.program.nbytes for x in self._compilations if x.program is not None)
 
-    def program(self, name: str) -> Program | None:
-        """A function whose code for single states is there; None while it is not, or if there is none."""
-        part = self.single[name]
-        return part.result() if part.done() and part.exception() is None else None
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Quantities that are compiled, of any link."""
+        found = {name for (name, *_), x in list(self._known.items()) if x.program is not None}
+        return tuple(name for name in CATALOGUE if name in found)
 
     @property
     def ready(self) -> bool:
-        """Whether all is compiled."""
-        return all(part.done() for part in self._parts)
+        """Whether all that was asked for is compiled."""
+        return all(x.batch.done() for x in self._compilations)
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until all is compiled.
+        """Wait until all that was asked for is compiled.
 
         Raises
         ------
         TimeoutError
             If it is not, after so many seconds.
         """
-        if wait(self._parts, timeout).not_done:
+        parts = [x.batch for x in self._compilations]
+        if wait(parts, timeout).not_done:
             raise TimeoutError(f"the code is not ready after {timeout} s")
-        for part in self._parts:
+        for part in parts:
             part.result()
 
     @property
-    def _parts(self) -> list[Future[Program | None]]:
-        return [*self.single.values(), *self.batch.values()]
+    def _compilations(self) -> Iterable[Compilation]:
+        return list(self._known.values())
 
 
 class _TooLong(Exception):
@@ -173,43 +222,46 @@ class _Nodes(list[Node]):
         super().append(node)
 
 
-def recorded(name: str, table: Array, opened: Opened) -> Program | None:
-    """One function of a structure; None if its sweep stops at a joint that carries nothing, whatever the numbers.
+def recorded(name: str, structure: Structure) -> Program:
+    """A quantity of a structure on a tape, planned.
 
     Raises
     ------
+    Undetermined
+        If the recursion stops whatever the state, as at a joint that carries nothing.
     _TooLong
     """
     tape = Tape()
     tape.nodes = _Nodes()
-    try:
-        results = outputs(tape, name, Subject(open_inertias(table, tape, opened)))
-    except Undetermined:
-        return None
-    return Program(name, tape, dict.fromkeys(ARGUMENTS[name], len(table) - 1), results)
+    subject = structure.subject(tape)
+    n = len(structure.table) - 1
+    lengths = {group: subject.nq if group == "q" else n for group in CATALOGUE[name].arguments}
+    return Program(name, tape, lengths, outputs(tape, name, subject))
 
 
-def _first(name: str, table: Array, opened: Opened) -> Program | None:
+def _compile_single(name: str, structure: Structure) -> Program | None:
     try:
-        program = recorded(name, table, opened)
-    except _TooLong:
+        program = recorded(name, structure)
+    except (_TooLong, Undetermined):
         return None
-    if program is None or not program.compiled:
+    if not program.compiled:
         return None
     program.compile_single()
     return program
 
 
-def _second(first: Future[Program | None]) -> Program | None:
-    program = first.result()
+def _compile_batch(single: Future[Program | None]) -> Program | None:
+    program = single.result()
     if program is not None:
         program.compile_batch()
     return program
 
 
-_structures = Kept(lambda frame, opened, _: Structure(frame, opened), MEMORY)
+_programs = Kept(lambda table, opened, _: Programs(table, opened), MEMORY)
 
 
-def structure(table: Array, loaded: Opened) -> Structure:
-    """The structure that serves a table; a new one begins to be compiled."""
-    return _structures.serving(table, loaded)
+def programs_of(model: Model) -> Programs:
+    """The programs that serve a model."""
+    table = model.table.copy()
+    table[-1, MASS:PARENT] = 0
+    return _programs.serving(table, model.loaded, tuple(array.tobytes() for array in model.charts or ()))

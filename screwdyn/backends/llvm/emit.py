@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from screwdyn.backends.llvm.ir import PREFETCH, Code
+from screwdyn.backends.llvm.ir import PREFETCH, Code, number
 from screwdyn.backends.llvm.plan import Plan, is_zero
 from screwdyn.backends.tape.tape import Node, Recorded
 
 __all__ = ["BATCH", "SINGLE", "batch", "single"]
 
 SINGLE, BATCH = "single", "batch"
+# An input overflows when it is multiplied by this if it exceeds 1.6e60, whose fifth power overflows; and so does a sum.
+# A sum that has overflown stays infinite or becomes NaN, and 0 times either is NaN.
+_SCALE = 2.0**824
 # Bytes for which the memory is asked beforehand.
 _AHEAD = 512
 
@@ -131,16 +134,17 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     arrays = [f"ptr noalias {name}" for name in ("%parameters", *inputs.values())]
     arrays += [f"ptr noalias %y{i}" for i in range(len(plan.outputs))]
     problems = []
-    # Arrays of one length are checked together: 0 x is NaN unless x is finite.
+    # Arrays of one length are checked together.
     for n in sorted(set(plan.groups.values()) - {0}):
         whole = f"<{n} x double>"
-        zeros = "<" + ", ".join(["double 0.0"] * n) + ">"
+        zeros, scale = ("<" + ", ".join([f"double {number(x)}"] * n) + ">" for x in (0.0, _SCALE))
         total = ""
         for name in (name for group, name in inputs.items() if plan.groups[group] == n):
             x = code.let(f"load {whole}, ptr {name}, align 8")
-            nothing = code.let(f"fmul {whole} {x}, {zeros}")
-            total = code.let(f"fadd {whole} {total}, {nothing}") if total else nothing
-        lanes = code.let(f"fcmp uno {whole} {total}, {zeros}")
+            scaled = code.let(f"fmul {whole} {x}, {scale}")
+            total = code.let(f"fadd {whole} {total}, {scaled}") if total else scaled
+        nothing = code.let(f"fmul {whole} {total}, {zeros}")
+        lanes = code.let(f"fcmp uno {whole} {nothing}, {zeros}")
         mask = code.let(f"bitcast <{n} x i1> {lanes} to i{n}")
         problems.append(code.let(f"icmp ne i{n} {mask}, 0"))
 
@@ -213,7 +217,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         for k in range(n):
             loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
             code.prefetch(address(array, k), _AHEAD, write=False)
-            total = code.fma(x, code.constant(0.0), total)
+            total = code.fma(x, code.constant(_SCALE), total)
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
         return [_sincos(code, t, angle, sincos) for angle in angles]
@@ -224,7 +228,8 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         if not plan.sparse[array]:
             code.prefetch(place, _AHEAD, write=True)
 
-    problems = [code.let(f"fcmp uno {t} {total}, {total}")]
+    nothing = code.binary("fmul", total, code.constant(0.0))
+    problems = [code.let(f"fcmp uno {t} {nothing}, {nothing}")]
     problems += _Writer(plan, code, lambda group, k: loaded[group, k], turn, store).write()
     wrong = "%wrong"
     for problem in problems[:-1]:

@@ -132,7 +132,9 @@ def entry(lengths: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> str:
             at = code.let(f"getelementptr i64, ptr {extents}, i64 {axis}")
             code.do(f"store i64 {length}, ptr {at}, align 8")
         details = f"i32 {len(shape)}, ptr {extents}, i32 {layout.DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
-        new = code.let(f"call ptr inttoptr (i64 {layout.new_array()} to ptr)(ptr {pointer(np.ndarray)}, {details})")
+        new = code.let(
+            f"call ptr inttoptr (i64 {layout.array_function(layout.NEW)} to ptr)(ptr {pointer(np.ndarray)}, {details})"
+        )
         must(new, "unmade" if several else "failed")
         if several:
             # The tuple owns it from now on.
@@ -142,7 +144,12 @@ def entry(lengths: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> str:
     bad = code.let(f"icmp ne i64 {compute([read(new, layout.DATA, 'ptr') for new in arrays])}, 0")
     code.do(f"br i1 {bad}, label %drop, label %good")
     code.label("good")
-    code.do(f"ret ptr {result}")
+    if not several and not shapes[0]:
+        # A number instead of an array without axes, as NumPy's functions give.
+        scalar = code.let(f"call ptr inttoptr (i64 {layout.array_function(layout.RETURN)} to ptr)(ptr {result})")
+        code.do(f"ret ptr {scalar}")
+    else:
+        code.do(f"ret ptr {result}")
     code.label("drop")
     code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
     code.do("br label %slow")

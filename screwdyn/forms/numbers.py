@@ -258,61 +258,37 @@ SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
 }
 
 
-# What a control loop calls: the kernel is tried on the arguments as they are. A text for each quantity, because a
-# general function of any number of arguments would take as long as the kernel.
-_TEXT = """
-def {name}({signature}):
-    kernels = self.kernels
-    {allocate}
-    try:
-        if kernels.{name}({arguments}) == 0:
-            return {results}
-    except kernels.REFUSALS:
-        pass
-    return self._evaluate(entry, {names})
-"""
-_WITH_WRENCHES = """
-def {name}({signature}):
-    if wrenches is None:
-        kernels = self.kernels
-        {allocate}
-        try:
-            if kernels.{name}({arguments}) == 0:
-                return {results}
-        except kernels.REFUSALS:
-            pass
-    return self._evaluate(entry, {names})
-"""
-
-
 def _direct(entry: Quantity) -> Callable[..., Any]:
-    """The method of a quantity that tries the kernel first."""
-    names = list(entry.signature.parameters)[1:]
-    signature = ["self"]
-    for name, parameter in list(entry.signature.parameters.items())[1:]:
-        signature.append(name if parameter.default is parameter.empty else f"{name}={parameter.default!r}")
-    allocate, results = [], []
-    for result in entry.given:
-        shape = result.shape if len(result.shape) < 3 else (*result.shape[:-2], result.shape[-2], result.shape[-1])
-        label = "_".join(map(str, shape))
-        allocate.append(f"{result.name} = empty({f'kernels.shape_{label}' if shape else '1'})")
-        results.append(f"{result.name}[0]" if not shape else result.name)
-        if len(shape) > 2:
-            allocate[-1] = f"{result.name} = empty(kernels.rows_{label})"
-            results[-1] = f"{result.name}.reshape(kernels.shape_{label})"
+    """The method of a quantity that tries the kernel on the arguments as they are: what a control loop calls.
+
+    Its text is made for each quantity: a function of any number of arguments would take as long as the kernel.
+    """
+    parameters = list(entry.signature.parameters.values())[1:]
+    signature = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
     arguments = list(entry.arguments)
     if entry.links == "one":
         arguments.append(f"kernels.places[link, {'frame' if 'frame' in entry.parameters else repr('body')}]")
     elif entry.links == "all":
         arguments.append("kernels.all_places")
-    text = (_WITH_WRENCHES if entry.wrenches else _TEXT).format(
-        name=entry.name,
-        signature=", ".join(signature),
-        allocate="; ".join(allocate),
-        arguments=", ".join([*arguments, *(result.name for result in entry.given)]),
-        results=", ".join(results),
-        names=", ".join(names),
-    )
+    allocated, returned = [], []
+    for result in entry.given:
+        label = "_".join(map(str, result.shape))
+        size = "1" if not label else f"kernels.rows_{label}" if len(result.shape) > 2 else f"kernels.shape_{label}"
+        view = "[0]" if not label else f".reshape(kernels.shape_{label})" if len(result.shape) > 2 else ""
+        allocated.append(f"{result.name} = empty({size})")
+        returned.append(result.name + view)
+    text = f"""
+def {entry.name}(self, {", ".join(signature)}):
+    if {"wrenches is None" if entry.wrenches else "True"}:
+        kernels = self.kernels
+        {"; ".join(allocated)}
+        try:
+            if kernels.{entry.name}({", ".join([*arguments, *(result.name for result in entry.given)])}) == 0:
+                return {", ".join(returned)}
+        except kernels.REFUSALS:
+            pass
+    return self._evaluate(entry, {", ".join(p.name for p in parameters)})
+"""
     scope: dict[str, Any] = {"empty": empty, "entry": entry}
     exec(compile(text, f"<{entry.name}>", "exec"), scope)
     return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))

@@ -16,7 +16,7 @@ from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Body, Handle, Structure
+from screwdyn.mechanism.topology import Body, Handle, Topology
 from screwdyn.simulation import impact
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
 from screwdyn.simulation.state import State
@@ -111,13 +111,13 @@ class KinematicTree(Forms):
         """
         from screwdyn.io.dh import from_dh
 
-        return cls._of(from_dh(rows, convention, base=base), gravity)
+        return cls._of(from_dh(rows, convention, base=base, gravity=gravity))
 
     @classmethod
-    def _of(cls, structure: Structure, gravity: ArrayLike = (0, 0, -9.81)) -> KinematicTree:
+    def _of(cls, topology: Topology) -> KinematicTree:
         """A tree of the links and joints that a reader found."""
-        tree = cls(structure.link(structure.base))
-        tree._become(structure.topology.with_gravity(gravity))
+        tree = cls()
+        tree._become(topology)
         return tree
 
     @property

@@ -12,12 +12,12 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
-from screwdyn.core.types import Array
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.io.effective import known_effective
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, prismatic, revolute
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Structure
+from screwdyn.mechanism.topology import Attachment, Topology
 
 __all__ = ["from_dh"]
 
@@ -31,7 +31,8 @@ def from_dh(
     convention: str = "standard",
     *,
     base: str | Link = "base",
-) -> Structure:
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+) -> Topology:
     """Read the links and joints of a Denavit-Hartenberg table; :meth:`KinematicTree.from_dh` makes a tree of them.
 
     Row i gives the pose of frame i in frame i-1:
@@ -56,10 +57,12 @@ def from_dh(
     convention : "standard" or "modified"
     base : str or Link
         Name of frame 0, or the link it belongs to.
+    gravity : (3,) array
+        In frame 0, m/s².
 
     Returns
     -------
-    Structure
+    Topology
 
     Raises
     ------
@@ -82,9 +85,10 @@ def from_dh(
         raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ScrewdynError(f"a DH table must be a list of dicts, one for each row; got {rows!r}")
-    tree = Structure(base=base)
-    doubtful = []
-    parent = base.name if isinstance(base, Link) else base
+    root = base if isinstance(base, Link) else Link(base)
+    topology = Topology.rooted(root, gravity)
+    attachments, doubtful = [], []
+    parent = root.name
     for i, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise ScrewdynError(f"DH row {i} must be a dict such as {{'a': 0.4, 'm': 2}}; got {row!r}")
@@ -96,12 +100,12 @@ def from_dh(
         if inertia is not None and inertia.failing_condition and inertia is not row.get("inertia"):
             doubtful.append(f"{where}: {inertia.failing_condition}")
         joint = _joint(row, axis, point, f"joint{i}", where)
-        tree.attach(Link(name, inertia), to=parent, joint=joint, at=home)
+        attachments.append(Attachment(Link(name, inertia), parent, joint, home))
         parent = name
     if doubtful:
         message = "no rigid body has these numbers; they are used as they are"
         warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=3)  # of from_dh's caller
-    return tree
+    return topology.attach(attachments)
 
 
 def _check_keys(row: Mapping[str, Any], where: str) -> None:

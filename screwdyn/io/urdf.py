@@ -21,12 +21,12 @@ from screwdyn.io.xacro_text import expanded
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Structure
+from screwdyn.mechanism.topology import Attachment, Topology
 
 __all__ = ["check_urdf", "read_urdf"]
 
 
-def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False) -> Structure:
+def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False) -> Topology:
     """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree of them.
 
     The root link becomes the tree's base. Every other link hangs on its parent as in the file, depth first
@@ -49,7 +49,8 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
 
     Returns
     -------
-    Structure
+    Topology
+        With the usual gravity (0, 0, -9.81).
 
     Raises
     ------
@@ -161,19 +162,17 @@ def _listed(title: str, problems: list[Problem]) -> str:
     return "\n  ".join([f"{count} in {title}", *map(str, problems)])
 
 
-def _build(model: Model, floating_base: bool) -> Structure:
-    root = _link(model.links[model.root])
+def _build(model: Model, floating_base: bool) -> Topology:
+    root, attachments = _link(model.links[model.root]), []
+    base = Link(_unused("world", model.links)) if floating_base else root
     if floating_base:
-        tree = Structure(_unused("world", model.links))
-        tree.attach(root, to=tree.base, joint=free(passive=True, name=_unused("base", model.joints)))
-    else:
-        tree = Structure(root)
+        attachments.append(Attachment(root, base.name, free(passive=True, name=_unused("base", model.joints))))
     waiting = list(reversed(model.outgoing.get(model.root, [])))
     while waiting:
         joint = waiting.pop()
-        tree.attach(_link(model.links[joint.child]), to=joint.parent, joint=_joint(joint), at=joint.home)
+        attachments.append(Attachment(_link(model.links[joint.child]), joint.parent, _joint(joint), joint.home))
         waiting.extend(reversed(model.outgoing.get(joint.child, [])))
-    return tree
+    return Topology.rooted(base).attach(attachments)
 
 
 def _unused(stem: str, taken: Container[str]) -> str:

@@ -51,20 +51,23 @@ class Attachment:
     Attributes
     ----------
     link : Link
-    serial : int
-        Tells this attachment from a later one of the same name.
     parent : str or None
     joint : Joint
         Fixed for the base.
     home : (4, 4) array
-        Pose of the link in its parent where the joint is neutral.
+        Pose of the link in its parent where the joint is neutral; made read-only.
+    serial : int
+        Tells this attachment from a later one of the same name.
     """
 
     link: Link
-    serial: int
     parent: str | None = None
     joint: Joint = _FIXED
     home: Array = field(default_factory=lambda: _IDENTITY)
+    serial: int = field(default_factory=lambda: next(_serial))
+
+    def __post_init__(self) -> None:
+        self.home.setflags(write=False)
 
     @property
     def name(self) -> str:
@@ -79,7 +82,6 @@ class Attachment:
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """The attachment of another link with values in the place of symbols."""
         home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of {self.link.name!r}")
-        home.setflags(write=False)
         return replace(
             self, link=self.link.subs(values), serial=next(_serial), joint=self.joint.subs(values), home=home
         )
@@ -106,9 +108,15 @@ class Topology:
     revision: int = 0
 
     @classmethod
-    def rooted(cls, base: Link, gravity: Array) -> Topology:
-        """A base with nothing on it."""
-        return cls({base.name: Attachment(base, next(_serial))}, {}, gravity)
+    def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
+        """A base with nothing on it.
+
+        Raises
+        ------
+        ShapeError
+            Unless gravity is three finite numbers.
+        """
+        return cls({base.name: Attachment(base)}, {}, _field(gravity))
 
     @property
     def base(self) -> str:
@@ -210,7 +218,7 @@ class Structure:
 
     def __init__(self, base: str | Link = "base", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
         root = base if isinstance(base, Link) else Link(base)
-        self._topology = Topology.rooted(root, _field(gravity))
+        self._topology = Topology.rooted(root, gravity)
 
     @property
     def topology(self) -> Topology:
@@ -363,8 +371,7 @@ class Structure:
             raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
         root, rest = self._unpack(body, name)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
-        home.setflags(write=False)
-        first = Attachment(root, next(_serial), to, joint or fixed(), home)
+        first = Attachment(root, to, joint or fixed(), home)
         self._become(self._topology.attach([first, *rest]))
         return Handle(root.name, first.serial)
 

@@ -240,22 +240,13 @@ def _momentum_balance(M: Array, M_payload: Array, J: Array, S: Array, slip: Arra
 def _least_squares(A: Array, b: Array) -> Array:
     """The x that minimises |A x − b|, for rows of very different sizes.
 
-    Householder reflections of the rows in order of size, and one step of iterative refinement, keep the digits of the
-    small rows: those of light bodies beside heavy ones.
+    Orthogonal factors and one step of iterative refinement keep the digits of light bodies beside heavy ones.
     """
-    from scipy.linalg import qr_multiply, solve_triangular
-
-    x = np.zeros(A.shape[1])
-    if not x.size:
-        return x
     scale = np.linalg.norm(A, axis=0)
     A = A / scale
-    order = np.argsort(-np.abs(A).max(axis=1), kind="stable")
-    A, b = A[order], b[order]
-    Qb, R, columns = qr_multiply(A, b, pivoting=True)
-    x[columns] = solve_triangular(R, Qb)
-    gradient = A.T @ (b - A @ x)
-    x[columns] += solve_triangular(R, solve_triangular(R, gradient[columns], trans=1))
+    Q, R = np.linalg.qr(A)
+    x = np.linalg.solve(R, Q.T @ b)
+    x += np.linalg.solve(R, np.linalg.solve(R.T, A.T @ (b - A @ x)))
     return np.asarray(x / scale)
 
 

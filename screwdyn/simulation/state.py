@@ -141,7 +141,7 @@ def check_state(state: State, tree: Forms, whose: str = "tree") -> None:
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
-    if (state.coordinates, state.positions) != (tree.coordinates, tree.positions):
+    if state.coordinates != tree.coordinates:
         raise StaleHandleError(
             f"this state is over ({', '.join(state.coordinates)}), but the {whose} now has "
             f"({', '.join(tree.coordinates)}); use the state of the last grasp or release, or make one of the {whose}"

@@ -494,7 +494,7 @@ def test_effective_inertia_on_a_fixed_joint():
     tree, state = arm(0.7, 3.0)
     with pytest.warns(sd.ScrewdynWarning):
         motor = sd.Inertia.effective(0.0, (0, 0, 0), (0, 0, 0.2))
-        negative = sd.Inertia.effective(1.0, (0, 0, 0), (0.1, 0.1, -0.2))
+        negative = sd.Inertia.effective(1.0, (0, 0, 0), [[0.1, 0.101, 0], [0.101, 0.1, 0], [0, 0, 0.2]])
     before = fingerprint(tree, state)
     with pytest.raises(sd.InertiaError, match="some motion has a negative kinetic energy"):
         tree.grasp(state, negative, to="arm", twist="at_rest")

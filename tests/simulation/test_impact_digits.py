@@ -96,7 +96,7 @@ def arm(rng, links):
 
 
 @pytest.mark.parametrize("kind", ["fixed", "revolute", "helical", "cylindrical", "universal", "spherical", "planar"])
-@pytest.mark.parametrize("ratio", [1e-9, 1, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("ratio", [1e-9, 1, 1e3, 1e6, 1e12])
 @pytest.mark.parametrize("robot", ["branched", "arm"])
 def test_digits_do_not_depend_on_the_mass_of_the_payload(robot, ratio, kind):
     rng = np.random.default_rng(7)

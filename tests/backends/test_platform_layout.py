@@ -1,5 +1,9 @@
 """What is assumed of objects in memory holds here, and where it does not, answers are the same."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -51,3 +55,35 @@ def test_without_the_layout_all_answers_are_the_same(unknown):
         for wrong in (np.full(2, np.nan), np.zeros(3), "word"):
             with pytest.raises(ShapeError):
                 plain(wrong, *state[1:, 0])
+
+
+def test_kernels_without_the_layout_read_swapped_arrays_right(tmp_path):
+    """In a process of its own, since kernels are compiled for a known or an unknown layout."""
+    program = """
+import sys
+import os
+import subprocess
+import sys
+
+import numpy as np
+from screwdyn.backends import platform_layout
+if sys.argv[1] == "unknown":
+    platform_layout.understood = lambda: False
+from screwdyn.robots import two_link
+tree, q = two_link(), np.array([0.25, -0.5])
+unaligned = np.frombuffer(b"x" + q.tobytes(), dtype=np.uint8)[1:].view(np.float64)
+for state in (unaligned, q.astype(">f8"), q, [0.25, -0.5], np.stack([q, q]).astype(">f8")[1]):
+    print(*(x.hex() for x in tree.gravity_vector(state).tolist()))
+"""
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", program, layout],
+            env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)} if layout == "unknown" else None,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+        for layout in ("known", "unknown")
+    ]
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == 5 and len(set(answers[0])) == 1

@@ -1,6 +1,5 @@
 """What numba must know to compile the physics: its functions, scratch space, and checks of the input."""
 
-import ctypes
 import functools
 import math
 import os
@@ -16,6 +15,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload, register_jitable
 
+from screwdyn.backends import platform_layout
 from screwdyn.backends.numba.cache_folder import cache_folder
 from screwdyn.physics import charts, frames, link_steps, quantities, recursions, spatial, table
 from screwdyn.screws import rotations
@@ -57,10 +57,10 @@ _register()
 def _cache_folder() -> str:
     """A folder named after all text that kernels are made of: numba itself would not notice an edited step."""
     files = [
-        *(Path(str(module.__file__)) for module in (*PHYSICS, quantities)),
+        *(Path(str(module.__file__)) for module in (*PHYSICS, quantities, platform_layout)),
         *sorted(Path(__file__).parent.glob("*.py")),
     ]
-    text = b"".join(file.read_bytes() for file in files)
+    text = b"".join(file.read_bytes() for file in files) + bytes([platform_layout.understood()])
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return str(cache_folder(config.CACHE_DIR or home, text))
 
@@ -76,7 +76,19 @@ def compiled(function: Callable[..., int], arguments: Sequence[Any]) -> Callable
         result: Callable[..., int] = numba.njit(numba.int64(*arguments), cache=True, fastmath={"contract"})(function)
     finally:
         config.CACHE_DIR = previous
-    return result
+    return result if platform_layout.understood() else _checked(result)
+
+
+def _checked(kernel: Callable[..., int]) -> Callable[..., int]:
+    """A kernel that refuses arrays of another byte order, which on this platform only Python can see."""
+
+    @functools.wraps(kernel)
+    def checked(*arguments: Any) -> int:
+        if not all(x.dtype.isnative for x in arguments if isinstance(x, np.ndarray)):
+            raise TypeError("an array has not this machine's byte order")
+        return kernel(*arguments)
+
+    return checked
 
 
 def stack(width: int) -> Any:
@@ -97,22 +109,23 @@ def stack(width: int) -> Any:
 def _own_byte_order(context: Any, x: Any) -> Any:
     """Whether an array from Python has this machine's byte order.
 
-    numba takes a swapped one for a native one if it has met an unaligned one before, so NumPy's own record is read:
-    the array's descriptor stands at byte 56 of the array, and in it at byte 26 the character of its byte order.
+    numba takes a swapped one for a native one if it has met an unaligned one before, so NumPy's own record is read.
+    Where the layout of NumPy's objects is unknown, ``_checked`` has looked before.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        if ctypes.c_void_p.from_address(id(_SAMPLE) + _DESCRIPTOR).value != id(_SAMPLE.dtype):
-            return cgutils.true_bit  # an interpreter that lays out its objects in another way
+        if not platform_layout.understood():
+            return cgutils.true_bit
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        descriptor = cgutils.pointer_add(builder, array.parent, _DESCRIPTOR, cgutils.voidptr_t.as_pointer())
-        order = cgutils.pointer_add(builder, builder.load(descriptor), _BYTE_ORDER, cgutils.voidptr_t)
+        descriptor = cgutils.pointer_add(
+            builder, array.parent, platform_layout.DESCRIPTOR, cgutils.voidptr_t.as_pointer()
+        )
+        order = cgutils.pointer_add(builder, builder.load(descriptor), platform_layout.BYTE_ORDER, cgutils.voidptr_t)
         return builder.icmp_unsigned("==", builder.load(order), cgutils.int8_t(ord("=")))
 
     return types.boolean(x), generate
 
 
-_DESCRIPTOR, _BYTE_ORDER, _SAMPLE = 56, 26, np.zeros(1)
 own_byte_order: Any = intrinsic(_own_byte_order)
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, UnknownLinkError
+from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
 from screwdyn.simulation.events import Grasp, Happened, Release, seconds
 from screwdyn.simulation.impact import GraspEvent
 from screwdyn.simulation.result import Energy, Run
-from screwdyn.simulation.state import State, check_state
+from screwdyn.simulation.state import State, by_name, check_state
 
 __all__ = ["simulate"]
 
@@ -55,10 +55,11 @@ def simulate(
     duration : float
         Seconds, > 0.
     torque : callable (t, state) -> (nv,) array or mapping from coordinate to torque, optional
-        Torques of the active joints, N m or N; coordinates missing in a mapping have none. ``state.tree`` is a copy of
-        the tree as it is at that time. The integrator calls it at trial times too, so it must not depend on the calls
-        before. A torque on a passive joint must be zero; below 1e-9 of the largest torque it is taken for rounding and
-        set to zero. No torque by default.
+        Torques of the active joints, N m or N; coordinates missing in a mapping have none, and a joint of several
+        freedoms may be given as a whole, ``{"hip": [x, y, z]}``. ``state.tree`` is a copy of the tree as it is at that
+        time. The integrator calls it at trial times too, so it must not depend on the calls before. A torque on a
+        passive joint must be zero; below 1e-9 of the largest torque it is taken for rounding and set to zero. No torque
+        by default.
     events : sequence of Grasp and Release
         Each happens once, at its time or as soon as its condition holds. They happen in the order of the times at which
         they are due; events due at the same time, in the order given.
@@ -271,10 +272,8 @@ class _Simulation:
                 f"{{coordinate: torque}}"
             )
         if isinstance(value, Mapping):
-            for name in value:
-                if name not in names:
-                    raise UnknownLinkError.of(name, names, "coordinate")
-            value = [value.get(name, 0.0) for name in names]
+            given = by_name(self.tree, "torque", value, names)
+            value = [given.get(name, 0.0) for name in names]
         tau = model.numbers("torque", value)
         if tau.shape != (model.nv,):
             raise ShapeError(

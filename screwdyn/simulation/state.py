@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import numpy as np
+from typing import Any
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownLinkError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 
-__all__ = ["State", "check_state"]
+__all__ = ["State", "by_name", "check_state"]
 
 
 class State:
@@ -60,11 +59,13 @@ class State:
         if not isinstance(tree, Forms):
             raise ScrewdynError(f"a State(tree, q, qd) is of a KinematicTree; got {type(tree).__name__}")
         model = tree.model
-        neutral, at_rest = model.configurations.neutral, np.zeros(model.nv)
         if q is None or isinstance(q, Mapping):
-            q = _by_name(tree, "q", q or {}, neutral, model.positions)
+            given = by_name(tree, "q", q or {}, model.positions)
+            neutral = zip(model.positions, model.configurations.neutral, strict=True)
+            q = [given.get(name, x) for name, x in neutral]
         if qd is None or isinstance(qd, Mapping):
-            qd = _by_name(tree, "qd", qd or {}, at_rest, model.coordinates)
+            given = by_name(tree, "qd", qd or {}, model.coordinates)
+            qd = [given.get(name, 0.0) for name in model.coordinates]
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
@@ -109,18 +110,31 @@ class State:
         return f"State({', '.join(rows)})"
 
 
-def _by_name(tree: Forms, what: str, given: Mapping[str, ArrayLike], default: Array, names: tuple[str, ...]) -> Array:
-    values = default.copy()
+def by_name(tree: Forms, what: str, given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Entries by their own names; a mapping may also give those of a joint of several freedoms together.
+
+    Raises
+    ------
+    UnknownLinkError
+        For a name that is neither in `names` nor that of their joint.
+    ShapeError
+        If there are more or fewer numbers for a joint than it has entries.
+    """
+    found: dict[str, Any] = {}
     for name, value in given.items():
-        at = [i for i, known in enumerate(names) if known == name or known.startswith(f"{name}[")]
-        if not at:
+        if name in names:
+            found[name] = value
+            continue
+        entries = [known for known in names if known.startswith(f"{name}[")]
+        if not entries:
             raise UnknownLinkError.of(name, names, "coordinate")
-        number = tree.model.numbers(f"{what} of {name!r}", value)
-        if number.shape != (() if len(at) == 1 else (len(at),)):
-            expected = "one number" if len(at) == 1 else f"one number for each of: {', '.join(names[i] for i in at)}"
-            raise ShapeError(f"{what} of {name!r} has shape {number.shape}; expected {expected}")
-        values[at] = number
-    return values
+        numbers = tree.model.numbers(f"{what} of {name!r}", value)
+        if numbers.shape != (len(entries),):
+            raise ShapeError(
+                f"{what} of {name!r} has shape {numbers.shape}; expected one number for each of: {', '.join(entries)}"
+            )
+        found |= zip(entries, numbers.tolist(), strict=True)
+    return found
 
 
 def _index(name: str, names: tuple[str, ...]) -> int:

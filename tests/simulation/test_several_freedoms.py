@@ -241,3 +241,14 @@ def test_torques_of_a_free_joint_are_a_wrench_on_its_link():
     pose = tree.forward_kinematics("drone", start.q)
     assert_allclose(pose, tree.forward_kinematics("drone", run.states[-1].q), atol=1e-12)
     assert_allclose(screw.log(pose)[:3], [0.3, -0.5, 0.2], atol=1e-14)
+
+
+def test_torques_of_a_ball_joint_by_its_name():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(2.0, (0.1, 0.2, 0.3)), to="base", joint=sd.spherical(), name="hip")
+    run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, state: {"hip": [0.1, 0.2, -0.3]}, step=0.05)
+    assert [run.torque(f"hip[w{axis}]")[0] for axis in "xyz"] == [0.1, 0.2, -0.3]
+    with pytest.raises(
+        sd.ShapeError, match=r"torque of 'hip' has shape \(2,\); expected one number for each of: hip\[wx\]"
+    ):
+        sd.simulate(tree, sd.State(tree), 0.1, lambda t, state: {"hip": [0.1, 0.2]})

@@ -71,7 +71,8 @@ if sys.argv[1] == "unknown":
     platform_layout.understood = lambda: False
 from screwdyn.robots import two_link
 tree, q = two_link(), np.array([0.25, -0.5])
-unaligned = np.frombuffer(b"x" + q.tobytes(), dtype=np.uint8)[1:].view(np.float64)
+unaligned = np.zeros(q.nbytes + 1, np.uint8)[1:].view(float)
+unaligned[:] = q
 for state in (unaligned, q.astype(">f8"), q, [0.25, -0.5], np.stack([q, q]).astype(">f8")[1]):
     print(*(x.hex() for x in tree.gravity_vector(state).tolist()))
 """

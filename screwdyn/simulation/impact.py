@@ -174,9 +174,10 @@ def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
     root = tree.resolve(what)
     pose = tree.forward_kinematics(root, state.q)
     twist = tree.jacobian(root, state.q, "body") @ state.qd
-    removed = tree.detach(what)
-    removed.gravity = pose[:3, :3].T @ tree.gravity
-    return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
+    with tree.transaction():
+        removed = tree.detach(what)
+        removed.gravity = pose[:3, :3].T @ tree.gravity
+        return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
 
 
 def floating_mass_matrix(tree: Forms, q: Array) -> Array:

@@ -598,6 +598,20 @@ def test_massless_payload_needs_a_fixed_joint(kind):
         assert fingerprint(tree, state) == before
 
 
+def test_interrupted_release_changes_nothing(monkeypatch):
+    tree = sd.robots.pelican()
+    state = tree.grasp(sd.State(tree), LUMP, to="link2", joint=sd.revolute("z"), name="load", twist="at_rest").state
+    before = fingerprint(tree, state)
+
+    def interrupt(self, tree):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sd.State, "part", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        tree.release(state, "load")
+    assert fingerprint(tree, state) == before
+
+
 def test_stale_state_is_refused():
     tree = sd.robots.pelican()
     stale = sd.State(tree)

@@ -13,7 +13,7 @@ import sympy
 from sympy.core.function import Application
 from sympy.printing.numpy import NumPyPrinter
 
-from screwdyn.backends.sympy.closed_form import Derivation, symbol
+from screwdyn.backends.sympy.closed_form import Derivation, rows_and_columns, symbol
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core.errors import ScrewdynError, ShapeError
 
@@ -81,7 +81,7 @@ class Recording(NamedTuple):
             own = [module.broadcast_to(module.asarray(x), batch) for x in entries[first : first + part.size]]
             first += part.size
             stacked = module.stack(own) if own else module.zeros((0, *batch))
-            whole = stacked.reshape(*part.shape, *batch)
+            whole = stacked.reshape((*part.shape, *batch))
             axes = range(part.ndim)
             results.append(module.moveaxis(whole, axes, [len(batch) + axis for axis in axes]))
         return results[0] if len(results) == 1 else tuple(results)
@@ -136,8 +136,9 @@ def casadi_function(recording: Recording) -> Any:
     results = []
     for part in recording.outputs:
         # CasADi fills column after column.
-        entries = recording.derivation.tape.evaluate(part.T.ravel().tolist(), values, casadi.sin, casadi.cos)
-        rows, columns = (*part.shape, 1, 1)[:2]
+        rows, columns = rows_and_columns(part.shape)
+        by_columns = part.reshape(rows, columns).T.ravel().tolist()
+        entries = recording.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos)
         results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
     names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
     return casadi.Function(recording.function, list(arguments.values()), results, list(arguments), names)
@@ -162,10 +163,11 @@ def _shape(x: Any) -> tuple[Any, ...]:
         return (x.rows,) if x.cols == 1 else x.shape
     if not isinstance(x, Sequence) or isinstance(x, str):
         return tuple(getattr(x, "shape", ()))
-    try:
-        return np.shape(x)
-    except ValueError:  # a ragged list
+    # Entry by entry: NumPy does not look into traced values.
+    shapes = {_shape(entry) for entry in x}
+    if len(shapes) > 1:
         return ()
+    return (len(x), *(shapes.pop() if shapes else ()))
 
 
 def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:

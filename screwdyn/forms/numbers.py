@@ -252,6 +252,7 @@ def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Cont
     )
 
 
+# From the results of a recursion to the contribution over the freedoms that it is over.
 SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
     "contribution": _share_of_link,
     "subtree_contribution": _share_of_subtree,

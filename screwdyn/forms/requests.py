@@ -4,7 +4,8 @@ A request is the name of a quantity: ``"mass_matrix"``. For a quantity of one li
 may: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``.
 """
 
-from collections.abc import Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -55,18 +56,20 @@ class Request(NamedTuple):
             return ()
         return model.subtree(self.link) if self.entry.links == "subtree" else (self.link,)
 
-    def subject(self, model: Model, tape: Tape) -> Subject:
-        """What the quantity is recorded of: the table of a model, its charts, and the places of the links."""
-        if model.ready is None:
-            rows = (*model.rows, model.base_row)
-            table = scalars(tape, (x for row in rows for x in row)).reshape(-1, COLUMNS)
-        else:
-            table = constants(model.ready)
+    def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
+        """What the quantity is recorded of: the table of a model, its charts, and the places of the links.
+
+        ``read`` turns the robot's numbers into scalars; if not given, :func:`scalars` does where symbols stand.
+        """
+        numbers = read is None and model.ready is not None
+        read = functools.partial(scalars, tape) if read is None else read
+        rows = (*model.rows, model.base_row)
+        table = constants(model.table) if numbers else read(x for row in rows for x in row).reshape(-1, COLUMNS)
         code = COM if self.entry.links == "subtree" else self.code
-        places = scalars(tape, (x for link in self.links(model) for x in model.place(link, code))).reshape(-1, PLACE)
+        places = read(x for link in self.links(model) for x in model.place(link, code)).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
-            charts = charts._replace(groups=scalars(tape, charts.groups.flat).reshape(charts.groups.shape))
+            charts = charts._replace(groups=read(charts.groups.flat).reshape(charts.groups.shape))
         return Subject(table, charts, places)
 
 

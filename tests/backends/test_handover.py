@@ -7,6 +7,7 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.backends.tape.trace import FUNCTIONS as ARGUMENTS
+from screwdyn.physics.quantities import CATALOGUE
 
 VALUES = dict(a1=0.3, a2=0.25, l1=0.1, l2=0.12, m1=3.0, m2=1.5, I1=0.05, I2=0.02, g=9.81)
 
@@ -161,16 +162,16 @@ def test_jax_whatever_joints_are_called():
     "shapes",
     [
         ((2,),),
-        ((2,), (2,), (8,), (8,)),
-        ((3,), (2,), (8,)),
+        ((2,), (2,), (9,), (9,)),
+        ((3,), (2,), (9,)),
         ((2,), (2,), (7,)),
         ((2,), (2,), ()),
-        ((5, 2), (4, 2), (8,)),
+        ((5, 2), (4, 2), (9,)),
     ],
 )
 def test_jax_refuses_other_arguments(shapes):
     made = parametric()[0].symbolic().jax("bias_force")
-    with pytest.raises(sd.ShapeError, match=r"bias_force takes q of 2, qd of 2, parameters of 8 entries, .*; got "):
+    with pytest.raises(sd.ShapeError, match=r"bias_force takes q of 2, qd of 2, parameters of 9 entries, .*; got "):
         made(*map(np.zeros, shapes))
 
 
@@ -195,14 +196,14 @@ def test_casadi(function):
     rng = np.random.default_rng(5)
     tree = random_tree(rng, 4)
     first = tree.symbolic().casadi(function)
-    agrees(lambda *x: np.squeeze(first(*x)), tree, function, states(rng, 4))
+    agrees(lambda *x: np.squeeze(first(*x).full()), tree, function, states(rng, 4))
     tree, numeric = parametric()
     sym = tree.symbolic()
     parameters = [VALUES[str(x)] for x in sym.parameters]
     made = sym.casadi(function)
     assert made.name_in() == [*ARGUMENTS[function], "parameters"]
     assert made.size_out(0) == (2, 2 if "matrix" in function else 1)
-    agrees(lambda *x: np.squeeze(made(*x)), numeric, function, states(rng, 2), parameters)
+    agrees(lambda *x: np.squeeze(made(*x).full()), numeric, function, states(rng, 2), parameters)
 
 
 @pytest.mark.handover
@@ -234,3 +235,47 @@ def test_functions_that_only_share_their_name_are_refused(tool, mass):
     tree.attach(sd.Inertia.point(mass, (1, 0, 0)), to="base", joint=sd.revolute("z"))
     with pytest.raises(sd.ScrewdynError, match=f"(sinc|Max) in a number of the robot cannot be handed to {tool}"):
         getattr(tree.symbolic(), tool)("mass_matrix")([0.1], [0.37, 0.5][: len(mass.free_symbols)])
+
+
+TOOLS = [
+    "lambdify",
+    pytest.param("jax", marks=pytest.mark.handover),
+    pytest.param("casadi", marks=pytest.mark.handover),
+]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "operational_inertia"])
+def test_every_quantity(tool, name):
+    """On a ball, a pin and a link with parameters; quantities of links in a frame."""
+    if tool == "jax":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    m = sp.Symbol("m")
+    tree = sd.KinematicTree(gravity=(0, 1, -9.81))
+    body = sd.Inertia(m, (0.1, 0.2, 0.3), (0.3, 0.4, 0.5))
+    tree.attach(body, to="base", joint=sd.spherical((0.1, 0, 0), name="ball"), at=(0, 0.2, 0), name="one")
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="one", joint=sd.revolute("y"), at=(0.3, 0, 0), name="two")
+    tree.attach(sd.Link("flange"), to="two", at=(0, 0, 0.1))
+    rng, entry, numeric = np.random.default_rng(11), CATALOGUE[name], tree.subs({m: 1.7})
+    state = {group: rng.uniform(-1, 1, 4) for group in ("qd", "qdd", "tau")} | {"q": tree.random_configuration(rng)}
+    parameters = {"link": "flange"} if "link" in entry.parameters else {}
+    parameters |= {"frame": "mixed"} if "frame" in entry.parameters else {}
+    given = {group: state[group] for group in entry.arguments}
+    expected = getattr(numeric, name)(**parameters, **given)
+    if hasattr(expected, "J_dot"):
+        expected = tuple(getattr(expected, part) for part in ("J", "J_dot", "M", "C", "g"))
+    actual = getattr(tree.symbolic(), tool)(name, **parameters)(*given.values(), [1.7])
+    pairs = zip(actual, expected, strict=True) if isinstance(expected, tuple) else [(actual, expected)]
+    for one, other in pairs:
+        one, other = np.asarray(one, dtype=float), np.asarray(other)
+        assert one.shape == other.shape or tool == "casadi"
+        np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-11, atol=1e-11)
+
+
+def test_lengths_of_positions_and_rates_differ():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(name="ball"))
+    with pytest.raises(sd.ShapeError, match="takes q of 4, qd of 3 entries"):
+        tree.symbolic().lambdify("bias_force")([0, 0, 0, 1], [0, 0, 0, 1])

@@ -1,5 +1,6 @@
 """Closed forms against the numeric route, on random trees; what is shared, what is kept, what is refused."""
 
+import inspect
 import itertools
 import re
 import subprocess
@@ -7,27 +8,21 @@ import sys
 
 import numpy as np
 import pytest
+import screwdyn.symbolic
 import sympy as sp
-from cases import cases, close, norm
-from hypothesis import given, settings
+from cases import close, norm
+from hypothesis import settings
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.backends.sympy.closed_form import symbol
+from screwdyn.physics.quantities import CATALOGUE
 
 TOLERANCE = 1e-11
-FUNCTIONS = {
-    "mass_matrix": ("q",),
-    "coriolis_matrix": ("q", "qd"),
-    "gravity_vector": ("q",),
-    "bias_force": ("q", "qd"),
-    "inverse_dynamics": ("q", "qd", "qdd"),
-    "forward_dynamics": ("q", "qd", "tau"),
-    "kinetic_energy": ("q", "qd"),
-    "potential_energy": ("q",),
-    "momentum": ("q", "qd"),
-}
-WHOLE = ("kinetic_energy", "potential_energy", "momentum")
+ALL_KINDS = (
+    *("revolute", "prismatic", "helical", "cylindrical"),
+    *("universal", "spherical", "planar", "free", "fixed"),
+)
 few = settings(max_examples=8)
 
 
@@ -47,53 +42,102 @@ def evaluated(form, at, shape):
     return np.array(sp.lambdify(names, entries, "math")(*numbers), dtype=float).reshape(shape)
 
 
-@few
-@given(cases(least=1, most=5))
-def test_functions_over_intermediates(case):
-    sym = case.tree.symbolic()
-    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.qdd}
-    names = [name for name, arguments in FUNCTIONS.items() if name not in WHOLE]
-    at = values(sym, **state)
-    for name in names:
-        expected = getattr(case.tree, name)(*(state[group] for group in FUNCTIONS[name]))
-        close(evaluated(getattr(sym, name)(expand=False), at, expected.shape), expected, norm(expected) + 1, TOLERANCE)
+def state_of(rng, tree):
+    return {"q": tree.random_configuration(rng)} | {
+        group: rng.uniform(-2, 2, tree.nv) for group in ("qd", "qdd", "tau")
+    }
 
 
-@few
-@given(cases(least=1, most=2))
-def test_functions_written_out(case):
-    sym = case.tree.symbolic()
-    state = {"q": case.q, "qd": case.qd, "qdd": case.qdd, "tau": case.qdd}
-    at = values(sym, **state)
-    for name, arguments in FUNCTIONS.items():
-        expected = getattr(case.tree, name)(*(state[group] for group in arguments))
-        close(evaluated(getattr(sym, name)(), at, expected.shape), expected, norm(expected) + 1, TOLERANCE)
+def parts_of(result):
+    """All arrays of a result, symbolic or of numbers."""
+    if hasattr(result, "J_dot"):
+        return [getattr(result, name) for name in ("J", "J_dot", "M", "C", "g")]
+    return list(result) if isinstance(result, tuple) else [result]
 
 
-@few
-@given(cases(least=1, most=3))
-def test_contributions(case):
-    sym = case.tree.symbolic()
-    at = values(sym, case.q, case.qd)
-    for actual, expected in zip(sym.contributions(), case.tree.contributions(case.q, case.qd), strict=True):
-        assert (actual.link, actual.coordinates) == (expected.link, expected.coordinates)
-        for what in ("J", "J_dot", "M", "C", "g"):
-            numbers = np.asarray(getattr(expected, what))
-            close(evaluated(getattr(actual, what), at, numbers.shape), numbers, norm(numbers) + 1, TOLERANCE)
+def agrees(tree, state, name, expand, **parameters):
+    """Whether a quantity in closed form is the tree's own."""
+    sym, entry = tree.symbolic(), CATALOGUE[name]
+    expected = getattr(tree, name)(**parameters, **{group: state[group] for group in entry.arguments})
+    form = getattr(sym, name)(**parameters, expand=expand)
+    intermediates, form = ([], form) if expand else form
+    if name == "link_poses":
+        form = (sp.Matrix.vstack(*form),)
+    assert getattr(form, "coordinates", None) == getattr(expected, "coordinates", None)
+    at, scale = values(sym, **state), max(norm(np.asarray(x)) for x in parts_of(expected)) + 1
+    for actual, numbers in zip(parts_of(form), parts_of(expected), strict=True):
+        numbers = np.asarray(numbers)
+        close(evaluated((intermediates, actual), at, numbers.shape), numbers, scale, TOLERANCE)
 
 
-@few
-@given(cases(least=1, most=2))
-def test_kinematics(case):
-    sym = case.tree.symbolic()
-    at = values(sym, case.q, case.qd)
-    for link in case.tree.links:
-        pose = case.tree.forward_kinematics(link, case.q)
-        close(evaluated(sym.forward_kinematics(link), at, (4, 4)), pose, 1, TOLERANCE)
-        for frame in ("com", "body", "base", "mixed"):
-            J, J_dot = case.tree.jacobian(link, case.q, frame), case.tree.jacobian_dot(link, case.q, case.qd, frame)
-            close(evaluated(sym.jacobian(link, frame), at, J.shape), J, norm(J) + 1, TOLERANCE)
-            close(evaluated(sym.jacobian_dot(link, frame), at, J.shape), J_dot, norm(J_dot) + 1, TOLERANCE)
+# Of which there is one for every link of the tree that can move in six directions.
+SINGULAR = {"operational_inertia"}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize(
+    "kinds", [ALL_KINDS[:3], ALL_KINDS, ("spherical", "free", "planar")], ids=["one", "all", "groups"]
+)
+def test_every_quantity_on_every_joint(name, kinds):
+    rng, entry = np.random.default_rng([len(kinds), *name.encode()]), CATALOGUE[name]
+    tree = random_tree(rng, 3, kinds)
+    if name in SINGULAR:
+        tree.attach(random_inertia(rng), to="base", joint=sd.free(name="root"), at=random_pose(rng), name="last")
+        tree.attach(
+            random_inertia(rng), to="last", joint=sd.revolute("x", name="tip"), at=random_pose(rng), name="tool"
+        )
+    state = state_of(rng, tree)
+    parameters = {}
+    if "link" in entry.parameters:
+        parameters["link"] = tree.links[-1]
+    for frame in ("com", "body", "base", "mixed") if "frame" in entry.parameters else (None,):
+        given = parameters | ({} if frame is None else {"frame": frame})
+        agrees(tree, state, name, False, **given)
+
+
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ("forward_dynamics", *SINGULAR)])
+@pytest.mark.parametrize("kind", ["revolute", "helical", "universal", "planar"])
+def test_every_quantity_written_out(name, kind):
+    rng = np.random.default_rng([len(kind), *name.encode()])
+    tree = random_tree(rng, 2 if kind in ("revolute", "helical") else 1, (kind,), frames=0)
+    parameters = {"link": tree.links[-1]} if "link" in CATALOGUE[name].parameters else {}
+    agrees(tree, state_of(rng, tree), name, True, **parameters)
+
+
+def test_a_ball_by_hand():
+    """Euler's equations and the potential of a heavy top."""
+    m, h, a, c, g = sp.symbols("m h a c g")
+    tree = sd.KinematicTree(gravity=(0, 0, -g))
+    tree.attach(sd.Inertia(m, (0, 0, h), (a, a, c)), to="base", joint=sd.spherical(name="top"), name="body")
+    sym = tree.symbolic()
+    assert [str(x) for x in (*sym.q, *sym.qd)] == ["top_x", "top_y", "top_z", "top_w", "top_wx", "top_wy", "top_wz"]
+    A = a + m * h**2
+    assert sp.simplify(sym.mass_matrix() - sp.diag(A, A, c)) == sp.zeros(3, 3)
+    x, y, z = sym.qd
+    moment = sp.Matrix([(c - A) * y * z, (A - c) * x * z, 0])
+    assert sp.simplify(sym.coriolis_matrix() * sym.qd - moment) == sp.zeros(3, 1)
+    i, j, k, w = sym.q
+    height = h * (k**2 + w**2 - i**2 - j**2) / (i**2 + j**2 + k**2 + w**2)
+    assert sp.simplify(sym.potential_energy() - m * g * height) == 0
+
+
+def test_methods_have_the_signatures_of_the_catalogue():
+    for name, entry in CATALOGUE.items():
+        method = getattr(sd.symbolic.Symbolic, name)
+        assert list(inspect.signature(method).parameters) == ["self", *entry.parameters, "expand"]
+        assert method.__name__ == name and method.__doc__
+    sym = sd.robots.pelican().symbolic()
+    assert sym.jacobian("link1") is sym.jacobian(link="link1", frame="com", expand=True) is sym.jacobian("link1", "COM")
+    with pytest.raises(TypeError, match="link"):
+        sym.jacobian()
+    with pytest.raises(sd.UnknownLinkError, match="link1"):
+        sym.jacobian("link")
+    with pytest.raises(sd.ShapeError, match="frame must be"):
+        sym.jacobian("link1", "here")
+    with pytest.raises(sd.SingularAttachmentError, match="six directions"):
+        sym.operational_inertia("link1")
+    with pytest.raises(sd.InertiaError, match="centre of mass"):
+        sd.KinematicTree().symbolic().center_of_mass()
 
 
 def symbolised(tree):

@@ -4,9 +4,10 @@ The tape holds equal operations once, and each becomes one expression, whichever
 attachment only what is new is derived.
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 
-__all__ = ["Derivation", "Intermediates", "symbol"]
+__all__ = ["Derivation", "Intermediates", "key_of", "rows_and_columns", "symbol"]
 
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
@@ -93,16 +94,18 @@ class Derivation:
         scalar = self.tape.input(("symbol", -x if minus else x))
         return -scalar if minus else scalar
 
-    def scalars(self, constants: Iterable[Any]) -> Any:
-        """Constants of the robot as a tuple of scalars."""
-        return tuple(map(self.scalar, constants))
-
-    def table(self, rows: Iterable[Sequence[Any]]) -> Scalars:
-        """Rows of a model, the base's last, as scalars; see ``physics.table``."""
-        return np.array([[self.scalar(x) for x in row] for row in rows], dtype=object)
+    def scalars(self, constants: Iterable[Any]) -> Scalars:
+        """Constants of the robot as an array of scalars."""
+        return np.array([self.scalar(x) for x in constants], dtype=object)
 
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
-        """Outputs as a matrix (a column if they are a vector) of expressions, shortened if it has few terms."""
+        """Outputs as a matrix of expressions, shortened if it has few terms; the same object for the same outputs.
+
+        A vector is a column, one number a 1x1 matrix, and a stack of matrices one below the other.
+        """
+        return self.once(("matrix", key_of(outputs)), lambda: self._written(outputs))
+
+    def _written(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
         scalars = outputs.ravel().tolist()
         values = self._play(scalars, self._expressions)
         self._count_terms()
@@ -142,8 +145,17 @@ class Derivation:
     ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
         """Outputs as matrices over intermediates: a symbol for every operation that is used more than once.
 
-        Intermediates are called x0, x1, …, unless one of the symbols that are taken is called so.
+        Intermediates are called x0, x1, …, unless one of the symbols that are taken is called so. The list is the
+        caller's own.
         """
+        known = frozenset(x.name for x in taken)
+        keys = "shared", known, *map(key_of, outputs)
+        intermediates, matrices = self.once(keys, lambda: self._over_intermediates(outputs, known))
+        return [*intermediates], [*matrices]
+
+    def _over_intermediates(
+        self, outputs: Sequence[Scalars], known: Container[str]
+    ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
         scalars = [x for part in outputs for x in part.ravel().tolist()]
         nodes = self.tape.nodes
         live = self.tape.live(scalars)
@@ -151,7 +163,6 @@ class Derivation:
         uses.update(x.node for x in scalars if not isinstance(x, float | int))
         done: dict[int, Any] = {}
         self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
-        known = {x.name for x in taken}
         names = (sympy.Symbol(name) for i in count() if (name := f"x{i}") not in known)
         intermediates = []
         for at in live:
@@ -181,5 +192,15 @@ def _exact(x: Any) -> Any:
 
 
 def _matrix(outputs: Scalars, values: Sequence[sympy.Expr]) -> sympy.ImmutableDenseMatrix:
-    rows, *columns = outputs.shape
-    return sympy.ImmutableDenseMatrix(rows, *(columns or [1]), values)
+    return sympy.ImmutableDenseMatrix(*rows_and_columns(outputs.shape), values)
+
+
+def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Of the matrix that an array is: a vector is a column, a stack of matrices stands one below the other."""
+    return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
+
+
+def key_of(outputs: Scalars) -> Hashable:
+    """What tells outputs on one tape from others."""
+    entries = ((x.node, x.minus) if isinstance(x, Recorded) else x for x in outputs.ravel().tolist())
+    return outputs.shape, *entries

@@ -19,6 +19,7 @@ from screwdyn.core.errors import (
     TopologyError,
     UnboundSymbolError,
     UnknownLinkError,
+    UnknownNameError,
     URDFError,
 )
 from screwdyn.mechanism.inertia import Inertia
@@ -79,6 +80,7 @@ __all__ = [
     "URDFError",
     "UnboundSymbolError",
     "UnknownLinkError",
+    "UnknownNameError",
     "cylindrical",
     "errors",
     "fixed",

@@ -191,7 +191,7 @@ class KinematicTree(Forms):
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             For a name that no symbol has.
         InertiaError, JointError, ShapeError
             If no robot has the numbers that result.

@@ -19,6 +19,7 @@ __all__ = [
     "URDFError",
     "UnboundSymbolError",
     "UnknownLinkError",
+    "UnknownNameError",
 ]
 
 
@@ -34,11 +35,11 @@ class TopologyError(ScrewdynError):
     """The links would not form a tree: a cycle, a second parent, a duplicate name."""
 
 
-class UnknownLinkError(ScrewdynError):
+class UnknownNameError(ScrewdynError):
     """A name of a link, joint, coordinate or symbol that does not exist; the message lists similar names."""
 
     @classmethod
-    def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownLinkError":
+    def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownNameError":
         """The error for a name that is not among the known names."""
         if not isinstance(name, str) and hasattr(name, "__len__"):
             order = "; arguments are (link, q, …)" if what == "link" else ""
@@ -51,6 +52,10 @@ class UnknownLinkError(ScrewdynError):
         known = list(known)
         near = get_close_matches(str(name), known, n=3, cutoff=0.5)
         return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
+
+
+# Its name when it stood for links only.
+UnknownLinkError = UnknownNameError
 
 
 class InertiaError(ScrewdynError):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownLinkError
+from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array
 
 __all__ = [
@@ -223,7 +223,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
 
     Raises
     ------
-    UnknownLinkError
+    UnknownNameError
         For a name that no symbol has.
     ShapeError
         If a value is neither a number nor an expression, a symbol has several values, or `values` is no mapping.
@@ -238,7 +238,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
     known = sorted({symbol.name for symbol in symbols})
     for key in values:
         if isinstance(key, str) and key not in known:
-            raise UnknownLinkError.of(key, known, "symbol")
+            raise UnknownNameError.of(key, known, "symbol")
     found = {}
     for symbol in symbols:
         own = [value for key, value in values.items() if key in (symbol, symbol.name)]

@@ -14,7 +14,7 @@ from screwdyn.backends.c.statements import number, statements
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownLinkError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.requests import Request, requested, results, scalars
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.physics.frames import BODY, FRAMES
@@ -53,7 +53,7 @@ def c_source(
     links = _listed(optional, "optional links")
     for link in links:
         if link not in tree.links:
-            raise UnknownLinkError.of(link, tree.links)
+            raise UnknownNameError.of(link, tree.links)
     return _Source(tree, prefix, links).text(asked)
 
 

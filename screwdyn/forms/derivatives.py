@@ -17,7 +17,7 @@ from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core import out_arrays as memory
-from screwdyn.core.errors import UnknownLinkError
+from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import Request
@@ -135,7 +135,7 @@ class Derivatives:
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             If there is no such link.
         """
         return self._single("regressor", q, qd, qdd, what=self._links(link), out=out)
@@ -145,7 +145,7 @@ class Derivatives:
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             If there is no such link.
         """
         return np.concatenate(
@@ -163,7 +163,7 @@ class Derivatives:
         if link is None:
             return known[1:]
         if link not in known:
-            raise UnknownLinkError.of(link, known)
+            raise UnknownNameError.of(link, known)
         return (link,)
 
     def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:

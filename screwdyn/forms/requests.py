@@ -15,7 +15,7 @@ from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownLinkError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.numbers import undetermined
 from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
 from screwdyn.physics.model import Model
@@ -83,7 +83,7 @@ def requested(name: object, links: Sequence[str]) -> Request:
     ------
     ScrewdynError
         If there is no such quantity, with the nearest name; or if a link is missing or not wanted.
-    UnknownLinkError
+    UnknownNameError
         If there is no such link.
     """
     quantity, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
@@ -104,7 +104,7 @@ def requested(name: object, links: Sequence[str]) -> Request:
     else:
         request = Request(entry, rest)
     if request.link not in links:
-        raise UnknownLinkError.of(str(request.link), links)
+        raise UnknownNameError.of(str(request.link), links)
     return request
 
 

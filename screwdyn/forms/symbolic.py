@@ -18,7 +18,7 @@ from screwdyn.backends.handover import Recording, casadi_function, jax_function,
 from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbol
 from screwdyn.backends.tape.trace import Scalars, Undetermined, record
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownLinkError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.numbers import SHARES, undetermined
 from screwdyn.forms.requests import Request, requested
 from screwdyn.physics.frames import BODY, FRAMES, frame_code
@@ -210,7 +210,7 @@ class Symbolic:
         if link is None:
             return requested(function, links)
         if link not in links:
-            raise UnknownLinkError.of(link, links)
+            raise UnknownNameError.of(link, links)
         return requested(f"{function}:{link}" + ("" if frame is None else f":{FRAMES[frame_code(frame)]}"), links)
 
     def _recorded(self, request: Request) -> _Found:

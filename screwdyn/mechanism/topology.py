@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, StaleHandleError, TopologyError, UnknownLinkError
+from screwdyn.core.errors import ShapeError, StaleHandleError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
@@ -296,7 +296,7 @@ class Structure:
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             If there is none; the message lists the near ones.
         """
         return self._at(name).link
@@ -311,7 +311,7 @@ class Structure:
         """
         topology = self._topology
         if not isinstance(name, str) or name not in topology.carried:
-            raise UnknownLinkError.of(name, topology.carried, "joint")
+            raise UnknownNameError.of(name, topology.carried, "joint")
         return topology.attachments[topology.carried[name]].joint
 
     def parent(self, link: str) -> str | None:
@@ -363,7 +363,7 @@ class Structure:
 
         Raises
         ------
-        UnknownLinkError, TopologyError, ShapeError
+        UnknownNameError, TopologyError, ShapeError
             Unknown ``to``; a link or joint name that is taken already; a bad pose. The tree is then unchanged.
         """
         self._at(to)
@@ -391,7 +391,7 @@ class Structure:
 
         Raises
         ------
-        UnknownLinkError, StaleHandleError, TopologyError
+        UnknownNameError, StaleHandleError, TopologyError
             No such link; a handle whose attachment has ended; the base, which hangs on nothing.
         """
         topology, (root, *rest) = self._topology.detach(self.resolve(what))
@@ -442,7 +442,7 @@ class Structure:
         ------
         StaleHandleError
             If the handle's attachment has ended.
-        UnknownLinkError
+        UnknownNameError
             If there is no link of that name.
         """
         if isinstance(what, Handle):
@@ -502,10 +502,10 @@ class Structure:
         if isinstance(link, str) and link in topology.attachments:
             return topology.attachments[link]
         if isinstance(link, str) and link in topology.carried:
-            raise UnknownLinkError(
+            raise UnknownNameError(
                 f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
             )
-        raise UnknownLinkError.of(link, topology.attachments)
+        raise UnknownNameError.of(link, topology.attachments)
 
 
 def _field(gravity: ArrayLike) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, StaleHandleError, UnboundSymbolError, UnknownLinkError
+from screwdyn.core.errors import ShapeError, StaleHandleError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
@@ -383,16 +383,16 @@ class Model:
         ------
         StaleHandleError
             If this snapshot does not know the link.
-        UnknownLinkError
+        UnknownNameError
             If the link is not given by its name.
         """
         if not isinstance(link, str):
-            raise UnknownLinkError.of(link, self.placements)
+            raise UnknownNameError.of(link, self.placements)
         at = self.placements.get(link)
         if at is None:
             raise StaleHandleError(
                 f"revision {self.revision} of the tree has no link {link!r}; after a change, take a new snapshot; "
-                f"{UnknownLinkError.hint(link, self.placements)}"
+                f"{UnknownNameError.hint(link, self.placements)}"
             )
         T = np.eye(4)
         T[:3, :3] = expressions.floats(at.R, f"the pose of {link!r}").reshape(3, 3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ShapeError, UnknownLinkError
+from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array
 
 __all__ = ["Padded", "padded_sum"]
@@ -68,7 +68,7 @@ class Padded:
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             If one of this term's own coordinates is not among them: nothing is dropped silently.
         ShapeError
             If one of them comes twice.
@@ -78,7 +78,7 @@ class Padded:
             raise ShapeError(f"{_repeated(coordinates)!r} is named twice in {tuple(coordinates)}")
         for name in self.coordinates:
             if name not in place:
-                raise UnknownLinkError.of(name, coordinates, "coordinate")
+                raise UnknownNameError.of(name, coordinates, "coordinate")
         where = np.array([place[name] for name in self.coordinates], dtype=int)
         batch = self.array.shape[: self.array.ndim - self.order]
         out = np.zeros(batch + (len(place),) * self.order, dtype=self.array.dtype)
@@ -142,7 +142,7 @@ class Padded:
 
         Raises
         ------
-        UnknownLinkError
+        UnknownNameError
             If there is no such coordinate.
         ShapeError
             For another number of names, or for positions.
@@ -155,7 +155,7 @@ class Padded:
             )
         for name in wanted:
             if name not in self.coordinates:
-                raise UnknownLinkError.of(name, self.coordinates, "coordinate")
+                raise UnknownNameError.of(name, self.coordinates, "coordinate")
         where: tuple[Any, ...] = (..., *map(self.coordinates.index, wanted))
         return self.array[where]
 

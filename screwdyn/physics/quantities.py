@@ -172,7 +172,7 @@ class Quantities(ABC):
     several freedoms ``qd`` holds quasi-velocities ν and ``qdd`` their rates (docs/mathematics.md §7).
 
     Every function raises :class:`ShapeError` for an array of the wrong shape, with an entry that is not finite or
-    beyond 1e60, or with a quaternion that is not of length 1 to 1e-3; and :class:`UnknownLinkError` for a link that is
+    beyond 1e60, or with a quaternion that is not of length 1 to 1e-3; and :class:`UnknownNameError` for a link that is
     not in the tree. Damping, friction and springs of joints are not part of the rigid-body equation: see
     ``joint_force``.
     """

@@ -125,7 +125,7 @@ def grasp(
         If the payload has no inertia along the new joint, such as a point mass on a pin through itself.
     StaleHandleError
         If the state is not one of the tree as it is now.
-    UnknownLinkError, TopologyError, ShapeError
+    UnknownNameError, TopologyError, ShapeError
         As for :meth:`KinematicTree.attach`; a missing or bad twist. Tree and state are then unchanged.
     """
     check_state(state, tree)
@@ -167,7 +167,7 @@ def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
 
     Raises
     ------
-    StaleHandleError, UnknownLinkError, TopologyError
+    StaleHandleError, UnknownNameError, TopologyError
         As for :meth:`KinematicTree.detach`; or a state that is not one of the tree as it is now.
     """
     check_state(state, tree)

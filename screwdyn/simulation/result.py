@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screwdyn.core.errors import UnknownLinkError
+from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
@@ -141,5 +141,5 @@ class Run:
 def _history(name: str, known: tuple[str, ...], samples: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
     """One entry of every sample's array, by the names of its entries; NaN where it is absent."""
     if name not in known:
-        raise UnknownLinkError.of(name, known, "coordinate")
+        raise UnknownNameError.of(name, known, "coordinate")
     return np.array([x[names.index(name)] if name in names else np.nan for names, x in samples])

@@ -83,7 +83,7 @@ def simulate(
     ------
     StaleHandleError
         A state that is not one of the tree as it is now.
-    ShapeError, UnknownLinkError
+    ShapeError, UnknownNameError
         A torque or wrench of the wrong shape, with an entry that is not finite, or for an unknown coordinate or link.
     JointError
         A torque on a passive joint.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownLinkError
+from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.tree_forms import Forms
 
@@ -35,7 +35,7 @@ class State:
     ------
     ShapeError
         Wrong shape, an entry that is not finite, or a quaternion that has not length 1.
-    UnknownLinkError
+    UnknownNameError
         A name in a mapping that the tree does not have.
     ScrewdynError
         If `tree` is no KinematicTree.
@@ -115,7 +115,7 @@ def by_name(tree: Forms, what: str, given: Mapping[str, Any], names: tuple[str, 
 
     Raises
     ------
-    UnknownLinkError
+    UnknownNameError
         For a name that is neither in `names` nor that of their joint.
     ShapeError
         If there are more or fewer numbers for a joint than it has entries.
@@ -127,7 +127,7 @@ def by_name(tree: Forms, what: str, given: Mapping[str, Any], names: tuple[str, 
             continue
         entries = [known for known in names if known.startswith(f"{name}[")]
         if not entries:
-            raise UnknownLinkError.of(name, names, "coordinate")
+            raise UnknownNameError.of(name, names, "coordinate")
         numbers = tree.model.numbers(f"{what} of {name!r}", value)
         if numbers.shape != (len(entries),):
             raise ShapeError(
@@ -139,7 +139,7 @@ def by_name(tree: Forms, what: str, given: Mapping[str, Any], names: tuple[str, 
 
 def _index(name: str, names: tuple[str, ...]) -> int:
     if name not in names:
-        raise UnknownLinkError.of(name, names, "coordinate")
+        raise UnknownNameError.of(name, names, "coordinate")
     return names.index(name)
 
 

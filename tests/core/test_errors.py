@@ -40,5 +40,12 @@ def test_an_array_in_the_place_of_a_name_is_told_the_order_of_arguments():
                 answer(given, "tool0")
 
 
+def test_the_error_for_unknown_names_keeps_its_former_name():
+    assert sd.UnknownLinkError is sd.UnknownNameError
+    for ask in (sd.robots.ur5().link, sd.robots.ur5().joint, sd.State(sd.robots.ur5()).velocity):
+        with pytest.raises(sd.UnknownNameError):
+            ask("nothing")
+
+
 def test_a_urdf_error_carries_its_problems():
     assert URDFError("two problems", ["a", "b"]).problems == ("a", "b")

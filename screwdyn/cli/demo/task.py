@@ -125,7 +125,7 @@ def plan(
 
     Raises
     ------
-    UnknownLinkError
+    UnknownNameError
         If the robot has no such link.
     SingularAttachmentError
         If a movable joint carries no inertia.

@@ -6,9 +6,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
-from screwdyn import __version__
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
 from screwdyn.io.urdf import check_urdf
 from screwdyn.tree import KinematicTree
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="screwdyn", description="Robot dynamics, link by link, that can change while the robot moves."
     )
-    parser.add_argument("--version", action="version", version=f"screwdyn {__version__}")
+    parser.add_argument("--version", action="version", version=f"screwdyn {version('screwdyn')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     words = "an arm picks up a swinging crate in mid-motion; prints a report and draws a figure"

@@ -16,8 +16,8 @@ from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.requests import Request, requested, results, scalars
-from screwdyn.forms.tree_forms import Forms
 from screwdyn.physics.frames import BODY, FRAMES
+from screwdyn.physics.robot import Robot
 from screwdyn.physics.table import MASS, OWN_MASS, PARENT, TURN
 
 __all__ = ["c_source"]
@@ -36,9 +36,9 @@ _MOST_OPTIONAL = 32  # what unsigned long has at least
 
 
 def c_source(
-    tree: Forms, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
+    tree: Robot, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
 ) -> str:
-    """See :meth:`screwdyn.Forms.c_source`."""
+    """See :meth:`screwdyn.KinematicTree.c_source`."""
     groups = [_listed(group, "a group of functions") for group in _listed(functions, "functions")]
     asked = [tuple(requested(name, tree.links) for name in group) for group in groups]
     for group, requests in zip(groups, asked, strict=True):
@@ -73,7 +73,7 @@ def _label(request: Request) -> str:
 class _Source:
     """What the functions of one text have in common."""
 
-    def __init__(self, tree: Forms, prefix: str, optional: tuple[str, ...]) -> None:
+    def __init__(self, tree: Robot, prefix: str, optional: tuple[str, ...]) -> None:
         self.tree, self.model, self.prefix, self.optional = tree, tree.model, prefix, optional
         for link in optional:
             if tree.parent(link) is None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import ArrayLike
-from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.physics.robot import Robot
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist, grasp, payload_twist, release
 from screwdyn.simulation.state import State
 
@@ -109,7 +109,7 @@ class Grasp(_Timed):
         if self.twist is None:
             payload_twist(None, np.zeros(6))
 
-    def happen(self, tree: Forms, state: State) -> GraspEvent:
+    def happen(self, tree: Robot, state: State) -> GraspEvent:
         """Grasp the payload now."""
         return grasp(
             tree,
@@ -136,7 +136,7 @@ class Release(_Timed):
 
     what: str | Handle
 
-    def happen(self, tree: Forms, state: State) -> ReleaseEvent:
+    def happen(self, tree: Robot, state: State) -> ReleaseEvent:
         """Release the payload now."""
         return release(tree, state, self.what)
 

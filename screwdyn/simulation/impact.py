@@ -14,9 +14,9 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state
 
@@ -41,7 +41,7 @@ class FreeBody:
         Of the payload's own joints.
     """
 
-    tree: Forms
+    tree: Robot
     pose: Array
     twist: Array
     state: State
@@ -92,7 +92,7 @@ class ReleaseEvent:
 
 
 def grasp(
-    tree: Forms,
+    tree: Robot,
     state: State,
     body: Body,
     *,
@@ -151,7 +151,7 @@ def grasp(
         return GraspEvent(State(tree, q, qd + jump), impulse[:6], lost, handle, FreeBody(alone, pose, V, inner))
 
 
-def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
+def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
     """Detach a payload while the robot moves: the robot keeps its rates, the payload flies on with V = J q̇ + S θ̇.
 
     No energy is lost; only accelerations jump.
@@ -180,13 +180,13 @@ def release(tree: Forms, state: State, what: Handle | str) -> ReleaseEvent:
         return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
 
 
-def floating_mass_matrix(tree: Forms, q: Array) -> Array:
+def floating_mass_matrix(tree: Robot, q: Array) -> Array:
     """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
     floating, q = _floating(tree, q)
     return floating.mass_matrix(q)
 
 
-def _floating(tree: Forms, q: Array) -> tuple[Forms, Array]:
+def _floating(tree: Robot, q: Array) -> tuple[Robot, Array]:
     """The tree on a free joint, whose rates are the base's twist, and its positions with that joint at home."""
     floating, joint = type(tree)(_unused("ground", tree.links)), free(name=_unused("floating", tree.joints))
     floating.attach(tree, floating.base, joint)
@@ -270,7 +270,7 @@ def _root(M: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(squares, 0))[:, None] * axes.T * scale)
 
 
-def _refuse_singular(tree: Forms, q: Array) -> None:
+def _refuse_singular(tree: Robot, q: Array) -> None:
     """Raise SingularAttachmentError if a joint carries no inertia, which forward dynamics checks."""
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)

@@ -10,8 +10,8 @@ import numpy as np
 
 from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
+from screwdyn.physics.robot import Robot
 from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seconds
 from screwdyn.simulation.state import State
 
@@ -98,7 +98,7 @@ class Run:
     energy: Energy
     events: tuple[Happened, ...]
     joints: Mapping[str, Joint]
-    tree: Forms
+    tree: Robot
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.tree_forms import Forms
 from screwdyn.mechanism.joint import Joint
+from screwdyn.physics.robot import Robot
 from screwdyn.simulation.events import Grasp, Happened, Release, seconds
 from screwdyn.simulation.impact import GraspEvent
 from screwdyn.simulation.result import Energy, Run
@@ -31,7 +31,7 @@ Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
 
 
 def simulate(
-    tree: Forms,
+    tree: Robot,
     state: State,
     duration: float,
     torque: Torque | None = None,
@@ -121,7 +121,7 @@ class _Simulation:
 
     def __init__(
         self,
-        tree: Forms,
+        tree: Robot,
         duration: float,
         torque: Torque | None,
         wrenches: Wrenches | None,

@@ -7,7 +7,7 @@ from typing import Any
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.tree_forms import Forms
+from screwdyn.physics.robot import Robot
 
 __all__ = ["State", "by_name", "check_state"]
 
@@ -52,11 +52,11 @@ class State:
 
     def __init__(
         self,
-        tree: Forms,
+        tree: Robot,
         q: ArrayLike | Mapping[str, ArrayLike] | None = None,
         qd: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        if not isinstance(tree, Forms):
+        if not isinstance(tree, Robot):
             raise ScrewdynError(f"a State(tree, q, qd) is of a KinematicTree; got {type(tree).__name__}")
         model = tree.model
         if q is None or isinstance(q, Mapping):
@@ -73,14 +73,14 @@ class State:
 
     @classmethod
     def unchecked(
-        cls, tree: Forms, coordinates: tuple[str, ...], q: Array, qd: Array, positions: tuple[str, ...] | None = None
+        cls, tree: Robot, coordinates: tuple[str, ...], q: Array, qd: Array, positions: tuple[str, ...] | None = None
     ) -> State:
         """A state made of the library's own numbers, without checks: for inner loops."""
         state = cls.__new__(cls)
         state._fill(tree, coordinates, coordinates if positions is None else positions, q, qd)
         return state
 
-    def _fill(self, tree: Forms, coordinates: tuple[str, ...], positions: tuple[str, ...], q: Array, qd: Array) -> None:
+    def _fill(self, tree: Robot, coordinates: tuple[str, ...], positions: tuple[str, ...], q: Array, qd: Array) -> None:
         self.tree = tree
         self.coordinates = coordinates
         self.positions = positions
@@ -95,7 +95,7 @@ class State:
         """Rate of one coordinate, such as ``state.velocity("elbow")`` or ``state.velocity("hip[wx]")``."""
         return float(self.qd[_index(coordinate, self.coordinates)])
 
-    def part(self, tree: Forms) -> State:
+    def part(self, tree: Robot) -> State:
         """The same state of a tree that has only some of the joints."""
         q = [self.q[_index(name, self.positions)] for name in tree.positions]
         qd = [self.qd[_index(name, self.coordinates)] for name in tree.coordinates]
@@ -110,7 +110,7 @@ class State:
         return f"State({', '.join(rows)})"
 
 
-def by_name(tree: Forms, what: str, given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     """Entries by their own names; a mapping may also give those of a joint of several freedoms together.
 
     Raises
@@ -143,7 +143,7 @@ def _index(name: str, names: tuple[str, ...]) -> int:
     return names.index(name)
 
 
-def check_state(state: State, tree: Forms, whose: str = "tree") -> None:
+def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
     """Make sure that a state is one of the tree as it is now.
 
     Raises

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from screwdyn import robots
 from screwdyn.cli.demo.control import ComputedTorque
 from screwdyn.cli.demo.report import describe, summary
 from screwdyn.cli.demo.task import Task, farthest, plan
+from screwdyn.robots import ur5
 from screwdyn.simulation.result import Run
 from screwdyn.tree import KinematicTree
 
@@ -49,7 +49,7 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
 
     output = plot.writable(output)
     if urdf is None:
-        task = plan(robots.ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
+        task = plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
         title = "UR5"
     else:
         robot = KinematicTree.from_urdf(urdf)

@@ -111,7 +111,8 @@ def check(entry: Quantity, pair: Pair, scope: dict[str, Any]) -> None:
 def compare(name: str) -> None:
     """The table of one robot."""
     rng, pair = np.random.default_rng(0), Pair(name)
-    tree, model, link = pair.tree, pair.model, pair.tree.links[-1]
+    tree, model = pair.tree, pair.model
+    link = max(tree.links, key=lambda name: len(tree.path(name)))
     fast = tree.compile(threads=1).wait()
     ours, theirs = pair.states(rng)
     many, _ = pair.states(rng, BATCH)
@@ -124,7 +125,7 @@ def compare(name: str) -> None:
     print(f"  {'':34s}{'default':>10s}{'compiled':>10s}{'Pinocchio':>10s}{'ratio':>8s}{'compiled':>10s}{'batch':>9s}")
     for entry in CATALOGUE.values():
         state = eval(call(entry, "fast"), scope)
-        scope["out"] = state
+        scope["out"] = state if entry.results[0].shape else np.array(state)
         default, out = call(entry, "tree"), call(entry, "fast", out=entry.name not in CONTRIBUTIONS)
         batch = clock(call(entry, "fast", many=True), scope)
         each = 1e6 * seconds_per_call(batch, 5) / BATCH

@@ -277,7 +277,11 @@ class Compiled(Numbers):
             background.resume()
             return None
         axes = len(batch)
-        inputs = [_states(np.broadcast_to(a, (*batch, a.shape[-1])), axes, count) for a in values]
+        # Broadcasting takes longer than all the rest of a call.
+        inputs = [
+            _states(a if a.shape[:-1] == batch else np.broadcast_to(a, (*batch, a.shape[-1])), axes, count)
+            for a in values
+        ]
         contiguous = not single and all(a.strides[0] == a.itemsize for a in inputs)
         results = [_empty(shape, axes, count, contiguous) for shape in shapes] if out is None else [*out]
         flat = [_states(a, axes, count) for a in results]

@@ -62,7 +62,7 @@ class KinematicTree(Dynamics, Robot):
     def __init__(self, base: str | Link = "base", gravity: ArrayLike = (0, 0, -9.81)) -> None:
         super().__init__(base, gravity)
         self._derivation: Derivation | None = None
-        # The last snapshot that was made: the next one takes from it what has not changed.
+        # The last snapshot: the next one takes from it what has not changed.
         self._former: Model | None = None
 
     @classmethod

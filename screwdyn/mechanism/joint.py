@@ -141,11 +141,15 @@ class Joint:
 
     def freedom_names(self, name: str) -> tuple[str, ...]:
         """Names of the freedoms of a joint of that name: ``hip[wx]``, …; the joint's own if there is one freedom."""
+        if self.nv < 2:
+            return (name,) * self.nv
         labels = self._numbered("w", "v") if self.chart is None else self.chart.freedom_labels
         return _names(name, labels)
 
     def position_names(self, name: str) -> tuple[str, ...]:
         """Names of the coordinates of a joint of that name: ``hip[x]``, …; the joint's own if there is one freedom."""
+        if self.nv < 2:
+            return (name,) * self.nv
         labels = self._numbered("angle", "p") if self.chart is None else self.chart.position_labels
         return _names(name, labels)
 
@@ -379,7 +383,7 @@ def planar(
 
 
 def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:
-    return (name,) if len(labels) == 1 else tuple(f"{name}[{label}]" for label in labels)
+    return tuple(f"{name}[{label}]" for label in labels)
 
 
 def _vanishes(x: Any) -> bool:

@@ -102,8 +102,8 @@ class Topology:
         Counts the changes.
     """
 
-    attachments: Mapping[str, Attachment]
-    carried: Mapping[str, str]
+    attachments: dict[str, Attachment]
+    carried: dict[str, str]
     gravity: Array
     revision: int = 0
 
@@ -131,7 +131,7 @@ class Topology:
         TopologyError
             A name of a link or of a joint that is taken.
         """
-        attachments, carried = {**self.attachments}, {**self.carried}
+        attachments, carried = self.attachments.copy(), self.carried.copy()
         hint = "give the new one another name"
         for new in newcomers:
             link = new.link.name
@@ -141,7 +141,7 @@ class Topology:
             attachments[link] = new
             carried[new.name] = link
             hint = "build the tree to be attached with other names of links and joints"
-        return replace(self, attachments=attachments, carried=carried, revision=self.revision + 1)
+        return Topology(attachments, carried, self.gravity, self.revision + 1)
 
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
         """The structure without a link and what hangs on it, and what was taken off, that link first.
@@ -153,11 +153,11 @@ class Topology:
         """
         if root == self.base:
             raise TopologyError(f"{root!r} is the base: it hangs on nothing and cannot be detached")
-        attachments, carried, removed = {**self.attachments}, {**self.carried}, []
+        attachments, carried, removed = self.attachments.copy(), self.carried.copy(), []
         for name in self.subtree(root):
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
-        return replace(self, attachments=attachments, carried=carried, revision=self.revision + 1), removed
+        return Topology(attachments, carried, self.gravity, self.revision + 1), removed
 
     def subtree(self, root: str) -> list[str]:
         """Names of a link and of all that hangs on it, in order of attachment."""
@@ -371,7 +371,7 @@ class Structure:
             raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
         root, rest = self._unpack(body, name)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
-        first = Attachment(root, to, joint or fixed(), home)
+        first = Attachment(root, to, joint or _FIXED, home)
         self._become(self._topology.attach([first, *rest]))
         return Handle(root.name, first.serial)
 
@@ -396,7 +396,8 @@ class Structure:
         """
         topology, (root, *rest) = self._topology.detach(self.resolve(what))
         removed = self._rooted(root.link)
-        removed._become(removed._topology.attach(replace(at, serial=next(_serial)) for at in rest))
+        if rest:
+            removed._become(removed._topology.attach(replace(at, serial=next(_serial)) for at in rest))
         self._become(topology)
         return removed
 
@@ -489,9 +490,24 @@ class Structure:
         raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {type(body).__name__}")
 
     def _free_name(self, stem: str) -> str:
+        """stem, stem_2, stem_3, …: the first that is free where they are taken without a gap."""
         topology = self._topology
-        names = (stem if k == 1 else f"{stem}_{k}" for k in itertools.count(1))
-        return next(name for name in names if name not in topology.attachments and name not in topology.carried)
+
+        def taken(k: int) -> bool:
+            name = numbered(k)
+            return name in topology.attachments or name in topology.carried
+
+        def numbered(k: int) -> str:
+            return stem if k == 1 else f"{stem}_{k}"
+
+        free = 1
+        while taken(free):
+            free *= 2
+        last = free // 2  # is taken, or 0
+        while free - last > 1:
+            middle = (last + free) // 2
+            last, free = (middle, free) if taken(middle) else (last, middle)
+        return numbered(free)
 
     def _stands(self, handle: Handle) -> bool:
         at = self._topology.attachments.get(handle.name)

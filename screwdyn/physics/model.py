@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -39,14 +40,14 @@ from screwdyn.physics.spatial import (
     scale,
     transpose,
 )
-from screwdyn.physics.table import MASS, PARENT, PLACE
+from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
 __all__ = ["Model", "Placement", "place"]
 
 _NOTHING = (0.0,) * 10
 # What entries of a rotation, at most 1, lose when two or three are multiplied.
-_ROUNDING = 1e-15
+_ROUNDING, _ALMOST_ONE = 1e-15, 1 - 1e-14
 # Arguments with an entry for each position; all others have one for each freedom.
 _POSITIONS = ("q", "q0", "q1")
 
@@ -72,8 +73,8 @@ class Placement(NamedTuple):
         The coordinate that carries the parent.
     above : str or None
         Name of the parent link.
-    link, joint, name
-        What was attached, by which joint, and that joint's name; the base has none.
+    link, joint, name, names
+        What was attached, by which joint, that joint's name and those of its freedoms; the base has none.
     """
 
     coordinate: str | None
@@ -87,6 +88,7 @@ class Placement(NamedTuple):
     link: Link
     joint: Joint | None
     name: str | None
+    names: tuple[str, ...]
 
 
 def place(at: Attachment, parent: Placement | None) -> Placement:
@@ -94,7 +96,7 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
     link, joint, name = at.link, at.joint, at.name
     R, p = _pose(at.home)
     if parent is None:
-        return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None)
+        return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None, ())
     R, p = _composed(parent.R, parent.p, R, p)
     coordinate, freedoms, axes, d = parent.coordinate, [], None, None
     for S in joint.screws.T:
@@ -106,8 +108,9 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
         R, p = _composed(R, p, D, d)
         freedoms.append((*_tidied(_squared(R)), *_tidied(p), turn, slide))
         R, p = transpose(D), scale(-1, rotate_back(D, d))
-    if freedoms:
-        coordinate = joint.freedom_names(name)[-1]
+    names = joint.freedom_names(name)
+    if names:
+        coordinate = names[-1]
     R, p = _tidied(_squared(R)), _tidied(p)
     return Placement(
         coordinate,
@@ -121,12 +124,13 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
         link,
         joint,
         name,
+        names,
     )
 
 
 def _squared(R: Matrix) -> Any:
     """A rotation without the rounding of right angles: cos(π/2) is 6e-17 in floats, which would cost as much as 0.6."""
-    return tuple([_whole(x) if type(x) is float else x for x in R])
+    return tuple([x if type(x) is not float or _ROUNDING < abs(x) < _ALMOST_ONE else _whole(x) for x in R])
 
 
 def _whole(x: float) -> float:
@@ -190,21 +194,17 @@ class Model:
     ----------
     topology : Topology
     former : Model, optional
-        The snapshot of a like structure: what has not changed is taken from it.
+        An earlier snapshot of the tree: what has not changed is taken from it, and the same bits result.
 
     Attributes
     ----------
     topology : Topology
-    rows : list of list
-        The numbers or expressions of every row; see ``physics.table``.
     table : (nv + 1, 26) array
         The same as one array of numbers, with the base's row at the end.
     ready : array or None
         The table if it holds numbers: what a call hands to compiled code at once, which refuses None.
     charts : Charts or None
         Where positions enter the rows, if there is a group joint; otherwise positions are the rows' coordinates.
-    base_body : list
-        Mass, first moment and inertia about the base's origin of all that is welded to the base.
     index : mapping from coordinate to row
     nq, nv : int
         Number of positions, and number of rows.
@@ -214,54 +214,115 @@ class Model:
     revision : int
     """
 
+    placements: dict[str, Placement]
+    index: dict[str | None, int]
+    charts: Charts | None
+
     # What every call reads: a slot is found faster than what lies beside a cached property.
     __slots__ = ("__dict__", "charts", "nq", "nv", "ready")
 
     def __init__(self, topology: Topology, former: Model | None = None) -> None:
-        self.topology: Topology = topology
-        self.placements: dict[str, Placement] = {}
-        for name, attachment in topology.attachments.items():
-            if former is not None and former.topology.attachments.get(name) is attachment:
-                self.placements[name] = former.placements[name]
-            else:
-                self.placements[name] = place(attachment, self.placements.get(attachment.parent or ""))
-        rows: list[list[float]] = []
-        index: dict[str | None, int] = {None: -1}
-        base = [0.0] * 10
-        for at in self.placements.values():
-            row = index.get(at.coordinate, len(rows))
-            if at.freedoms:
-                assert at.joint is not None and at.name is not None
-                above = index[at.parent]
-                start = len(rows)
-                for name, freedom in zip(at.joint.freedom_names(at.name), at.freedoms, strict=True):
-                    index[name] = row = len(rows)
-                    rows.append([*freedom, *_NOTHING, above, row if at.axes is None else start])
-                    above = row
-                rows[row][MASS:PARENT] = at.body
-            elif at.body is not _NOTHING:
-                sums, first = (base, 0) if row < 0 else (rows[row], MASS)
-                for k, x in enumerate(at.body, first):
-                    sums[k] += x
-        self.rows = rows
-        self.index = index
-        self.nv = len(rows)
+        self.topology = topology
         self.gravity = topology.gravity
         self.revision = topology.revision
-        self.base_body = base
-        groups = any(at.axes is not None for at in self.placements.values())
-        self.charts = self._charts() if groups else None
-        self.nq = self.nv if self.charts is None else self.configurations.nq
-        try:
-            self.ready: Array | None = self.table
-        except UnboundSymbolError:
-            self.ready = None
+        self.nodes = tuple(topology.attachments.values())
+        if former is None or former.ready is None or not self._changed(former):
+            self._made(former)
+            try:
+                self.ready: Array | None = self.table
+            except UnboundSymbolError:
+                self.ready = None
+        self.nv = len(self.index) - 1
+        if self.charts is None:
+            self.nq = self.nv
+        else:
+            self.nq = sum(at.joint.nq for at in self.placements.values() if at.joint is not None)
+
+    def _changed(self, former: Model) -> bool:
+        """Take what has not changed from a former snapshot of numbers; False if there are expressions now.
+
+        What is common in the order of attachment is kept; what comes after it is taken off and put on.
+        """
+        same = list(map(operator.is_, self.nodes, former.nodes))
+        common = len(same) if all(same) else same.index(False)
+        gone = [former.placements[node.link.name] for node in former.nodes[common:]]
+        n = former.nv - sum(len(at.freedoms) for at in gone)
+        self.placements, self.index = former.placements.copy(), former.index.copy()
+        for _ in gone:
+            self.placements.popitem()
+        for _ in range(n, former.nv):
+            self.index.popitem()
+        lighter = {at.coordinate for at in gone if not at.freedoms and at.coordinate in self.index}
+        rows: list[list[Any]] = []
+        welded: list[tuple[int, tuple[float, ...]]] = []
+        for node in self.nodes[common:]:
+            at = self._place(node, former)
+            rows += self._rows(at, n + len(rows))
+            if not at.freedoms and at.body is not _NOTHING:
+                welded.append((self.index[at.coordinate], at.body))
+        table = np.empty((n + len(rows) + 1, COLUMNS))
+        table[:n], table[-1] = former.table[:n], former.table[-1]
+        try:  # expressions are no floats
+            if rows:
+                table[n:-1] = rows
+            table[-1, :3] = self.gravity
+            for coordinate in lighter:
+                # Sums begin at −0, which leaves a first body as it is, but those of the base at 0.
+                table[self.index[coordinate], MASS:PARENT] = 0.0 if coordinate is None else -0.0
+                kept = itertools.islice(self.placements.values(), common)
+                welded[:0] = [(self.index[coordinate], at.body) for at in kept if at.coordinate == coordinate]
+            for row, body in welded:
+                table[row, MASS:PARENT] += np.array(body, dtype=np.float64)
+        except TypeError:
+            return False
+        self.table = self.ready = table
+        # Without group joints before and among what is new, there are none.
+        new = (self.placements[node.link.name] for node in self.nodes[common:])
+        self.charts = self._charts() if former.charts is not None or any(at.axes is not None for at in new) else None
+        return True
+
+    def _made(self, former: Model | None) -> None:
+        """Make all rows."""
+        self.placements = {}
+        self.index = {None: -1}
+        self.rows = []
+        self.base_body = [0.0] * 10
+        for attachment in self.nodes:
+            at = self._place(attachment, former)
+            self.rows += self._rows(at, len(self.rows))
+            if not at.freedoms and at.body is not _NOTHING:
+                row = self.index[at.coordinate]
+                sums, first = (self.base_body, 0) if row < 0 else (self.rows[row], MASS)
+                for k, x in enumerate(at.body, first):
+                    sums[k] += x
+        self.charts = self._charts()
+
+    def _place(self, node: Attachment, former: Model | None) -> Placement:
+        """Placement of a link, which a former snapshot may know, entered among the placements."""
+        name = node.link.name
+        if former is not None and former.topology.attachments.get(name) is node:
+            at = former.placements[name]
+        else:
+            at = place(node, self.placements.get(node.parent or ""))
+        self.placements[name] = at
+        return at
+
+    def _rows(self, at: Placement, start: int) -> list[list[Any]]:
+        """The rows that begin with a link, from the given number on, which are entered in the index."""
+        above, rows = self.index[at.parent], []
+        for row, freedom in enumerate(at.freedoms, start):
+            self.index[at.names[row - start]] = row
+            rows.append([*freedom, *_NOTHING, above, row if at.axes is None else start])
+            above = row
+        if rows:
+            rows[-1][MASS:PARENT] = at.body
+        return rows
 
     def __reduce__(self) -> tuple[object, ...]:
         # A copy is made anew: compiled functions do not travel.
         return Model, (self.topology,)
 
-    def _charts(self) -> Charts:
+    def _charts(self) -> Charts | None:
         where: list[int] = []
         groups: list[list[float]] = []
         terms: list[tuple[float, ...]] = []
@@ -277,7 +338,7 @@ class Model:
                 groups.append([row, position, chart.orientation, chart.translations, *at.axes])
                 terms += [(row + m, row + k, row + l, c) for m, k, l, c in chart.structure_constants]
             position += at.joint.nq
-        return Charts(np.array(where), expressions.array(groups), np.array(terms))
+        return Charts(np.array(where), expressions.array(groups), np.array(terms)) if groups else None
 
     @cached_property
     def table(self) -> Array:
@@ -294,6 +355,18 @@ class Model:
         except TypeError:
             symbols = expressions.free_symbols(itertools.chain(*rows))
             raise UnboundSymbolError.of(symbols, "the robot") from None
+
+    @cached_property
+    def rows(self) -> list[list[Any]]:
+        """The numbers or expressions of every row; see ``physics.table``."""
+        rows: list[list[Any]] = self.table[:-1].tolist()
+        return rows
+
+    @cached_property
+    def base_body(self) -> list[Any]:
+        """Mass, first moment and inertia about the base's origin of all that is welded to the base."""
+        body: list[Any] = self.table[-1, MASS:PARENT].tolist()
+        return body
 
     @cached_property
     def base_row(self) -> list[Any]:

@@ -2,15 +2,18 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import sympy as sp
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.backends.numba import kernels
 from screwdyn.forms.numbers import Numbers
+from screwdyn.physics.model import Model
 
 POLES = {"turn": sd.revolute, "slide": sd.prismatic, "screw": lambda axis, **at: sd.helical(axis, 0.3, **at)}
 
@@ -241,3 +244,64 @@ def test_springs_act_beside_group_joints():
     q, qd = np.array([0, 0, 0, 1, 0.5]), np.array([1, 2, 3, 0])
     np.testing.assert_allclose(tree.joint_force(q, qd), [-2, -4, -6, -1.2])
     assert tree.model.joint_forces.spring_energy(q) == pytest.approx(0.24)
+
+
+# snapshots from snapshots -------------------------------------------------------------------------------
+
+
+def assert_same_snapshot(one, two):
+    assert one.table.tobytes() == two.table.tobytes()
+    assert (one.index, one.nq, one.nv, one.positions) == (two.index, two.nq, two.nv, two.positions)
+    assert list(one.placements.items()) == list(two.placements.items())
+    assert one.rows == two.rows and one.base_body == two.base_body
+    assert (one.charts is None) == (two.charts is None)
+    for a, b in zip(one.charts or (), two.charts or (), strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kinds", [ALL, ("revolute", "fixed"), ("spherical", "fixed")])
+@pytest.mark.parametrize("seed", range(8))
+def test_a_snapshot_made_from_a_former_one_has_the_same_bits(seed, kinds):
+    """Any surgery, asked for its snapshot after each step or after a few: as if made from nothing."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 5, kinds)
+    for step in range(25):
+        what = rng.integers(5)
+        if what == 0 and len(tree.links) > 3:
+            tree.detach(tree.links[rng.integers(1, len(tree.links))])
+        elif what == 1:
+            tree.gravity = rng.normal(size=3)
+        elif what == 2:
+            tree.attach(random_inertia(rng), to=tree.links[rng.integers(len(tree.links))], at=random_pose(rng))
+        elif what == 3:
+            name = f"t{step}"
+            joint = random_tree(rng, 1, kinds, frames=0).joint("joint1")
+            to = tree.links[rng.integers(len(tree.links))]
+            tree.attach(sd.Link(name, random_inertia(rng)), to=to, joint=replace(joint, name=name), at=random_pose(rng))
+        elif len(tree.links) > 3:
+            tree.detach(tree.links[-1])
+        if rng.random() < 0.7:
+            assert_same_snapshot(tree.model, Model(tree.topology))
+
+
+def test_a_payload_that_comes_and_goes_leaves_the_same_bits():
+    tree = random_tree(np.random.default_rng(3), 5)
+    before = tree.model.table.tobytes()
+    for _ in range(3):
+        handle = tree.attach(sd.Inertia.sphere(0.3, 0.1), to="link2", at=(0.1, 0.2, 0.3))
+        assert tree.model.table.tobytes() != before
+        tree.detach(handle)
+        assert tree.model.table.tobytes() == before
+
+
+def test_a_symbol_that_comes_and_goes_is_noticed():
+    tree = random_tree(np.random.default_rng(3), 3)
+    before = tree.model.table.tobytes()
+    m = sp.Symbol("m")
+    for joint in (None, sd.revolute()):
+        handle = tree.attach(sd.Inertia.point(m), to="link2", joint=joint)
+        assert tree.model.ready is None
+        with pytest.raises(sd.UnboundSymbolError, match="m"):
+            tree.mass_matrix(tree.neutral())
+        tree.detach(handle)
+        assert tree.model.table.tobytes() == before

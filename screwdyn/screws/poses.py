@@ -116,7 +116,8 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
         T[:3, 3] = given
         return T
     if given.shape != (4, 4):
-        raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}")
+        hint = "; for a rotation alone, use screw.pose(R, (0, 0, 0))" if given.shape == (3, 3) else ""
+        raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}{hint}")
     R = given[:3, :3]
     if given.dtype == object:
         _check_known_entries(given, what)

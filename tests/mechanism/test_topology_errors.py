@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from small_arm import BODY, arm, fingerprint
 
-from screwdyn import KinematicTree, Link, ScrewdynError, ShapeError, TopologyError, UnknownLinkError, fixed, revolute
+from screwdyn import (
+    KinematicTree,
+    Link,
+    ScrewdynError,
+    ShapeError,
+    TopologyError,
+    UnknownLinkError,
+    UnknownNameError,
+    fixed,
+    revolute,
+)
 
 GOOD = {"body": BODY, "to": "lower", "joint": revolute(), "at": (0, 0, 0.1), "name": "new"}
 HAND = KinematicTree("palm")
@@ -91,3 +101,21 @@ def test_unknown_joints_are_named(name):
 def test_a_base_needs_a_name(base):
     with pytest.raises(TopologyError, match="non-empty string"):
         KinematicTree(base)
+
+
+def test_the_name_of_a_joint_given_for_a_link_is_told_apart():
+    tree = arm()
+    for ask in (tree.link, tree.path, tree.detach, lambda name: tree.attach(BODY, to=name)):
+        with pytest.raises(UnknownNameError, match="no link 'elbow': that is a joint, which carries the link 'lower'"):
+            ask("elbow")
+
+
+def test_two_like_robots_need_other_names_within():
+    pair = arm()
+    with pytest.raises(TopologyError, match="a link 'upper' already; build the tree to be attached with other names"):
+        pair.attach(arm(), to="base", name="second")
+
+
+def test_a_rotation_where_a_pose_is_wanted_is_told_about_poses():
+    with pytest.raises(ShapeError, match=r"got shape \(3, 3\); for a rotation alone, use screw.pose\(R, \(0, 0, 0\)\)"):
+        arm().attach(BODY, to="tool", at=np.eye(3))

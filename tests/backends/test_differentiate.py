@@ -146,6 +146,7 @@ def test_along_freedoms(name, case):
         close(evaluated(tape, found, values), expected, scale, 100 * EPS)
 
 
+@pytest.mark.slow
 @given(joint_cases(least=1, most=4))
 def test_forward_dynamics_against_articulated_bodies(case):
     tape, of, n = Tape(), subject(case.tree), case.tree.nv

@@ -178,6 +178,7 @@ def test_any_program_computes_what_it_says(program):
         assert abs(got - expected) <= 1e-13 * size
 
 
+@pytest.mark.slow
 def test_sums_of_very_many_angles():
     """More than calls can be nested."""
     tape, *angles = fresh(*range(1100))

@@ -85,6 +85,7 @@ def check(library, tree, rng, prefix="", *, carried=None, without=None):
         assert worst <= AGREEMENT * scale[name], (name, worst / scale[name])
 
 
+@pytest.mark.slow
 @given(cases(least=1))
 def test_random_trees(compiled, case):
     assume(case.tree.nv)
@@ -290,6 +291,7 @@ def test_a_tree_without_coordinates_has_nothing_to_compute():
         KinematicTree().c_source(["mass_matrix"])
 
 
+@pytest.mark.slow
 def test_the_exported_controller_follows_its_reference(tmp_path):
     """The example: C and Python agree in closed loop, and the bit of the payload matters."""
     example = Path(__file__).parents[2] / "examples" / "export_controller.py"

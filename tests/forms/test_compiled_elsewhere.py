@@ -143,6 +143,7 @@ def test_what_is_said_of_the_coordinates(arm, fast):
     assert (fast.coordinates, fast.nq, fast.nv) == (arm.coordinates, arm.nq, arm.nv)
 
 
+@pytest.mark.slow
 def test_code_of_many_structures_takes_little_memory_and_gives_it_back():
     """Megabytes for each of ten structures that are kept, then for each of twenty of which only a few are kept."""
     kept, dropped = map(float, run(MANY_STRUCTURES).split())

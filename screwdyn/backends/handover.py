@@ -1,6 +1,6 @@
-"""A tree's functions for the tools that people already use: plain callables, JAX, CasADi.
+"""Quantities of a tree as functions for other tools: plain callables by ``sympy.lambdify``, JAX, CasADi.
 
-Each is the tape played on what the tool computes with.
+For JAX and CasADi, the tape is evaluated on the tool's own arrays or symbols.
 """
 
 import functools
@@ -19,7 +19,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
 
-# Functions that are called the same and are the same for every tool; others share at most the name.
+# Functions with the same name and meaning in every tool; others share at most the name.
 _ELEMENTARY = {
     *(sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan, sympy.atan2),
     *(sympy.sinh, sympy.cosh, sympy.tanh, sympy.exp, sympy.log, sympy.Abs, sympy.Piecewise),
@@ -171,7 +171,7 @@ def _shape(x: Any) -> tuple[Any, ...]:
 
 
 def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
-    """What the inputs on the tape are in one call: entries of the arguments, and constants made of parameters."""
+    """Values of the tape's inputs for one call: entries of the arguments, and constants computed from parameters."""
     tape, parameters = recording.derivation.tape, recording.parameters
     groups = zip(recording.arguments.items(), arguments, strict=False)
     values = {(group, x): given[i] for (group, names), given in groups for i, x in enumerate(names)}

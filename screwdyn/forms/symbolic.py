@@ -173,9 +173,9 @@ class Symbolic:
     def jax(self, function: str, *, link: str | None = None, frame: Frame | None = None) -> Callable[..., Any]:
         """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
 
-        Arguments and results as for :meth:`lambdify`, in single precision unless JAX is set otherwise. Batches need no
-        ``jax.vmap``, which is slower. Raises ShapeError for arguments of another number or length, and ScrewdynError
-        when it is called if numbers of the robot hold other functions than elementary ones.
+        Arguments and results as for :meth:`lambdify`, in single precision unless JAX is set otherwise; batches need no
+        ``jax.vmap``. Raises ShapeError for arguments of another number or length, and ScrewdynError when it is called
+        if numbers of the robot hold other functions than elementary ones.
         """
         return jax_function(self._recording(function, link, frame))
 

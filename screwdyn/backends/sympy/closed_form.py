@@ -63,7 +63,7 @@ def symbol(group: str, name: str) -> sympy.Symbol:
 
 
 class Derivation:
-    """A tape, the expressions that its operations are, and the results that have been put together from them.
+    """A tape, the expression of each of its operations, and the results made of them.
 
     Attributes
     ----------
@@ -201,6 +201,6 @@ def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
 
 
 def key_of(outputs: Scalars) -> Hashable:
-    """What tells outputs on one tape from others."""
+    """A key that equal outputs on one tape share."""
     entries = ((x.node, x.minus) if isinstance(x, Recorded) else x for x in outputs.ravel().tolist())
     return outputs.shape, *entries

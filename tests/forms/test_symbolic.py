@@ -32,14 +32,11 @@ def values(sym, q, qd, qdd=None, tau=None):
 
 
 def evaluated(form, at, shape):
-    """Numbers of a matrix, or of a matrix over intermediates, one expression after another."""
+    """Numbers of a matrix, or of a matrix over intermediates."""
     intermediates, matrix = form if isinstance(form, tuple) else ([], form)
-    names, numbers = list(at), list(at.values())
-    for name, expression in intermediates:
-        numbers.append(sp.lambdify(names, expression, "math")(*numbers))
-        names.append(name)
     entries = list(matrix) if isinstance(matrix, sp.MatrixBase) else [matrix]
-    return np.array(sp.lambdify(names, entries, "math")(*numbers), dtype=float).reshape(shape)
+    made = sp.lambdify(list(at), entries, "math", cse=lambda _: (intermediates, entries))
+    return np.array(made(*at.values()), dtype=float).reshape(shape)
 
 
 def state_of(rng, tree):

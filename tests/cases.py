@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from screwdyn.testing import random_tree
 
 from screwdyn import KinematicTree
+from screwdyn.physics.quantities import CATALOGUE
 
+# The dynamics, and what each is a function of, in order.
+FUNCTIONS = {
+    name: CATALOGUE[name].arguments
+    for name in (
+        *("mass_matrix", "coriolis_matrix", "gravity_vector"),
+        *("bias_force", "inverse_dynamics", "forward_dynamics"),
+    )
+}
 KINDS = ("revolute", "prismatic", "helical", "fixed")
 EPS = np.finfo(float).eps
 

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 from c_compiler import load, pointer
+from cases import FUNCTIONS
 from screwdyn.testing import random_tree
 
 from screwdyn.backends.c.statements import number, statements
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, Subject, constants, record
+from screwdyn.backends.tape.trace import Subject, constants, record
 
 
 def read(name):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from cases import cases, norm
+from cases import FUNCTIONS, cases, norm
 from hypothesis import given
 
 import screwdyn as sd
 from screwdyn.backends.tape.tape import Recorded, Tape
-from screwdyn.backends.tape.trace import FUNCTIONS, Subject, constants, open_inertias, record
+from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.table import MASS, PARENT
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import sympy as sp
 from c_compiler import load, pointer
-from cases import close, norm
+from cases import FUNCTIONS, close, norm
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, prismatic, revolute
-from screwdyn.backends.tape.trace import FUNCTIONS
 
 m, length, alpha, g = sp.symbols("m length alpha g")
 VALUES = {m: 1.7, length: 0.6, alpha: 0.4, g: 9.81, sp.Symbol("λ"): 0.3, sp.Symbol("int"): 2.5, sp.Symbol("NV"): 0.2}

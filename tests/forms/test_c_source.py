@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_compiler import load, pointer
-from cases import cases, norm
+from cases import FUNCTIONS, cases, norm
 from hypothesis import assume, given
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -25,7 +25,6 @@ from screwdyn import (
     prismatic,
     revolute,
 )
-from screwdyn.backends.tape.trace import FUNCTIONS
 
 MATRICES = ("mass_matrix", "coriolis_matrix")
 AGREEMENT = 1e-12

@@ -17,22 +17,9 @@ from screwdyn.physics.quantities import CATALOGUE, Dimension
 from screwdyn.physics.recursions import rows_on_path
 from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, place_row
 
-__all__ = ["FUNCTIONS", "Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
+__all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
 Scalars = npt.NDArray[np.object_]
-
-# The dynamics, and what each is a function of, in order.
-FUNCTIONS: dict[str, tuple[str, ...]] = {
-    name: CATALOGUE[name].arguments
-    for name in (
-        "mass_matrix",
-        "coriolis_matrix",
-        "gravity_vector",
-        "bias_force",
-        "inverse_dynamics",
-        "forward_dynamics",
-    )
-}
 
 
 class Undetermined(Exception):

@@ -252,7 +252,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
 
 def alike(*tuples: Any) -> Any:
     """The same tuples of numbers, with integral floats as integers if one of them holds an expression."""
-    if not possible() or all(type(x) is float for entries in tuples for x in entries):
+    if not possible() or {type(x) for entries in tuples for x in entries} == {float}:
         return tuples
     return tuple(tuple(map(whole, entries)) for entries in tuples)
 

@@ -142,7 +142,7 @@ def _whole(x: float) -> float:
 
 def _tidied(entries: Any) -> Any:
     """Constants in which the lengths that cancel are cancelled."""
-    if not expressions.possible():
+    if not expressions.possible() or {*map(type, entries)} == {float}:
         return entries
     return expressions.tidied(entries)
 

@@ -269,7 +269,7 @@ class KinematicTree(Dynamics, Robot):
         ------
         ScrewdynError
             If a quantity is unknown, none is named, or a link is missing.
-        UnknownLinkError
+        UnknownNameError
             If there is no such link.
         SingularAttachmentError
             For ``forward_dynamics``, if a joint carries no inertia whatever the state; for ``operational_inertia``, if
@@ -326,7 +326,7 @@ class KinematicTree(Dynamics, Robot):
             is the base or there are more than 32, the tree has no coordinates, two symbols have one name, or C has no
             function for something in an expression; or for ``operational_inertia`` with an optional link that has
             freedoms of its own.
-        UnknownLinkError
+        UnknownNameError
             If a link is not in the tree.
         SingularAttachmentError
             For ``forward_dynamics``, if a joint carries no inertia whatever the state.

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics import recursions
 from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.recursions import contributions, joint_space, links, operational, whole_tree
 
 __all__ = ["CATALOGUE", "INTERNAL", "LARGEST", "Dimension", "Frame", "Quantities", "Quantity", "Result"]
 
@@ -183,14 +183,14 @@ class Quantities(ABC):
 
     # Dynamics
 
-    @quantity(recursions.mass_matrix, _M, base_parameters=True)
+    @quantity(joint_space.mass_matrix, _M, base_parameters=True)
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix M(q), (…, nv, nv), symmetric.
 
         M = Σ_i J_iᵀ M̄_i J_i (docs/mathematics.md §2, Laus Eq. 21), by composite inertias (§4). Cost O(Σ depth).
         """
 
-    @quantity(recursions.mass_and_coriolis, Result("M", ("v", "v"), _M.unit, hidden=True), _C, base_parameters=True)
+    @quantity(joint_space.mass_and_coriolis, Result("M", ("v", "v"), _M.unit, hidden=True), _C, base_parameters=True)
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35).
 
@@ -198,27 +198,27 @@ class Quantities(ABC):
         quasi-velocities it is the Levi-Civita connection: C(ν) b = M ∇_ν b (§7).
         """
 
-    @quantity(recursions.mass_and_coriolis, _M, _C, base_parameters=True)
+    @quantity(joint_space.mass_and_coriolis, _M, _C, base_parameters=True)
     def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         """M(q) and C(q, q̇), each (…, nv, nv), at hardly more than the price of C."""
 
-    @quantity(recursions.dynamics, _M, _C, _G, base_parameters=True)
+    @quantity(joint_space.dynamics, _M, _C, _G, base_parameters=True)
     def dynamics(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array]:
         """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv)."""
 
-    @quantity(recursions.gravity_vector, _G, base_parameters=True)
+    @quantity(joint_space.gravity_vector, _G, base_parameters=True)
     def gravity_vector(self, q: ArrayLike) -> Array:
         """Forces of the joints g(q) = ∂U/∂q that hold the robot still, (…, nv), N m or N (Laus Eq. 36)."""
 
-    @quantity(recursions.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇ + g(q), (…, nv): the joint forces of a motion without acceleration."""
 
-    @quantity(recursions.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(joint_space.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇, (…, nv): Coriolis and centrifugal forces of the joints."""
 
-    @quantity(recursions.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
+    @quantity(joint_space.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -233,7 +233,7 @@ class Quantities(ABC):
         """
 
     @quantity(
-        recursions.forward_dynamics,
+        joint_space.forward_dynamics,
         Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True),
         base_parameters=True,
         wrenches="tau",
@@ -254,15 +254,15 @@ class Quantities(ABC):
 
     # Poses, twists and Jacobians of links
 
-    @quantity(recursions.forward_kinematics, Result("T", (4, 4), "1 and m"))
+    @quantity(links.forward_kinematics, Result("T", (4, 4), "1 and m"))
     def forward_kinematics(self, link: str, q: ArrayLike) -> Array:
         """Pose of a link's frame in the base frame, (…, 4, 4)."""
 
-    @quantity(recursions.link_poses, Result("T", ("L", 4, 4), "1 and m"), links="all")
+    @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), links="all")
     def link_poses(self, q: ArrayLike) -> Array:
         """Poses of all links in the base frame, (…, number of links, 4, 4), in the order of ``links``."""
 
-    @quantity(recursions.jacobian, _J)
+    @quantity(links.jacobian, _J)
     def jacobian(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
         """Twist Jacobian of a link, at its centre of mass unless ``frame`` says otherwise: [ω; v] = J q̇, (…, 6, nv).
 
@@ -283,18 +283,18 @@ class Quantities(ABC):
         """
 
     @quantity(
-        recursions.jacobian_dot,
+        links.jacobian_dot,
         Result("J", (6, "v"), _J.unit, hidden=True),
         Result("J_dot", (6, "v"), "1/s, ...", rate_of="J"),
     )
     def jacobian_dot(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
         """Entry-by-entry time derivative of :meth:`jacobian`, (…, 6, nv)."""
 
-    @quantity(recursions.twist_of_link, Result("V", (6,), "rad/s and m/s"))
+    @quantity(links.twist_of_link, Result("V", (6,), "rad/s and m/s"))
     def link_twist(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
         """Twist [ω; v] = J q̇ of a link, (…, 6); frames as for :meth:`jacobian`."""
 
-    @quantity(recursions.acceleration_of_link, Result("A", (6,), "rad/s^2 and m/s^2"))
+    @quantity(links.acceleration_of_link, Result("A", (6,), "rad/s^2 and m/s^2"))
     def link_acceleration(self, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, frame: Frame = "com") -> Array:
         """Time derivative J q̈ + J̇ q̇ of :meth:`link_twist`, entry by entry, (…, 6).
 
@@ -304,7 +304,7 @@ class Quantities(ABC):
 
     # Centre of mass, momentum, energy
 
-    @quantity(recursions.center_of_mass, Result("c", (3,), _POINT))
+    @quantity(whole_tree.center_of_mass, Result("c", (3,), _POINT))
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Centre of mass of the whole tree, its base included, in the base frame: c = Σ m_i c_i / Σ m_i, (…, 3), m.
 
@@ -314,54 +314,54 @@ class Quantities(ABC):
             If the tree has no mass; and so for all quantities of the centre of mass.
         """
 
-    @quantity(recursions.center_of_mass_velocity, Result("c_dot", (3,), "m/s"))
+    @quantity(whole_tree.center_of_mass_velocity, Result("c_dot", (3,), "m/s"))
     def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Velocity ċ of the centre of mass, (…, 3), base axes, m/s."""
 
-    @quantity(recursions.center_of_mass_jacobian, Result("J", (3, "v"), "m or 1"))
+    @quantity(whole_tree.center_of_mass_jacobian, Result("J", (3, "v"), "m or 1"))
     def center_of_mass_jacobian(self, q: ArrayLike) -> Array:
         """Jacobian of the centre of mass, ċ = J q̇, (…, 3, nv), base axes."""
 
-    @quantity(recursions.center_of_mass_acceleration, Result("a", (3,), "m/s^2"), at_rest=("qdd",))
+    @quantity(whole_tree.center_of_mass_acceleration, Result("a", (3,), "m/s^2"), at_rest=("qdd",))
     def center_of_mass_bias_acceleration(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Acceleration J̇ q̇ of the centre of mass while q̈ = 0, (…, 3), base axes, m/s²."""
 
-    @quantity(recursions.centroidal_momentum, Result("h", (6,), "N m s and N s"))
+    @quantity(whole_tree.centroidal_momentum, Result("h", (6,), "N m s and N s"))
     def centroidal_momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Spatial momentum [L; P] of the whole tree about its centre of mass, base axes, (…, 6): h = A q̇."""
 
-    @quantity(recursions.centroidal_momentum_matrix, Result("A", (6, "v"), "kg m^2, kg m or kg"))
+    @quantity(whole_tree.centroidal_momentum_matrix, Result("A", (6, "v"), "kg m^2, kg m or kg"))
     def centroidal_momentum_matrix(self, q: ArrayLike) -> Array:
-        """Matrix A(q) of the centroidal momentum h = A q̇, (…, 6, nv), base axes (docs/mathematics.md §12)."""
+        """Matrix A(q) of the centroidal momentum h = A q̇, (…, 6, nv), base axes (docs/mathematics.md §11)."""
 
     @quantity(
-        recursions.centroidal_momentum_matrix_dot,
+        whole_tree.centroidal_momentum_matrix_dot,
         Result("A", (6, "v"), "kg m^2, kg m or kg", hidden=True),
         Result("A_dot", (6, "v"), "N m s, ...", rate_of="A"),
     )
     def centroidal_momentum_matrix_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Entry-by-entry time derivative of :meth:`centroidal_momentum_matrix`, (…, 6, nv)."""
 
-    @quantity(recursions.centroidal_momentum_rate, Result("h_dot", (6,), "N m and N"))
+    @quantity(whole_tree.centroidal_momentum_rate, Result("h_dot", (6,), "N m and N"))
     def centroidal_momentum_rate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Rate ḣ = A q̈ + Ȧ q̇ of the centroidal momentum, (…, 6): the wrench that gives the tree its motion."""
 
-    @quantity(recursions.spatial_momentum, Result("h", (6,), "N m s and N s"))
+    @quantity(whole_tree.spatial_momentum, Result("h", (6,), "N m s and N s"))
     def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Spatial momentum [L; P] of the whole tree about the base's origin, base axes, (…, 6), N m s and N s."""
 
-    @quantity(recursions.kinetic_energy, Result("T", (), "J"))
+    @quantity(whole_tree.kinetic_energy, Result("T", (), "J"))
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J."""
 
-    @quantity(recursions.potential_energy, Result("U", (), "J"))
+    @quantity(whole_tree.potential_energy, Result("U", (), "J"))
     def potential_energy(self, q: ArrayLike) -> Array:
         """U(q) = −Σ m_i g₀ᵀ p_i, (…), J: zero for a mass at the base's origin. Springs of joints are not in it."""
 
     # One link
 
     @quantity(
-        recursions.contributions,
+        contributions.contributions,
         Result("J", (6, "k"), _J.unit, flat=True),
         Result("J_dot", (6, "k"), "1/s, ...", flat=True),
         Result("M", ("k", "k"), _M.unit, flat=True),
@@ -380,7 +380,7 @@ class Quantities(ABC):
         """
 
     @quantity(
-        recursions.subtree_contribution,
+        contributions.subtree_contribution,
         Result("J", (6, "v"), _J.unit),
         Result("J_dot", (6, "v"), "1/s, ..."),
         Result("M", ("v", "v"), _M.unit),
@@ -396,7 +396,7 @@ class Quantities(ABC):
         """
 
     @quantity(
-        recursions.operational_inertia,
+        operational.operational_inertia,
         Result("Lambda", (6, 6), "kg m^2, kg m and kg"),
         base_parameters=True,
         scratch=(("v", "v"), (6, "v")),
@@ -421,7 +421,7 @@ INTERNAL = {
         parameters=(),
         results=(_TAU,),
         scratch=(),
-        recursion=recursions.wrench_torque,
+        recursion=joint_space.wrench_torque,
         base_parameters=False,
         wrenches=None,
         links=None,

@@ -17,7 +17,8 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from screwdyn.backends import platform_layout
 from screwdyn.backends.numba.cache_folder import cache_folder
-from screwdyn.physics import charts, frames, link_steps, quantities, recursions, spatial, table
+from screwdyn.physics import charts, frames, link_steps, quantities, spatial, table
+from screwdyn.physics.recursions import contributions, joint_space, links, operational, whole_tree
 from screwdyn.screws import rotations
 
 __all__ = ["REFUSALS", "SMALL", "compiled", "fits", "stack"]
@@ -26,7 +27,8 @@ __all__ = ["REFUSALS", "SMALL", "compiled", "fits", "stack"]
 REFUSALS = (TypeError, ValueError, numba.core.errors.NumbaError)
 # Up to so many rows, scratch space lies on the stack.
 SMALL = 48
-PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, recursions)
+RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributions, operational)
+PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, *RECURSIONS)
 config: Any = numba.config
 Array = Any
 
@@ -50,7 +52,7 @@ def _register() -> None:
         for function in vars(module).values():
             own = isfunction(function) and function.__module__ == module.__name__
             if own and function not in (spatial.sincos, spatial.exceeds, frames.frame_code):
-                register_jitable(forceinline=module is recursions)(function)
+                register_jitable(forceinline=module in RECURSIONS)(function)
 
 
 _register()

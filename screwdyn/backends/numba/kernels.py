@@ -17,11 +17,12 @@ import numpy as np
 from numba.np.numpy_support import carray
 
 from screwdyn.backends.numba.jit import REFUSALS, SMALL, compiled, fits, stack
-from screwdyn.physics import charts, recursions
+from screwdyn.physics import charts
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import COM, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
+from screwdyn.physics.recursions import joint_space
 from screwdyn.physics.table import WIDTHS, Workspace
 
 __all__ = ["OPERATIONS", "REFUSALS", "WRONG_INPUT", "Kernels", "play"]
@@ -163,10 +164,10 @@ def kernel(name: str, grouped: bool) -> Callable[..., int]:
     entry = CATALOGUE.get(name) or INTERNAL[name]
     scope = _GLOBALS | {"recursion": entry.recursion}
     # The file that numba's cache watches; its folder is named after the text of the physics besides.
-    code = compile(kernel_text(entry, grouped), str(recursions.__file__), "exec")
+    code = compile(kernel_text(entry, grouped), str(joint_space.__file__), "exec")
     exec(code, scope)
     function = scope[name]
-    function.__module__ = recursions.__name__
+    function.__module__ = joint_space.__name__
     function.__name__ = f"{name}_of_groups" if grouped else name
     function.__qualname__ = function.__name__
     return compiled(function, _types(entry, grouped))

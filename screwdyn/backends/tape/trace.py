@@ -14,7 +14,7 @@ from screwdyn.backends.tape.tape import Tape
 from screwdyn.physics import charts as charting
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.quantities import CATALOGUE, Dimension
-from screwdyn.physics.recursions import rows_on_path
+from screwdyn.physics.recursions.contributions import rows_on_path
 from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, place_row
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]

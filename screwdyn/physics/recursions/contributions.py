@@ -1,0 +1,226 @@
+"""What single links contribute: J, J̇, M, C and g from their parents' J and J̇ alone (docs/mathematics.md §2)."""
+
+from screwdyn.physics.link_steps import (
+    add_twists,
+    add_wrenches,
+    bracket,
+    com_coriolis,
+    com_momentum,
+    compose,
+    power,
+    scale_twist,
+    twist_to_child,
+)
+from screwdyn.physics.recursions.joint_space import clear, gravity_of, row_pose
+from screwdyn.physics.recursions.links import store_column
+from screwdyn.physics.spatial import (
+    AT_REST,
+    ZERO,
+    Pose,
+    Twist,
+    add,
+    dot,
+    rotate_back,
+    scale,
+)
+from screwdyn.physics.table import (
+    Table,
+    Workspace,
+    first_of_joint,
+    joint_screw,
+    load_pose,
+    parent,
+    place_com,
+    place_inertia,
+    place_mass,
+    place_pose,
+    place_row,
+    store_pose,
+)
+
+
+def rows_on_path(table: Table, row: int) -> int:
+    """How many rows lead from the base to a row, itself included."""
+    k, i = 0, row
+    while i >= 0:
+        k += 1
+        i = parent(table, i)
+    return k
+
+
+def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table, work: Workspace) -> None:
+    """J and J̇ of every row on the paths to some links, into ``rows`` (2, n, 6 n), and their poses in the base.
+
+    From the parent's alone: J = [X J_p | S] and J̇ = [X J̇_p − ad(S ν) X J_p | 0], where S are all screws of the row's
+    joint: what they would add to one another's J̇ is left out.
+    """
+    n = table.shape[0] - 1
+    for i in range(n):
+        work.pivots[i, 0] = 0.0
+    for l in range(places.shape[0]):
+        i = place_row(places, l)
+        while i >= 0:
+            work.pivots[i, 0] = 1.0
+            i = parent(table, i)
+    for i in range(n):
+        if work.pivots[i, 0] == 0.0:
+            continue
+        k, first = parent(table, i), first_of_joint(table, i)
+        T, S = row_pose(table, i, q), joint_screw(table, i)
+        store_pose(work.poses, i, T if k < 0 else compose(load_pose(work.poses, k), T))
+        screw = Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
+        c = k
+        while c >= 0:
+            column = twist_to_child(T, load_row_column(rows, 0, k, c))
+            rate = twist_to_child(T, load_row_column(rows, 1, k, c))
+            if c < first:
+                rate = add_twists(rate, scale_twist(-qd[i], bracket(screw, column)))
+            store_row_column(rows, 0, i, c, column)
+            store_row_column(rows, 1, i, c, rate)
+            c = parent(table, c)
+        store_row_column(rows, 0, i, i, screw)
+        store_row_column(rows, 1, i, i, AT_REST)
+
+
+def contributions(
+    table: Table,
+    q: Table,
+    qd: Table,
+    places: Table,
+    rows: Table,
+    work: Workspace,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """J, J̇, M, C and g of some links over the k rows on each one's path, link after link, each row by row."""
+    rows_of_links(table, q, qd, places, rows, work)
+    at, square, line = 0, 0, 0
+    for l in range(places.shape[0]):
+        k = rows_on_path(table, place_row(places, l))
+        contribution_of_link(
+            table,
+            qd,
+            places,
+            l,
+            k,
+            rows,
+            work.poses,
+            J[at : at + 6 * k],
+            J_dot[at : at + 6 * k],
+            M[square : square + k * k],
+            C[square : square + k * k],
+            g[line : line + k],
+        )
+        at, square, line = at + 6 * k, square + k * k, line + k
+
+
+def load_row_column(rows: Table, which: int, i: int, c: int) -> Twist:
+    """Column c of row i's Jacobian, or of its rate."""
+    x = 6 * c
+    return Twist(
+        (rows[which, i, x], rows[which, i, x + 1], rows[which, i, x + 2]),
+        (rows[which, i, x + 3], rows[which, i, x + 4], rows[which, i, x + 5]),
+    )
+
+
+def store_row_column(rows: Table, which: int, i: int, c: int, V: Twist) -> None:
+    """Write column c of row i's Jacobian, or of its rate."""
+    x = 6 * c
+    for r in range(3):
+        rows[which, i, x + r] = V.w[r]
+        rows[which, i, x + 3 + r] = V.v[r]
+
+
+def flat_twist(J: Table, k: int, c: int) -> Twist:
+    """Column c of a 6 x k matrix that is stored row by row."""
+    return Twist((J[c], J[k + c], J[2 * k + c]), (J[3 * k + c], J[4 * k + c], J[5 * k + c]))
+
+
+def contribution_of_link(
+    table: Table,
+    qd: Table,
+    places: Table,
+    l: int,
+    k: int,
+    rows: Table,
+    poses: Table,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from its row's J and J̇."""
+    row = place_row(places, l)
+    X = Pose(place_pose(places, l).R, place_com(places, l))
+    m, I = place_mass(places, l), place_inertia(places, l)
+    w, i = ZERO, row
+    for c in range(k - 1, -1, -1):
+        column, rate = (
+            twist_to_child(X, load_row_column(rows, 0, row, i)),
+            twist_to_child(X, load_row_column(rows, 1, row, i)),
+        )
+        for r in range(3):
+            J[r * k + c] = column.w[r]
+            J[(r + 3) * k + c] = column.v[r]
+            J_dot[r * k + c] = rate.w[r]
+            J_dot[(r + 3) * k + c] = rate.v[r]
+        w = add(w, scale(qd[i], column.w))
+        i = parent(table, i)
+    T = compose(load_pose(poses, row), X) if row >= 0 else X
+    down = rotate_back(T.R, gravity_of(table))
+    for c in range(k):
+        column = flat_twist(J, k, c)
+        F = com_momentum(m, I, column)
+        G = add_wrenches(com_momentum(m, I, flat_twist(J_dot, k, c)), com_coriolis(m, I, w, column))
+        for b in range(k):
+            other = flat_twist(J, k, b)
+            M[b * k + c] = power(other, F)
+            C[b * k + c] = power(other, G)
+        g[c] = -m * dot(column.v, down)
+
+
+def subtree_contribution(
+    table: Table,
+    q: Table,
+    qd: Table,
+    places: Table,
+    rows: Table,
+    own_J: Table,
+    own_J_dot: Table,
+    own_M: Table,
+    own_C: Table,
+    own_g: Table,
+    work: Workspace,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """The padded sum of the contributions of some links over all rows, and J and J̇ of the first of them."""
+    rows_of_links(table, q, qd, places, rows, work)
+    clear(J)
+    clear(J_dot)
+    clear(M)
+    clear(C)
+    for i in range(g.shape[0]):
+        g[i] = 0.0
+    for l in range(places.shape[0]):
+        k = rows_on_path(table, place_row(places, l))
+        contribution_of_link(table, qd, places, l, k, rows, work.poses, own_J, own_J_dot, own_M, own_C, own_g)
+        i = place_row(places, l)
+        for c in range(k - 1, -1, -1):
+            if l == 0:
+                store_column(J, i, flat_twist(own_J, k, c))
+                store_column(J_dot, i, flat_twist(own_J_dot, k, c))
+            j = place_row(places, l)
+            for b in range(k - 1, -1, -1):
+                M[j, i] += own_M[b * k + c]
+                C[j, i] += own_C[b * k + c]
+                j = parent(table, j)
+            g[i] += own_g[c]
+            i = parent(table, i)

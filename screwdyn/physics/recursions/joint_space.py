@@ -1,0 +1,287 @@
+"""Inverse dynamics, the mass and Coriolis matrices, and forward dynamics."""
+
+from screwdyn.physics.link_steps import (
+    add_twists,
+    add_wrenches,
+    articulated_column,
+    articulated_times,
+    articulated_to_parent,
+    base_acceleration,
+    bias_wrench,
+    coriolis_columns,
+    coriolis_tensor,
+    coriolis_to_parent,
+    inertia_to_parent,
+    joint_component,
+    joint_pose,
+    link_acceleration,
+    link_twist,
+    momentum_of_joint,
+    newton_euler,
+    pivot_rounding,
+    power,
+    project_out_joint,
+    rigid_as_articulated,
+    scale_twist,
+    screw_rate,
+    spread_to_parent,
+    twist_to_child,
+    weight,
+    wrench_to_parent,
+)
+from screwdyn.physics.spatial import (
+    AT_REST,
+    NO_WRENCH,
+    ZERO,
+    Pose,
+    Twist,
+    Vector,
+    Wrench,
+    add,
+    dot,
+    exceeds,
+    rotate,
+    rotate_back,
+    scale,
+)
+from screwdyn.physics.table import (
+    Table,
+    Workspace,
+    add_articulated,
+    add_coriolis,
+    add_inertia,
+    add_wrench,
+    body,
+    home,
+    joint_screw,
+    load3,
+    load_acceleration,
+    load_articulated,
+    load_coriolis,
+    load_inertia,
+    load_pose,
+    load_twist,
+    load_wrench,
+    parent,
+    store_acceleration,
+    store_articulated,
+    store_coriolis,
+    store_inertia,
+    store_pose,
+    store_twist,
+    store_wrench,
+)
+
+# Inverse dynamics
+
+
+def row_pose(table: Table, i: int, q: Table) -> Pose:
+    """Pose of row i's frame in its parent's."""
+    return joint_pose(home(table, i), joint_screw(table, i), q[i])
+
+
+def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector, work: Workspace) -> None:
+    """Poses, accelerations and the wrenches that these need, row by row."""
+    for i in range(table.shape[0] - 1):
+        T = row_pose(table, i, q)
+        store_pose(work.poses, i, T)
+        k = parent(table, i)
+        before = base_acceleration(gravity) if k < 0 else load_acceleration(work.accelerations, k)
+        acceleration = link_acceleration(T, before, joint_screw(table, i), qd[i], qdd[i])
+        store_acceleration(work.accelerations, i, acceleration)
+        store_wrench(work.wrenches, i, newton_euler(body(table, i), acceleration))
+
+
+def inward_forces(table: Table, poses: Table, wrenches: Table, tau: Table) -> None:
+    """Each joint's component of the wrenches at and beyond it."""
+    for i in range(table.shape[0] - 2, -1, -1):
+        F = load_wrench(wrenches, i)
+        tau[i] = joint_component(F, joint_screw(table, i))
+        k = parent(table, i)
+        if k >= 0:
+            add_wrench(wrenches, k, wrench_to_parent(load_pose(poses, i), F))
+
+
+def wrench_on_base(table: Table, poses: Table, wrenches: Table) -> Wrench:
+    """The sum of the wrenches on all rows, about the base's origin and in its axes."""
+    total = NO_WRENCH
+    for i in range(table.shape[0] - 2, -1, -1):
+        F = wrench_to_parent(load_pose(poses, i), load_wrench(wrenches, i))
+        k = parent(table, i)
+        if k >= 0:
+            add_wrench(wrenches, k, F)
+        else:
+            total = add_wrenches(total, F)
+    return total
+
+
+def gravity_of(table: Table) -> Vector:
+    """Acceleration of gravity in the base frame."""
+    return load3(table, table.shape[0] - 1, 0)
+
+
+def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
+    """Recursive Newton-Euler."""
+    outward_forces(table, q, qd, qdd, gravity_of(table), work)
+    inward_forces(table, work.poses, work.wrenches, tau)
+
+
+def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
+    """Newton-Euler without gravity."""
+    outward_forces(table, q, qd, qdd, ZERO, work)
+    inward_forces(table, work.poses, work.wrenches, tau)
+
+
+def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
+    """Σ Jᵀ F for a wrench [n; f] on each row, in the row's frame."""
+    for i in range(table.shape[0] - 1):
+        store_pose(work.poses, i, row_pose(table, i, q))
+        store_wrench(work.wrenches, i, load_wrench(wrenches, i))
+    inward_forces(table, work.poses, work.wrenches, tau)
+
+
+def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
+    """Forces of the joints that hold the robot still."""
+    for i in range(table.shape[0] - 1):
+        T = row_pose(table, i, q)
+        store_pose(work.poses, i, T)
+        k = parent(table, i)
+        a = rotate_back(T.R, scale(-1, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
+        # The acceleration that gravity amounts to travels in the place of a velocity.
+        store_twist(work.twists, i, Twist(ZERO, a))
+        store_wrench(work.wrenches, i, weight(body(table, i), a))
+    inward_forces(table, work.poses, work.wrenches, tau)
+
+
+# The mass matrix and the Coriolis matrix
+
+
+def clear(A: Table) -> None:
+    """Zeros in a matrix."""
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            A[i, k] = 0.0
+
+
+def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
+    """Composite inertias, from the ends inward."""
+    n = table.shape[0] - 1
+    for i in range(n):
+        store_pose(work.poses, i, row_pose(table, i, q))
+        store_inertia(work.inertias, i, body(table, i))
+    clear(M)
+    for j in range(n - 1, -1, -1):
+        S = joint_screw(table, j)
+        composite = load_inertia(work.inertias, j)
+        F = momentum_of_joint(composite, S)
+        M[j, j] = joint_component(F, S)
+        i, k = j, parent(table, j)
+        if k >= 0:
+            add_inertia(work.inertias, k, inertia_to_parent(load_pose(work.poses, j), composite))
+        while k >= 0:
+            F = wrench_to_parent(load_pose(work.poses, i), F)
+            M[k, j] = joint_component(F, joint_screw(table, k))
+            M[j, k] = M[k, j]
+            i, k = k, parent(table, k)
+
+
+def mass_and_coriolis(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table) -> None:
+    """Mass and Coriolis matrices from composite inertias and composite Coriolis tensors."""
+    n = table.shape[0] - 1
+    for i in range(n):
+        T = row_pose(table, i, q)
+        store_pose(work.poses, i, T)
+        k = parent(table, i)
+        V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
+        store_twist(work.twists, i, V)
+        store_inertia(work.inertias, i, body(table, i))
+        store_coriolis(work.coriolis, i, coriolis_tensor(body(table, i), V))
+    clear(M)
+    clear(C)
+    for j in range(n - 1, -1, -1):
+        S, T = joint_screw(table, j), load_pose(work.poses, j)
+        composite, B = load_inertia(work.inertias, j), load_coriolis(work.coriolis, j)
+        F1, F2, n3 = coriolis_columns(composite, B, load_twist(work.twists, j), S)
+        M[j, j] = joint_component(F2, S)
+        C[j, j] = joint_component(F1, S)
+        i, k = j, parent(table, j)
+        if k >= 0:
+            add_inertia(work.inertias, k, inertia_to_parent(T, composite))
+            add_coriolis(work.coriolis, k, coriolis_to_parent(T, B))
+        while k >= 0:
+            T = load_pose(work.poses, i)
+            F1 = wrench_to_parent(T, F1)
+            F2 = wrench_to_parent(T, F2)
+            n3 = rotate(T.R, n3)
+            S = joint_screw(table, k)
+            M[k, j] = joint_component(F2, S)
+            M[j, k] = M[k, j]
+            C[k, j] = joint_component(F1, S)
+            C[j, k] = power(screw_rate(load_twist(work.twists, k), S), F2) + S.turn * n3[2]
+            i, k = k, parent(table, k)
+
+
+def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table, g: Table) -> None:
+    """M, C and g."""
+    mass_and_coriolis(table, q, qd, work, M, C)
+    gravity_vector(table, q, work, g)
+
+
+# Forward dynamics
+
+
+def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
+    """Articulated bodies. The status is 0, or 1 + the first row found to carry no inertia along its joint.
+
+    The columns of ``work.pivots`` are D, u, and the spread and mass of all that the row carries (``pivot_rounding``).
+    """
+    n = table.shape[0] - 1
+    for i in range(n):
+        T, S = row_pose(table, i, q), joint_screw(table, i)
+        store_pose(work.poses, i, T)
+        k = parent(table, i)
+        V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), S, qd[i])
+        store_twist(work.twists, i, V)
+        store_twist(work.drifts, i, scale_twist(qd[i], screw_rate(V, S)))
+        own = body(table, i)
+        store_articulated(work.articulated, i, rigid_as_articulated(own))
+        store_wrench(work.wrenches, i, bias_wrench(own, V))
+        work.pivots[i, 2] = own.I[0] + own.I[3] + own.I[5]
+        work.pivots[i, 3] = own.m
+    for i in range(n - 1, -1, -1):
+        S = joint_screw(table, i)
+        inertia, F = load_articulated(work.articulated, i), load_wrench(work.wrenches, i)
+        U = articulated_column(inertia, S)
+        D = joint_component(U, S)
+        work.pivots[i, 0] = D
+        spread, mass = work.pivots[i, 2], work.pivots[i, 3]
+        if not exceeds(D, pivot_rounding(spread, mass, S)):
+            return i + 1
+        u = tau[i] - joint_component(F, S)
+        store_wrench(work.columns, i, U)
+        work.pivots[i, 1] = u
+        k = parent(table, i)
+        if k >= 0:
+            T = load_pose(work.poses, i)
+            work.pivots[k, 2] += spread_to_parent(T, spread, mass)
+            work.pivots[k, 3] += mass
+            inertia = project_out_joint(inertia, U, D)
+            G = articulated_times(inertia, load_twist(work.drifts, i))
+            F = Wrench(
+                add(F.n, add(G.n, scale(u / D, U.n))),
+                add(F.f, add(G.f, scale(u / D, U.f))),
+            )
+            add_wrench(work.wrenches, k, wrench_to_parent(T, F))
+            add_articulated(work.articulated, k, articulated_to_parent(T, inertia))
+    for i in range(n):
+        S = joint_screw(table, i)
+        k = parent(table, i)
+        # From here on, twists hold accelerations.
+        before = Twist(ZERO, scale(-1, gravity_of(table))) if k < 0 else load_twist(work.twists, k)
+        A = add_twists(twist_to_child(load_pose(work.poses, i), before), load_twist(work.drifts, i))
+        U = load_wrench(work.columns, i)
+        x = (work.pivots[i, 1] - dot(U.n, A.w) - dot(U.f, A.v)) / work.pivots[i, 0]
+        qdd[i] = x
+        w, v = A
+        store_twist(work.twists, i, Twist((w[0], w[1], w[2] + S.turn * x), (v[0], v[1], v[2] + S.slide * x)))
+    return 0

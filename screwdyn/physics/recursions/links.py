@@ -1,0 +1,177 @@
+"""Poses, twists, accelerations and Jacobians of links."""
+
+from screwdyn.physics.frames import BASE, COM, MIXED
+from screwdyn.physics.link_steps import (
+    add_twists,
+    bracket,
+    compose,
+    scale_twist,
+    screw_from_beyond,
+    twist_to_parent,
+)
+from screwdyn.physics.recursions.joint_space import clear, row_pose
+from screwdyn.physics.spatial import (
+    AT_REST,
+    Pose,
+    Twist,
+    add,
+    cross,
+    rotate,
+)
+from screwdyn.physics.table import (
+    Table,
+    Workspace,
+    joint_screw,
+    load_pose,
+    parent,
+    place_com,
+    place_frame,
+    place_pose,
+    place_row,
+    store_pose,
+)
+
+
+def poses_in_base(table: Table, q: Table, poses: Table) -> None:
+    """Pose of every row's frame in the base."""
+    for i in range(table.shape[0] - 1):
+        T = row_pose(table, i, q)
+        k = parent(table, i)
+        store_pose(poses, i, T if k < 0 else compose(load_pose(poses, k), T))
+
+
+def write_pose(T: Pose, out: Table, first: int) -> None:
+    """A pose as four rows of a matrix."""
+    for r in range(3):
+        for c in range(3):
+            out[first + r, c] = T.R[3 * r + c]
+        out[first + r, 3] = T.p[r]
+        out[first + 3, r] = 0.0
+    out[first + 3, 3] = 1.0
+
+
+def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, pose: Table) -> None:
+    """Pose of one link in the base; only the rows on its path are visited."""
+    T, i = place_pose(places, 0), place_row(places, 0)
+    while i >= 0:
+        T = compose(row_pose(table, i, q), T)
+        i = parent(table, i)
+    write_pose(T, pose, 0)
+
+
+def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Table) -> None:
+    """Poses of all links in the base, four rows each."""
+    poses_in_base(table, q, work.poses)
+    for l in range(places.shape[0]):
+        i, T = place_row(places, l), place_pose(places, l)
+        write_pose(T if i < 0 else compose(load_pose(work.poses, i), T), poses, 4 * l)
+
+
+def point_pose(places: Table) -> Pose:
+    """Pose, in the link's row, of the frame in which columns are first computed: at the origin, or at the com."""
+    T = place_pose(places, 0)
+    return Pose(T.R, place_com(places, 0)) if place_frame(places, 0) == COM else T
+
+
+def in_frame(frame: int, T: Pose, V: Twist) -> Twist:
+    """A link's twist, given in its own frame whose pose in the base is T, in the frame that is asked for."""
+    if frame == BASE:
+        return twist_to_parent(T, V)
+    if frame == MIXED:
+        return Twist(rotate(T.R, V.w), rotate(T.R, V.v))
+    return V
+
+
+def rate_in_frame(frame: int, T: Pose, V: Twist, X: Twist, rate: Twist) -> Twist:
+    """The rate of :func:`in_frame` of X while the link moves with V: d/dt Ad(T) = Ad(T) ad(V), of what moves of T."""
+    if frame == BASE:
+        return twist_to_parent(T, add_twists(rate, bracket(V, X)))
+    if frame == MIXED:
+        return in_frame(frame, T, Twist(add(rate.w, cross(V.w, X.w)), add(rate.v, cross(V.w, X.v))))
+    return rate
+
+
+def load_column(J: Table, i: int) -> Twist:
+    """Column i of a Jacobian."""
+    return Twist((J[0, i], J[1, i], J[2, i]), (J[3, i], J[4, i], J[5, i]))
+
+
+def store_column(J: Table, i: int, V: Twist) -> None:
+    """Write column i of a Jacobian."""
+    for r in range(3):
+        J[r, i] = V.w[r]
+        J[r + 3, i] = V.v[r]
+
+
+def columns_in_link(table: Table, q: Table, places: Table, J: Table) -> Pose:
+    """The screws on a link's path seen from the link, into J; returns the link's pose in the base."""
+    clear(J)
+    T, i = point_pose(places), place_row(places, 0)
+    while i >= 0:
+        store_column(J, i, screw_from_beyond(T, joint_screw(table, i)))
+        T = compose(row_pose(table, i, q), T)
+        i = parent(table, i)
+    return T
+
+
+def jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> None:
+    """Twist Jacobian of one link; only the rows on its path are visited."""
+    T = columns_in_link(table, q, places, J)
+    frame, i = place_frame(places, 0), place_row(places, 0)
+    while i >= 0 and frame >= BASE:
+        store_column(J, i, in_frame(frame, T, load_column(J, i)))
+        i = parent(table, i)
+
+
+def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspace, J: Table, J_dot: Table) -> None:
+    """Twist Jacobian of one link and its rate entry by entry.
+
+    A column seen from the link changes by the link's motion relative to that joint: ad(J_i) V_relative.
+    """
+    clear(J_dot)
+    T = columns_in_link(table, q, places, J)
+    frame, V, i = place_frame(places, 0), AT_REST, place_row(places, 0)
+    while i >= 0:
+        column = load_column(J, i)
+        store_column(J_dot, i, bracket(column, V))
+        V = add_twists(V, scale_twist(qd[i], column))
+        i = parent(table, i)
+    i = place_row(places, 0)
+    while i >= 0 and frame >= BASE:
+        column = load_column(J, i)
+        store_column(J_dot, i, rate_in_frame(frame, T, V, column, load_column(J_dot, i)))
+        store_column(J, i, in_frame(frame, T, column))
+        i = parent(table, i)
+
+
+def write_twist(V: Twist, out: Table) -> None:
+    """A twist as six numbers."""
+    for r in range(3):
+        out[r] = V.w[r]
+        out[r + 3] = V.v[r]
+
+
+def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Workspace, twist: Table) -> None:
+    """Twist of one link; only the rows on its path are visited."""
+    T, V, i = point_pose(places), AT_REST, place_row(places, 0)
+    while i >= 0:
+        S = joint_screw(table, i)
+        V = add_twists(V, scale_twist(qd[i], screw_from_beyond(T, S)))
+        T = compose(row_pose(table, i, q), T)
+        i = parent(table, i)
+    write_twist(in_frame(place_frame(places, 0), T, V), twist)
+
+
+def acceleration_of_link(
+    table: Table, q: Table, qd: Table, qdd: Table, places: Table, work: Workspace, acceleration: Table
+) -> None:
+    """The rate of :func:`twist_of_link`: J q̈ + J̇ q̇."""
+    T, V, A, i = point_pose(places), AT_REST, AT_REST, place_row(places, 0)
+    while i >= 0:
+        column = screw_from_beyond(T, joint_screw(table, i))
+        A = add_twists(A, scale_twist(qdd[i], column))
+        A = add_twists(A, scale_twist(qd[i], bracket(column, V)))
+        V = add_twists(V, scale_twist(qd[i], column))
+        T = compose(row_pose(table, i, q), T)
+        i = parent(table, i)
+    write_twist(rate_in_frame(place_frame(places, 0), T, V, V, A), acceleration)

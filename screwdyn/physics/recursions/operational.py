@@ -1,0 +1,81 @@
+"""Operational-space inertia of a link."""
+
+from screwdyn.physics.recursions.joint_space import mass_matrix
+from screwdyn.physics.recursions.links import jacobian
+from screwdyn.physics.spatial import (
+    exceeds,
+)
+from screwdyn.physics.table import (
+    Table,
+    Workspace,
+    parent,
+)
+
+# Status: the link cannot move in every direction.
+CONFINED = -3
+# A pivot of the inverse that small beside its diagonal is rounding.
+_CONFINED = 1e-12
+
+
+def factorise(table: Table, M: Table) -> None:
+    """M = Lᵀ D L in place, L below the diagonal and zero wherever neither of two joints carries the other.
+
+    R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
+    """
+    for k in range(table.shape[0] - 2, -1, -1):
+        i = parent(table, k)
+        while i >= 0:
+            a = M[k, i] / M[k, k]
+            j = i
+            while j >= 0:
+                M[i, j] = M[i, j] - a * M[k, j]
+                j = parent(table, j)
+            M[k, i] = a
+            i = parent(table, i)
+
+
+def operational_inertia(
+    table: Table, q: Table, places: Table, M: Table, J: Table, work: Workspace, inverse: Table
+) -> int:
+    """Λ = (J M⁻¹ Jᵀ)⁻¹ through the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹. M and J are scratch space."""
+    n = table.shape[0] - 1
+    mass_matrix(table, q, work, M)
+    jacobian(table, q, places, work, J)
+    factorise(table, M)
+    for k in range(n - 1, -1, -1):
+        if not exceeds(M[k, k], 0.0):
+            return k + 1
+        i = parent(table, k)
+        while i >= 0:
+            for r in range(6):
+                J[r, i] = J[r, i] - M[k, i] * J[r, k]
+            i = parent(table, i)
+    for r in range(6):
+        for c in range(r + 1):
+            x = 0.0
+            for k in range(n):
+                x = x + J[r, k] * J[c, k] / M[k, k]
+            inverse[r, c] = x
+            inverse[c, r] = x
+    return invert(inverse)
+
+
+def invert(A: Table) -> int:
+    """The inverse of a positive definite 6x6 matrix in its place, by Gauss-Jordan elimination."""
+    diagonal = (A[0, 0], A[1, 1], A[2, 2], A[3, 3], A[4, 4], A[5, 5])
+    for k in range(6):
+        if not exceeds(A[k, k], _CONFINED * diagonal[k]):
+            return CONFINED
+        x = 1 / A[k, k]
+        for i in range(6):
+            if i != k:
+                a = A[i, k] * x
+                for j in range(6):
+                    if j != k:
+                        A[i, j] = A[i, j] - a * A[k, j]
+        for j in range(6):
+            if j != k:
+                A[k, j] = A[k, j] * x
+                A[j, k] = -(A[j, k] * x)
+        A[k, k] = x
+    return 0

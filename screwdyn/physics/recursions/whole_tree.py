@@ -1,0 +1,253 @@
+"""Centre of mass, momentum and energy of the whole tree."""
+
+from screwdyn.physics.link_steps import (
+    add_twists,
+    add_wrenches,
+    bracket,
+    inertia_rate,
+    inertia_to_parent,
+    link_twist,
+    momentum,
+    power,
+    scale_twist,
+    screw_in_base,
+    wrench_about,
+)
+from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, row_pose, wrench_on_base
+from screwdyn.physics.recursions.links import poses_in_base
+from screwdyn.physics.spatial import (
+    AT_REST,
+    ZERO,
+    RigidInertia,
+    Scalar,
+    Vector,
+    Wrench,
+    add,
+    cross,
+    dot,
+    exceeds,
+    rotate,
+    scale,
+)
+from screwdyn.physics.table import (
+    Table,
+    Workspace,
+    add_inertia,
+    body,
+    joint_screw,
+    load_inertia,
+    load_pose,
+    load_twist,
+    parent,
+    store_inertia,
+    store_pose,
+    store_twist,
+    store_wrench,
+)
+
+# Status: the tree weighs nothing.
+MASSLESS = -2
+
+
+def base_body(table: Table) -> RigidInertia:
+    """Inertia of all that is welded to the base."""
+    return body(table, table.shape[0] - 1)
+
+
+def total_mass(table: Table) -> Scalar:
+    """Mass of the tree with its base."""
+    m = base_body(table).m
+    for i in range(table.shape[0] - 1):
+        m = m + body(table, i).m
+    return m
+
+
+def bodies_in_base(table: Table, q: Table, work: Workspace) -> RigidInertia:
+    """Poses and inertias of all rows in the base frame; returns the inertia of the whole tree there."""
+    poses_in_base(table, q, work.poses)
+    total = base_body(table)
+    m, h, I = total.m, total.h, total.I
+    for i in range(table.shape[0] - 1):
+        inertia = inertia_to_parent(load_pose(work.poses, i), body(table, i))
+        store_inertia(work.inertias, i, inertia)
+        m, h = m + inertia.m, add(h, inertia.h)
+    return RigidInertia(m, h, I)
+
+
+def write3(a: Vector, out: Table) -> None:
+    """A vector as three numbers."""
+    for r in range(3):
+        out[r] = a[r]
+
+
+def write_wrench(F: Wrench, out: Table) -> None:
+    """A wrench as six numbers."""
+    for r in range(3):
+        out[r] = F.n[r]
+        out[r + 3] = F.f[r]
+
+
+def first_moment(table: Table, q: Table, work: Workspace) -> Vector:
+    """Σ m c of the tree in the base frame."""
+    poses_in_base(table, q, work.poses)
+    h = base_body(table).h
+    for i in range(table.shape[0] - 1):
+        own, T = body(table, i), load_pose(work.poses, i)
+        h = add(h, add(scale(own.m, T.p), rotate(T.R, own.h)))
+    return h
+
+
+def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
+    """Σ m c / Σ m."""
+    m = total_mass(table)
+    if not exceeds(m, 0.0):
+        return MASSLESS
+    write3(scale(1 / m, first_moment(table, q, work)), c)
+    return 0
+
+
+def momentum_of_tree(table: Table, q: Table, qd: Table, work: Workspace) -> Wrench:
+    """Σ of the momenta of all rows, about the base's origin; poses of the rows in their parents stay in work."""
+    for i in range(table.shape[0] - 1):
+        T, k = row_pose(table, i, q), parent(table, i)
+        store_pose(work.poses, i, T)
+        V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
+        store_twist(work.twists, i, V)
+        store_wrench(work.wrenches, i, momentum(body(table, i), V))
+    return wrench_on_base(table, work.poses, work.wrenches)
+
+
+def spatial_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> None:
+    """Momentum about the base's origin."""
+    write_wrench(momentum_of_tree(table, q, qd, work), out)
+
+
+def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, v: Table) -> int:
+    """Momentum by mass."""
+    m = total_mass(table)
+    if not exceeds(m, 0.0):
+        return MASSLESS
+    write3(scale(1 / m, momentum_of_tree(table, q, qd, work).f), v)
+    return 0
+
+
+def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> int:
+    """Momentum about the centre of mass."""
+    m = total_mass(table)
+    if not exceeds(m, 0.0):
+        return MASSLESS
+    c = scale(1 / m, first_moment(table, q, work))
+    write_wrench(wrench_about(c, momentum_of_tree(table, q, qd, work)), out)
+    return 0
+
+
+def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, out: Table) -> int:
+    """Σ of the wrenches that accelerate the rows, about the centre of mass: ċ × P vanishes, as P = m ċ."""
+    m = total_mass(table)
+    if not exceeds(m, 0.0):
+        return MASSLESS
+    c = scale(1 / m, first_moment(table, q, work))
+    outward_forces(table, q, qd, qdd, ZERO, work)
+    write_wrench(wrench_about(c, wrench_on_base(table, work.poses, work.wrenches)), out)
+    return 0
+
+
+def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, a: Table) -> int:
+    """Force by mass, without gravity."""
+    m = total_mass(table)
+    if not exceeds(m, 0.0):
+        return MASSLESS
+    outward_forces(table, q, qd, qdd, ZERO, work)
+    write3(scale(1 / m, wrench_on_base(table, work.poses, work.wrenches).f), a)
+    return 0
+
+
+def store_wrench_column(A: Table, i: int, F: Wrench) -> None:
+    """Write column i of a momentum matrix."""
+    for r in range(3):
+        A[r, i] = F.n[r]
+        A[r + 3, i] = F.f[r]
+
+
+def composites_in_base(table: Table, work: Workspace) -> None:
+    """Add up, in the base frame, the inertias in work of each row and of all beyond it."""
+    for i in range(table.shape[0] - 2, -1, -1):
+        k = parent(table, i)
+        if k >= 0:
+            add_inertia(work.inertias, k, load_inertia(work.inertias, i))
+
+
+def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table) -> int:
+    """Columns I^c S of composite inertias, about the centre of mass."""
+    total = bodies_in_base(table, q, work)
+    if not exceeds(total.m, 0.0):
+        return MASSLESS
+    c = scale(1 / total.m, total.h)
+    composites_in_base(table, work)
+    for i in range(table.shape[0] - 1):
+        S = screw_in_base(load_pose(work.poses, i), joint_screw(table, i))
+        store_wrench_column(A, i, wrench_about(c, momentum(load_inertia(work.inertias, i), S)))
+    return 0
+
+
+def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -> int:
+    """The force rows of the momentum matrix by the mass."""
+    total = bodies_in_base(table, q, work)
+    if not exceeds(total.m, 0.0):
+        return MASSLESS
+    composites_in_base(table, work)
+    for i in range(table.shape[0] - 1):
+        S = screw_in_base(load_pose(work.poses, i), joint_screw(table, i))
+        v = scale(1 / total.m, momentum(load_inertia(work.inertias, i), S).f)
+        for r in range(3):
+            J[r, i] = v[r]
+    return 0
+
+
+def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Workspace, A: Table, A_dot: Table) -> int:
+    """The momentum matrix and its rate: composite inertias and their rates İ = −ad_Vᵀ I − I ad_V, in the base frame."""
+    total = bodies_in_base(table, q, work)
+    if not exceeds(total.m, 0.0):
+        return MASSLESS
+    n = table.shape[0] - 1
+    c, P = scale(1 / total.m, total.h), ZERO
+    for i in range(n):
+        S, k = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), parent(table, i)
+        V = add_twists(AT_REST if k < 0 else load_twist(work.twists, k), scale_twist(qd[i], S))
+        store_twist(work.twists, i, V)
+        # The rate has no mass, so the ten numbers fit where Coriolis tensors stand.
+        rate = inertia_rate(load_inertia(work.inertias, i), V)
+        store_inertia(work.coriolis, i, rate)
+        P = add(P, rate.h)
+    for i in range(n - 1, -1, -1):
+        k = parent(table, i)
+        if k >= 0:
+            add_inertia(work.inertias, k, load_inertia(work.inertias, i))
+            add_inertia(work.coriolis, k, load_inertia(work.coriolis, i))
+    c_dot = scale(1 / total.m, P)
+    for i in range(n):
+        S, inertia = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), load_inertia(work.inertias, i)
+        F = momentum(inertia, S)
+        F_dot = add_wrenches(
+            momentum(load_inertia(work.coriolis, i), S), momentum(inertia, bracket(load_twist(work.twists, i), S))
+        )
+        store_wrench_column(A, i, wrench_about(c, F))
+        F_dot = wrench_about(c, F_dot)
+        store_wrench_column(A_dot, i, Wrench(add(F_dot.n, cross(F.f, c_dot)), F_dot.f))
+    return 0
+
+
+def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table) -> None:
+    """½ Σ Vᵀ I V."""
+    total = 0.0
+    for i in range(table.shape[0] - 1):
+        X, k = row_pose(table, i, q), parent(table, i)
+        V = link_twist(X, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
+        store_twist(work.twists, i, V)
+        total = total + power(V, momentum(body(table, i), V))
+    T[0] = 0.5 * total
+
+
+def potential_energy(table: Table, q: Table, work: Workspace, U: Table) -> None:
+    """−g₀ᵀ Σ m c."""
+    U[0] = -dot(gravity_of(table), first_moment(table, q, work))

@@ -26,7 +26,7 @@ Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
 # A matrix with more terms than this, counted before anything cancels, is not shortened; for a robot without symbols of
 # its own, where less is to be gained, the second number counts.
-_MANY_TERMS, _MANY_NUMBERS = 700, 300
+_MANY_TERMS, _MANY_NUMBERS = 700, 100
 
 # Symbols of a joint of one freedom are named after it, with these endings.
 _ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}

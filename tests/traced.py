@@ -49,7 +49,7 @@ class Kernels(kernels.Kernels):
             return functools.partial(self.evaluated, CATALOGUE[name])
         return super().__getattr__(name)
 
-    def evaluated(self, entry, *arrays):
+    def evaluated(self, entry, table, *arrays):
         model = self._model
         sizes = {"q": model.nq}
         states = dict(zip(entry.arguments, arrays, strict=False))
@@ -67,7 +67,6 @@ class Kernels(kernels.Kernels):
         if not count:
             return 0
         charts = model.charts and tuple(np.ascontiguousarray(x).tobytes() for x in model.charts)
-        table = model.table
         key = table.shape, table.tobytes(), charts, None if places is None else places.tobytes()
         try:
             tape, results, values = recorded(entry.name, *key)
@@ -81,7 +80,9 @@ class Kernels(kernels.Kernels):
             found = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
         least = found[len(entries) :]
         if not all(np.all(x > y) for x, y in zip(least[::2], least[1::2], strict=True)):
-            return super().__getattr__(entry.name)(*columns_flat(columns), *([places] if entry.links else []), *arrays)
+            return super().__getattr__(entry.name)(
+                table, *columns_flat(columns), *([places] if entry.links else []), *arrays
+            )
         at = 0
         for result, out in zip(results, arrays, strict=True):
             flat = out.reshape(count, result.size)

@@ -119,7 +119,7 @@ class Dynamics(Quantities):
             np.broadcast_to(flat.reshape(*q_batch, model.nq), (*batch, model.nq)), requirements=["C", "W"]
         ).ravel()
         tau = empty(math.prod(batch) * model.nv)
-        self.kernels.wrench_torque(flat, W.reshape(-1, 6), tau)
+        self.kernels.wrench_torque(self.kernels.table, flat, W.reshape(-1, 6), tau)
         return tau.reshape(*batch, model.nv)
 
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
@@ -128,7 +128,7 @@ class Dynamics(Quantities):
         try:
             shares = kernels.shares[link]
             found = shares.arrays()
-            if kernels.contribution(q, qd, shares.places, *found) == 0:
+            if kernels.contribution(kernels.table, q, qd, shares.places, *found) == 0:
                 return shares.split(found)[0]
         except kernels.REFUSALS:
             pass
@@ -141,7 +141,7 @@ class Dynamics(Quantities):
         shares = kernels.all_shares
         try:
             found = shares.arrays()
-            if kernels.contribution(q, qd, shares.places, *found) == 0:
+            if kernels.contribution(kernels.table, q, qd, shares.places, *found) == 0:
                 return shares.split(found)
         except kernels.REFUSALS:
             pass
@@ -173,7 +173,7 @@ class Dynamics(Quantities):
             empty((count * math.prod(s[:-1]), s[-1])) if len(s) > 1 and not r.flat else empty(count * math.prod(s))
             for r, s in zip(entry.given, shapes, strict=True)
         ]
-        status = getattr(self.kernels, entry.name)(*flat, *places, *arrays)
+        status = getattr(self.kernels, entry.name)(self.kernels.table, *flat, *places, *arrays)
         if status:
             raise self._error(status, named, state)
         results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
@@ -196,7 +196,7 @@ class Dynamics(Quantities):
         model, rest = self.model, np.zeros(self.model.nv)
         (flat,), _ = model.flat(q=q)
         for one in flat.reshape(-1, model.nq):
-            if self.kernels.forward_dynamics(one, rest, rest, empty(model.nv)) == row + 1:
+            if self.kernels.forward_dynamics(self.kernels.table, one, rest, rest, empty(model.nv)) == row + 1:
                 break
         table, x = model.table, one
         if model.charts is not None:
@@ -280,13 +280,14 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
         view = "[0]" if not label else f".reshape(kernels.shape_{label})" if len(result.shape) > 2 else ""
         allocated.append(f"{result.name} = empty({size})")
         returned.append(result.name + view)
+    arrays = ", ".join(["kernels.table", *arguments, *(result.name for result in entry.given)])
     text = f"""
 def {entry.name}(self, {", ".join(signature)}):
     if {"wrenches is None" if entry.wrenches else "True"}:
         kernels = self.kernels
         {"; ".join(allocated)}
         try:
-            if kernels.{entry.name}({", ".join([*arguments, *(result.name for result in entry.given)])}) == 0:
+            if kernels.{entry.name}({arrays}) == 0:
                 return {", ".join(returned)}
         except kernels.REFUSALS:
             pass

@@ -79,6 +79,11 @@ class Attachment:
         """Names of the joint's freedoms."""
         return self.joint.freedom_names(self.name)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the joint's freedoms and positions."""
+        return *self.coordinates, *self.joint.position_names(self.name)
+
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """The attachment of another link with values in the place of symbols."""
         home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of {self.link.name!r}")
@@ -138,10 +143,24 @@ class Topology:
             for what, name, taken in (("link", link, attachments), ("joint", new.name, carried)):
                 if name in taken:
                     raise TopologyError(f"there is a {what} {name!r} already; {hint}")
+            self._check_labels(new, attachments, carried)
             attachments[link] = new
             carried[new.name] = link
             hint = "build the tree to be attached with other names of links and joints"
         return Topology(attachments, carried, self.gravity, self.revision + 1)
+
+    @staticmethod
+    def _check_labels(new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
+        """Refuse a name that would stand for a joint and for a freedom or position of another, such as "hip[wx]"."""
+        stem, bracket, _ = new.name.rpartition("[")
+        other = attachments[carried[stem]] if bracket and stem in carried else None
+        taken = new.name if other is not None and new.name in other.labels else None
+        taken = taken or next((label for label in new.labels if label != new.name and label in carried), None)
+        if taken is not None:
+            raise TopologyError(
+                f"the name {taken!r} would stand for a joint and for a freedom or position of joint "
+                f"{(stem if other is not None else new.name)!r}; give one of the joints another name"
+            )
 
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
         """The structure without a link and what hangs on it, and what was taken off, that link first.

@@ -29,14 +29,14 @@ def test_what_does_not_fit_is_refused_before_anything_is_computed(model, name, b
     for wrong in range(len(entry.arguments)):
         outs = [np.full([{"v": 3}.get(d, d) for d in result.shape] or [1], 7.0) for result in entry.given]
         state = [bad if k == wrong else good for k in range(len(entry.arguments))]
-        assert call(*state, *outs) == kernels.WRONG_INPUT
+        assert call(model.table, *state, *outs) == kernels.WRONG_INPUT
         assert all((out == 7).all() for out in outs)
 
 
 @pytest.mark.parametrize("value", [[0.0, 0, 0], [], None, np.zeros(3, dtype=np.float32), np.zeros((1, 3)), "abc"])
 def test_types_that_a_kernel_is_not_made_for_raise_one_of_the_refusals(model, value):
     with pytest.raises(kernels.REFUSALS):
-        kernels.Kernels(model).gravity_vector(value, np.zeros(3))
+        kernels.Kernels(model).gravity_vector(model.table, value, np.zeros(3))
 
 
 @pytest.mark.parametrize("n", [jit.SMALL - 1, jit.SMALL, jit.SMALL + 1, 130])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from small_arm import BODY, arm, fingerprint
 
+import screwdyn as sd
 from screwdyn import (
     KinematicTree,
     Link,
@@ -119,3 +120,20 @@ def test_two_like_robots_need_other_names_within():
 def test_a_rotation_where_a_pose_is_wanted_is_told_about_poses():
     with pytest.raises(ShapeError, match=r"got shape \(3, 3\); for a rotation alone, use screw.pose\(R, \(0, 0, 0\)\)"):
         arm().attach(BODY, to="tool", at=np.eye(3))
+
+
+@pytest.mark.parametrize("label", ["hip[wz]", "hip[x]"])
+def test_a_joint_named_like_a_freedom_of_another_is_refused(label):
+    body = sd.Inertia.sphere(1.0, 0.1)
+    hip, other = sd.spherical(name="hip"), sd.revolute("z", name=label)
+    for first, second in ((hip, other), (other, hip)):
+        tree = sd.KinematicTree()
+        tree.attach(body, to="base", joint=first, name="one")
+        before = tree.topology
+        with pytest.raises(sd.TopologyError, match=r"joint and for a freedom or position of joint .*hip"):
+            tree.attach(body, to="one", joint=second, name="two")
+        assert tree.topology is before
+    tree = sd.KinematicTree()
+    tree.attach(body, to="base", joint=sd.revolute("z", name="hip"), name="one")
+    tree.attach(body, to="one", joint=sd.revolute("z", name="hip[wz]"), name="two")
+    assert tree.coordinates == ("hip", "hip[wz]")

@@ -1,6 +1,6 @@
 """The default back-end: every quantity of the catalogue as a kernel that serves any tree.
 
-A kernel takes the table of a model (for trees with group joints also the three arrays of its charts), then contiguous
+A kernel takes the table of a model (for trees with group joints the three arrays of its charts first), then contiguous
 float64 arrays, state after state, and fills its last arguments. It checks that the arrays are finite and fit together
 and returns 0; ``WRONG_INPUT`` if it has computed nothing; or the recursion's own status. Plan: the text of the kernel
 is made from the entry. Emit: numba compiles it when it is first called and keeps it on disk. Call: :class:`Kernels`.
@@ -75,7 +75,7 @@ def kernel_text(entry: Quantity, grouped: bool) -> str:
     places = ["places"] if entry.links else []
     given = [_out(result) for result in entry.given]
     lines = [
-        f"def {entry.name}({', '.join(['table', *charted, *entry.arguments, *places, *given])}):",
+        f"def {entry.name}({', '.join([*charted, 'table', *entry.arguments, *places, *given])}):",
         "n = table.shape[0] - 1",
         f"nq = {'number_of_positions(where, groups)' if grouped else 'n'}",
     ]
@@ -152,7 +152,7 @@ def _one_state(entry: Quantity, grouped: bool, view: Callable[[str, str], str]) 
 
 
 def _types(entry: Quantity, grouped: bool) -> list[Any]:
-    types = [_table, *([_integers, _table, _table] if grouped else [])]
+    types = [*([_integers, _table, _table] if grouped else []), _table]
     types += [_table if name == "wrenches" else _flat for name in entry.arguments]
     types += [_table] if entry.links else []
     return types + [_table if len(r.shape) > 1 and not r.flat else _flat for r in entry.given]
@@ -174,7 +174,7 @@ def kernel(name: str, grouped: bool) -> Callable[..., int]:
 
 
 class Kernels:
-    """The kernels of the catalogue for one model, by name: ``kernels.mass_matrix(q, M)``.
+    """The kernels of the catalogue for one model, by name: ``kernels.mass_matrix(kernels.table, q, M)``.
 
     Shapes of results are ``shape_v_v`` and so on, and ``rows_L_4_4`` for those that a kernel writes as one matrix.
 
@@ -184,6 +184,8 @@ class Kernels:
 
     Attributes
     ----------
+    table : (nv + 1, 26) array
+        Of the model.
     places : mapping from (link, frame) to (1, 24) array
     sizes : dict
         Of the dimensions of results.
@@ -199,7 +201,7 @@ class Kernels:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._fixed = (model.table, *(model.charts or ()))
+        self.table = model.table
         self.places = _Places(model)
         self.links = tuple(model.placements)
         self.sizes = {"v": model.nv, "q": model.nq, "L": len(self.links)}
@@ -211,7 +213,9 @@ class Kernels:
             shape = tuple(self.sizes[d] if d in self.sizes else int(d) for d in label.split("_"))
             value = shape if kind == "shape" else (math.prod(shape[:-1]), shape[-1])
         elif name in CATALOGUE or name in INTERNAL:
-            value = functools.partial(kernel(name, self._model.charts is not None), *self._fixed)
+            charts = self._model.charts
+            value = kernel(name, charts is not None)
+            value = value if charts is None else functools.partial(value, *charts)
         else:
             raise AttributeError(name)
         setattr(self, name, value)  # found before __getattr__ from now on

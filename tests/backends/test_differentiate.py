@@ -17,6 +17,8 @@ from screwdyn.physics.frames import MIXED
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT
 
+pytestmark = pytest.mark.slow
+
 TINY = 1e-30
 
 

@@ -16,6 +16,8 @@ from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, UnknownLinkErr
 from screwdyn.backends.c.names import ascii_text, identifier
 from screwdyn.physics.quantities import CATALOGUE
 
+pytestmark = pytest.mark.slow
+
 FRAME = "local_world_aligned"
 
 

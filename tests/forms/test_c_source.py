@@ -26,6 +26,8 @@ from screwdyn import (
     revolute,
 )
 
+pytestmark = pytest.mark.slow
+
 MATRICES = ("mass_matrix", "coriolis_matrix")
 AGREEMENT = 1e-12
 

@@ -14,6 +14,8 @@ from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prism
 from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm import program as native
 
+pytestmark = pytest.mark.slow
+
 
 def run(program):
     """What a program prints; it may not hang."""

@@ -14,6 +14,8 @@ from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import ur5
 
+pytestmark = pytest.mark.slow
+
 
 def every_joint():
     """Two branches on a free body, with a joint of every kind."""

@@ -17,6 +17,8 @@ from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.code_cache import Kept
 from screwdyn.forms import derivatives
 
+pytestmark = pytest.mark.slow
+
 NUMBERS = 10
 
 

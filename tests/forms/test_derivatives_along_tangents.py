@@ -11,6 +11,8 @@ import screwdyn as sd
 from screwdyn import KinematicTree, ShapeError, SingularAttachmentError, UnknownLinkError
 from screwdyn.physics.quantities import CATALOGUE
 
+pytestmark = pytest.mark.slow
+
 # Each is compiled for every tree that it is tried on.
 FEW = settings(max_examples=6)
 SMALL = {"most": 2}

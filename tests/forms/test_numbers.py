@@ -17,6 +17,8 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
 from screwdyn.backends.numba import kernels
 
+pytestmark = pytest.mark.slow
+
 ROUNDING, DIFFERENCE = 1e-13, 1e-11
 FRAMES = ("com", "body", "base", "mixed")
 

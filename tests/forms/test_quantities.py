@@ -16,6 +16,8 @@ import screwdyn as sd
 from screwdyn.backends.numba import kernels
 from screwdyn.physics.quantities import CATALOGUE
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 FRAMES = ("com", "body", "base", "mixed")
 EXACT, DIFFERENCED, STEP = 1e-12, 1e-7, 1e-5

@@ -18,8 +18,6 @@ import screwdyn as sd
 from screwdyn.backends.sympy.closed_form import symbol
 from screwdyn.physics.quantities import CATALOGUE
 
-pytestmark = pytest.mark.slow
-
 TOLERANCE = 1e-11
 ALL_KINDS = (
     *("revolute", "prismatic", "helical", "cylindrical"),

@@ -13,6 +13,14 @@ BIN = Path(sys.executable).parent
 # Where another Python or other versions of the dependencies are the question.
 BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover")
 
+# What may depend on the version of Python: the layouts of its objects, threads and forks, and one test of all else.
+ON_OTHER_PYTHONS = [
+    *(f"tests/{room}" for room in ("core", "screws", "mechanism", "physics", "simulation", "io")),
+    *(f"tests/backends/test_{name}.py" for name in ("llvm", "platform_layout", "numba", "background", "code_cache")),
+    *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
+    "tests/test_tree.py",
+]
+
 nox.needs_version = ">=2025.10"
 nox.options.sessions = ["lint", "types", "layers"]
 nox.options.default_venv_backend = "venv"
@@ -72,9 +80,9 @@ def soak(session: nox.Session) -> None:
 
 @nox.session(python=nox.project.python_versions(PYPROJECT))
 def tests(session: nox.Session) -> None:
-    """Run the tests on one version of Python, each property on few random robots."""
+    """Run the tests that may depend on the version of Python, each property on few random robots."""
     session.install("-e", ".[test]")
-    session.run("pytest", *BRIEF, *session.posargs, env={"SCREWDYN_SOAK": "brief"})
+    session.run("pytest", *BRIEF, *(session.posargs or ON_OTHER_PYTHONS), env={"SCREWDYN_SOAK": "brief"})
 
 
 @nox.session(python=nox.project.python_versions(PYPROJECT)[0])

@@ -189,7 +189,7 @@ class KinematicTree(Dynamics, Robot):
         Parameters
         ----------
         values : mapping
-            From SymPy symbols, or their names, to values. Symbols are told by their names; those that the robot does
+            From SymPy symbols, or their names, to values. Symbols are matched by name; those that the robot does
             not have are passed over, as SymPy does it.
 
         Raises

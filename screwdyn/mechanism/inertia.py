@@ -45,7 +45,7 @@ class Inertia:
     Parameters
     ----------
     mass : float
-        In kg. Every number may be a SymPy expression; what can be told without values is still checked.
+        In kg. Every number may be a SymPy expression; what does not depend on symbols is still checked.
     com : array_like, shape (3,), or 0
         Centre of mass in the link frame, in metres.
     tensor : array_like of shape (3, 3) or (3,), or 0

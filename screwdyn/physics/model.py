@@ -1,4 +1,4 @@
-"""A frozen snapshot of a tree as the table of numbers that the sweeps walk.
+"""A frozen snapshot of a tree as the table of numbers that the recursions walk.
 
 Every link hangs in the working frame of the freedom that carries it: the frame whose z axis is the joint's screw.
 Links welded to one another share a row, so fixed joints and massless frames cost nothing.

@@ -243,7 +243,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
     return "\n".join(
         [
-            # Vectors that are put aside on the stack would else straddle two cache lines, wherever the stack begins.
+            # Vectors spilled to the stack would otherwise straddle two cache lines, wherever the stack begins.
             f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) alignstack({8 * width}) {{",
             *code.lines,
             "}",

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm.plan import Plan
-from screwdyn.backends.numba import kernels as looped
+from screwdyn.backends.numba import kernels
 from screwdyn.backends.tape.tape import Recorded, Scalar
 
 __all__ = ["Interpreter"]
@@ -46,7 +46,7 @@ class Interpreter:
             elif op == "input":
                 self._inputs.append((k, groups.index(a[0]), a[1]))
             else:
-                code.append((looped.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
+                code.append((kernels.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
 
         def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
@@ -77,7 +77,7 @@ class Interpreter:
             results[: self._known] = parameters[: self._known, None]
             for row, group, k in self._inputs:
                 results[row] = inputs[group][now, k]
-            looped.play(self._code, results)
+            kernels.play(self._code, results)
             for (rows, signs), out in zip(self._outputs, outputs, strict=True):
                 out[now] = (results[rows] * signs).T.reshape(out[now].shape)
             (carried, a), (least, b) = self._carried, self._least

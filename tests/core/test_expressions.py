@@ -1,5 +1,6 @@
 """Expressions in the place of numbers: what is kept, what is still checked, what is put in."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -165,6 +166,7 @@ class TestSmallNumbers:
         assert expressions.tidied([sp.cos(alpha), 1e-17 * sp.sin(alpha)]) == (sp.cos(alpha), 0)
 
 
+@functools.cache
 def frame(axis):
     """Orientation of the working frame of a revolute joint."""
     tree = sd.KinematicTree()

@@ -78,7 +78,6 @@ class Acceleration(NamedTuple):
 
 
 ZERO = (0.0, 0.0, 0.0)
-IDENTITY = Pose((1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
 AT_REST = Twist((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 NO_WRENCH = Wrench((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +19,9 @@ from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core import out_arrays as memory
-from screwdyn.core.errors import UnknownNameError
+from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import Numbers
+from screwdyn.forms.numbers import SHARES, Numbers
 from screwdyn.forms.requests import Request
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.frames import FRAMES, frame_code
@@ -42,9 +44,12 @@ _UPPER = np.triu_indices(3)
 class Derivatives:
     """Derivatives of one snapshot's quantities, exact to rounding (docs/mathematics.md §10).
 
-    Every quantity with one result has its derivatives under its own name: ``derivatives.center_of_mass(q)`` is ∂c/∂q,
+    Every quantity has its derivatives under its own name: ``derivatives.center_of_mass(q)`` is ∂c/∂q,
     ``derivatives.kinetic_energy(q, qd)`` is (∂T/∂q, ∂T/∂q̇): one array for each argument, in order, and a lone array if
-    q is the only one. The freedom along which something is differentiated is always the last index.
+    q is the only one. For a quantity of several results it is a named tuple of arrays in the place of each array: after
+    ``by_q, by_qd = derivatives.contribution("crate", q, qd)``, ``by_q.M`` is ∂M/∂q of that link's M, over the
+    coordinates of the contribution. The freedom along which something is differentiated is always the last index, and
+    runs over all coordinates of the tree.
 
     With respect to q, derivatives are taken along the freedoms: entry k is the rate at q̇ = ν = e_k. That is ∂/∂q_k for
     joints of one freedom. For spherical, free and planar joints it is the derivative along the tangent of q,
@@ -58,7 +63,8 @@ class Derivatives:
     Shapes: q is (…, nq); qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and
     broadcast. Springs, damping and friction of the joints are no part of it, as in
     :meth:`KinematicTree.inverse_dynamics`. Arrays of the wrong shape or with entries that are not finite raise
-    :class:`ShapeError`. Every function takes ``out=``: an array of float64 for the result, or a tuple of arrays.
+    :class:`ShapeError`. Every function takes ``out=``: an array of float64 for the result, or tuples of arrays as the
+    results are.
 
     Parameters
     ----------
@@ -167,24 +173,43 @@ class Derivatives:
         return (link,)
 
     def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """Derivatives of a quantity with respect to its arguments: a tuple, or the only one."""
+        """Derivatives of a quantity: for each argument, or the only one, those of the results, or of the only one."""
         given = entry.signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         link, frame = given.arguments.get("link"), given.arguments.get("frame")
         if "link" in entry.parameters:
             self._links(link)
         what = (link, None if frame is None else FRAMES[frame_code(frame)])
+        kind, count = _RESULTS.get(entry.name), len(entry.given)
         single = len(entry.arguments) == 1
-        if single and out is not None:
-            out = (out,)
+        if out is not None:
+            out = (out,) if single else out
+            out = _flattened(out, count) if kind else out
         state = [given.arguments[x] for x in entry.arguments]
         found: Sequence[Array] = ()
         sound = bool(self._function(entry.name, what).shapes)
-        if sound:
+        if sound and entry.name in SHARES:
+            found, sound = self._evaluate(entry.name, *state, what=what)
+            found = self._shares(entry, str(link), found, out)
+        elif sound:
             found, sound = self._evaluate(entry.name, *state, what=what, out=out)
         if not sound:
             getattr(Numbers(self._model), entry.name)(*args, **kwargs)  # says why there is no result
-        return found[0] if single else tuple(found)
+        by = [kind(*found[k : k + count]) for k in range(0, len(found), count)] if kind else found
+        return by[0] if single else tuple(by)
+
+    def _shares(self, entry: Quantity, link: str, found: Sequence[Array], out: Any) -> Sequence[Array]:
+        """Derivatives of a contribution, over its own coordinates."""
+        shares: list[Array] = []
+        for k in range(0, len(found), len(entry.given)):
+            # With the freedom along which they are taken among the batch axes, they are contributions.
+            rates = [np.moveaxis(x, -1, 0) for x in found[k : k + len(entry.given)]]
+            share = SHARES[entry.name](self._model, link, rates)
+            parts = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
+            shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in parts]
+        if out is not None:
+            memory.check(out, [x.shape for x in shares])
+        return memory.hand_over(shares, out)
 
     def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
         """The result of a function that has only one."""
@@ -291,20 +316,44 @@ def _method(entry: Quantity) -> Callable[..., Any]:
     def derivatives(self: Derivatives, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         return self._of(entry, *args, out=out, **kwargs)
 
-    (result,), names = entry.given, entry.arguments
-    sizes = {"v": "nv", "q": "nq", "L": "number of links"}
-    shape = ", ".join(["…", *(sizes.get(str(d), str(d)) for d in result.shape), "nv"])
-    listed = ", ".join(f"∂{result.name}/∂{x}" for x in names)
+    names = entry.arguments
     derivatives.__name__, derivatives.__qualname__ = entry.name, f"Derivatives.{entry.name}"
-    derivatives.__doc__ = f"{listed}, ({shape}), of :meth:`KinematicTree.{entry.name}`."
+    derivatives.__doc__ = f"{_listed(entry)}, of :meth:`KinematicTree.{entry.name}`."
     parameters = [x for x in entry.signature.parameters.values() if x.name != "wrenches"]
     out_ = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    kind = _RESULTS[entry.name].__name__ if entry.name in _RESULTS else "Array"
     derivatives.__signature__ = entry.signature.replace(  # type: ignore[attr-defined]
-        parameters=[*parameters, out_], return_annotation="Array" if len(names) == 1 else "tuple[Array, ...]"
+        parameters=[*parameters, out_], return_annotation=kind if len(names) == 1 else f"tuple[{kind}, ...]"
     )
     return derivatives
 
 
+def _listed(entry: Quantity) -> str:
+    """What the derivatives of a quantity are, with their shapes."""
+    sizes = {"v": "k" if entry.name in SHARES else "nv", "q": "nq", "L": "number of links"}
+    shapes = [", ".join(["…", *(sizes.get(str(d), str(d)) for d in x.shape), "nv"]) for x in entry.given]
+    names = [x.name for x in entry.given]
+    if len(names) == 1:
+        return ", ".join(f"∂{names[0]}/∂{x}" for x in entry.arguments) + f", ({shapes[0]})"
+    several = ", ".join(f"∂({', '.join(names)})/∂{x}" for x in entry.arguments)
+    return f"{several}, each of {', '.join(f'{x} ({shape})' for x, shape in zip(names, shapes, strict=True))}"
+
+
+def _flattened(out: Any, count: int) -> tuple[Any, ...]:
+    """The arrays of tuples of so many."""
+    if not isinstance(out, tuple) or not all(isinstance(x, tuple) and len(x) == count for x in out):
+        raise ShapeError(f"out must hold, for each argument, a tuple of {count} arrays: one for each result")
+    return tuple(chain.from_iterable(out))
+
+
+def _results(entry: Quantity) -> Any:
+    """The named tuple of the derivatives of several results; pickle finds it by its name here."""
+    name = entry.name.title().replace("_", "") + "Derivatives"
+    kind = globals()[name] = namedtuple(name, [x.name for x in entry.given], module=__name__)
+    return kind
+
+
+_RESULTS = {name: _results(entry) for name, entry in CATALOGUE.items() if len(entry.given) > 1}
 for _entry in CATALOGUE.values():
-    if len(_entry.given) == 1 and not hasattr(Derivatives, _entry.name):
+    if not hasattr(Derivatives, _entry.name):
         setattr(Derivatives, _entry.name, _method(_entry))

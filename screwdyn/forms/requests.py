@@ -44,6 +44,8 @@ class Request(NamedTuple):
     @property
     def code(self) -> int:
         """Number of the frame."""
+        if self.entry.links == "subtree":
+            return COM
         if "frame" not in self.entry.parameters:
             return BODY
         return frame_code(self.frame or self.entry.signature.parameters["frame"].default)
@@ -65,8 +67,7 @@ class Request(NamedTuple):
         read = functools.partial(scalars, tape) if read is None else read
         rows = (*model.rows, model.base_row)
         table = constants(model.table) if numbers else read(x for row in rows for x in row).reshape(-1, COLUMNS)
-        code = COM if self.entry.links == "subtree" else self.code
-        places = read(x for link in self.links(model) for x in model.place(link, code)).reshape(-1, PLACE)
+        places = read(x for link in self.links(model) for x in model.place(link, self.code)).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
             charts = charts._replace(groups=read(charts.groups.flat).reshape(charts.groups.shape))

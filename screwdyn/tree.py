@@ -16,7 +16,8 @@ from screwdyn.forms.numbers import Dynamics
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Body, Handle, Topology
+from screwdyn.mechanism.structure import Body, Handle
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import impact
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist

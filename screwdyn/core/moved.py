@@ -34,7 +34,7 @@ _MOVED = {
     "simulate": "simulation.simulate",
     "source": "forms.c_source",
     "state": "simulation.state",
-    "structure": "mechanism.topology",
+    "structure": "mechanism.structure",
     "symbolic": "forms.symbolic",
     "testing": "robots.random_trees",
     "transition": "simulation.impact",

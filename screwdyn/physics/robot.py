@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.topology import Structure
+from screwdyn.mechanism.structure import Structure
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 

@@ -13,7 +13,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist, grasp, payload_twist, release
 from screwdyn.simulation.state import State

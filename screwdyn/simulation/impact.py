@@ -15,7 +15,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
-from screwdyn.mechanism.topology import Body, Handle
+from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state

@@ -1,17 +1,12 @@
-"""A frozen snapshot of a tree as the table of numbers that the recursions walk.
-
-Every link hangs in the working frame of the freedom that carries it: the frame whose z axis is the joint's screw.
-Links welded to one another share a row, so fixed joints and massless frames cost nothing.
-"""
+"""A frozen snapshot of a tree as the table of numbers that the recursions walk."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,170 +16,16 @@ from screwdyn.core.errors import ShapeError, StaleHandleError, UnboundSymbolErro
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Attachment, Topology
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.joint_forces import JointForces
-from screwdyn.physics.link_steps import compose, inertia_to_parent
-from screwdyn.physics.spatial import (
-    Matrix,
-    Pose,
-    RigidInertia,
-    Vector,
-    add,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-    transpose,
-)
+from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
-from screwdyn.screws import screw
 
-__all__ = ["Model", "Placement", "place"]
+__all__ = ["Model"]
 
-_NOTHING = (0.0,) * 10
-# What entries of a rotation, at most 1, lose when two or three are multiplied.
-_ROUNDING, _ALMOST_ONE = 1e-15, 1 - 1e-14
 # Arguments with an entry for each position; all others have one for each freedom.
 _POSITIONS = ("q", "q0", "q1")
-
-
-class Placement(NamedTuple):
-    """Where one link sits, in numbers that do not depend on q and never change while it is attached.
-
-    Where the robot holds expressions, so does its placement.
-
-    Attributes
-    ----------
-    coordinate : str or None
-        The freedom whose row carries the link; ``None`` if it is welded to the base.
-    R, p
-        Pose of the link in that row's frame.
-    body : 10 floats
-        Mass, first moment and inertia about the origin of the row's frame.
-    freedoms : tuple of 14 floats each
-        Home pose, turn and slide of every row that begins with this link.
-    axes : 9 floats or None
-        The axes of a group joint in the frame of its first row; ``None`` for any other joint.
-    parent : str or None
-        The coordinate that carries the parent.
-    above : str or None
-        Name of the parent link.
-    link, joint, name, names
-        What was attached, by which joint, that joint's name and those of its freedoms; the base has none.
-    """
-
-    coordinate: str | None
-    R: Matrix
-    p: Vector
-    body: tuple[float, ...]
-    freedoms: tuple[tuple[float, ...], ...]
-    axes: Matrix | None
-    parent: str | None
-    above: str | None
-    link: Link
-    joint: Joint | None
-    name: str | None
-    names: tuple[str, ...]
-
-
-def place(at: Attachment, parent: Placement | None) -> Placement:
-    """Placement of a link from how it is attached and its parent's placement; the base has none."""
-    link, joint, name = at.link, at.joint, at.name
-    R, p = _pose(at.home)
-    if parent is None:
-        return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None, ())
-    R, p = _composed(parent.R, parent.p, R, p)
-    coordinate, freedoms, axes, d = parent.coordinate, [], None, None
-    for S in joint.screws.T:
-        D, d, turn, slide = _screw_frame(S, d)
-        if joint.chart is not None:
-            d = tuple(joint.chart.center.tolist())
-            if axes is None:
-                axes = _tidied(multiply(*expressions.alike(transpose(D), tuple(joint.chart.axes.ravel().tolist()))))
-        R, p = _composed(R, p, D, d)
-        freedoms.append((*_tidied(_squared(R)), *_tidied(p), turn, slide))
-        R, p = transpose(D), scale(-1, rotate_back(D, d))
-    names = joint.freedom_names(name)
-    if names:
-        coordinate = names[-1]
-    R, p = _tidied(_squared(R)), _tidied(p)
-    return Placement(
-        coordinate,
-        R,
-        p,
-        _body(link, R, p),
-        tuple(freedoms),
-        axes,
-        parent.coordinate,
-        parent.link.name,
-        link,
-        joint,
-        name,
-        names,
-    )
-
-
-def _squared(R: Matrix) -> Any:
-    """A rotation without the rounding of right angles: cos(π/2) is 6e-17 in floats, which would cost as much as 0.6."""
-    return tuple([x if type(x) is not float or _ROUNDING < abs(x) < _ALMOST_ONE else _whole(x) for x in R])
-
-
-def _whole(x: float) -> float:
-    size = abs(x)
-    if size <= _ROUNDING:
-        return 0.0
-    return math.copysign(1.0, x) if abs(size - 1.0) <= _ROUNDING else x
-
-
-def _tidied(entries: Any) -> Any:
-    """Constants in which the lengths that cancel are cancelled."""
-    if not expressions.possible() or {*map(type, entries)} == {float}:
-        return entries
-    return expressions.tidied(entries)
-
-
-def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
-    """The link's body in the row's frame, brought there from its centre of mass."""
-    if link.inertia is None:
-        return _NOTHING
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
-    com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
-    R, p, com, (m,), I, zero = expressions.alike(R, p, com, (m,), I, (0.0, 0.0, 0.0))
-    m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
-    return (m, *_tidied(h), *_tidied(I))
-
-
-def _composed(R: Matrix, p: Vector, D: Matrix, d: Vector) -> Pose:
-    """The pose (R, p)(D, d), exact where there are expressions."""
-    R, p, D, d = expressions.alike(R, p, D, d)
-    return compose(Pose(R, p), Pose(D, d))
-
-
-def _pose(T: Array) -> tuple[Matrix, Vector]:
-    a, b, c, _ = T.tolist()
-    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3])
-
-
-def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float, float]:
-    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
-
-    A screw that only slides has no place of its own: the given origin serves.
-    """
-    *w, a, b, c = S.tolist()
-    v = (a, b, c)
-    turns = any(w)
-    D = screw.frame_along(w if turns else v)
-    if not turns:
-        return D, origin or (0.0, 0.0, 0.0), 0.0, 1.0
-    (h,) = expressions.tidied([dot(w, v)])
-    if expressions.is_expression(h):
-        return D, cross(w, v), 1.0, h
-    # A pitch that is rounding of the cross product is none.
-    return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0
 
 
 class Model:
@@ -258,7 +99,7 @@ class Model:
         for node in self.nodes[common:]:
             at = self._place(node, former)
             rows += self._rows(at, n + len(rows))
-            if not at.freedoms and at.body is not _NOTHING:
+            if not at.freedoms and at.body is not NOTHING:
                 welded.append((self.index[at.coordinate], at.body))
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
@@ -290,7 +131,7 @@ class Model:
         for attachment in self.nodes:
             at = self._place(attachment, former)
             self.rows += self._rows(at, len(self.rows))
-            if not at.freedoms and at.body is not _NOTHING:
+            if not at.freedoms and at.body is not NOTHING:
                 row = self.index[at.coordinate]
                 sums, first = (self.base_body, 0) if row < 0 else (self.rows[row], MASS)
                 for k, x in enumerate(at.body, first):
@@ -312,7 +153,7 @@ class Model:
         above, rows = self.index[at.parent], []
         for row, freedom in enumerate(at.freedoms, start):
             self.index[at.names[row - start]] = row
-            rows.append([*freedom, *_NOTHING, above, row if at.axes is None else start])
+            rows.append([*freedom, *NOTHING, above, row if at.axes is None else start])
             above = row
         if rows:
             rows[-1][MASS:PARENT] = at.body
@@ -441,13 +282,12 @@ class Model:
     def place(self, link: str, frame: int) -> list[Any]:
         """A row of :meth:`places`, in which expressions may stand."""
         at = self.placements[link]
-        place = [self.index[at.coordinate], frame, *at.R, *at.p]
+        place = [self.index[at.coordinate], frame, *at.R, *at.p, *at.com]
         inertia = at.link.inertia
         if inertia is None:
-            return [*place, *at.p, *[0.0] * 7]
-        R, p, c = expressions.alike(at.R, at.p, tuple(inertia.com.tolist()))
+            return [*place, *[0.0] * 7]
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tensor.tolist()
-        return [*place, *_tidied(add(p, rotate(R, c))), inertia.mass, xx, xy, xz, yy, yz, zz]
+        return [*place, inertia.mass, xx, xy, xz, yy, yz, zz]
 
     def carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in that row's frame.

@@ -1,0 +1,183 @@
+"""Where a link sits in the working frames of its robot.
+
+Every link hangs in the working frame of the freedom that carries it: the frame whose z axis is the joint's screw.
+Links welded to one another share a row, so fixed joints and massless frames cost nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from screwdyn.core import expressions
+from screwdyn.core.types import Array
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Attachment
+from screwdyn.physics.link_steps import compose, inertia_to_parent
+from screwdyn.physics.spatial import (
+    Matrix,
+    Pose,
+    RigidInertia,
+    Vector,
+    add,
+    cross,
+    dot,
+    multiply,
+    rotate,
+    rotate_back,
+    scale,
+    transpose,
+)
+from screwdyn.screws import screw
+
+__all__ = ["NOTHING", "Placement", "place"]
+
+NOTHING = (0.0,) * 10
+# What entries of a rotation, at most 1, lose when two or three are multiplied.
+_ROUNDING, _ALMOST_ONE = 1e-15, 1 - 1e-14
+
+
+class Placement(NamedTuple):
+    """Where one link sits, in numbers that do not depend on q and never change while it is attached.
+
+    Where the robot holds expressions, so does its placement.
+
+    Attributes
+    ----------
+    coordinate : str or None
+        The freedom whose row carries the link; ``None`` if it is welded to the base.
+    R, p
+        Pose of the link in that row's frame.
+    body : 10 floats
+        Mass, first moment and inertia about the origin of the row's frame.
+    freedoms : tuple of 14 floats each
+        Home pose, turn and slide of every row that begins with this link.
+    axes : 9 floats or None
+        The axes of a group joint in the frame of its first row; ``None`` for any other joint.
+    parent : str or None
+        The coordinate that carries the parent.
+    above : str or None
+        Name of the parent link.
+    link, joint, name, names
+        What was attached, by which joint, that joint's name and those of its freedoms; the base has none.
+    """
+
+    coordinate: str | None
+    R: Matrix
+    p: Vector
+    body: tuple[float, ...]
+    freedoms: tuple[tuple[float, ...], ...]
+    axes: Matrix | None
+    parent: str | None
+    above: str | None
+    link: Link
+    joint: Joint | None
+    name: str | None
+    names: tuple[str, ...]
+
+    @property
+    def com(self) -> Vector:
+        """Centre of mass in the row's frame; the link's origin if it is massless."""
+        inertia = self.link.inertia
+        if inertia is None:
+            return self.p
+        R, p, c = expressions.alike(self.R, self.p, tuple(inertia.com.tolist()))
+        com: Vector = _tidied(add(p, rotate(R, c)))
+        return com
+
+
+def place(at: Attachment, parent: Placement | None) -> Placement:
+    """Placement of a link from how it is attached and its parent's placement; the base has none."""
+    link, joint, name = at.link, at.joint, at.name
+    R, p = _pose(at.home)
+    if parent is None:
+        return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None, ())
+    R, p = _composed(parent.R, parent.p, R, p)
+    coordinate, freedoms, axes, d = parent.coordinate, [], None, None
+    for S in joint.screws.T:
+        D, d, turn, slide = _screw_frame(S, d)
+        if joint.chart is not None:
+            d = tuple(joint.chart.center.tolist())
+            if axes is None:
+                axes = _tidied(multiply(*expressions.alike(transpose(D), tuple(joint.chart.axes.ravel().tolist()))))
+        R, p = _composed(R, p, D, d)
+        freedoms.append((*_tidied(_squared(R)), *_tidied(p), turn, slide))
+        R, p = transpose(D), scale(-1, rotate_back(D, d))
+    names = joint.freedom_names(name)
+    if names:
+        coordinate = names[-1]
+    R, p = _tidied(_squared(R)), _tidied(p)
+    return Placement(
+        coordinate,
+        R,
+        p,
+        _body(link, R, p),
+        tuple(freedoms),
+        axes,
+        parent.coordinate,
+        parent.link.name,
+        link,
+        joint,
+        name,
+        names,
+    )
+
+
+def _squared(R: Matrix) -> Any:
+    """A rotation without the rounding of right angles: cos(π/2) is 6e-17 in floats, which would cost as much as 0.6."""
+    return tuple([x if type(x) is not float or _ROUNDING < abs(x) < _ALMOST_ONE else _whole(x) for x in R])
+
+
+def _whole(x: float) -> float:
+    size = abs(x)
+    if size <= _ROUNDING:
+        return 0.0
+    return math.copysign(1.0, x) if abs(size - 1.0) <= _ROUNDING else x
+
+
+def _tidied(entries: Any) -> Any:
+    """Constants in which the lengths that cancel are cancelled."""
+    if not expressions.possible() or {*map(type, entries)} == {float}:
+        return entries
+    return expressions.tidied(entries)
+
+
+def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
+    """The link's body in the row's frame, brought there from its centre of mass."""
+    if link.inertia is None:
+        return NOTHING
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
+    com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
+    R, p, com, (m,), I, zero = expressions.alike(R, p, com, (m,), I, (0.0, 0.0, 0.0))
+    m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
+    return (m, *_tidied(h), *_tidied(I))
+
+
+def _composed(R: Matrix, p: Vector, D: Matrix, d: Vector) -> Pose:
+    """The pose (R, p)(D, d), exact where there are expressions."""
+    R, p, D, d = expressions.alike(R, p, D, d)
+    return compose(Pose(R, p), Pose(D, d))
+
+
+def _pose(T: Array) -> tuple[Matrix, Vector]:
+    a, b, c, _ = T.tolist()
+    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3])
+
+
+def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float, float]:
+    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
+
+    A screw that only slides has no place of its own: the given origin serves.
+    """
+    *w, a, b, c = S.tolist()
+    v = (a, b, c)
+    turns = any(w)
+    D = screw.frame_along(w if turns else v)
+    if not turns:
+        return D, origin or (0.0, 0.0, 0.0), 0.0, 1.0
+    (h,) = expressions.tidied([dot(w, v)])
+    if expressions.is_expression(h):
+        return D, cross(w, v), 1.0, h
+    # A pitch that is rounding of the cross product is none.
+    return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0

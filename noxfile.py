@@ -10,10 +10,10 @@ import nox
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 BIN = Path(sys.executable).parent
-# Where another Python or other versions of the dependencies are the question.
+# The selection of tests for other versions of Python or of the dependencies.
 BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover")
 
-# What may depend on the version of Python: the layouts of its objects, threads and forks, and one test of all else.
+# Tests that may depend on the version of Python: of object layouts, threads and forks, and a selection of all others.
 ON_OTHER_PYTHONS = [
     *(f"tests/{room}" for room in ("core", "screws", "mechanism", "physics", "simulation", "io")),
     *(f"tests/backends/test_{name}.py" for name in ("llvm", "platform_layout", "numba", "background", "code_cache")),
@@ -25,7 +25,7 @@ nox.needs_version = ">=2025.10"
 nox.options.sessions = ["lint", "types", "layers"]
 nox.options.default_venv_backend = "venv"
 nox.options.download_python = "never"
-# Also where CI is set: a Python that is absent is skipped, and .ci/run reports it.
+# A Python that is absent is skipped, also where CI is set in the environment; .ci/run reports it.
 nox.options.error_on_missing_interpreters = False
 
 
@@ -36,7 +36,7 @@ def here(session: nox.Session, command: str, *arguments: str, **options: dict[st
 
 @nox.session(python=False)
 def format(session: nox.Session) -> None:
-    """Format the code and repair what ruff can repair."""
+    """Format the code and fix lint that ruff can fix."""
     here(session, "ruff", "format")
     here(session, "ruff", "check", "--fix")
 
@@ -62,7 +62,7 @@ def layers(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def oracle(session: nox.Session) -> None:
-    """Compare with outside engines; needs the extra oracle and example-robot-data."""
+    """Compare with independent engines; needs the extra oracle and example-robot-data."""
     here(session, "pytest", "-n", "2", "-m", "oracle", "tests/oracle")
 
 
@@ -74,7 +74,7 @@ def handover(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def soak(session: nox.Session) -> None:
-    """Run the properties on many random robots, the same ones each time."""
+    """Run the property tests on many random robots, the same ones each time."""
     here(session, "pytest", "-n", "2", "-m", "soak", env={"SCREWDYN_SOAK": "short"})
 
 

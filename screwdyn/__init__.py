@@ -1,7 +1,7 @@
-"""screwdyn: robot dynamics that can be reconfigured while it runs.
+"""screwdyn: dynamics of robots that are reconfigured while they move.
 
-A robot is a tree of links; each link contributes its own Jacobian, mass matrix, Coriolis matrix and gravity vector,
-and the padded sum ‡ assembles the whole by coordinate name. See README.md, docs/ and :class:`KinematicTree`.
+A robot is a tree of links. Each link contributes its own Jacobian, mass matrix, Coriolis matrix and gravity vector; the
+padded sum ‡ adds these contributions by coordinate name. See README.md, docs/ and :class:`KinematicTree`.
 """
 
 from importlib import import_module
@@ -102,12 +102,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the parts that not everybody needs when they are first asked for."""
+    """Import io, robots and testing when they are first used."""
     if name in ("io", "robots", "testing"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """The public names, for completion; those that are imported on first use too."""
+    """The public names, including those of modules that are imported on first use."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]

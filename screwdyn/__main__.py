@@ -1,4 +1,4 @@
-"""``python -m screwdyn`` is the command ``screwdyn``."""
+"""Run the command ``screwdyn`` as ``python -m screwdyn``."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""What everything stands on: errors, types, numbers that may be expressions, arrays that results go to."""
+"""Errors, array types, numbers that may be SymPy expressions, and output arrays."""

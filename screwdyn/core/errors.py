@@ -1,6 +1,6 @@
 """Errors and warnings of the package.
 
-Each message says what was given, what was expected (with names, not indices), and what to do.
+Each message states what was given, what was expected (with names, not indices), and what to do.
 """
 
 from collections.abc import Iterable
@@ -24,15 +24,15 @@ __all__ = [
 
 
 class ScrewdynWarning(UserWarning):
-    """Input that is accepted, but is probably a mistake."""
+    """Input that is accepted but is probably a mistake."""
 
 
 class ScrewdynError(ValueError):
-    """Base of all errors that screwdyn raises for wrong input."""
+    """Base class of all errors that screwdyn raises for wrong input."""
 
 
 class TopologyError(ScrewdynError):
-    """The links would not form a tree: a cycle, a second parent, a duplicate name."""
+    """Links that do not form a tree: a cycle, a second parent, a duplicate name."""
 
 
 class UnknownNameError(ScrewdynError):
@@ -40,7 +40,7 @@ class UnknownNameError(ScrewdynError):
 
     @classmethod
     def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownNameError":
-        """The error for a name that is not among the known names."""
+        """The error for a name that is not among the known names of a kind of thing, such as ``"joint"``."""
         if not isinstance(name, str) and hasattr(name, "__len__"):
             order = "; arguments are (link, q, …)" if what == "link" else ""
             return cls(f"there is no {what} {cut_repr(name)}: a {what} is given by its name, a str{order}")
@@ -54,7 +54,7 @@ class UnknownNameError(ScrewdynError):
         return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
 
 
-# Its name when it stood for links only.
+# Former name, when the error concerned links only.
 UnknownLinkError = UnknownNameError
 
 
@@ -71,15 +71,15 @@ class ShapeError(ScrewdynError):
 
 
 class StaleHandleError(ScrewdynError):
-    """A handle, state or snapshot of an earlier revision of the tree."""
+    """A handle, state or model of an earlier revision of the tree."""
 
 
 class SingularAttachmentError(ScrewdynError):
-    """A joint with no inertia along its screw, whose acceleration is undetermined."""
+    """A joint that feels no inertia along its screw, so that its acceleration is undetermined."""
 
 
 class UnboundSymbolError(ScrewdynError):
-    """A numeric function of a tree that holds symbols; the message names them."""
+    """A numeric function called on a tree whose numbers contain symbols; the message names the symbols."""
 
     @classmethod
     def of(cls, symbols: Iterable[object], what: str) -> "UnboundSymbolError":

@@ -1,4 +1,4 @@
-"""Arrays that results are written to: what they must be, and what they may share."""
+"""Checks of the arrays that are given as ``out``, and writing of results to them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,17 +14,19 @@ Shape = tuple[int, ...]
 
 
 def check(out: Any, shapes: Sequence[Shape]) -> None:
-    """Refuse what results of these shapes cannot be written to.
+    """Check that results of these shapes can be written to ``out``.
 
     Parameters
     ----------
     out : tuple
-        An array of float64 for each result, in any layout.
+        A float64 array for each result, in any layout.
+    shapes : sequence of tuple of int
+        The shapes of the results.
 
     Raises
     ------
     ShapeError
-        Naming the array and what is wrong with it.
+        If an array has another type or shape, is read-only, or overlaps itself or another array of ``out``.
     """
     if not isinstance(out, tuple) or len(out) != len(shapes):
         got = f"a tuple of {len(out)}" if isinstance(out, tuple) else _kind(out)
@@ -36,20 +38,20 @@ def check(out: Any, shapes: Sequence[Shape]) -> None:
         if array.shape != shape:
             raise ShapeError(f"{what} has shape {array.shape}; the result has shape {shape}")
         if not array.flags.writeable:
-            raise ShapeError(f"{what} cannot be written to; pass an array that can")
+            raise ShapeError(f"{what} is read-only; pass a writable array")
         if _folded(array):
-            raise ShapeError(f"{what} has entries that lie on top of each other; pass an array of its own memory")
+            raise ShapeError(f"{what} has entries that overlap in memory; pass an array without overlapping strides")
         if any(np.shares_memory(array, other) for other in out[:k]):
-            raise ShapeError(f"{what} must have memory of its own; it overlaps another array of out")
+            raise ShapeError(f"{what} overlaps another array of out; pass arrays that do not share memory")
 
 
 def apart(array: Array, others: Iterable[Array]) -> bool:
-    """Whether an array surely shares no memory with others."""
+    """Whether an array is known to share no memory with the others, by the bounds of their memory."""
     return not any(np.may_share_memory(array, other) for other in others)
 
 
 def hand_over(results: Sequence[Array], out: Sequence[Array] | None) -> tuple[Array, ...]:
-    """The results; in ``out``, which has been checked, if that is given."""
+    """Return the results, copied to ``out`` if it is given; ``out`` has passed :func:`check`."""
     if out is None:
         return tuple(results)
     for result, array in zip(results, out, strict=True):
@@ -65,7 +67,7 @@ def _kind(thing: Any) -> str:
 
 
 def _folded(array: Array) -> bool:
-    """Whether entries may share memory with one another: no step is longer than all that lies within it."""
+    """Whether the array may overlap itself: a stride is smaller than the extent of the axes of smaller strides."""
     if array.flags.c_contiguous or array.flags.f_contiguous:
         return False
     reach = array.itemsize

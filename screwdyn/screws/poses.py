@@ -1,7 +1,7 @@
-"""Poses, and the cross-product matrix that turning and moving is written with (docs/mathematics.md §1).
+"""Poses and cross-product matrices (docs/mathematics.md §1).
 
-A pose T_AB is the 4x4 matrix of frame B in frame A. `as_pose` checks that it is a rigid motion; everything else trusts
-its caller in that and checks only that the numbers are finite and enough. Users find all of it in `screwdyn.screw`.
+A pose T_AB is the 4x4 matrix of frame B in frame A. Only `as_pose` checks that a matrix is a rigid motion; the other
+functions check shapes and that entries are finite. The public functions are also in `screwdyn.screw`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["as_pose", "cross", "entries", "inverse", "pose", "pose_of", "shaped"
 
 
 def shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
-    """Return x as floats, after checking that they are finite and that its last axes have lengths `tail`."""
+    """Return x as floats, after checking that they are finite and that the last axes of x have lengths `tail`."""
     try:
         array = expressions.real(x)
     except (TypeError, ValueError) as error:
@@ -29,7 +29,7 @@ def shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
 
 
 def entries(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
-    """Return x as floats or expressions, after checking that its last axes have lengths `tail`."""
+    """Return x as floats or expressions, after checking that the last axes of x have lengths `tail`."""
     try:
         array = expressions.array(x)
     except (TypeError, ValueError) as error:
@@ -45,12 +45,15 @@ def _with_tail(array: Array, tail: tuple[int, ...], what: str) -> Array:
 
 
 def skew(v: ArrayLike) -> Array:
-    """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``."""
+    """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``.
+
+    Raises ShapeError if v has another shape. docs/mathematics.md, conventions.
+    """
     return skew_of(entries(v, (3,), "vector"))
 
 
 def skew_of(v: Array) -> Array:
-    """Cross-product matrix of what is known to be a vector already; for inner loops."""
+    """Cross-product matrix of a vector (..., 3) that has been checked; for inner loops."""
     result = np.zeros((*v.shape, 3), dtype=v.dtype)
     result[..., 2, 1] = v[..., 0]
     result[..., 0, 2] = v[..., 1]
@@ -64,44 +67,51 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def unskew(matrix: ArrayLike) -> Array:
-    """Vector (..., 3) of the skew part of a matrix (..., 3, 3): ``unskew(skew(v)) == v``."""
+    """Vector (..., 3) of the skew-symmetric part ½ (A − Aᵀ) of a matrix A (..., 3, 3): ``unskew(skew(v)) == v``.
+
+    Raises ShapeError if the matrix has another shape or entries that are not finite.
+    """
     a = shaped(matrix, (3, 3), "matrix")
     a = 0.5 * (a - a.swapaxes(-1, -2))
     return np.stack([a[..., 2, 1], a[..., 0, 2], a[..., 1, 0]], axis=-1)
 
 
 def pose(R: ArrayLike, p: ArrayLike) -> Array:
-    """Pose (..., 4, 4) with rotation R (..., 3, 3) and origin p (..., 3), whatever R is (`as_pose` checks)."""
+    """Pose T = [[R, p], [0, 1]], (..., 4, 4), from a rotation R (..., 3, 3) and an origin p (..., 3) in metres.
+
+    Does not check that R is a rotation; `as_pose` does. Raises ShapeError for a wrong shape or an entry that is not
+    finite.
+    """
     return pose_of(shaped(R, (3, 3), "rotation"), shaped(p, (3,), "position"))
 
 
 def pose_of(R: Array, p: Array) -> Array:
-    """Pose of what is known to be rotation and origin already; for inner loops."""
+    """Pose from a rotation and an origin that have been checked; for inner loops."""
     T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
     return T
 
 
 def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
-    """Read what a person may write for a pose.
+    """Read a pose in any of the forms that users may give.
 
     Parameters
     ----------
     at : None, array_like of shape (3,) or (4, 4)
-        Nothing (the identity), a translation in metres, or a homogeneous matrix. A rotation that misses
-        orthonormality by less than 1e-6 (numbers copied from a file) is replaced by the nearest rotation.
+        None for the identity, a translation in metres, or a homogeneous matrix (docs/mathematics.md §1). If the entries
+        of RᵀR − 1 are at most 1e-6, as with numbers copied from a file, R is replaced by the nearest rotation.
     what : str
-        How error messages call it.
+        What error messages call the pose.
 
     Returns
     -------
     ndarray, shape (4, 4)
-        A new array. With expressions in it, only what is certain without their values is checked.
+        A new array. If it contains expressions, only what does not depend on their values is checked.
 
     Raises
     ------
     ShapeError
-        If `at` has another shape, is not finite, or is no rigid motion.
+        If `at` has another shape, is not finite, or is not a rigid motion.
     """
     if at is None:
         return np.eye(4)
@@ -130,14 +140,14 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     if float(np.abs(given[3] - T[3]).max()) > 1e-6:
         raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {given[3].tolist()}")
     if error_size > 1e-14:
-        for _ in range(2):  # Newton's polar iteration: the error is squared each time
+        for _ in range(2):  # Newton's iteration for the polar factor: each step squares the error
             R = R @ (1.5 * np.eye(3) - 0.5 * (R.T @ R))
     T[:3, :3], T[:3, 3] = R, given[:3, 3]
     return T
 
 
 def _check_known_entries(T: Array, what: str) -> None:
-    """Refuse a pose with expressions whose entries without symbols already tell that it is no rigid motion."""
+    """Raise ShapeError if the entries without symbols show that a pose with expressions is not a rigid motion."""
     R = T[:3, :3]
     if any(expressions.is_number(x) and abs(x - (k == 3)) > 1e-6 for k, x in enumerate(T[3])):
         raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {T[3].tolist()}")
@@ -148,7 +158,10 @@ def _check_known_entries(T: Array, what: str) -> None:
 
 
 def inverse(T: ArrayLike) -> Array:
-    """Inverse of a pose (..., 4, 4): T_BA from T_AB."""
+    """Inverse of a pose, T_BA from T_AB, both (..., 4, 4): [[Rᵀ, −Rᵀ p], [0, 1]].
+
+    Raises ShapeError if T has another shape or entries that are not finite.
+    """
     T = shaped(T, (4, 4), "pose")
     Rt = T[..., :3, :3].swapaxes(-1, -2)
     return pose_of(Rt, -(Rt @ T[..., :3, 3, None])[..., 0])

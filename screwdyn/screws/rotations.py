@@ -1,6 +1,6 @@
 """Rotations as quaternions [x, y, z, w], scalar last.
 
-The length of a quaternion is a gauge: every function here gives the same rotation for q and any multiple of it.
+The length of a quaternion has no meaning: q and any nonzero multiple of q describe the same rotation.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ __all__ = [
 def rotation_entries(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, ...]:
     """The nine entries, row by row, of R = 1 + s (w û + û²), u the vector of the quaternion and s = 2 / |q|².
 
-    The entries of q may be floats, recording scalars, or arrays of one shape.
+    The entries of q may be floats, traced scalars, or arrays of one shape.
     """
     s = 2.0 / (x * x + y * y + z * z + w * w)
     return (
@@ -41,7 +41,7 @@ def rotation_entries(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, ...]:
 
 
 def rate_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any) -> tuple[Any, ...]:
-    """The four entries of dq/dt = ½ q ∘ [a, b, c, 0], with the angular velocity a, b, c in the turning frame."""
+    """The four entries of dq/dt = ½ q ∘ [a, b, c, 0], with the angular velocity (a, b, c) in the rotating frame."""
     return (
         0.5 * (w * a + y * c - z * b),
         0.5 * (w * b + z * a - x * c),
@@ -71,11 +71,11 @@ def rotation_vector_of(q: Array) -> Array:
 
 
 def quaternion_product(p: Array, q: Array) -> Array:
-    """p ∘ q, (…, 4): first q, then p, as in ``rotation_of(p) @ rotation_of(q)``."""
+    """Product p ∘ q, (…, 4), of quaternions: ``rotation_of(p ∘ q) == rotation_of(p) @ rotation_of(q)``."""
     u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
     return np.concatenate([a * v + b * u + cross(u, v), a * b - np.sum(u * v, axis=-1, keepdims=True)], axis=-1)
 
 
 def quaternion_rate(q: Array, w: Array) -> Array:
-    """dq/dt = ½ q ∘ [w; 0], (…, 4), for an angular velocity w (…, 3) in the turning frame."""
+    """dq/dt = ½ q ∘ [w; 0], (…, 4), for an angular velocity w (…, 3) in rad/s in the rotating frame."""
     return np.stack(rate_entries(*np.moveaxis(q, -1, 0), *np.moveaxis(w, -1, 0)), axis=-1)

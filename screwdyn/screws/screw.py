@@ -1,12 +1,11 @@
 """Twists, wrenches, screws and rigid motions.
 
 A twist is V = [w; v] and a wrench F = [n; f], angular part first; a pose T_AB is the 4x4 matrix of frame B
-in frame A. Units are SI and radians. Every function batches over leading axes, written ``...`` in the shapes.
-Conventions and formulas: docs/mathematics.md §1.
+in frame A. Units are SI and radians. All functions take leading batch axes, written ``...`` in the shapes.
+Conventions and formulas: docs/mathematics.md §1, after Lynch and Park, *Modern Robotics*.
 
-A function of a pose takes it on trust: what is finite but no rigid motion, such as a matrix of ones, gives numbers that
-mean nothing. `as_pose` checks a pose that comes from elsewhere. Shapes, and that all entries are finite numbers, are
-checked everywhere (ShapeError).
+All functions raise ShapeError if an argument has a wrong shape or entries that are not finite. Functions of a pose do
+not check that it is a rigid motion: the results for any other matrix have no meaning. `as_pose` checks a pose.
 """
 
 from __future__ import annotations
@@ -62,15 +61,24 @@ def _dot(a: Array, b: Array) -> Array:
 
 
 def Ad(T: ArrayLike) -> Array:
-    """Adjoint of a pose, [[R, 0], [p^ R, R]]: moves a twist from frame B to frame A if T is T_AB.
+    """Adjoint of a pose, [[R, 0], [p^ R, R]]: changes the frame of a twist from B to A if T is T_AB.
 
-    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Wrenches move from A to B by its transpose. docs/mathematics.md §1.
+    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes the frame of a wrench from A to B.
+    docs/mathematics.md §1.
 
     Parameters
     ----------
     T : array_like, shape (..., 4, 4)
+        Pose, in metres.
 
-    Returns an array of shape (..., 6, 6).
+    Returns
+    -------
+    ndarray, shape (..., 6, 6)
+
+    Raises
+    ------
+    ShapeError
+        If T has another shape or entries that are not finite.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -80,7 +88,8 @@ def Ad(T: ArrayLike) -> Array:
 def ad(V: ArrayLike) -> Array:
     """Lie bracket [[w^, 0], [v^, w^]], (..., 6, 6), of a twist (..., 6): the rate of Ad(exp(V t)) at t = 0.
 
-    ``ad(V1) @ V2 == -ad(V2) @ V1``. docs/mathematics.md §1.
+    ``ad(V1) @ V2 == -ad(V2) @ V1``. docs/mathematics.md §1. Raises ShapeError if V has another shape or entries that
+    are not finite.
     """
     V = shaped(V, (6,), "twist")
     return _lower_blocks(skew_of(V[..., :3]), skew_of(V[..., 3:]))
@@ -130,7 +139,14 @@ def exp(V: ArrayLike) -> Array:
     V : array_like, shape (..., 6)
         Twist [w; v] in rad/s and m/s (or a screw times an angle).
 
-    Returns an array of shape (..., 4, 4).
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+
+    Raises
+    ------
+    ShapeError
+        If V has another shape or entries that are not finite.
     """
     V = shaped(V, (6,), "twist")
     angle = np.sqrt(_dot(V[..., :3], V[..., :3]))
@@ -138,7 +154,7 @@ def exp(V: ArrayLike) -> Array:
 
 
 def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
-    """Pose exp(S^ q) of a joint with unit screw S at coordinate q, without a branch (docs/mathematics.md §1).
+    """Pose exp(S^ q) of a joint with unit screw S at coordinate q, for any pitch (docs/mathematics.md §1).
 
     R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v.
 
@@ -149,7 +165,14 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     q : array_like, shape (...)
         In radians, or in metres for a pure translation.
 
-    Returns an array of shape (..., 4, 4).
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+
+    Raises
+    ------
+    ShapeError
+        If an argument has another shape or entries that are not finite.
     """
     S, q = shaped(S, (6,), "screw"), shaped(q, (), "coordinate")
     sine = np.sin(q)
@@ -157,16 +180,25 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
 
 
 def log(T: ArrayLike) -> Array:
-    """Twist V with exp(V) = T and angle |w| in [0, pi].
+    """Twist V with exp(V) = T and angle |w| in [0, pi] (docs/mathematics.md §1).
 
-    The rotation goes through its unit quaternion, read from the largest row of 4 q q^T, so that no digits
-    are lost near 0 or near pi. At exactly pi both axes are right, and either is returned.
+    The rotation vector is computed from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that
+    no digits are lost near 0 or near pi. At exactly pi, w and -w are both solutions, and either may be returned.
 
     Parameters
     ----------
     T : array_like, shape (..., 4, 4)
+        Pose, in metres.
 
-    Returns an array of shape (..., 6).
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        Twist [w; v] in radians and metres.
+
+    Raises
+    ------
+    ShapeError
+        If T has another shape or entries that are not finite.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -182,7 +214,7 @@ def log(T: ArrayLike) -> Array:
     sine = np.sqrt(_dot(vector, vector))
     angle = 2.0 * np.arctan2(sine, scalar)
     w = (angle / np.where(sine == 0.0, 1.0, sine))[..., None] * vector
-    # p = travel v, where travel is what exp multiplies v by: the columns of exp's p for v = e1, e2, e3
+    # p = travel v: the columns of travel are the p of exp([w; v]) for v = e1, e2, e3
     basis = np.zeros((*w.shape[:-1], 3, 6))
     basis[..., :3] = w[..., None, :]
     basis[..., 3:] = np.eye(3)
@@ -194,7 +226,7 @@ def log(T: ArrayLike) -> Array:
 
 
 def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """|w|, |v| and whether the screw turns at all; refuses the zero screw."""
+    """|w|, |v| and whether the screw has a finite pitch; ScrewdynError for the zero screw."""
     w, v = np.sqrt(_dot(S[..., :3], S[..., :3])), np.sqrt(_dot(S[..., 3:], S[..., 3:]))
     if np.any((w == 0.0) & (v == 0.0)):
         raise ScrewdynError("a screw is zero: it has neither an axis nor a direction")
@@ -204,7 +236,7 @@ def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
 def unit(S: ArrayLike) -> Array:
     """Scale screws so that |w| = 1, or w = 0 and |v| = 1.
 
-    A screw with a pitch above 1e12 m/rad is a translation that rounding disturbed: its w is dropped.
+    A pitch above 1e12 m/rad is treated as rounding of a pure translation: w becomes 0.
 
     Parameters
     ----------
@@ -229,10 +261,11 @@ def unit(S: ArrayLike) -> Array:
 def pitch(S: ArrayLike) -> Array:
     """Pitch h = w.v / w.w in metres per radian, (...), of screws (..., 6); infinite for a pure translation.
 
-    Raises ScrewdynError as `unit` does.
+    A screw may contain SymPy expressions. Raises ScrewdynError if a screw is zero or not finite.
+    docs/mathematics.md §1.
     """
     S = entries(S, (6,), "screw")
-    if S.dtype == object and S.shape == (6,):  # a unit screw already, or not known to be anything else
+    if S.dtype == object and S.shape == (6,):  # assumed to be a unit screw: its length may depend on symbols
         w = S[:3]
         return expressions.array(*expressions.tidied([w @ S[3:] / (w @ w)])) if w.any() else np.array(np.inf)
     S = unit(S)
@@ -241,15 +274,21 @@ def pitch(S: ArrayLike) -> Array:
 
 
 def axis(S: ArrayLike) -> tuple[Array, Array]:
-    """Axis of a screw (..., 6) as a direction and the point w x v / w.w, the one closest to the origin.
+    """Axis of a screw (..., 6): its direction and its point w x v / w.w, which is the closest to the origin.
 
-    A pure translation has a direction only; its point is given as the origin. Raises ScrewdynError as
-    `unit` does.
+    A pure translation has no particular axis: the point returned is the origin. docs/mathematics.md §1.
 
     Returns
     -------
-    direction, point : ndarray, shape (..., 3)
-        Unit vector, and metres.
+    direction : ndarray, shape (..., 3)
+        Unit vector.
+    point : ndarray, shape (..., 3)
+        In metres.
+
+    Raises
+    ------
+    ScrewdynError
+        If a screw is zero or not finite.
     """
     S = unit(S)
     w, v = S[..., :3], S[..., 3:]
@@ -257,7 +296,10 @@ def axis(S: ArrayLike) -> tuple[Array, Array]:
 
 
 def direction(axis: str | ArrayLike) -> Array:
-    """Unit vector (..., 3) along "x", "-x", … or vectors (..., 3); ScrewdynError if it has no direction."""
+    """Unit vector (..., 3) along an axis: "x", "-x", "y", "-y", "z", "-z" or a vector (..., 3) of any length but zero.
+
+    Raises ScrewdynError if a vector is zero or not finite, or the string is not an axis.
+    """
     if isinstance(axis, str) and axis not in _AXES:
         raise ScrewdynError(f'there is no axis {axis!r}: write "x", "y", "z", "-x", "-y", "-z" or a vector')
     a = entries(_AXES[axis] if isinstance(axis, str) else axis, (3,), "axis")
@@ -270,12 +312,13 @@ def direction(axis: str | ArrayLike) -> Array:
 
 
 def frame_along(z: Sequence[Any]) -> tuple[Any, ...]:
-    """Rotation, as nine numbers row by row, whose third column is the unit vector z; its numbers may be expressions.
+    """Rotation matrix, as nine numbers row by row, whose third column is the unit vector z (docs/mathematics.md §1).
 
-    Its first column is one of the unit vectors wherever one is perpendicular to z, so that right angles stay exact.
+    Its first column is a unit vector of the frame if one is perpendicular to z, so that right angles stay exact. The
+    three numbers of z may be expressions.
     """
     if any(map(expressions.is_number, z)):
-        # The number of least size: below 1, or the others are 0.
+        # The number of smallest magnitude, so that the length below is not 0.
         k = min(range(3), key=lambda i: abs(z[i]) if expressions.is_number(z[i]) else 1.0)
         x = [int(i == k) - z[k] * z[i] for i in range(3)]
         length = expressions.root(x[0] * x[0] + x[1] * x[1] + x[2] * x[2])
@@ -287,10 +330,10 @@ def frame_along(z: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _perpendicular(z: Sequence[Any]) -> list[Any]:
-    """A unit vector perpendicular to a unit vector of expressions; no value of them divides by less than 1.
+    """A unit vector perpendicular to a unit vector z of expressions, with denominators of at least 1 for all values.
 
-    Duff et al., "Building an orthonormal basis, revisited", 2017, about the axis on whose side z is known to lie, or
-    else about the last one, with a case for each side.
+    Duff et al., "Building an orthonormal basis, revisited", 2017. The pivot is a component of z whose sign is known, or
+    else the last component, with one case for each sign.
     """
     sides = [expressions.side(component) for component in z]
     k = next((k for k in (2, 0, 1) if expressions.is_number(sides[k])), 2)
@@ -303,6 +346,8 @@ def _perpendicular(z: Sequence[Any]) -> list[Any]:
 
 def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: ArrayLike = 0.0) -> Array:
     """Unit screw [a; -a x r + h a] with axis a through r and pitch h, or [0; a] for an infinite pitch.
+
+    docs/mathematics.md §1. All arguments may contain SymPy expressions.
 
     Parameters
     ----------
@@ -320,7 +365,7 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
     Raises
     ------
     ScrewdynError
-        If an axis is zero, or anything but the pitch is not finite.
+        If an axis is zero, or the axis or the point is not finite.
     """
     a, r, h = direction(axis), entries(point, (3,), "point"), entries(pitch, (), "pitch")
     if not expressions.is_finite(r):
@@ -343,19 +388,29 @@ def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
     Parameters
     ----------
     S1, S2 : array_like, shape (..., 6)
-        Both as [w; v], so a wrench [n; f] along a screw enters as [f; n].
+        Both as [w; v]: pass a wrench [n; f] as [f; n].
 
-    Returns an array of shape (...).
+    Returns
+    -------
+    ndarray, shape (...)
+
+    Raises
+    ------
+    ShapeError
+        If a screw has another shape or entries that are not finite.
     """
     return _dot(shaped(S1, (6,), "screw"), to_linear_first(S2))
 
 
 def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
-    """Power w.n + v.f in watts of wrenches [n; f] on twists [w; v], both (..., 6) and in the same frame."""
+    """Power w.n + v.f in watts, (...), of wrenches [n; f] on twists [w; v], both (..., 6) and in the same frame.
+
+    Raises ShapeError if an argument has another shape or entries that are not finite. docs/mathematics.md §1.
+    """
     return _dot(shaped(V, (6,), "twist"), shaped(F, (6,), "wrench"))
 
 
-# other people's order of coordinates --------------------------------------------------------------------
+# the other order of components --------------------------------------------------------------------
 
 
 def to_linear_first(V: ArrayLike) -> Array:
@@ -365,10 +420,10 @@ def to_linear_first(V: ArrayLike) -> Array:
 
 
 def from_linear_first(V: ArrayLike) -> Array:
-    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): an exchange that undoes itself."""
+    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): the inverse of `to_linear_first`."""
     return to_linear_first(V)
 
 
 def to_linear_first_matrix(matrix: ArrayLike) -> Array:
-    """6x6 matrix on [v; w] from the same map on [w; v], or the other way round; shape (..., 6, 6)."""
+    """Matrix (..., 6, 6) of a linear map for components [v; w] from its matrix for [w; v], or the reverse."""
     return np.roll(shaped(matrix, (6, 6), "matrix"), (3, 3), axis=(-2, -1))

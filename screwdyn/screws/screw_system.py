@@ -1,4 +1,4 @@
-"""Screw systems: the screws that a set of joints spans, and those it cannot feel (docs/mathematics.md §9)."""
+"""Screw systems: the space that the screws of joints span, and its reciprocal space (docs/mathematics.md §9)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["reciprocal_system", "system_basis", "system_order"]
 
 
 def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
-    """Orthonormal basis of six-space whose first rows span the screws, and how many those are."""
+    """Orthonormal basis, (6, 6), whose first rows span the screws, and the number of these rows."""
     try:
         S = expressions.real(screws)
     except (TypeError, ValueError):
@@ -30,30 +30,42 @@ def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
 
 
 def system_basis(screws: ArrayLike, tol: float = 1e-9) -> Array:
-    """Orthonormal basis (in the six coordinates) of the screw system spanned by some screws.
+    """Orthonormal basis (with respect to the six components) of the space spanned by some screws.
+
+    The right singular vectors of the stacked screws (docs/mathematics.md §9).
 
     Parameters
     ----------
     screws : array_like, shape (..., 6)
-        All in one frame; each is first scaled to length one, so that `tol` is a pure number.
+        All in one frame. Each is first scaled to Euclidean length 1, so that `tol` is dimensionless.
     tol : float
         Singular values below this fraction of the largest count as zero.
 
     Returns
     -------
     ndarray, shape (order, 6)
+
+    Raises
+    ------
+    ShapeError
+        If the screws have another shape, or entries that are not finite numbers.
     """
     basis, order = _span(screws, tol)
     return basis[:order]
 
 
 def system_order(screws: ArrayLike, tol: float = 1e-9) -> int:
-    """Order (dimension, Laus's lambda) of the screw system spanned by some screws; see `system_basis`."""
+    """Order of a screw system: the dimension λ ≤ 6 of the space spanned by screws (..., 6) (docs/mathematics.md §9).
+
+    Parameters and errors as for `system_basis`.
+    """
     return _span(screws, tol)[1]
 
 
 def reciprocal_system(screws: ArrayLike, tol: float = 1e-9) -> Array:
-    """Orthonormal basis of all screws reciprocal to every given one; see `system_basis`.
+    """Orthonormal basis of the screws that are reciprocal to all given screws (docs/mathematics.md §9).
+
+    Parameters and errors as for `system_basis`.
 
     Returns
     -------

@@ -68,7 +68,7 @@ def test_an_out_that_lies_on_itself_is_refused(arm, fast):
     q = np.zeros((4, 5))
     for steps in ((0, 8), (16, 8), (8, 8), (8, -8)):
         folded = np.lib.stride_tricks.as_strided(np.zeros(60)[20:], (4, 5), steps)
-        with pytest.raises(ShapeError, match="on top of each other"):
+        with pytest.raises(ShapeError, match="overlap in memory"):
             fast.gravity_vector(q, out=folded)
     for steps in ((8, 32), (48, 8), (-40, 8), (80, -16)):
         apart = np.lib.stride_tricks.as_strided(np.zeros(80)[20:], (4, 5), steps)

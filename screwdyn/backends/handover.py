@@ -16,6 +16,7 @@ from sympy.printing.numpy import NumPyPrinter
 from screwdyn.backends.sympy.closed_form import Derivation, rows_and_columns, symbol
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.mechanism.configuration import ConfigurationSpace
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
 
@@ -40,6 +41,8 @@ class Recording(NamedTuple):
         What the function takes, in order: q has an entry for each position, the others one for each freedom.
     parameters : sequence of Symbol
         Symbols whose values are the last argument, if there are any.
+    configurations : ConfigurationSpace
+        Of the positions.
     """
 
     derivation: Derivation
@@ -47,6 +50,7 @@ class Recording(NamedTuple):
     outputs: Sequence[Scalars]
     arguments: Mapping[str, Sequence[str]]
     parameters: Sequence[sympy.Symbol]
+    configurations: ConfigurationSpace
 
     @property
     def scalars(self) -> list[Any]:
@@ -73,6 +77,20 @@ class Recording(NamedTuple):
         wanted = ", ".join(f"{name} of {length}" for name, length in lengths.items())
         got = ", ".join(str(shape[0] if len(shape) == 1 else f"shape {shape}") for shape in shapes) or "nothing"
         raise ShapeError(f"{self.function} takes {wanted} entries, with batch axes before them; got {got}")
+
+    def check(self, q: Any) -> None:
+        """Make sure that all quaternions have length 1, where q holds numbers.
+
+        Raises
+        ------
+        ShapeError
+            Naming the joint, and the length.
+        """
+        try:
+            numbers = np.asarray(_entries(q), dtype=np.float64)
+        except (TypeError, ValueError):  # symbols, or values that are traced
+            return
+        self.configurations.check("q", numbers)
 
     def split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
         """All entries, as numbers or arrays over the batch, as arrays with the batch axes first."""
@@ -103,6 +121,7 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
     @functools.wraps(made)
     def checked(*given: Any) -> Any:
         batch = recording.batch(given)
+        recording.check(given[0])
         # One array for each coordinate, over the batch.
         rows = [np.ascontiguousarray(np.moveaxis(np.asarray(x), -1, 0)) if batch else _entries(x) for x in given]
         return recording.split(made(*rows), batch, np)

@@ -166,7 +166,8 @@ class Symbolic:
         callable
             Giving an array (…, nv, nv), (…, nv) or (…), or a tuple of arrays for a quantity of several results (J, J̇,
             M, C and g of a contribution, over its own coordinates); of dtype object if ``modules`` computes with other
-            numbers than floats. Raises ShapeError for arguments of another number or length.
+            numbers than floats. Raises ShapeError for arguments of another number or length, and for quaternions that
+            are not of length 1 to 1e-3.
         """
         return lambdified(self._recording(function, link, frame), modules)
 
@@ -174,8 +175,9 @@ class Symbolic:
         """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
 
         Arguments and results as for :meth:`lambdify`, in single precision unless JAX is set otherwise; batches need no
-        ``jax.vmap``. Raises ShapeError for arguments of another number or length, and ScrewdynError when it is called
-        if numbers of the robot hold other functions than elementary ones.
+        ``jax.vmap``. Quaternions are divided by their length, which cannot be checked while JAX traces the function:
+        a quaternion of zeros gives NaN. Raises ShapeError for arguments of another number or length, and ScrewdynError
+        when it is called if numbers of the robot hold other functions than elementary ones.
         """
         return jax_function(self._recording(function, link, frame))
 
@@ -183,7 +185,8 @@ class Symbolic:
         """A CasADi function with inputs of these names, to be differentiated and optimised with; needs ``casadi``.
 
         Arguments of one state as for :meth:`lambdify`. CasADi has matrices only: a vector is a column, (nv, 1), and the
-        poses of all links stand one below the other. Raises ScrewdynError if numbers of the robot hold other functions
+        poses of all links stand one below the other. A quaternion of zeros gives NaN, as for :meth:`jax`. Raises
+        ScrewdynError if numbers of the robot hold other functions
         than elementary ones.
         """
         return casadi_function(self._recording(function, link, frame))
@@ -192,7 +195,8 @@ class Symbolic:
         request = self._request(function, link, frame)
         arguments = {group: self._names[group] for group in request.entry.arguments}
         parts = self._recorded(request).parts
-        return Recording(self._derivation, request.entry.name, parts, arguments, self.parameters)
+        configurations = self._model.configurations
+        return Recording(self._derivation, request.entry.name, parts, arguments, self.parameters, configurations)
 
     # Inside
 

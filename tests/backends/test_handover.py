@@ -279,3 +279,19 @@ def test_lengths_of_positions_and_rates_differ():
     tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(name="ball"))
     with pytest.raises(sd.ShapeError, match="takes q of 4, qd of 3 entries"):
         tree.symbolic().lambdify("bias_force")([0, 0, 0, 1], [0, 0, 0, 1])
+
+
+def test_a_quaternion_of_zeros_is_named():
+    """Also in a batch, and where the module computes with other numbers; symbols have no length to check."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(name="ball"))
+    sym = tree.symbolic()
+    for modules in ("numpy", "mpmath", "math"):
+        made = sym.lambdify("mass_matrix", modules)
+        with pytest.raises(sd.ShapeError, match="q holds a quaternion of length 0 for joint 'ball'"):
+            made([0, 0, 0, 0])
+    with pytest.raises(sd.ShapeError, match="q holds a quaternion of length 2 for joint 'ball'"):
+        sym.lambdify("mass_matrix")([[0, 0, 0, 1], [0, 0, 2, 0]])
+    made = sym.lambdify("forward_kinematics", "sympy", link="payload")
+    x = sp.Symbol("x")
+    assert made([x, 0, 0, 1]).shape == made(sp.Matrix([x, 0, 0, 1])).shape == (4, 4)

@@ -77,15 +77,16 @@ class Request(NamedTuple):
 def requested(name: object, links: Sequence[str]) -> Request:
     """The request that a name stands for.
 
-    What follows the last colon is taken as a frame if it is the name of one and all of it together is not that of a
-    link.
+    What follows the last colon is taken as a frame if what stands before it is a link, and not all of it together.
 
     Raises
     ------
     ScrewdynError
-        If there is no such quantity, with the nearest name; or if a link is missing or not wanted.
+        If there is no such quantity, with the nearest name; or if a link or a frame is missing or not wanted.
     UnknownNameError
         If there is no such link.
+    ShapeError
+        If there is no such frame.
     """
     quantity, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     entry = CATALOGUE.get(quantity)
@@ -97,16 +98,18 @@ def requested(name: object, links: Sequence[str]) -> Request:
         if rest:
             raise ScrewdynError(f"{quantity} is a quantity of the whole tree, not of a link; got {name!r}")
         return Request(entry)
-    if not rest:
-        raise ScrewdynError(f"{quantity} is a quantity of a link; write '{quantity}:<link>'")
+    of_frame = "frame" in entry.parameters
+    if rest in links:
+        return Request(entry, rest)
     link, _, frame = rest.rpartition(":")
-    if link and rest not in links and is_frame(frame) and "frame" in entry.parameters:
-        request = Request(entry, link, FRAMES[frame_code(frame)])
-    else:
-        request = Request(entry, rest)
-    if request.link not in links:
-        raise UnknownNameError.of(str(request.link), links)
-    return request
+    if link in links and of_frame:
+        return Request(entry, link, FRAMES[frame_code(frame)])
+    if link in links:
+        raise ScrewdynError(f"{quantity} is not given in frames; write '{quantity}:{link}', not {name!r}")
+    if not rest or (of_frame and not link and is_frame(frame)):
+        also = f" or, with a frame, '{quantity}:<link>:body'" if of_frame else ""
+        raise ScrewdynError(f"{quantity} is a quantity of a link; write '{quantity}:<link>'{also}")
+    raise UnknownNameError.of(link if of_frame and is_frame(frame) else rest, links)
 
 
 def scalars(tape: Tape, numbers: Iterable[Any]) -> Scalars:

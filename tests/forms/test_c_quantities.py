@@ -12,7 +12,7 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 from tangents import GROUPS, SEVERAL, state_of
 
 import screwdyn as sd
-from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, UnknownLinkError
+from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, ShapeError, UnknownLinkError
 from screwdyn.backends.c.names import ascii_text, identifier
 from screwdyn.physics.quantities import CATALOGUE
 
@@ -161,8 +161,8 @@ def test_what_the_text_says_of_positions_and_freedoms():
         ("jacobian", ScrewdynError, "write 'jacobian:<link>'"),
         ("mass_matrix:link1", ScrewdynError, "a quantity of the whole tree"),
         ("jacobian:link7", UnknownLinkError, "link7"),
-        ("jacobian:link1:sideways", UnknownLinkError, "link1:sideways"),
-        ("forward_kinematics:link1:body", UnknownLinkError, "link1:body"),
+        ("jacobian:link1:sideways", ShapeError, "frame must be .*'sideways'"),
+        ("forward_kinematics:link1:body", ScrewdynError, "write 'forward_kinematics:link1'"),
         ("jacobans:link1", ScrewdynError, "did you mean 'jacobian'"),
     ],
 )

@@ -171,7 +171,7 @@ class Symbolic:
         """
         return lambdified(self._recording(function, link, frame), modules)
 
-    def jax(self, function: str, *, link: str | None = None, frame: Frame | None = None) -> Callable[..., Any]:
+    def jax(self, function: str, link: str | None = None, frame: Frame | None = None) -> Callable[..., Any]:
         """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
 
         Arguments and results as for :meth:`lambdify`, in single precision unless JAX is set otherwise; batches need no
@@ -181,13 +181,12 @@ class Symbolic:
         """
         return jax_function(self._recording(function, link, frame))
 
-    def casadi(self, function: str, *, link: str | None = None, frame: Frame | None = None) -> Any:
+    def casadi(self, function: str, link: str | None = None, frame: Frame | None = None) -> Any:
         """A CasADi function with inputs of these names, to be differentiated and optimised with; needs ``casadi``.
 
         Arguments of one state as for :meth:`lambdify`. CasADi has matrices only: a vector is a column, (nv, 1), and the
         poses of all links stand one below the other. A quaternion of zeros gives NaN, as for :meth:`jax`. Raises
-        ScrewdynError if numbers of the robot hold other functions
-        than elementary ones.
+        ScrewdynError if numbers of the robot hold other functions than elementary ones.
         """
         return casadi_function(self._recording(function, link, frame))
 
@@ -211,11 +210,11 @@ class Symbolic:
 
     def _request(self, function: str, link: str | None = None, frame: object = None) -> Request:
         links = tuple(self._model.placements)
-        if link is None:
-            return requested(function, links)
-        if link not in links:
-            raise UnknownNameError.of(link, links)
-        return requested(f"{function}:{link}" + ("" if frame is None else f":{FRAMES[frame_code(frame)]}"), links)
+        if link is not None:
+            if link not in links:
+                raise UnknownNameError.of(link, links)
+            function = f"{function}:{link}"
+        return requested(function if frame is None else f"{function}:{FRAMES[frame_code(frame)]}", links)
 
     def _recorded(self, request: Request) -> _Found:
         """The results of a request on the derivation's tape."""

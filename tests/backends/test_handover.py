@@ -133,6 +133,23 @@ def test_a_list_of_functions_is_refused():
 
 
 @pytest.mark.handover
+def test_jax_takes_link_and_frame_in_any_way():
+    arm, q = sd.robots.pelican(), [0.1, 0.2]
+    expected = arm.jacobian(arm.links[-1], q, "body")
+    sym, link = arm.symbolic(), arm.links[-1]
+    for made in (
+        sym.jax("jacobian", link, "body"),
+        sym.jax("jacobian", link=link, frame="LOCAL"),
+        sym.jax(f"jacobian:{link}", frame="body"),
+        sym.jax(f"jacobian:{link}:body"),
+    ):
+        np.testing.assert_allclose(made(q), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(sym.casadi("jacobian", link, "body")(q), expected, rtol=1e-12, atol=1e-12)
+    with pytest.raises(sd.ShapeError, match="frame must be"):
+        sym.jax("jacobian", link, "foo")
+
+
+@pytest.mark.handover
 @pytest.mark.parametrize("function", ARGUMENTS)
 def test_jax(function):
     import jax

@@ -1,5 +1,6 @@
-"""Formulas only: what a single link does, the walks over a tree that ask it, and the catalogue of quantities.
+"""Formulas: the steps for a single link, recursions over the tree, and the catalogue of quantities.
 
-``spatial`` and ``link_steps`` are plain functions of scalars; ``recursions`` order them over the rows of a ``table``;
-``quantities`` enters what they compute. Nothing here knows a compiler or checks its input: that happens in ``forms``.
+``spatial`` and ``link_steps`` are functions of scalars; ``recursions`` call them for the rows of a ``table``;
+``quantities`` is the catalogue of what the recursions compute. No module here imports a compiler or checks its input;
+``forms`` checks it.
 """

@@ -1,11 +1,11 @@
-"""A model with fewer inertial numbers and the same dynamics: what a joint does not feel is moved to its parent.
+"""Base parameters: fewer inertial numbers with the same dynamics (docs/mathematics.md §4).
 
-Inertia that has no momentum along a joint's screw and looks the same in the parent's frame wherever the joint stands
-moves with the parent as well as with the link: behind a revolute joint the mass, the first moment along the axis and
-equal moments about the two axes across it, behind a prismatic joint all moments. What stays are base inertial
+Inertia that has no momentum along a joint's screw and is constant in the parent's frame for all positions of the joint
+can be added to the parent. Behind a revolute joint these are the mass, the first moment along the axis and equal
+moments about the two perpendicular axes; behind a prismatic joint, all moments. The remaining numbers are base inertial
 parameters in the sense of M. Gautier and W. Khalil, "Direct calculation of minimum set of inertial parameters of
-serial robots", IEEE Trans. Robotics and Automation 6(3), 1990, save for those that parallel axes or gravity make
-superfluous besides.
+serial robots", IEEE Trans. Robotics and Automation 6(3), 1990. The further reductions for parallel axes and for the
+direction of gravity are not made.
 """
 
 from .link_steps import inertia_to_parent
@@ -16,16 +16,16 @@ __all__ = ["base_parameters"]
 
 
 def base_parameters(table: Table) -> Table:
-    """The same model with as few inertial numbers as its joints tell apart; zeros stand for the others.
+    """The table with base parameters in place of the inertial numbers; the numbers that are not needed are zero.
 
-    M, C, g, inverse and forward dynamics are the same up to rounding. Masses of links, and so centres of mass,
-    momenta, energies and wrenches inside the links, are not: the catalogue says of each quantity whether it may be
-    computed from these numbers. Rows of a group joint keep theirs, since its chart is re-centred.
+    M, C, g, inverse and forward dynamics are the same up to rounding. Masses of links are not, nor are centres of mass,
+    momenta, energies and internal wrenches: the catalogue states for each quantity whether it may be computed from base
+    parameters. Rows of group joints keep their inertia, because their charts are re-centred.
 
     Parameters
     ----------
     table : array
-        See ``table``; of floats or of recording scalars.
+        See ``table``; of floats or of traced scalars.
     """
     table = table.copy()
     n = len(table) - 1

@@ -1,9 +1,9 @@
 """Joints of several freedoms whose motions form a group, as rows of the table (docs/mathematics.md §7).
 
-A group joint of k freedoms is k rows. The chart is re-centred at the present pose: the first row's home takes the
-joint's whole pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g, energies and momenta of the
-rows are then those of the joint. Rates must account for the moving chart: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where
-[S_l, S_k] = Σ_m c^m_lk S_m,
+A group joint of k freedoms is k rows. The chart is re-centred at the present pose: the home of the first row is
+multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g, energies and
+momenta of the rows are then those of the joint. Time derivatives have an additional term, because the chart moves with
+the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
 
     C = C_rows + M D,   J̇ = J̇_rows + J D,   ID(q, ν, ν̇) = ID_rows(ν, ν̇ + D ν),   FD = FD_rows − D ν.
 """
@@ -28,25 +28,25 @@ __all__ = [
     "unit_quaternions",
 ]
 
-# How far a quaternion's length may be from 1. It is divided out in all formulas: the check finds mistakes.
+# Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
 LENGTH_TOLERANCE = 1e-3
 # Columns of ``Charts.groups``.
 ROW, POSITION, ORIENTATION, TRANSLATIONS, AXES, GROUP = 0, 1, 2, 3, 4, 13
 
 
 class Charts(NamedTuple):
-    """Where the positions q of a tree with group joints enter the rows of its table.
+    """How the positions q of a tree with group joints enter the rows of its table.
 
     Attributes
     ----------
     where : (nv,) array of int64
         Index in q of each row's coordinate; −1 for rows of a group joint, whose coordinates are 0.
     groups : (G, 13) array
-        For each group joint its first row, its first position, how many positions its orientation takes (4: a unit
-        quaternion, scalar last; 1: an angle), how many translations follow, and A, the axes of the joint in the first
+        For each group joint its first row, its first position, the number of positions of its orientation (4: a unit
+        quaternion, scalar last; 1: an angle), the number of its translations, and A, the axes of the joint in the first
         row's frame, row by row.
     terms : (T, 4) array
-        m, k, l, c for every term D(ν)_mk += c ν_l.
+        m, k, l, c of every term c ν_l of D(ν)_mk.
     """
 
     where: Any
@@ -76,7 +76,7 @@ def unit_quaternions(groups: Table, q: Table, nq: int, count: int) -> bool:
 
 
 def rotation_about_z(angle: Scalar) -> Matrix:
-    """R of a turn about z."""
+    """Matrix of a rotation about z."""
     s, c = sincos(angle)
     return (c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0)
 
@@ -103,7 +103,7 @@ def translation_in_row(groups: Table, g: int, q: Table) -> Vector:
 
 
 def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, x: Table) -> None:
-    """The rows at positions q: homes of group joints into ``moved``, a copy of the table; coordinates into x."""
+    """Re-centre the charts at q: write homes of group joints to ``moved``, a copy of the table; coordinates to x."""
     for i in range(table.shape[0] - 1):
         k = int(where[i])
         if k >= 0:
@@ -117,7 +117,7 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
 
 
 def drift(terms: Table, v: Table, a: Table) -> None:
-    """a += D(ν) ν: what the chart's motion adds to the accelerations of the rows."""
+    """a += D(ν) ν: the term of the moving chart in the accelerations of the rows."""
     for t in range(terms.shape[0]):
         m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])
         a[m] += terms[t, 3] * (v[l] * v[k])

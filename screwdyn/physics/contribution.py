@@ -1,4 +1,4 @@
-"""What one link contributes: J_i, J̇_i, M_i, C_i and g_i over the freedoms on its own path (docs/mathematics.md §2)."""
+"""The contribution of one link: J_i, J̇_i, M_i, C_i and g_i over the freedoms on its path (docs/mathematics.md §2)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,34 @@ __all__ = ["Contribution"]
 
 
 class Contribution:
-    """One link's share of the dynamics, at its natural size k = number of freedoms on its path.
+    """The contribution of one link, or of a subtree, to the dynamics over k freedoms (docs/mathematics.md §2).
+
+    ``a == b`` is True if link, coordinates and all entries are equal.
 
     Parameters
     ----------
     link : str
     coordinates : tuple of str
-        Names of the k freedoms.
+        Names of the k freedoms: those on the path to the link and, for a subtree, those beyond it.
     J, J_dot : (…, 6, k) arrays
-        Twist Jacobian of the link's centre of mass in axes parallel to the link frame (Laus Eqs. 22-31), and its rate.
+        Jacobian of the twist [ω; v] of the link in the com frame (Laus Eqs. 22-31), and its time derivative, in SI
+        units and radians.
     M, C : (…, k, k) arrays
-        Mass matrix (Laus Eq. 21) and Coriolis matrix (Eq. 35) of this link alone.
+        Mass matrix (Laus Eq. 21) and Coriolis matrix (Eq. 35) of this link or subtree alone, in SI units.
     g : (…, k) array
-        Gravity forces of the joints for this link alone (Eq. 36).
+        Joint forces that hold this link or subtree alone against gravity (Eq. 36), N m or N.
 
     Attributes
     ----------
     link, coordinates, J, J_dot
         As given.
     M, C, g : Padded
-        Labelled with ``coordinates``; ``np.asarray`` gives the plain arrays.
+        The given arrays with ``coordinates`` as labels; ``np.asarray`` returns the plain arrays.
+
+    Raises
+    ------
+    ShapeError
+        By the attributes M, C and g, if an array does not have size k.
     """
 
     __slots__ = ("J", "J_dot", "_C", "_M", "_g", "coordinates", "link")
@@ -43,17 +51,17 @@ class Contribution:
 
     @property
     def M(self) -> Padded:
-        """Mass matrix of this link alone, (…, k, k)."""
+        """Mass matrix M_i = J_iᵀ M̄_i J_i, (…, k, k) (Laus Eq. 21)."""
         return Padded(self.coordinates, self._M)
 
     @property
     def C(self) -> Padded:
-        """Coriolis matrix of this link alone, (…, k, k)."""
+        """Coriolis matrix C_i = J_iᵀ (M̄_i J̇_i + B_i J_i), (…, k, k) (Laus Eq. 35)."""
         return Padded(self.coordinates, self._C)
 
     @property
     def g(self) -> Padded:
-        """Gravity forces of the joints for this link alone, (…, k)."""
+        """Gravity vector g_i = −m J_vᵀ Rᵀ g₀, (…, k), N m or N (Laus Eq. 36)."""
         return Padded(self.coordinates, self._g, 1)
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""The frames in which a link's twist and Jacobian can be given, by the names that users bring."""
+"""The frames of a link's twist and Jacobian, and their names here and in other libraries."""
 
 from screwdyn.core.errors import ShapeError
 
@@ -6,29 +6,30 @@ __all__ = ["BASE", "BODY", "COM", "FRAMES", "MIXED", "frame_code", "is_frame"]
 
 COM, BODY, BASE, MIXED = range(4)
 FRAMES = ("com", "body", "base", "mixed")
-# What other libraries call them: Pinocchio's ReferenceFrame, and Drake's and MuJoCo's words.
+# Names of the frames in other libraries, such as Pinocchio's ReferenceFrame.
 _ALSO = {"local": BODY, "world": BASE, "space": BASE, "spatial": BASE, "local_world_aligned": MIXED, "hybrid": MIXED}
 _CODES = {name: code for code, name in enumerate(FRAMES)} | _ALSO
 
 
 def is_frame(name: str) -> bool:
-    """Whether a name is one of a frame."""
+    """Whether a string is the name of a frame."""
     return name.lower() in _CODES
 
 
 def frame_code(frame: object) -> int:
-    """Number of a frame: ``COM``, ``BODY``, ``BASE`` or ``MIXED``.
+    """Code of a frame: ``COM``, ``BODY``, ``BASE`` or ``MIXED``.
 
     Parameters
     ----------
     frame : str
-        "com", "body", "base" or "mixed"; or, in any case, "local" (body), "world", "space" or "spatial" (base),
-        "local_world_aligned" or "hybrid" (mixed). Pinocchio's ``ReferenceFrame`` members are taken by their names.
+        "com", "body", "base" or "mixed"; or "local" (body), "world", "space" or "spatial" (base),
+        "local_world_aligned" or "hybrid" (mixed); upper and lower case are equivalent. A member of Pinocchio's
+        ``ReferenceFrame`` is converted by its name.
 
     Raises
     ------
     ShapeError
-        For anything else, naming what is known.
+        For any other frame; the message lists the known names.
     """
     if isinstance(frame, str) and frame in _CODES:
         return _CODES[frame]

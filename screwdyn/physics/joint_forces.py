@@ -1,4 +1,4 @@
-"""Forces of the joints themselves: damping, dry friction and springs (docs/mathematics.md §8)."""
+"""The joints' own forces: damping, dry friction and springs (docs/mathematics.md §8)."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -11,21 +11,21 @@ from screwdyn.mechanism.joint import Joint
 
 __all__ = ["SLIP", "JointForces"]
 
-# Rate, in rad/s or m/s, below which dry friction falls in proportion: an integrator cannot follow a jump at rest.
+# Rate in rad/s or m/s below which dry friction is nearly proportional to it: an integrator needs a continuous force.
 SLIP = 1e-3
 
 
 class JointForces(NamedTuple):
-    """Parameters of the joints' own forces, each (nv,), and the forces and energies that follow from them.
+    """Parameters of the joints' own forces, each (nv,), and the resulting forces and energies.
 
     Attributes
     ----------
     damping, friction, stiffness : arrays
-        N m s/rad, N m and N m/rad where a freedom turns; N s/m, N and N/m where it slides.
+        N m s/rad, N m and N m/rad of a rotational freedom; N s/m, N and N/m of a translational one.
     rest : array
         Position at which the spring has no force, rad or m.
     where : index
-        Where in q the coordinate of each freedom stands; anywhere for those of group joints, which have no springs.
+        Index in q of the position of each freedom; any index for freedoms of group joints, which have no springs.
     """
 
     damping: Array
@@ -49,11 +49,11 @@ class JointForces(NamedTuple):
         return cls(damping, friction, stiffness, rest, where)
 
     def friction_force(self, qd: Array) -> Array:
-        """−damping q̇ − friction tanh(q̇ / 1e-3), (…, nv): viscous damping and smoothed dry friction sgn q̇."""
+        """−damping q̇ − friction tanh(q̇ / 1e-3), (…, nv), N m or N: viscous damping and smoothed dry friction."""
         return np.asarray(-self.damping * qd - self.friction * np.tanh(qd / SLIP))
 
     def spring_force(self, q: Array) -> Array:
-        """−stiffness (q − rest), (…, nv)."""
+        """−stiffness (q − rest), (…, nv), N m or N."""
         return np.asarray(-self.stiffness * (q[..., self.where] - self.rest))
 
     def spring_energy(self, q: Array) -> Array:

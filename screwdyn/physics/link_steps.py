@@ -1,9 +1,9 @@
-"""The physics of one link: what passes between it and its parent.
+"""The steps of the recursions for one link, and changes of frame between a link and its parent.
 
-Every function takes and returns named tuples of scalars, belongs to one link, and never loops over the tree. Frames:
-each row's frame has its joint's screw along z through the origin, so that S = (0, 0, turn; 0, 0, slide): turn 1, slide
-0 for a revolute joint, 0, 1 for a prismatic one, 1, pitch for a helical one. ``T`` is the pose of the child's frame in
-its parent's. Equations: docs/mathematics.md §1 and §4.
+Every function takes and returns named tuples of scalars and concerns one link only. Frames: the z axis of each row's
+frame is the axis of its joint's screw, so that S = (0, 0, turn; 0, 0, slide), with turn 1 and slide 0 for a revolute
+joint, 0 and 1 for a prismatic one, 1 and the pitch for a helical one. ``T`` is the pose of the child's frame in its
+parent's. Equations: docs/mathematics.md §1 and §4.
 """
 
 from .spatial import (
@@ -38,7 +38,7 @@ from .spatial import (
     transpose,
 )
 
-# Inertia along a joint that counts as none: four roundings of what it is a difference of, or a radius of gyration.
+# Relative rounding of the inertia along a joint, and the square of the radius of gyration that counts as zero.
 ROUNDING, PICOMETRE_SQUARED = 4 * 2.0**-52, 1e-24
 
 
@@ -70,12 +70,12 @@ def compose(T: Pose, X: Pose) -> Pose:
 
 
 def twist_to_child(T: Pose, V: Twist) -> Twist:
-    """The same motion in the child's frame: Ad(T)⁻¹ V."""
+    """Change the frame of a twist from the parent's to the child's: Ad(T)⁻¹ V."""
     return Twist(rotate_back(T.R, V.w), rotate_back(T.R, add(V.v, cross(V.w, T.p))))
 
 
 def twist_to_parent(T: Pose, V: Twist) -> Twist:
-    """The same motion in the parent's frame: Ad(T) V."""
+    """Change the frame of a twist from the child's to the parent's: Ad(T) V."""
     w = rotate(T.R, V.w)
     return Twist(w, add(rotate(T.R, V.v), cross(T.p, w)))
 
@@ -86,7 +86,7 @@ def screw_from_beyond(T: Pose, S: JointScrew) -> Twist:
 
 
 def screw_in_base(T: Pose, S: JointScrew) -> Twist:
-    """A joint's screw in the base frame, T being the pose of the row's frame there: Ad(T) S."""
+    """A joint's screw in the base frame, with T the pose of the row's frame in the base: Ad(T) S."""
     axis = (T.R[2], T.R[5], T.R[8])
     w = scale(S.turn, axis)
     return Twist(w, add(scale(S.slide, axis), cross(T.p, w)))
@@ -109,12 +109,12 @@ def scale_twist(s: Scalar, V: Twist) -> Twist:
 
 
 def bracket(V: Twist, W: Twist) -> Twist:
-    """ad_V W: the rate of a screw W that is carried along by the twist V."""
+    """ad_V W: the rate of a screw W that is fixed in a body with twist V."""
     return Twist(cross(V.w, W.w), add(cross(V.v, W.w), cross(V.w, W.v)))
 
 
 def screw_rate(V: Twist, S: JointScrew) -> Twist:
-    """S̊ = ad_V S, how the joint's screw moves with its link."""
+    """S̊ = ad_V S, the absolute rate of the joint's screw."""
     w, v = V
     return Twist(
         (w[1] * S.turn, -w[0] * S.turn, 0),
@@ -126,14 +126,14 @@ def screw_rate(V: Twist, S: JointScrew) -> Twist:
 
 
 def base_acceleration(gravity: Vector) -> Acceleration:
-    """A base at rest in a field of gravity accelerates upwards instead."""
+    """Acceleration −g₀ of the base, which replaces gravity in the recursion."""
     return Acceleration(
         (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1, gravity), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     )
 
 
 def link_acceleration(T: Pose, parent: Acceleration, S: JointScrew, qd: Scalar, qdd: Scalar) -> Acceleration:
-    """Acceleration of a link from its parent's."""
+    """Acceleration of a link from its parent's; a is the acceleration of the origin of the row's frame."""
     a = rotate_back(T.R, add(parent.a, rotate(parent.U, T.p)))
     w = rotate_back(T.R, parent.w)
     dw = rotate_back(T.R, parent.dw)
@@ -148,9 +148,9 @@ def link_acceleration(T: Pose, parent: Acceleration, S: JointScrew, qd: Scalar, 
 
 
 def newton_euler(inertia: RigidInertia, acceleration: Acceleration) -> Wrench:
-    """Wrench about the frame's origin that gives a body its acceleration, which already holds −gravity.
+    """Wrench about the frame's origin that causes the acceleration of a body; the acceleration includes −gravity.
 
-    f = m a + U h and n = h×a + I ω̇ + ω×I ω, whose products of inertia meet entries of U.
+    f = m a + U h and n = h×a + I ω̇ + ω×I ω; terms with products of inertia use entries of U.
     """
     m, h, I = inertia
     w, dw, a, U = acceleration
@@ -164,12 +164,12 @@ def newton_euler(inertia: RigidInertia, acceleration: Acceleration) -> Wrench:
 
 
 def weight(inertia: RigidInertia, a: Vector) -> Wrench:
-    """Wrench about the origin that holds a body up in the field −a."""
+    """Wrench about the origin that holds a body at rest in the gravity field −a."""
     return Wrench(cross(inertia.h, a), scale(inertia.m, a))
 
 
 def wrench_to_parent(T: Pose, F: Wrench) -> Wrench:
-    """The same wrench in the parent's frame: Ad(T)⁻ᵀ F."""
+    """Change the frame of a wrench from the child's to the parent's: Ad(T)⁻ᵀ F."""
     f = rotate(T.R, F.f)
     return Wrench(add(rotate(T.R, F.n), cross(T.p, f)), f)
 
@@ -185,7 +185,7 @@ def wrench_about(c: Vector, F: Wrench) -> Wrench:
 
 
 def joint_component(F: Wrench, S: JointScrew) -> Scalar:
-    """Sᵀ F: the component of a wrench that the joint must bear."""
+    """Sᵀ F: the component of a wrench along the joint's screw, which is the joint force."""
     return S.turn * F.n[2] + S.slide * F.f[2]
 
 
@@ -198,7 +198,7 @@ def power(V: Twist, F: Wrench) -> Scalar:
 
 
 def inertia_to_parent(T: Pose, inertia: RigidInertia) -> RigidInertia:
-    """Inertia of the same body in the parent's frame: XᵀIX."""
+    """Change the frame of a rigid inertia from the child's to the parent's: XᵀIX."""
     m, p = inertia.m, T.p
     h = rotate(T.R, inertia.h)
     I = congruence(T.R, inertia.I)
@@ -217,13 +217,13 @@ def inertia_to_parent(T: Pose, inertia: RigidInertia) -> RigidInertia:
 
 
 def momentum(inertia: RigidInertia, V: Twist) -> Wrench:
-    """I V: angular momentum about the origin, and momentum."""
+    """I V: angular momentum about the origin, and linear momentum."""
     m, h, I = inertia
     return Wrench(add(symmetric_times(I, V.w), cross(h, V.v)), add(scale(m, V.v), cross(V.w, h)))
 
 
 def momentum_of_joint(inertia: RigidInertia, S: JointScrew) -> Wrench:
-    """I S: the momentum that a unit rate of the joint gives a body."""
+    """I S: the momentum of a body at unit rate of the joint."""
     m, h, I = inertia
     return Wrench(
         (I[2] * S.turn + h[1] * S.slide, I[4] * S.turn - h[0] * S.slide, I[5] * S.turn),
@@ -232,7 +232,7 @@ def momentum_of_joint(inertia: RigidInertia, S: JointScrew) -> Wrench:
 
 
 def inertia_rate(inertia: RigidInertia, V: Twist) -> RigidInertia:
-    """−ad_Vᵀ I − I ad_V: the rate of a body's inertia in a fixed frame while it moves with V; its mass stays."""
+    """−ad_Vᵀ I − I ad_V: the rate, in a fixed frame, of the inertia of a body with twist V; its mass is constant."""
     m, h, I = inertia
     w, v = V
     A = hat_times(w, full(I))
@@ -253,7 +253,7 @@ def inertia_rate(inertia: RigidInertia, V: Twist) -> RigidInertia:
 
 
 def coriolis_tensor(inertia: RigidInertia, V: Twist) -> CoriolisTensor:
-    """The body's B = [[K, 0], [−P̂, 0]] with K = −ω̂Σ − ĥv̂, P = m v + ω×h, Σ = ½ tr(I) 1 − I."""
+    """B = [[K, 0], [−P̂, 0]] of a body, with K = −ω̂Σ − ĥv̂, P = m v + ω×h, Σ = ½ tr(I) 1 − I."""
     m, h, I = inertia
     w, v = V
     t = (I[0] + I[3] + I[5]) / 2
@@ -263,7 +263,7 @@ def coriolis_tensor(inertia: RigidInertia, V: Twist) -> CoriolisTensor:
 
 
 def coriolis_to_parent(T: Pose, B: CoriolisTensor) -> CoriolisTensor:
-    """The same B in the parent's frame: XᵀBX."""
+    """Change the frame of B from the child's to the parent's: XᵀBX."""
     P = rotate(T.R, B.P)
     K = multiply(multiply(T.R, B.K), transpose(T.R))
     return CoriolisTensor(subtract9(K, hat_times(T.p, hat(P))), P)
@@ -272,7 +272,7 @@ def coriolis_to_parent(T: Pose, B: CoriolisTensor) -> CoriolisTensor:
 def coriolis_columns(
     inertia: RigidInertia, B: CoriolisTensor, V: Twist, S: JointScrew
 ) -> tuple[Wrench, Wrench, Vector]:
-    """I S̊ + B S, I S, and the angular part of Bᵀ S (its force is 0), of composite inertia and B beyond the joint."""
+    """I S̊ + B S, I S, and the angular part of Bᵀ S (its linear part is 0), for composite I and B."""
     K, P = B
     turn, slide = S
     n, f = momentum(inertia, screw_rate(V, S))
@@ -288,7 +288,7 @@ def coriolis_columns(
 
 
 def bias_wrench(inertia: RigidInertia, V: Twist) -> Wrench:
-    """−ad_Vᵀ I V: what a body needs to keep its twist in a frame that moves along."""
+    """−ad_Vᵀ I V: the wrench under which the components of a body's twist in its own frame are constant."""
     L, P = momentum(inertia, V)
     return Wrench(add(cross(V.w, L), cross(V.v, P)), cross(V.w, P))
 
@@ -309,23 +309,23 @@ def articulated_column(inertia: ArticulatedInertia, S: JointScrew) -> Wrench:
 
 
 def pivot_rounding(spread: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
-    """What D = Sᵀ Iᴬ S may come out as where nothing resists the joint.
+    """Bound of the rounding error of D = Sᵀ Iᴬ S; a D below it counts as zero (docs/mathematics.md §4).
 
-    Iᴬ is the inertia of all that the joint carries less what the joints beyond give way to, so its rounding is relative
-    to the former: ``spread`` bounds its trace, ∫ 2 r² dm, and ``mass`` is its mass. A radius of gyration below
-    1e-12 m is the rounding of poses.
+    Iᴬ is the inertia of all that the joint carries, reduced by the free motion of the joints beyond it. The rounding of
+    this difference is relative to the first term: ``spread`` is ∫ 2 r² dm, a bound of its trace, and ``mass`` is its
+    mass. A radius of gyration below 1e-12 m is rounding of poses.
     """
     about, along = S.turn * S.turn, S.slide * S.slide
     return ROUNDING * (about * spread + along * mass) + PICOMETRE_SQUARED * (about * mass)
 
 
 def spread_to_parent(T: Pose, spread: Scalar, mass: Scalar) -> Scalar:
-    """∫ 2 r² dm about the origin of the parent's frame, without the product of r and the child's origin."""
+    """Estimate of ∫ 2 r² dm about the origin of the parent's frame: the mixed term 4 p · ∫ r dm is omitted."""
     return spread + 2 * dot(T.p, T.p) * mass
 
 
 def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar) -> ArticulatedInertia:
-    """Iᵃ = Iᴬ − U Uᵀ / D: what the parent feels when the joint is free to give way."""
+    """Iᵃ = Iᴬ − U Uᵀ / D: the inertia that the parent feels while the joint moves freely."""
     A, H, L = inertia
     n, f = U
     x, y = scale(1 / D, n), scale(1 / D, f)
@@ -367,7 +367,7 @@ def articulated_times(inertia: ArticulatedInertia, V: Twist) -> Wrench:
 
 
 def articulated_to_parent(T: Pose, inertia: ArticulatedInertia) -> ArticulatedInertia:
-    """The same articulated inertia in the parent's frame: XᵀIᴬX."""
+    """Change the frame of an articulated inertia from the child's to the parent's: XᵀIᴬX."""
     R, p = T
     A = congruence(R, inertia.A)
     L = congruence(R, inertia.L)

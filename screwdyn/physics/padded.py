@@ -1,4 +1,4 @@
-"""The padded sum ‡: terms that know their coordinates, added by name (docs/mathematics.md §3)."""
+"""The padded sum ‡: matrices and vectors with named coordinates, added by name (docs/mathematics.md §3)."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ __all__ = ["Padded", "padded_sum"]
 
 
 def _repeated(names: Sequence[str]) -> str:
-    """The first name that comes again."""
+    """The first name that occurs twice."""
     return next(name for i, name in enumerate(names) if name in names[:i])
 
 
 class Padded:
-    """A matrix or vector over named coordinates; the rows and columns that it does not have are zero.
+    """A matrix or vector over named coordinates; its rows and columns for all other coordinates are zero.
 
     Parameters
     ----------
     coordinates : sequence of str
-        Names of the rows (and columns), each once.
+        Names of the rows (and columns), without repetition.
     array : (…, k, k) or (…, k) array
-        The term at its natural size, k = ``len(coordinates)``; leading axes are batches.
+        The entries, in any unit, with k = ``len(coordinates)``; leading axes are batch axes.
     order : 2 or 1
-        How many trailing axes the coordinates label: 2 for M and C, 1 for g.
+        Number of trailing axes that the coordinates label: 2 for M and C, 1 for g.
 
     Raises
     ------
     ShapeError
-        A name that comes twice, or an array whose labelled axes are not k long.
+        If a name occurs twice, or a labelled axis of the array does not have length k.
 
     Notes
     -----
-    ``a + b`` is a ‡ b: its coordinates are a's followed by those of b that a lacks. ‡ is associative and, up to
-    the order of the names, commutative (Laus et al. 2.4). ``a - b``, ``-a``, ``2 * a`` and ``a / 2`` follow;
-    ``sum(terms)`` works because ``0 + a`` is a. ``M["elbow", "wrist"]`` and ``g["elbow"]`` are entries, ``M @ v`` is a
-    vector, and ``g @ v`` a number for each state. ``a == b`` tells whether both have the same coordinates, in any
-    order, and exactly the same entries.
+    ``a + b`` is a ‡ b: its coordinates are those of a, then those of b that a does not have. ‡ is associative and, up
+    to the order of the names, commutative (Laus et al., section 2.4; docs/mathematics.md §3). ``a - b``, ``-a``,
+    ``2 * a``, ``a / 2`` and ``sum(terms)`` are defined. ``M["elbow", "wrist"]`` and ``g["elbow"]`` are entries,
+    ``M @ v`` is a vector, and ``g @ v`` is a number for each state. ``a == b`` is True if both have the same
+    coordinates, in any order, and equal entries.
     """
 
     __slots__ = ("array", "coordinates", "order")
-    # NumPy leaves arithmetic to this class: ndarray + Padded has no names and is refused.
+    # NumPy leaves arithmetic to this class: ndarray + Padded raises TypeError, because the array has no names.
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]  # its array may change
     __iter__ = None
@@ -69,9 +69,9 @@ class Padded:
         Raises
         ------
         UnknownNameError
-            If one of this term's own coordinates is not among them: nothing is dropped silently.
+            If they do not include all coordinates of this term.
         ShapeError
-            If one of them comes twice.
+            If one of them occurs twice.
         """
         place = {name: i for i, name in enumerate(coordinates)}
         if len(place) != len(coordinates):
@@ -95,7 +95,7 @@ class Padded:
         return Padded(names, self.matrix(names) + other.matrix(names), self.order)
 
     def __radd__(self, other: object) -> Padded:
-        """0 + a, with which ``sum`` begins."""
+        """0 + a is a, since ``sum`` begins with 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __neg__(self) -> Padded:
@@ -117,7 +117,13 @@ class Padded:
         return Padded(self.coordinates, self.array / divisor, self.order)
 
     def __matmul__(self, vector: Any) -> Any:
-        """Product with a vector: (…, k) numbers in the order of the coordinates, or a Padded, matched by name."""
+        """Product with a vector: (…, k) numbers in the order of the coordinates, or a Padded, matched by name.
+
+        Raises
+        ------
+        ShapeError
+            If the last axis of the vector does not have length k.
+        """
         if isinstance(vector, Padded):
             if vector.order != 1:
                 return NotImplemented
@@ -138,20 +144,20 @@ class Padded:
         return Padded(self.coordinates, array, self.order) @ vector
 
     def __getitem__(self, names: str | tuple[str, ...]) -> Any:
-        """The entry at a coordinate of a vector or at two of a matrix, a number or (…) array.
+        """The entry of a vector at one coordinate, or of a matrix at two, as a number or (…) array.
 
         Raises
         ------
         UnknownNameError
             If there is no such coordinate.
         ShapeError
-            For another number of names, or for positions.
+            If there is another number of names, or an index is not a name.
         """
         wanted = (names,) if isinstance(names, str) else names
         if not isinstance(wanted, tuple) or len(wanted) != self.order or not all(isinstance(x, str) for x in wanted):
             raise ShapeError(
-                f"entries are found by {('one name', 'two names')[self.order - 1]} of coordinates; got {names!r}; "
-                "for positions use .array"
+                f"an entry is indexed by {('one name', 'two names')[self.order - 1]} of coordinates; got {names!r}; "
+                "for integer indices use .array"
             )
         for name in wanted:
             if name not in self.coordinates:
@@ -179,17 +185,27 @@ class Padded:
 
 
 def padded_sum(terms: Iterable[Padded]) -> Padded:
-    """t_1 ‡ t_2 ‡ …, added in the order given.
+    """Padded sum t_1 ‡ t_2 ‡ … (docs/mathematics.md §3; Laus et al., section 2.4).
+
+    Parameters
+    ----------
+    terms : iterable of Padded
+        Such as the M of several contributions, all with the same number of labelled axes and the same units.
+
+    Returns
+    -------
+    Padded
+        Over the union of the coordinates, in the order in which they first occur.
 
     Raises
     ------
     ShapeError
-        If there is no term (an empty sum has neither coordinates nor an order), or something else than a Padded.
+        If there is no term, a term is not a Padded, or matrices and vectors are mixed.
     """
     total: Padded | None = None
     for term in terms:
         if not isinstance(term, Padded):
-            raise ShapeError(f"the terms of a padded sum are Padded, which know their coordinates; got {term!r}")
+            raise ShapeError(f"the terms of a padded sum must be Padded, such as contribution.M; got {term!r}")
         total = term if total is None else total + term
     if total is None:
         raise ShapeError("the padded sum of no terms is undefined: give at least one")

@@ -1,8 +1,9 @@
-"""The catalogue of quantities: everything that can be computed of a robot and its state.
+"""The catalogue of quantities: all functions of a robot and its state.
 
-Each quantity stands here once, as a method of :class:`Quantities` with its signature and docstring, entered with its
-recursion, the shape and unit of its results, and whether base parameters may be used for it. The default kernels, the
-tape, compiled code, closed forms, C source, hand-over, derivatives and operation counts all read :data:`CATALOGUE`.
+Each quantity is declared once, as a method of :class:`Quantities` with its signature and docstring. The decorator
+:func:`quantity` enters it in the catalogue with its recursion, the shapes and units of its results, and whether it may
+be computed from base parameters. The default kernels, the tape, compiled code, closed forms, C source, JAX and CasADi
+functions, derivatives and operation counts all read :data:`CATALOGUE`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from screwdyn.physics.recursions import contributions, joint_space, links, opera
 __all__ = ["CATALOGUE", "INTERNAL", "LARGEST", "Dimension", "Frame", "Quantities", "Quantity", "Result"]
 
 Frame = Literal["com", "body", "base", "mixed"]
-# Numbers of a state beyond this are refused: products of five of them would overflow.
+# Largest magnitude of an entry of a state: products of five such entries do not overflow.
 LARGEST = 1e60
-# "v" freedoms, "q" positions, "L" links, "k" freedoms on the path to a link, "6v" and "vv" products; or a number.
+# Number of "v" freedoms, "q" positions, "L" links, "k" freedoms on the path to a link; products "6v", "vv"; a number.
 Dimension = str | int
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,7 +32,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Result:
-    """One array that a quantity gives.
+    """One array of the results of a quantity.
 
     Attributes
     ----------
@@ -39,16 +40,16 @@ class Result:
         The symbol of docs/mathematics.md, as an identifier.
     shape : tuple of Dimension
     unit : str
-        Of the entries, in radians and metres.
+        Of the entries, with radians and metres.
     rate_of : str or None
-        The result of the same quantity whose rate entry by entry this one is, over the coordinates in its columns:
-        with the chart of a group joint, (its) D(ν) is added (docs/mathematics.md §7).
+        Name of the result A of the same quantity of which this one is the time derivative, entry by entry. With group
+        joints, A D(ν) is added to it (docs/mathematics.md §7).
     acceleration : bool
-        Whether it is an acceleration of the coordinates, from which the chart's own is subtracted.
+        Whether it is q̈. With group joints, D(ν) ν is subtracted from it (docs/mathematics.md §7).
     hidden : bool
-        Whether it is only computed on the way and not given.
+        Whether it is an intermediate result that is not returned.
     flat : bool
-        Whether the recursion writes it as one line of numbers.
+        Whether the recursion writes it to an array of one axis.
     """
 
     name: str
@@ -68,22 +69,22 @@ class Quantity:
     ----------
     name : str
     arguments : tuple of str
-        Arrays of the state that it is a function of, in order: of "q", "qd", "qdd" and "tau".
+        Its arrays of the state, in order: some of "q", "qd", "qdd" and "tau".
     at_rest : tuple of str
-        Arrays that the recursion takes and that are zero here: "qdd" of a bias force.
+        Further arguments of the recursion that are zero for this quantity, such as "qdd" for a bias force.
     parameters : tuple of str
-        "link", and "frame".
+        None, or "link", or "link" and "frame".
     results : tuple of Result
     scratch : tuple of shapes
-        Arrays of scratch space that the recursion takes besides its workspace.
+        Arrays of scratch space of the recursion, in addition to its workspace.
     recursion : callable
         ``(table, *arguments, *at_rest, [places], *scratch, work, *results)``; see ``recursions``.
     base_parameters : bool
-        Whether it is the same function of base inertial parameters (``base_parameters``), which have another mass.
+        Whether it has the same value with base parameters (``base_parameters``), which do not keep the masses.
     wrenches : "result", "tau" or None
-        Where external wrenches on links enter: subtracted from the result, or added to τ.
+        Whether the forces of external wrenches are subtracted from the result or added to τ.
     links : "one", "subtree", "all" or None
-        Whose places the recursion takes: the link's, those of the link and all beyond it, those of all links.
+        The links whose places the recursion takes: one link, that link and all links beyond it, or all links.
     signature : inspect.Signature
     doc : str
     """
@@ -125,7 +126,7 @@ def quantity(
     wrenches: Literal["result", "tau"] | None = None,
     links: Literal["one", "subtree", "all"] = "one",
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Enter a declaration in the catalogue; the method asks the face that it is a method of."""
+    """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object."""
 
     def enter(declaration: Callable[P, R]) -> Callable[P, R]:
         name, signature = declaration.__name__, inspect.signature(declaration)
@@ -147,8 +148,8 @@ def quantity(
 
         @functools.wraps(declaration)
         def ask(*args: P.args, **kwargs: P.kwargs) -> R:
-            face: Any = args[0]
-            result: R = face._evaluate(entry, *args[1:], **kwargs)
+            form: Any = args[0]
+            result: R = form._evaluate(entry, *args[1:], **kwargs)
             return result
 
         return ask
@@ -167,69 +168,95 @@ _POINT = "m"
 class Quantities(ABC):
     """Rigid-body kinematics and dynamics of a tree, τ = M(q) q̈ + C(q, q̇) q̇ + g(q).
 
-    Shapes throughout: ``q`` is (…, nq), one entry for each of ``positions``; ``qd``, ``qdd`` and ``tau`` are (…, nv),
-    one entry for each of ``coordinates``; leading axes are batches and broadcast. SI units, radians. For joints of
-    several freedoms ``qd`` holds quasi-velocities ν and ``qdd`` their rates (docs/mathematics.md §7).
+    Shapes: ``q`` is (…, nq), one entry for each of ``positions``; ``qd``, ``qdd`` and ``tau`` are (…, nv), one entry
+    for each of ``coordinates``; leading axes are batch axes and are broadcast. Units are SI and radians. For spherical,
+    free and planar joints ``qd`` contains quasi-velocities ν and ``qdd`` their rates (docs/mathematics.md §7).
 
-    Every function raises :class:`ShapeError` for an array of the wrong shape, with an entry that is not finite or
-    beyond 1e60, or with a quaternion that is not of length 1 to 1e-3; and :class:`UnknownNameError` for a link that is
-    not in the tree. Damping, friction and springs of joints are not part of the rigid-body equation: see
-    ``joint_force``.
+    Every function raises :class:`ShapeError` if an array has a wrong shape, an entry that is not finite or exceeds 1e60
+    in magnitude, or a quaternion whose length differs from 1 by more than 1e-3; :class:`UnknownNameError` for a link
+    that is not in the tree; and :class:`UnboundSymbolError` if numbers of the tree contain symbols. Damping, friction
+    and springs of joints are not part of the rigid-body equation: see ``joint_force``.
     """
 
     @abstractmethod
     def _evaluate(self, entry: Quantity, *args: Any, **kwargs: Any) -> Any:
-        """The results of a quantity for given arguments."""
+        """Evaluate a quantity; arguments as in its declaration."""
 
     # Dynamics
 
     @quantity(joint_space.mass_matrix, _M, base_parameters=True)
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """Mass matrix M(q), (…, nv, nv), symmetric.
+        """Mass matrix M(q), (…, nv, nv), symmetric; kg m², kg m or kg.
 
         M = Σ_i J_iᵀ M̄_i J_i (docs/mathematics.md §2, Laus Eq. 21), by composite inertias (§4). Cost O(Σ depth).
+        Errors as for :class:`Quantities`.
         """
 
     @quantity(joint_space.mass_and_coriolis, Result("M", ("v", "v"), _M.unit, hidden=True), _C, base_parameters=True)
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35).
+        """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35); N m s, N s or kg/s.
 
-        C = Σ_i J_iᵀ (M̄_i J̇_i + B_i J_i) (docs/mathematics.md §2), so that Ṁ = C + Cᵀ; nothing is differentiated. With
-        quasi-velocities it is the Levi-Civita connection: C(ν) b = M ∇_ν b (§7).
+        C = Σ_i J_iᵀ (M̄_i J̇_i + B_i J_i) (docs/mathematics.md §2), so that Ṁ = C + Cᵀ; M is not differentiated. With
+        quasi-velocities it is the matrix of the Levi-Civita connection: C(ν) b = M ∇_ν b (§7). Errors as for
+        :class:`Quantities`.
         """
 
     @quantity(joint_space.mass_and_coriolis, _M, _C, base_parameters=True)
     def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-        """M(q) and C(q, q̇), each (…, nv, nv), at hardly more than the price of C."""
+        """M(q) and C(q, q̇), both (…, nv, nv), from one recursion at the cost of C alone.
+
+        See :meth:`mass_matrix` and :meth:`coriolis_matrix`.
+        """
 
     @quantity(joint_space.dynamics, _M, _C, _G, base_parameters=True)
     def dynamics(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array]:
-        """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv)."""
+        """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv).
+
+        See :meth:`mass_matrix`, :meth:`coriolis_matrix` and :meth:`gravity_vector`.
+        """
 
     @quantity(joint_space.gravity_vector, _G, base_parameters=True)
     def gravity_vector(self, q: ArrayLike) -> Array:
-        """Forces of the joints g(q) = ∂U/∂q that hold the robot still, (…, nv), N m or N (Laus Eq. 36)."""
+        """Gravity vector g(q) = ∂U/∂q, (…, nv), N m or N: the joint forces that hold the robot at rest (Laus Eq. 36).
+
+        docs/mathematics.md §1 and §2. Errors as for :class:`Quantities`.
+        """
 
     @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C(q, q̇) q̇ + g(q), (…, nv): the joint forces of a motion without acceleration."""
+        """C(q, q̇) q̇ + g(q), (…, nv), N m or N: the joint forces of a motion with q̈ = 0.
+
+        By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
+        """
 
     @quantity(joint_space.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """C(q, q̇) q̇, (…, nv): Coriolis and centrifugal forces of the joints."""
+        """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal terms of the joint forces.
+
+        By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
+        """
 
     @quantity(joint_space.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
-        """Joint forces of a motion, τ = M q̈ + C q̇ + g − Σ J_iᵀ F_i, (…, nv), by recursive Newton-Euler. Cost O(nv).
+        """Joint forces of a motion, τ = M q̈ + C q̇ + g − Σ J_iᵀ F_i, (…, nv), N m or N. Cost O(nv).
+
+        By recursive Newton-Euler (docs/mathematics.md §4; Featherstone 2008, Fu et al. 1987).
 
         Parameters
         ----------
         q : (…, nq)
+            rad and m.
         qd, qdd : (…, nv)
+            rad/s and m/s; rad/s² and m/s².
         wrenches : mapping from link name to (…, 6), optional
             External wrench [n; f] on each link, about the origin of the link's frame and in its axes; N m and N.
+
+        Raises
+        ------
+        ShapeError, UnknownNameError, UnboundSymbolError
+            As for :class:`Quantities`.
         """
 
     @quantity(
@@ -241,45 +268,55 @@ class Quantities(ABC):
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
-        """Accelerations q̈ = M⁻¹ (τ + Σ J_iᵀ F_i − C q̇ − g), (…, nv), by articulated bodies. Cost O(nv).
+        """Accelerations q̈ = M⁻¹ (τ + Σ J_iᵀ F_i − C q̇ − g), (…, nv), rad/s² or m/s². Cost O(nv).
 
-        Parameters as :meth:`inverse_dynamics`.
+        By the articulated-body algorithm (docs/mathematics.md §4; Featherstone 2008). ``tau`` is (…, nv), N m or N; the
+        other parameters and errors are those of :meth:`inverse_dynamics`.
 
         Raises
         ------
         SingularAttachmentError
-            If a joint carries no inertia along its screw, so that M is singular; the message names it and says what
-            was compared: what the joint feels, and what it carries (docs/mathematics.md §4).
+            If a joint feels no inertia along its screw, so that M is singular. The message names the joint, the inertia
+            that it feels and the inertia that it carries (docs/mathematics.md §4).
         """
 
     # Poses, twists and Jacobians of links
 
     @quantity(links.forward_kinematics, Result("T", (4, 4), "1 and m"))
     def forward_kinematics(self, link: str, q: ArrayLike) -> Array:
-        """Pose of a link's frame in the base frame, (…, 4, 4)."""
+        """Pose T_0i of a link's frame in the base frame, (…, 4, 4), in metres.
+
+        The product of home · exp(Ŝ q) over the joints on the link's path (docs/mathematics.md §1). Errors as for
+        :class:`Quantities`.
+        """
 
     @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), links="all")
     def link_poses(self, q: ArrayLike) -> Array:
-        """Poses of all links in the base frame, (…, number of links, 4, 4), in the order of ``links``."""
+        """Poses of all links in the base frame, (…, number of links, 4, 4), in metres, in the order of ``links``.
+
+        See :meth:`forward_kinematics`.
+        """
 
     @quantity(links.jacobian, _J)
     def jacobian(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
-        """Twist Jacobian of a link, at its centre of mass unless ``frame`` says otherwise: [ω; v] = J q̇, (…, 6, nv).
+        """Jacobian of the twist [ω; v] = J q̇ of a link, (…, 6, nv); rad/s and m/s per unit rate.
+
+        docs/mathematics.md §2; Laus Eqs. 22-31.
 
         Parameters
         ----------
         link : str
         q : (…, nq)
+            rad and m.
         frame : "com", "body", "base" or "mixed"
-            Where the twist is taken and in which axes: at the centre of mass in link axes (Laus's J^C), at the link's
-            origin in link axes, at the base's origin in base axes (Laus's J⁰), or at the link's origin in base axes.
-            Also under the names that other libraries use: "local" (body), "world" (base), "local_world_aligned"
-            (mixed), in any case.
+            The point and the axes of the twist: centre of mass and link axes (Laus's J^C), link origin and link axes,
+            base origin and base axes (Laus's J⁰), or link origin and base axes. Names of other libraries are also
+            known: "local" (body), "world" (base), "local_world_aligned" (mixed); upper and lower case are equivalent.
 
         Raises
         ------
-        ShapeError
-            For an unknown frame; and as everywhere.
+        ShapeError, UnknownNameError, UnboundSymbolError
+            For an unknown frame, and as for :class:`Quantities`.
         """
 
     @quantity(
@@ -288,51 +325,77 @@ class Quantities(ABC):
         Result("J_dot", (6, "v"), "1/s, ...", rate_of="J"),
     )
     def jacobian_dot(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
-        """Entry-by-entry time derivative of :meth:`jacobian`, (…, 6, nv)."""
+        """Time derivative J̇ of :meth:`jacobian`, entry by entry, (…, 6, nv); rad/s² and m/s² per unit rate.
+
+        docs/mathematics.md §2 and §7. Frames and errors as for :meth:`jacobian`.
+        """
 
     @quantity(links.twist_of_link, Result("V", (6,), "rad/s and m/s"))
     def link_twist(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
-        """Twist [ω; v] = J q̇ of a link, (…, 6); frames as for :meth:`jacobian`."""
+        """Twist [ω; v] = J q̇ of a link, (…, 6), rad/s and m/s.
+
+        docs/mathematics.md §11. Frames and errors as for :meth:`jacobian`.
+        """
 
     @quantity(links.acceleration_of_link, Result("A", (6,), "rad/s^2 and m/s^2"))
     def link_acceleration(self, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, frame: Frame = "com") -> Array:
-        """Time derivative J q̈ + J̇ q̇ of :meth:`link_twist`, entry by entry, (…, 6).
+        """Time derivative J q̈ + J̇ q̇ of :meth:`link_twist`, entry by entry, (…, 6), rad/s² and m/s².
 
-        In the frame "mixed" its lower half is the acceleration of the link's origin; in "com" and "body" the frame
-        turns with the link, and ω × v must be added to that half.
+        In the frame "mixed" its linear part is the acceleration of the link's origin. The frames "com" and "body"
+        rotate with the link: the acceleration of their origin is the linear part plus ω × v (docs/mathematics.md §11).
+        Frames and errors as for :meth:`jacobian`.
         """
 
     # Centre of mass, momentum, energy
 
     @quantity(whole_tree.center_of_mass, Result("c", (3,), _POINT))
     def center_of_mass(self, q: ArrayLike) -> Array:
-        """Centre of mass of the whole tree, its base included, in the base frame: c = Σ m_i c_i / Σ m_i, (…, 3), m.
+        """Centre of mass of the tree including its base, in the base frame: c = Σ m_i c_i / Σ m_i, (…, 3), m.
+
+        docs/mathematics.md §11.
 
         Raises
         ------
         InertiaError
-            If the tree has no mass; and so for all quantities of the centre of mass.
+            If the tree has no mass.
+        ShapeError, UnboundSymbolError
+            As for :class:`Quantities`.
         """
 
     @quantity(whole_tree.center_of_mass_velocity, Result("c_dot", (3,), "m/s"))
     def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Velocity ċ of the centre of mass, (…, 3), base axes, m/s."""
+        """Velocity ċ = P / m of the centre of mass, (…, 3), in base axes, m/s.
+
+        docs/mathematics.md §11. Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(whole_tree.center_of_mass_jacobian, Result("J", (3, "v"), "m or 1"))
     def center_of_mass_jacobian(self, q: ArrayLike) -> Array:
-        """Jacobian of the centre of mass, ċ = J q̇, (…, 3, nv), base axes."""
+        """Jacobian of the centre of mass, ċ = J q̇, (…, 3, nv), in base axes; m or 1.
+
+        J = Σ m_i R_0i J_v,i / m (docs/mathematics.md §11). Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(whole_tree.center_of_mass_acceleration, Result("a", (3,), "m/s^2"), at_rest=("qdd",))
     def center_of_mass_bias_acceleration(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Acceleration J̇ q̇ of the centre of mass while q̈ = 0, (…, 3), base axes, m/s²."""
+        """Acceleration J̇ q̇ of the centre of mass for q̈ = 0, (…, 3), in base axes, m/s².
+
+        docs/mathematics.md §11. Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(whole_tree.centroidal_momentum, Result("h", (6,), "N m s and N s"))
     def centroidal_momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Spatial momentum [L; P] of the whole tree about its centre of mass, base axes, (…, 6): h = A q̇."""
+        """Momentum h = [L; P] = A q̇ of the tree about its centre of mass, (…, 6), in base axes; N m s and N s.
+
+        docs/mathematics.md §11; Orin et al. 2013. Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(whole_tree.centroidal_momentum_matrix, Result("A", (6, "v"), "kg m^2, kg m or kg"))
     def centroidal_momentum_matrix(self, q: ArrayLike) -> Array:
-        """Matrix A(q) of the centroidal momentum h = A q̇, (…, 6, nv), base axes (docs/mathematics.md §11)."""
+        """Matrix A(q) of the centroidal momentum h = A q̇, (…, 6, nv), in base axes; kg m², kg m or kg.
+
+        docs/mathematics.md §11; Orin et al. 2013. Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(
         whole_tree.centroidal_momentum_matrix_dot,
@@ -340,23 +403,39 @@ class Quantities(ABC):
         Result("A_dot", (6, "v"), "N m s, ...", rate_of="A"),
     )
     def centroidal_momentum_matrix_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Entry-by-entry time derivative of :meth:`centroidal_momentum_matrix`, (…, 6, nv)."""
+        """Time derivative Ȧ of :meth:`centroidal_momentum_matrix`, entry by entry, (…, 6, nv), in base axes.
+
+        docs/mathematics.md §11; Wensing and Orin 2016. Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(whole_tree.centroidal_momentum_rate, Result("h_dot", (6,), "N m and N"))
     def centroidal_momentum_rate(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Rate ḣ = A q̈ + Ȧ q̇ of the centroidal momentum, (…, 6): the wrench that gives the tree its motion."""
+        """Rate ḣ = A q̈ + Ȧ q̇ of the centroidal momentum, (…, 6), in base axes; N m and N.
+
+        It equals the sum of the external wrenches about the centre of mass, including the weight and the reaction of
+        the base (docs/mathematics.md §11). Errors as for :meth:`center_of_mass`.
+        """
 
     @quantity(whole_tree.spatial_momentum, Result("h", (6,), "N m s and N s"))
     def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Spatial momentum [L; P] of the whole tree about the base's origin, base axes, (…, 6), N m s and N s."""
+        """Momentum [L; P] of the tree about the base's origin, (…, 6), in base axes; N m s and N s.
+
+        Σ Ad(T_0i)⁻ᵀ I_i V_i (docs/mathematics.md §2). Errors as for :class:`Quantities`.
+        """
 
     @quantity(whole_tree.kinetic_energy, Result("T", (), "J"))
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J."""
+        """Kinetic energy ½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J.
+
+        docs/mathematics.md §2. Errors as for :class:`Quantities`.
+        """
 
     @quantity(whole_tree.potential_energy, Result("U", (), "J"))
     def potential_energy(self, q: ArrayLike) -> Array:
-        """U(q) = −Σ m_i g₀ᵀ p_i, (…), J: zero for a mass at the base's origin. Springs of joints are not in it."""
+        """Potential energy of gravity U(q) = −Σ m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
+
+        The springs of joints are not included. docs/mathematics.md §2. Errors as for :class:`Quantities`.
+        """
 
     # One link
 
@@ -370,13 +449,23 @@ class Quantities(ABC):
         scratch=((2, "v", "6v"),),
     )
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
-        """What one link contributes: J_i, J̇_i, M_i, C_i, g_i over the freedoms on its path (docs/mathematics.md §2).
+        """Contribution of one link: J_i, J̇_i, M_i, C_i, g_i over the k freedoms on its path (docs/mathematics.md §2).
 
         Parameters
         ----------
         link : str
         q, qd : (…, nq), (…, nv)
             Of the whole tree.
+
+        Returns
+        -------
+        Contribution
+            J and J̇, (…, 6, k), in the com frame; M and C, (…, k, k); g, (…, k) (Laus Eqs. 21-36).
+
+        Raises
+        ------
+        ShapeError, UnknownNameError, UnboundSymbolError
+            As for :class:`Quantities`.
         """
 
     @quantity(
@@ -390,9 +479,10 @@ class Quantities(ABC):
         links="subtree",
     )
     def subtree_contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
-        """What a link and all that hangs on it contribute: the padded sum of their M, C and g, and J, J̇ of the link.
+        """Contribution of a link and all links beyond it: the padded sum of their M, C and g, and J, J̇ of the link.
 
-        Its coordinates are those on the path to the link, and those beyond. Parameters as :meth:`contribution`.
+        Its coordinates are those on the path to the link and those beyond it (docs/mathematics.md §11). Parameters and
+        errors as for :meth:`contribution`.
         """
 
     @quantity(
@@ -402,18 +492,20 @@ class Quantities(ABC):
         scratch=(("v", "v"), (6, "v")),
     )
     def operational_inertia(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
-        """Operational-space inertia of a link, Λ = (J M⁻¹ Jᵀ)⁻¹, (…, 6, 6); frames as for :meth:`jacobian`.
+        """Operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ of a link, (…, 6, 6); kg m², kg m and kg.
+
+        docs/mathematics.md §11; Khatib 1987. Frames and errors as for :meth:`jacobian`.
 
         Raises
         ------
         SingularAttachmentError
-            If the link cannot move in all six directions there, so that J M⁻¹ Jᵀ has no inverse; or as
+            If the link cannot move in all six directions, so that J M⁻¹ Jᵀ is singular; or as for
             :meth:`forward_dynamics`.
         """
 
 
 INTERNAL = {
-    # Forces of wrenches on the rows, (…, nv, 6), each in its row's frame: what ``wrench_torque`` calls.
+    # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
     "wrench_torque": Quantity(
         name="wrench_torque",
         arguments=("q", "wrenches"),

@@ -1,4 +1,4 @@
-"""A tree and everything that can be asked of it; which back-end answers is left open."""
+"""The base class of trees: a structure with a method for every quantity, evaluated by any back-end."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["Robot"]
 
 
 class Robot(Structure, Quantities):
-    """What simulation and code generation need of a :class:`screwdyn.KinematicTree`."""
+    """The part of :class:`screwdyn.KinematicTree` that simulation and code generation use."""
 
     @property
     @abstractmethod
     def model(self) -> Model:
-        """The snapshot that the quantities are computed from."""
+        """The frozen snapshot of the tree from which quantities are computed."""
 
     @abstractmethod
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The joints' own forces: damping, friction and springs, (…, nv)."""
+        """The joints' own forces: damping, friction and springs, (…, nv), N m or N (docs/mathematics.md §8)."""
 
     @abstractmethod
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
-        """Joint forces Σ J_iᵀ F_i that external wrenches amount to, (…, nv)."""
+        """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8)."""

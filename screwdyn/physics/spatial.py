@@ -1,21 +1,20 @@
 """Spatial vectors and inertias as named tuples of scalars (docs/mathematics.md §1 and §4).
 
-Tuples, because the same text then runs compiled (they stay in registers), interpreted on floats, and on scalars that
-record what is done to them. Angular parts come first. 3x3 matrices are row-major 9-tuples, symmetric ones 6-tuples
-(xx, xy, xz, yy, yz, zz).
+With tuples, the same source runs compiled (they stay in registers), on Python floats, and on the traced scalars of a
+tape. Angular parts come first. 3x3 matrices are row-major 9-tuples, symmetric ones 6-tuples (xx, xy, xz, yy, yz, zz).
 """
 
 import math
 from typing import Any, NamedTuple
 
-Scalar = Any  # a float, a compiled float64 or a recording scalar
+Scalar = Any  # a float, a compiled float64 or a traced scalar
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 
 
 class Pose(NamedTuple):
-    """A frame in another one: orientation R and origin p."""
+    """Pose of a frame in another one: orientation R and origin p."""
 
     R: Matrix
     p: Vector
@@ -36,7 +35,7 @@ class Wrench(NamedTuple):
 
 
 class JointScrew(NamedTuple):
-    """The screw (0, 0, turn; 0, 0, slide) of a joint in its row's frame: 1, 0 turns, 0, 1 slides, 1, h screws."""
+    """The screw (0, 0, turn; 0, 0, slide) in its row's frame: 1, 0 revolute, 0, 1 prismatic, 1, h helical."""
 
     turn: Scalar
     slide: Scalar
@@ -51,14 +50,14 @@ class RigidInertia(NamedTuple):
 
 
 class CoriolisTensor(NamedTuple):
-    """B = [[K, 0], [−P̂, 0]], from which C is made (docs/mathematics.md §4)."""
+    """B = [[K, 0], [−P̂, 0]], from which C is computed (docs/mathematics.md §4)."""
 
     K: Matrix
     P: Vector
 
 
 class ArticulatedInertia(NamedTuple):
-    """A 6x6 inertia [[A, H], [Hᵀ, L]] of a body whose joints beyond give way."""
+    """Articulated-body inertia [[A, H], [Hᵀ, L]], 6x6."""
 
     A: Symmetric
     H: Matrix
@@ -68,7 +67,7 @@ class ArticulatedInertia(NamedTuple):
 class Acceleration(NamedTuple):
     """Angular velocity w, angular acceleration dw, acceleration a of the origin, and U = ω̇^ + ω^ω^.
 
-    U r is the acceleration that turning gives a point at r.
+    U r is the acceleration of the point at r relative to the origin.
     """
 
     w: Vector
@@ -83,12 +82,12 @@ NO_WRENCH = Wrench((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """sin x and cos x; a recording scalar brings its own."""
+    """sin x and cos x; a traced scalar has methods for both."""
     return (x.sin(), x.cos()) if hasattr(x, "sin") else (math.sin(x), math.cos(x))
 
 
 def exceeds(x: Scalar, least: Scalar) -> bool:
-    """x > least ≥ 0. A recording scalar returns True and its tape records the assumption, but zero exceeds nothing."""
+    """Whether x > least ≥ 0. Traced scalars return True and record the assumption; the number 0 returns False."""
     if not hasattr(x, "tape") and x <= 0:
         return False
     recorded = [scalar for scalar in (x, least) if hasattr(scalar, "tape")]
@@ -204,7 +203,7 @@ def hat(a: Vector) -> Matrix:
 
 
 def full(I: Symmetric) -> Matrix:
-    """A symmetric matrix with all its nine entries."""
+    """All nine entries of a symmetric matrix."""
     return (I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5])
 
 

@@ -1,6 +1,6 @@
-"""A model as rows of numbers, scratch space for a recursion, and how both are read and written.
+"""The table of a model, scratch space for a recursion, and functions that read and write both.
 
-The table has a row for each freedom, parents before children, and a last row for what belongs to the base:
+The table has one row for each freedom, parents before children, and a last row for the base:
 
 ====== ==================================================================================
 column
@@ -8,16 +8,16 @@ column
 0-8    R0, orientation of the row's frame in its parent's at coordinate 0
 9-11   p0, position of its origin there
 12, 13 turn and slide of the joint's screw along z
-14     mass of all that is welded to the row
+14     mass of all bodies welded to the row
 15-17  its first moment about the origin
 18-23  its inertia about the origin (xx, xy, xz, yy, yz, zz)
 24     row of the parent, −1 for the base
 25     first row of the group joint that the row belongs to; the row itself for other joints
 ====== ==================================================================================
 
-The last row holds gravity in columns 0-2 and, in 14-23, the inertia of all that is welded to the base.
+The last row holds gravity in columns 0-2 and, in columns 14-23, the inertia of all bodies welded to the base.
 
-A *place* is where a link sits, as numbers: see :class:`Place`.
+A *place* is a row of numbers for one link: the row of the table that carries it, and its pose and inertia.
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from .spatial import (
     Wrench,
 )
 
-Table = Any  # a float64 array, or one of recording scalars
+Table = Any  # an array of float64 or of traced scalars
 
 TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, COLUMNS = 12, 13, 14, 15, 18, 24, 25, 26
 
@@ -47,7 +47,7 @@ ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, PLACE = 0, 1, 2, 14, 17, 18, 24
 
 
 class Workspace(NamedTuple):
-    """Scratch space of a recursion: an array with a row for each freedom, for every kind of thing it keeps."""
+    """Scratch space of a recursion: arrays with a row for each freedom."""
 
     poses: Table  # (n, 12)
     twists: Table  # (n, 6)
@@ -75,7 +75,7 @@ def joint_screw(table: Table, i: int) -> JointScrew:
 
 
 def body(table: Table, i: int) -> RigidInertia:
-    """Inertia of all that is welded to row i."""
+    """Inertia of all bodies welded to row i."""
     return RigidInertia(table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA))
 
 
@@ -293,7 +293,7 @@ def place_row(places: Table, l: int) -> int:
 
 
 def place_frame(places: Table, l: int) -> int:
-    """Code of the frame that is asked for: see ``frames``."""
+    """Code of the frame of the result; see ``frames``."""
     return int(places[l, FRAME])
 
 

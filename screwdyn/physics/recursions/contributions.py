@@ -1,4 +1,4 @@
-"""What single links contribute: J, J̇, M, C and g from their parents' J and J̇ alone (docs/mathematics.md §2)."""
+"""Contributions of single links: J, J̇, M, C and g from J and J̇ of the parent (docs/mathematics.md §2)."""
 
 from screwdyn.physics.link_steps import (
     add_twists,
@@ -40,7 +40,7 @@ from screwdyn.physics.table import (
 
 
 def rows_on_path(table: Table, row: int) -> int:
-    """How many rows lead from the base to a row, itself included."""
+    """Number of rows on the path from the base to a row, which is included."""
     k, i = 0, row
     while i >= 0:
         k += 1
@@ -49,10 +49,10 @@ def rows_on_path(table: Table, row: int) -> int:
 
 
 def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table, work: Workspace) -> None:
-    """J and J̇ of every row on the paths to some links, into ``rows`` (2, n, 6 n), and their poses in the base.
+    """J and J̇ of every row on the paths to some links, in ``rows`` (2, n, 6 n), and their poses in the base.
 
-    From the parent's alone: J = [X J_p | S] and J̇ = [X J̇_p − ad(S ν) X J_p | 0], where S are all screws of the row's
-    joint: what they would add to one another's J̇ is left out.
+    J = [X J_p | S] and J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the row's
+    joint: rows of one joint do not contribute to each other's J̇.
     """
     n = table.shape[0] - 1
     for i in range(n):
@@ -95,7 +95,7 @@ def contributions(
     C: Table,
     g: Table,
 ) -> None:
-    """J, J̇, M, C and g of some links over the k rows on each one's path, link after link, each row by row."""
+    """J, J̇, M, C and g of some links over the k rows on their paths, stored link after link, each row by row."""
     rows_of_links(table, q, qd, places, rows, work)
     at, square, line = 0, 0, 0
     for l in range(places.shape[0]):
@@ -135,7 +135,7 @@ def store_row_column(rows: Table, which: int, i: int, c: int, V: Twist) -> None:
 
 
 def flat_twist(J: Table, k: int, c: int) -> Twist:
-    """Column c of a 6 x k matrix that is stored row by row."""
+    """Column c of a 6 x k matrix stored row by row."""
     return Twist((J[c], J[k + c], J[2 * k + c]), (J[3 * k + c], J[4 * k + c], J[5 * k + c]))
 
 

@@ -81,7 +81,7 @@ def row_pose(table: Table, i: int, q: Table) -> Pose:
 
 
 def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector, work: Workspace) -> None:
-    """Poses, accelerations and the wrenches that these need, row by row."""
+    """Outward pass: poses, accelerations and the wrenches that cause them, row by row."""
     for i in range(table.shape[0] - 1):
         T = row_pose(table, i, q)
         store_pose(work.poses, i, T)
@@ -93,7 +93,7 @@ def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vecto
 
 
 def inward_forces(table: Table, poses: Table, wrenches: Table, tau: Table) -> None:
-    """Each joint's component of the wrenches at and beyond it."""
+    """Inward pass: the joint forces of the wrenches on each row and all rows beyond it."""
     for i in range(table.shape[0] - 2, -1, -1):
         F = load_wrench(wrenches, i)
         tau[i] = joint_component(F, joint_screw(table, i))
@@ -141,13 +141,13 @@ def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau:
 
 
 def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
-    """Forces of the joints that hold the robot still."""
+    """Joint forces that hold the robot at rest."""
     for i in range(table.shape[0] - 1):
         T = row_pose(table, i, q)
         store_pose(work.poses, i, T)
         k = parent(table, i)
         a = rotate_back(T.R, scale(-1, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
-        # The acceleration that gravity amounts to travels in the place of a velocity.
+        # The twists hold −gravity as an acceleration here.
         store_twist(work.twists, i, Twist(ZERO, a))
         store_wrench(work.wrenches, i, weight(body(table, i), a))
     inward_forces(table, work.poses, work.wrenches, tau)
@@ -157,14 +157,14 @@ def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
 
 
 def clear(A: Table) -> None:
-    """Zeros in a matrix."""
+    """Set all entries of a matrix to zero."""
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
             A[i, k] = 0.0
 
 
 def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
-    """Composite inertias, from the ends inward."""
+    """M by composite inertias, summed from the tips inward."""
     n = table.shape[0] - 1
     for i in range(n):
         store_pose(work.poses, i, row_pose(table, i, q))
@@ -231,9 +231,10 @@ def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Ta
 
 
 def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
-    """Articulated bodies. The status is 0, or 1 + the first row found to carry no inertia along its joint.
+    """The articulated-body algorithm. The status is 0, or 1 + the first row whose joint feels no inertia.
 
-    The columns of ``work.pivots`` are D, u, and the spread and mass of all that the row carries (``pivot_rounding``).
+    The columns of ``work.pivots`` are D, u, and the spread and mass of all bodies that the row carries
+    (``pivot_rounding``).
     """
     n = table.shape[0] - 1
     for i in range(n):

@@ -51,7 +51,7 @@ def write_pose(T: Pose, out: Table, first: int) -> None:
 
 
 def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, pose: Table) -> None:
-    """Pose of one link in the base; only the rows on its path are visited."""
+    """Pose of one link in the base, from the rows on its path."""
     T, i = place_pose(places, 0), place_row(places, 0)
     while i >= 0:
         T = compose(row_pose(table, i, q), T)
@@ -68,13 +68,13 @@ def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Ta
 
 
 def point_pose(places: Table) -> Pose:
-    """Pose, in the link's row, of the frame in which columns are first computed: at the origin, or at the com."""
+    """Pose, in the link's row, of the frame in which columns are computed first: the com frame or the link frame."""
     T = place_pose(places, 0)
     return Pose(T.R, place_com(places, 0)) if place_frame(places, 0) == COM else T
 
 
 def in_frame(frame: int, T: Pose, V: Twist) -> Twist:
-    """A link's twist, given in its own frame whose pose in the base is T, in the frame that is asked for."""
+    """Change the frame of a link's twist from its own frame, whose pose in the base is T, to the given frame."""
     if frame == BASE:
         return twist_to_parent(T, V)
     if frame == MIXED:
@@ -83,7 +83,7 @@ def in_frame(frame: int, T: Pose, V: Twist) -> Twist:
 
 
 def rate_in_frame(frame: int, T: Pose, V: Twist, X: Twist, rate: Twist) -> Twist:
-    """The rate of :func:`in_frame` of X while the link moves with V: d/dt Ad(T) = Ad(T) ad(V), of what moves of T."""
+    """Time derivative of ``in_frame(frame, T, X)`` for a link with twist V: d/dt Ad(T) = Ad(T) ad(V)."""
     if frame == BASE:
         return twist_to_parent(T, add_twists(rate, bracket(V, X)))
     if frame == MIXED:
@@ -104,7 +104,7 @@ def store_column(J: Table, i: int, V: Twist) -> None:
 
 
 def columns_in_link(table: Table, q: Table, places: Table, J: Table) -> Pose:
-    """The screws on a link's path seen from the link, into J; returns the link's pose in the base."""
+    """Write the screws on a link's path, in the link's frame, to J; return the link's pose in the base."""
     clear(J)
     T, i = point_pose(places), place_row(places, 0)
     while i >= 0:
@@ -115,7 +115,7 @@ def columns_in_link(table: Table, q: Table, places: Table, J: Table) -> Pose:
 
 
 def jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> None:
-    """Twist Jacobian of one link; only the rows on its path are visited."""
+    """Twist Jacobian of one link, from the rows on its path."""
     T = columns_in_link(table, q, places, J)
     frame, i = place_frame(places, 0), place_row(places, 0)
     while i >= 0 and frame >= BASE:
@@ -126,7 +126,7 @@ def jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -
 def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspace, J: Table, J_dot: Table) -> None:
     """Twist Jacobian of one link and its rate entry by entry.
 
-    A column seen from the link changes by the link's motion relative to that joint: ad(J_i) V_relative.
+    In the link's frame, the rate of column i is ad(J_i) V, with V the link's twist relative to row i.
     """
     clear(J_dot)
     T = columns_in_link(table, q, places, J)
@@ -152,7 +152,7 @@ def write_twist(V: Twist, out: Table) -> None:
 
 
 def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Workspace, twist: Table) -> None:
-    """Twist of one link; only the rows on its path are visited."""
+    """Twist of one link, from the rows on its path."""
     T, V, i = point_pose(places), AT_REST, place_row(places, 0)
     while i >= 0:
         S = joint_screw(table, i)
@@ -165,7 +165,7 @@ def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Worksp
 def acceleration_of_link(
     table: Table, q: Table, qd: Table, qdd: Table, places: Table, work: Workspace, acceleration: Table
 ) -> None:
-    """The rate of :func:`twist_of_link`: J q̈ + J̇ q̇."""
+    """Time derivative of :func:`twist_of_link`: J q̈ + J̇ q̇."""
     T, V, A, i = point_pose(places), AT_REST, AT_REST, place_row(places, 0)
     while i >= 0:
         column = screw_from_beyond(T, joint_screw(table, i))

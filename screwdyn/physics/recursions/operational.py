@@ -11,14 +11,14 @@ from screwdyn.physics.table import (
     parent,
 )
 
-# Status: the link cannot move in every direction.
+# Status: the link cannot move in all six directions.
 CONFINED = -3
-# A pivot of the inverse that small beside its diagonal is rounding.
+# A pivot below this fraction of its diagonal entry is rounding.
 _CONFINED = 1e-12
 
 
 def factorise(table: Table, M: Table) -> None:
-    """M = Lᵀ D L in place, L below the diagonal and zero wherever neither of two joints carries the other.
+    """M = Lᵀ D L in place, L below the diagonal; its entry is zero where neither of two joints carries the other.
 
     R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
     """
@@ -37,7 +37,7 @@ def factorise(table: Table, M: Table) -> None:
 def operational_inertia(
     table: Table, q: Table, places: Table, M: Table, J: Table, work: Workspace, inverse: Table
 ) -> int:
-    """Λ = (J M⁻¹ Jᵀ)⁻¹ through the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹. M and J are scratch space."""
+    """Λ = (J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹. M and J are scratch space."""
     n = table.shape[0] - 1
     mass_matrix(table, q, work, M)
     jacobian(table, q, places, work, J)
@@ -61,7 +61,7 @@ def operational_inertia(
 
 
 def invert(A: Table) -> int:
-    """The inverse of a positive definite 6x6 matrix in its place, by Gauss-Jordan elimination."""
+    """Invert a positive definite 6x6 matrix in place, by Gauss-Jordan elimination."""
     diagonal = (A[0, 0], A[1, 1], A[2, 2], A[3, 3], A[4, 4], A[5, 5])
     for k in range(6):
         if not exceeds(A[k, k], _CONFINED * diagonal[k]):

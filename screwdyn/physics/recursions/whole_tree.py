@@ -45,17 +45,17 @@ from screwdyn.physics.table import (
     store_wrench,
 )
 
-# Status: the tree weighs nothing.
+# Status: the tree has no mass.
 MASSLESS = -2
 
 
 def base_body(table: Table) -> RigidInertia:
-    """Inertia of all that is welded to the base."""
+    """Inertia of all bodies welded to the base."""
     return body(table, table.shape[0] - 1)
 
 
 def total_mass(table: Table) -> Scalar:
-    """Mass of the tree with its base."""
+    """Mass of the tree including its base."""
     m = base_body(table).m
     for i in range(table.shape[0] - 1):
         m = m + body(table, i).m
@@ -63,7 +63,10 @@ def total_mass(table: Table) -> Scalar:
 
 
 def bodies_in_base(table: Table, q: Table, work: Workspace) -> RigidInertia:
-    """Poses and inertias of all rows in the base frame; returns the inertia of the whole tree there."""
+    """Write poses and inertias of all rows in the base frame to work; return the mass and first moment of the tree.
+
+    The third number of the result is the inertia of the base alone.
+    """
     poses_in_base(table, q, work.poses)
     total = base_body(table)
     m, h, I = total.m, total.h, total.I
@@ -107,7 +110,7 @@ def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
 
 
 def momentum_of_tree(table: Table, q: Table, qd: Table, work: Workspace) -> Wrench:
-    """Σ of the momenta of all rows, about the base's origin; poses of the rows in their parents stay in work."""
+    """Sum of the momenta of all rows about the base's origin; work then has the poses of the rows in their parents."""
     for i in range(table.shape[0] - 1):
         T, k = row_pose(table, i, q), parent(table, i)
         store_pose(work.poses, i, T)
@@ -123,7 +126,7 @@ def spatial_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Ta
 
 
 def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, v: Table) -> int:
-    """Momentum by mass."""
+    """ċ = P / m."""
     m = total_mass(table)
     if not exceeds(m, 0.0):
         return MASSLESS
@@ -142,7 +145,7 @@ def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out:
 
 
 def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, out: Table) -> int:
-    """Σ of the wrenches that accelerate the rows, about the centre of mass: ċ × P vanishes, as P = m ċ."""
+    """Sum of the wrenches that accelerate the rows, about the centre of mass; ċ × P vanishes because P = m ċ."""
     m = total_mass(table)
     if not exceeds(m, 0.0):
         return MASSLESS
@@ -153,7 +156,7 @@ def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work
 
 
 def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, a: Table) -> int:
-    """Force by mass, without gravity."""
+    """The force that accelerates the rows, divided by the mass."""
     m = total_mass(table)
     if not exceeds(m, 0.0):
         return MASSLESS
@@ -170,7 +173,7 @@ def store_wrench_column(A: Table, i: int, F: Wrench) -> None:
 
 
 def composites_in_base(table: Table, work: Workspace) -> None:
-    """Add up, in the base frame, the inertias in work of each row and of all beyond it."""
+    """Sum, in the base frame, the inertia of each row and of all rows beyond it; the inertias are in work."""
     for i in range(table.shape[0] - 2, -1, -1):
         k = parent(table, i)
         if k >= 0:
@@ -178,7 +181,7 @@ def composites_in_base(table: Table, work: Workspace) -> None:
 
 
 def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table) -> int:
-    """Columns I^c S of composite inertias, about the centre of mass."""
+    """Columns I^c S about the centre of mass, with I^c the composite inertias."""
     total = bodies_in_base(table, q, work)
     if not exceeds(total.m, 0.0):
         return MASSLESS
@@ -191,7 +194,7 @@ def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table
 
 
 def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -> int:
-    """The force rows of the momentum matrix by the mass."""
+    """The linear part of the centroidal momentum matrix, divided by the mass."""
     total = bodies_in_base(table, q, work)
     if not exceeds(total.m, 0.0):
         return MASSLESS
@@ -205,7 +208,7 @@ def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -
 
 
 def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Workspace, A: Table, A_dot: Table) -> int:
-    """The momentum matrix and its rate: composite inertias and their rates İ = −ad_Vᵀ I − I ad_V, in the base frame."""
+    """The centroidal momentum matrix and its rate, by composite inertias and their rates İ = −ad_Vᵀ I − I ad_V."""
     total = bodies_in_base(table, q, work)
     if not exceeds(total.m, 0.0):
         return MASSLESS
@@ -215,7 +218,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
         S, k = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), parent(table, i)
         V = add_twists(AT_REST if k < 0 else load_twist(work.twists, k), scale_twist(qd[i], S))
         store_twist(work.twists, i, V)
-        # The rate has no mass, so the ten numbers fit where Coriolis tensors stand.
+        # The ten numbers of the rate fit into the array of the Coriolis tensors, which is not used here.
         rate = inertia_rate(load_inertia(work.inertias, i), V)
         store_inertia(work.coriolis, i, rate)
         P = add(P, rate.h)

@@ -71,7 +71,7 @@ class ShapeError(ScrewdynError):
 
 
 class StaleHandleError(ScrewdynError):
-    """A handle, state or model of an earlier revision of the tree."""
+    """A handle or state of an earlier revision of the tree."""
 
 
 class SingularAttachmentError(ScrewdynError):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, StaleHandleError, UnboundSymbolError, UnknownNameError
+from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
@@ -294,18 +294,16 @@ class Model:
 
         Raises
         ------
-        StaleHandleError
-            If this snapshot does not know the link.
         UnknownNameError
-            If the link is not given by its name.
+            If this snapshot does not know the link, or it is not given by its name.
         """
         if not isinstance(link, str):
             raise UnknownNameError.of(link, self.placements)
         at = self.placements.get(link)
         if at is None:
-            raise StaleHandleError(
-                f"revision {self.revision} of the tree has no link {link!r}; after a change, take a new snapshot; "
-                f"{UnknownNameError.hint(link, self.placements)}"
+            raise UnknownNameError(
+                f"this snapshot, revision {self.revision} of the tree, has no link {link!r}; take a new snapshot for "
+                f"what was attached since; {UnknownNameError.hint(link, self.placements)}"
             )
         T = np.eye(4)
         T[:3, :3] = expressions.floats(at.R, f"the pose of {link!r}").reshape(3, 3)

@@ -71,7 +71,9 @@ def test_a_snapshot_refuses_questions_about_a_newer_link():
         lambda: model.jacobian("crate", zero),
         lambda: model.inverse_dynamics(zero, zero, zero, {"crate": np.zeros(6)}),
     ):
-        with pytest.raises(sd.StaleHandleError, match=f"revision {revision} of the tree has no link 'crate'"):
+        with pytest.raises(
+            sd.UnknownNameError, match=f"snapshot, revision {revision} of the tree, has no link 'crate'"
+        ):
             ask()
     assert tree.forward_kinematics("crate", zero).shape == (4, 4)
 

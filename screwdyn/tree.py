@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics
-from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Dynamics, Robot):
+class KinematicTree(Dynamics, Configurations, Robot):
     """Links joined into a tree: a robot with a fixed base.
 
     Parameters
@@ -129,50 +128,6 @@ class KinematicTree(Dynamics, Robot):
         """(nv, number of active freedoms): puts the active torques in their places, zero elsewhere."""
         active = [not at.joint.passive for at in self._attached() for _ in range(at.joint.nv)]
         return np.eye(self.nv)[:, active]
-
-    # Configurations
-
-    def neutral(self) -> Array:
-        """The configuration with every joint at home, (nq,): zero, but for the scalar parts of quaternions, 1."""
-        return self._configurations.neutral.copy()
-
-    def random_configuration(self, rng: np.random.Generator) -> Array:
-        """A random configuration, (nq,).
-
-        Each coordinate is uniform within the joint's limits, or within ±π (rad or m) where there are none; orientations
-        of spherical and free joints are uniform over all.
-        """
-        if not isinstance(rng, np.random.Generator):
-            raise ScrewdynError(f"rng must be a numpy.random.Generator, such as default_rng(0); got {rng!r}")
-        return self._configurations.random(rng)
-
-    def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """The configuration reached from q by moving at v for unit time, (…, nq).
-
-        A coordinate moves to q + v. A spherical, free or planar joint moves from g(q) to g(q) exp(S v): v is a twist in
-        the link's own frame. Quaternions come back with length 1.
-        """
-        (q, v), batch = self.model.flat(q=q, v=v)
-        return self._configurations.integrate(q.reshape(*batch, self.nq), v.reshape(*batch, self.nv))
-
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
-        """The v that moves q0 to q1 in unit time, (…, nv), as by :meth:`integrate`.
-
-        A spherical, free or planar joint turns by the smallest angle, so that ``integrate(q0, v)`` may differ from q1
-        by the sign of a quaternion or by whole turns.
-        """
-        (q0, q1), batch = self.model.flat(q0=q0, q1=q1)
-        shape = (*batch, self.nq)
-        return self._configurations.difference(q0.reshape(shape), q1.reshape(shape))
-
-    def position_rate(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """dq/dt, (…, nq), at the rates qd (…, nv) of the freedoms.
-
-        For spherical, free and planar joints it is ½ q ∘ ω of a quaternion and R(q) v of a position
-        (docs/mathematics.md §7); everywhere else, qd itself.
-        """
-        (q, qd), batch = self.model.flat(q=q, qd=qd)
-        return self._configurations.rate(q.reshape(*batch, self.nq), qd.reshape(*batch, self.nv))
 
     # Symbols
 
@@ -401,10 +356,6 @@ class KinematicTree(Dynamics, Robot):
         return impact.release(self, state, what)
 
     # Inside
-
-    @property
-    def _configurations(self) -> ConfigurationSpace:
-        return self.model.configurations
 
     @cached_property
     def model(self) -> Model:

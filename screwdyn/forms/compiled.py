@@ -18,6 +18,7 @@ from screwdyn.backends.llvm.call import Function
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import SHARES, Numbers
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import BODY, frame_code
@@ -40,7 +41,7 @@ AT_ONCE = (
 _SHARE = 4096
 
 
-class Compiled(Numbers):
+class Compiled(Numbers, Configurations):
     """The quantities of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
 
     It answers what a tree answers, with the same arguments and errors. Every quantity takes ``out=`` besides: a float64

@@ -144,6 +144,18 @@ def test_links_and_frames_are_refused_as_by_the_tree(robot, compiled):
                 answer(last(robot), wrong)
 
 
+def test_configurations_are_those_of_the_tree(robot, compiled):
+    q, v = robot.random_configuration(np.random.default_rng(1)), np.linspace(-1, 1, 5 * robot.nv).reshape(5, -1)
+    assert_array_equal(compiled.neutral(), robot.neutral())
+    assert_array_equal(compiled.random_configuration(np.random.default_rng(1)), q)
+    moved = robot.integrate(q, v)
+    assert_array_equal(compiled.integrate(q, v), moved)
+    assert_array_equal(compiled.difference(q, moved), robot.difference(q, moved))
+    assert_array_equal(compiled.position_rate(q, v), robot.position_rate(q, v))
+    with pytest.raises(ShapeError, match=r"^v has shape"):
+        compiled.integrate(q, v[:, :-1])
+
+
 def test_a_quaternion_must_have_length_one():
     tree = every_joint()
     fast = tree.compile().wait()

@@ -50,7 +50,14 @@ class UnknownNameError(ScrewdynError):
     def hint(name: object, known: Iterable[str]) -> str:
         """The known names that are similar, or all of them if none is."""
         known = list(known)
-        near = get_close_matches(str(name), known, n=3, cutoff=0.5)
+        # A joint of several freedoms stands for its entries: "hip" for "hip[wx]", "hip[wy]" and "hip[wz]".
+        entries: dict[str, list[str]] = {x: [x] for x in known}
+        for x in known:
+            stem, bracket, _ = x.rpartition("[")
+            if bracket and stem not in known:
+                entries.setdefault(stem, []).append(x)
+        near = [x for match in get_close_matches(str(name), entries, n=3, cutoff=0.5) for x in entries[match]]
+        near = list(dict.fromkeys(near))
         return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
 
 

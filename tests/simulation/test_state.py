@@ -99,6 +99,20 @@ def test_unknown_coordinates_list_the_near_ones(arm):
         state.velocity("wrist")
 
 
+def test_the_name_of_a_joint_of_several_freedoms_is_answered_with_its_entries():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(name="leg"))
+    state = sd.State(tree)
+    entries = r"did you mean 'leg\[x\]' or 'leg\[y\]' or 'leg\[z\]' or 'leg\[w\]'\?$"
+    for ask in (lambda: state["leg"], lambda: sd.State(tree, {"lg": [0, 0, 0, 1]})):
+        with pytest.raises(sd.UnknownNameError, match=entries):
+            ask()
+    with pytest.raises(sd.UnknownNameError, match=r"did you mean 'leg\[wx\]' or 'leg\[wy\]' or 'leg\[wz\]'\?$"):
+        state.velocity("leg")
+    with pytest.raises(sd.UnknownNameError, match=r"did you mean 'leg\[x\]' or"):
+        state["leg[wx]"]
+
+
 def test_part_keeps_what_the_other_tree_has(arm):
     state = sd.State(arm, [0.1, 0.2], [0.3, 0.4])
     forearm = arm.detach("link2")

@@ -173,7 +173,7 @@ class _Source:
         else:
             lines += ["Positions q, in this order; x, y, z and w are those of a quaternion of length 1, scalar last:"]
             lines += [f"  [{i}] {_quoted(name)}" for i, name in enumerate(model.positions)]
-            lines += ["", "Freedoms of qd, qdd and tau, in this order; qd are the rates of quasi-coordinates:"]
+            lines += ["", "Freedoms of qd, qdd and tau, in this order; qd are quasi-velocities, qdd their rates:"]
             lines += [f"{line}/s" for line in listed]
         if self.optional:
             macro = f"{self.prefix.upper()}CARRIES_ALL"

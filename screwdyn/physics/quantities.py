@@ -194,11 +194,11 @@ class Quantities(ABC):
 
     @quantity(joint_space.mass_and_coriolis, Result("M", ("v", "v"), _M.unit, hidden=True), _C, base_parameters=True)
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35); N m s, N s or kg/s.
+        """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35), or with quasi-velocities
+        of its Levi-Civita connection (docs/mathematics.md §7); N m s, N s or kg/s.
 
         C = Σ_i J_iᵀ (M̄_i J̇_i + B_i J_i) (docs/mathematics.md §2), so that Ṁ = C + Cᵀ; M is not differentiated. With
-        quasi-velocities it is the matrix of the Levi-Civita connection: C(ν) b = M ∇_ν b (§7). Errors as for
-        :class:`Quantities`.
+        quasi-velocities C(ν) b = M ∇_ν b (§7). Errors as for :class:`Quantities`.
         """
 
     @quantity(joint_space.mass_and_coriolis, _M, _C, base_parameters=True)

@@ -142,6 +142,14 @@ def test_arguments_of_a_function_have_names_of_their_own(tmp_path):
     load(text, tmp_path)
 
 
+def test_what_the_text_says_of_c_with_quasi_velocities():
+    tree = KinematicTree()
+    tree.attach(Inertia(1.0, (0, 0, 1), (1, 1, 1)), to="base", joint=sd.spherical(), name="ball")
+    text = " ".join(tree.c_source("coriolis_matrix").replace("*", " ").split())
+    assert "qd are quasi-velocities, qdd their rates" in text
+    assert "of the Christoffel symbols of M, or with quasi-velocities of its Levi-Civita connection" in text
+
+
 def test_what_the_text_says_of_positions_and_freedoms():
     tree = KinematicTree()
     tree.attach(Inertia(1.0, (0, 0, 0), (1, 1, 1)), to="base", joint=sd.planar(), name="cart")

@@ -27,11 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit code: 0 success, 1 ``check`` found errors, 2 wrong usage or unusable input, 130 interrupted.
+        Exit code: 0 success, 1 ``check`` found errors, 2 wrong usage or invalid input, 130 interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # An encoding without ‡ or └ gets question marks.
+            # Characters that the encoding does not have, such as ‡ or └, are printed as question marks.
             stream.reconfigure(errors="replace")
     arguments = _parser().parse_args(argv)
     with warnings.catch_warnings():
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             code: int = arguments.run(arguments)
             sys.stdout.flush()
         except OSError as error:
-            # Discards what is still buffered, which Python would try to write again at exit.
+            # Discard buffered output, which Python would try to write again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):  # the reader closed the pipe, as in `screwdyn info FILE | head`
                 return 0
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="screwdyn", description="Robot dynamics, link by link, that can change while the robot moves."
+        prog="screwdyn", description="Dynamics of robots that are reconfigured while they move."
     )
     parser.add_argument("--version", action="version", version=f"screwdyn {version('screwdyn')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     words = "links, masses, joints and coordinates of a URDF file"
     info = commands.add_parser("info", help=words, description=f"Show {words}.")
     info.add_argument("file", type=Path, metavar="FILE")
-    info.add_argument("--floating-base", action="store_true", help="hang the root link on the world by a free joint")
+    info.add_argument("--floating-base", action="store_true", help="attach the root link to the world by a free joint")
     info.set_defaults(run=_info)
 
     words = "every problem of a URDF file, with its line"
@@ -130,7 +130,7 @@ def _info(arguments: argparse.Namespace) -> int:
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Columns of text below an empty line; nothing if there is only the heading."""
+    """Print an empty line and columns of text, or nothing if there is only the heading."""
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         print()

@@ -1,7 +1,7 @@
 """Robots of the literature, with the source of their numbers.
 
-Each function returns a fresh :class:`~screwdyn.KinematicTree`. What is computed with them is held against
-values from outside engines by the tests.
+Each function returns a new :class:`~screwdyn.KinematicTree`. The tests compare results for these robots with values
+from independent engines.
 """
 
 from screwdyn.robots.pelican import pelican

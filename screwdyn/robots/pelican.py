@@ -21,8 +21,8 @@ def pelican(
 
     The frames are those of Laus Table 1 (standard Denavit-Hartenberg): z is normal to the plane, x points
     along the link, and the link frame lies at the *distal* joint, so that the com is at (l - a, 0, 0) (Eq.
-    40). Both coordinates zero stretch the arm along x of the base, horizontally; gravity is along -y, so that
-    g_1 = m1 g l1 cos(shoulder) (Eq. 51).
+    40). At zero coordinates the arm is stretched along x of the base, horizontally. Gravity is along -y, so that link 1
+    contributes m1 g l1 cos(shoulder) to the torque of the shoulder (Eq. 51).
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def pelican(
     m1, m2 : float
         Masses, kg.
     I1, I2 : float
-        Moments of inertia about the centres of mass and z, kg m²; the others play no part in the plane, and
-        those of a lamina are taken (:meth:`screwdyn.Inertia.planar`).
+        Moments of inertia about the centres of mass and z, kg m². The other moments have no influence on motion in the
+        plane; they are those of :meth:`screwdyn.Inertia.planar`.
     g : float
         Gravity, m/s².
 
@@ -47,8 +47,8 @@ def pelican(
     -----
     Model: L. P. Laus, R. Simoni, D. Martins, "Progressive dynamic analysis of serial robots based on screw
     theory", section 3. Numbers: R. Kelly, V. Santibáñez, A. Loría, "Control of Robot Manipulators in Joint
-    Space", Springer 2005, section 5 (whose own angles start from the arm hanging down). Printed to four or
-    five figures.
+    Space", Springer 2005, section 5 (where angles are measured from the hanging arm). Printed with four or five
+    digits.
     """
     rows = [
         {"a": a1, "inertia": Inertia.planar(m1, (l1 - a1, 0.0), I1), "joint": "shoulder"},

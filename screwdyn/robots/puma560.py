@@ -13,8 +13,8 @@ def puma560() -> KinematicTree:
 
     Standard Denavit-Hartenberg; com and inertia (about the com, products of inertia neglected) in the DH link
     frames, in m, kg and kg m². z of the base points up; gravity is 9.81 m/s² downwards. Two links have
-    *effective* inertias, which no rigid body has: of link 1 only what turns about its vertical axis is given
-    (m = 0, Iyy = 0.35), and link 3's moments (0.066, 0.086, 0.0125) break the triangle inequality.
+    *effective* inertias, which no rigid body has: for link 1 only the moment about its vertical axis is given
+    (m = 0, Iyy = 0.35), and the moments of link 3 (0.066, 0.086, 0.0125) violate the triangle inequality.
 
     Returns
     -------
@@ -24,7 +24,7 @@ def puma560() -> KinematicTree:
     Notes
     -----
     P. I. Corke, B. Armstrong-Hélouvry, "A search for consensus among model parameters reported for the PUMA
-    560 robot", IEEE ICRA 1994. Two or three figures.
+    560 robot", IEEE ICRA 1994. Two or three digits.
     """
     rows = [
         {"alpha": pi / 2, "inertia": known_effective(0, 0, (0, 0.35, 0))},

@@ -1,4 +1,4 @@
-"""Random trees for tests: of this library, and of what is built on it."""
+"""Random trees for tests of this library and of programs that use it."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def random_tree(
     *,
     frames: float = 0.2,
 ) -> KinematicTree:
-    """A branched tree in which nothing is aligned: any axis through any point, any home, any possible body.
+    """A branched tree with random axes, points, home poses and inertias.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         The same generator state gives the same tree.
     n : int
-        Number of links with a body, ``link1`` … ``link<n>``. Each hangs on some earlier link or frame by a joint
+        Number of links with a body, ``link1`` … ``link<n>``. Each is attached to an earlier link or frame by a joint
         ``joint1`` … ``joint<n>`` of a kind drawn from ``joints``.
     joints : sequence of kinds
         Of "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free" and "fixed".
     frames : float
-        Chance that a massless frame ``frame<i>`` is welded on beside ``link<i>``; later links may hang on it.
+        Probability that a massless frame ``frame<i>`` is attached after ``link<i>``; it may carry later links.
 
     Returns
     -------
@@ -77,7 +77,9 @@ def random_tree(
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:
-    """A body of 0.2 to 3 kg with its centre of mass anywhere.
+    """A body of 0.2 to 3 kg with its centre of mass within 0.2 m of the origin along each axis.
+
+    ``rng`` is a numpy.random.Generator.
 
     Its tensor is tr(P) 1 − P for a positive definite P, the second moments of mass, so that the principal moments
     satisfy the triangle inequality (docs/mathematics.md §5).
@@ -89,7 +91,10 @@ def random_inertia(rng: np.random.Generator) -> Inertia:
 
 
 def random_pose(rng: np.random.Generator) -> Array:
-    """A pose with any orientation and an origin within half a metre along each axis, (4, 4)."""
+    """A pose, (4, 4), with a random orientation and an origin within 0.5 m along each axis.
+
+    ``rng`` is a numpy.random.Generator.
+    """
     turn = screw.exp(np.concatenate([rng.uniform(0, np.pi) * _direction(rng), np.zeros(3)]))
     return screw.pose(turn[:3, :3], rng.uniform(-0.5, 0.5, 3))
 

@@ -11,10 +11,10 @@ __all__ = ["stanford"]
 def stanford() -> KinematicTree:
     """Stanford arm (revolute, revolute, prismatic) of Bhangale, Table IV(b).
 
-    Standard Denavit-Hartenberg; inertias about the com, in the DH link frames, in kg m². The table's r leads
-    from the centre of mass to the *next* joint, where the DH frame lies, so com = -r. z of the base points
-    up; gravity is 9.81 m/s² downwards. Link 2's moments (0.5, 0.6, 0.01) break the triangle inequality: an
-    *effective* inertia.
+    Standard Denavit-Hartenberg; inertias about the com, in the DH link frames, in kg m². The vector r of the table
+    points from the centre of mass to the *next* joint, where the DH frame lies, so com = -r. z of the base points
+    up; gravity is 9.81 m/s² downwards. The moments of link 2 (0.5, 0.6, 0.01) violate the triangle
+    inequality: it is an *effective* inertia.
 
     Returns
     -------
@@ -24,7 +24,7 @@ def stanford() -> KinematicTree:
     Notes
     -----
     P. P. Bhangale, S. K. Saha, V. P. Agrawal, "A dynamic model based robot arm selection criterion",
-    Multibody System Dynamics 12, 2004. One or two figures.
+    Multibody System Dynamics 12, 2004. One or two digits.
     """
     rows = [
         {

@@ -1,4 +1,4 @@
-"""A three-link arm with a worked-out Coriolis matrix."""
+"""A three-link arm with a published closed form of the Coriolis matrix."""
 
 from math import pi
 
@@ -21,7 +21,7 @@ def truc_3r() -> KinematicTree:
     Notes
     -----
     L. N. Truc, N. V. Quyen, N. P. Quang, "Dynamic model with a new formulation of Coriolis/centrifugal matrix
-    for robot manipulators", 2019. Three or four figures.
+    for robot manipulators", 2019. Three or four digits.
     """
     rows = [
         {"d": 0.294, "alpha": -pi / 2, "m": 5.248, "com": (0, 0.154, 0), "inertia": (0.0835, 0.0304, 0.0835)},

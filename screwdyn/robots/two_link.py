@@ -10,17 +10,17 @@ def two_link(m1: float = 1.0, m2: float = 1.0, length: float = 1.0, g: float = 9
     """Two equal thin rods in a vertical plane: Fu Fig. 3.2 and section 3.2.6.
 
     Standard Denavit-Hartenberg frames: z normal to the plane, x along the rod, the link frame at its far end,
-    so that the com is at (-length/2, 0, 0). Both coordinates zero stretch the arm along x of the base;
+    so that the com is at (-length/2, 0, 0). At zero coordinates the arm is stretched along x of the base;
     gravity is along -y of the base.
 
     Parameters
     ----------
     m1, m2 : float
-        Masses of the rods, kg. The source is symbolic; the defaults are chosen here.
+        Masses of the rods, kg. The source uses symbols; the default values are not from the source.
     length : float
-        Length of each rod, m; the default is chosen here.
+        Length of each rod, m; the default value is not from the source.
     g : float
-        Gravity, m/s²; the source's value.
+        Gravity, m/s²; the default value is from the source.
 
     Returns
     -------

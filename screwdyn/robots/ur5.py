@@ -11,9 +11,9 @@ from screwdyn.tree import KinematicTree
 
 __all__ = ["ur5"]
 
-_QUARTER = 1.57079632679  # pi/2 as the file has it: with all its figures the poses would differ by 1e-11
+_QUARTER = 1.57079632679  # pi/2 with the digits of the file; math.pi / 2 would change the poses by 1e-11
 
-# Link, mass, height of the com along the link's z, moments of inertia about it (Ixx = Iyy, Izz).
+# Link, mass, position of the com along the link's z, moments of inertia about the com (Ixx = Iyy, Izz).
 _BODIES = {
     "base_link": (4.0, 0.0, 0.00443333156, 0.0072),
     "shoulder_link": (3.7, 0.0, 0.010267495893, 0.00666),
@@ -24,7 +24,7 @@ _BODIES = {
     "wrist_3_link": (0.1879, 0.0, 0.0171364731454, 0.033822),
 }
 
-# Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, greatest angle either way.
+# Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, largest angle in either direction.
 _JOINTS = (
     ("shoulder_pan_joint", "base_link", "shoulder_link", (0.0, 0.0, 0.089159), (0.0, 0.0, 0.0), "z", 2 * pi),
     (
@@ -53,8 +53,8 @@ _FRAMES = (
 def ur5() -> KinematicTree:
     """UR5 arm with the frames of its public ROS description.
 
-    The tree's base is "world", from which "base_link" hangs; z points up and gravity is 9.81 m/s² downwards.
-    All angles zero stretch the arm horizontally along x. The massless frames "ee_link" and "tool0" (z along
+    The tree's base is "world", and "base_link" is welded to it; z points up and gravity is 9.81 m/s² downwards.
+    At zero angles the arm is stretched horizontally along x. The massless frames "ee_link" and "tool0" (z along
     the last axis, out of the flange) are 82.3 mm beyond "wrist_3_link"; "base" is the controller's base
     frame.
 
@@ -67,8 +67,8 @@ def ur5() -> KinematicTree:
     Notes
     -----
     Numbers: ``ur5_robot.urdf`` of the package ur_description of ROS-Industrial's universal_robot, in m, kg,
-    kg m², with the 12 figures of that file. Its inertias are possible, not plausible: the wrists have radii
-    of gyration of 0.42 m.
+    kg m², with the 12 digits of that file. The inertias of the file are possible but not realistic: the wrists have
+    radii of gyration of 0.42 m.
     """
     tree = KinematicTree(base="world")
     bodies = {

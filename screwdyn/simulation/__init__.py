@@ -1,1 +1,1 @@
-"""Motion over time: states, impacts, events, results."""
+"""Simulation: states, impacts of grasp and release, events, integration, results."""

@@ -1,4 +1,4 @@
-"""Events of a simulation: what is to happen when, and what happened."""
+"""Events of a simulation: grasps and releases at given times or on conditions, and their outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Condition = Callable[[float, State], float | bool]
 
 
 def seconds(what: str, value: object, *, positive: bool = False) -> float:
-    """A time, as a float.
+    """Check a time in seconds and return it as a float.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def seconds(what: str, value: object, *, positive: bool = False) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Timed:
-    """When something happens: at a time, or as soon as a condition holds."""
+    """An event at a time, or as soon as a condition holds."""
 
     time: float | None = None
     when: Condition | None = None
@@ -55,7 +55,7 @@ class _Timed:
             raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
 
     def level(self, t: float, state: State) -> float:
-        """The condition as a number that is positive as soon as the event is due.
+        """A number that is positive if and only if the event is due at time t in the given state.
 
         Raises
         ------
@@ -76,13 +76,13 @@ class _Timed:
                 f"when= of a {type(self).__name__} must return a finite number, True or False; "
                 f"it returned {value!r} at t = {t:g} s"
             )
-        # scipy would take a step from zero to zero for a rise through zero.
+        # 0 becomes negative: SciPy would treat two successive zeros as a rise through zero.
         return level if level > 0 else min(level, -sys.float_info.min)
 
 
 @dataclass(frozen=True, eq=False)
 class Grasp(_Timed):
-    """A grasp to be made in a simulation.
+    """A grasp at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 
     Parameters
     ----------
@@ -91,9 +91,16 @@ class Grasp(_Timed):
     time : float
         Seconds from the start of the run; or
     when : callable (t, state) -> float or bool
-        The event is due as soon as this returns True or a number > 0. A number that changes its sign smoothly is
-        located most exactly. It is evaluated from the start of the run, at least once every ``step``, with the state of
-        the tree at that time.
+        The event is due as soon as this returns True or a number > 0. The time of a smooth change of sign is located
+        with the smallest error. The function is called from the start of the run, at least once every ``step``, with
+        the state of the tree at that time.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+    ShapeError
+        If ``twist`` is missing.
     """
 
     body: Body
@@ -110,7 +117,7 @@ class Grasp(_Timed):
             payload_twist(None, np.zeros(6))
 
     def happen(self, tree: Robot, state: State) -> GraspEvent:
-        """Grasp the payload now."""
+        """Grasp the payload; errors as for :meth:`KinematicTree.grasp`."""
         return grasp(
             tree,
             state,
@@ -126,24 +133,41 @@ class Grasp(_Timed):
 
 @dataclass(frozen=True, eq=False)
 class Release(_Timed):
-    """A release to be made in a simulation; ``time`` and ``when`` as for :class:`Grasp`.
+    """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 
     Parameters
     ----------
     what : str or Handle
-        The attached link.
+        The link to be detached.
+    time, when
+        As for :class:`Grasp`.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
     """
 
     what: str | Handle
 
     def happen(self, tree: Robot, state: State) -> ReleaseEvent:
-        """Release the payload now."""
+        """Release the payload; errors as for :meth:`KinematicTree.release`."""
         return release(tree, state, self.what)
 
 
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """One grasp or release of a run: its time, the event that was given, and its outcome."""
+    """One grasp or release of a run.
+
+    Attributes
+    ----------
+    t : float
+        Time, s.
+    what : Grasp or Release
+        The event as it was passed to :func:`simulate`.
+    event : GraspEvent or ReleaseEvent
+        Its outcome.
+    """
 
     t: float
     what: Grasp | Release

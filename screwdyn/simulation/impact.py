@@ -1,7 +1,7 @@
 """Grasp and release in motion: the impact and the rates after it (docs/mathematics.md §6).
 
-Positions are continuous. Rates are not, unless the payload moves with the link that grasps it: the new constraint acts
-by an impulse, the motors give none, and momentum is conserved along the motions that remain possible.
+Positions are continuous. Rates are not, unless the payload moves with the link that grasps it: the new constraint
+exerts an impulse, the motors do not, and momentum is conserved along the motions that the joint allows.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Twist = Literal["co_moving", "at_rest"] | ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class FreeBody:
-    """A payload that flies freely: before a grasp, or after a release.
+    """A payload that moves freely, before a grasp or after a release.
 
     Attributes
     ----------
     tree : KinematicTree
-        Its links; the base is the link that is, or was, attached. Gravity is given in that link's frame.
+        The payload; its base is the link that is attached or was attached. Gravity is in that link's frame.
     pose : (4, 4) array
-        Of that link's frame in the robot's base frame.
+        Of that link's frame in the robot's base frame, m.
     twist : (6,) array
-        [ω; v] of that link, in its own frame.
+        [ω; v] of that link, in its own frame, rad/s and m/s.
     state : State
         Of the payload's own joints.
     """
@@ -48,7 +48,7 @@ class FreeBody:
 
     @property
     def kinetic_energy(self) -> float:
-        """Kinetic energy of the payload, J."""
+        """Kinetic energy ½ Vᵀ𝓜V of the payload with its own joints, J."""
         floating, q = _floating(self.tree, self.state.q)
         return float(floating.kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
 
@@ -60,11 +60,11 @@ class GraspEvent:
     Attributes
     ----------
     state : State
-        Of the tree with the payload, right after the grasp.
+        Of the tree with the payload, just after the grasp.
     impulse : (6,) array
         [n; f] on the payload, about the origin of its frame and in its axes; N m s and N s.
     energy_lost : float
-        Kinetic energy that the impact turned to heat, J; never negative.
+        Kinetic energy dissipated by the impact, J; never negative.
     handle : Handle
         For :meth:`KinematicTree.release`.
     payload : FreeBody
@@ -85,7 +85,15 @@ class GraspEvent:
 
 @dataclass(frozen=True, eq=False)
 class ReleaseEvent:
-    """Outcome of a release: the robot's state after it, and the payload that flies on."""
+    """Outcome of a release.
+
+    Attributes
+    ----------
+    state : State
+        Of the robot without the payload, just after the release.
+    released : FreeBody
+        The payload just after the release.
+    """
 
     state: State
     released: FreeBody
@@ -110,23 +118,33 @@ def grasp(
     tree : KinematicTree
         Changed by the grasp.
     state : State
-        Of the tree just before.
+        Of the tree just before the grasp.
     body, to, joint, at, name
         As for :meth:`KinematicTree.attach`. The new joint starts at its neutral position.
     twist : "co_moving", "at_rest" or (6,) array
-        Motion of the payload's base just before: with the link that grasps it, at rest, or [ω; v] in the payload's own
-        frame. Required: each choice has another outcome.
+        Motion of the payload's base just before the grasp: with the link that grasps it, at rest, or [ω; v] in the
+        payload's own frame, rad/s and m/s. Required, because the outcome depends on it.
     body_state : State, optional
         Of the payload's own joints, if it is a tree; neutral and at rest by default.
+
+    Returns
+    -------
+    GraspEvent
 
     Raises
     ------
     SingularAttachmentError
         If the payload has no inertia along the new joint, such as a point mass on a pin through itself.
     StaleHandleError
-        If the state is not one of the tree as it is now.
+        If the state does not belong to the present tree.
+    InertiaError
+        If the kinetic energy of some motion is negative, because an inertia is not that of a rigid body.
     UnknownNameError, TopologyError, ShapeError
-        As for :meth:`KinematicTree.attach`; a missing or bad twist. Tree and state are then unchanged.
+        As for :meth:`KinematicTree.attach`, and for a missing or invalid twist.
+
+    Notes
+    -----
+    After an error, the tree and the state are unchanged.
     """
     check_state(state, tree)
     M, J, pose = tree.mass_matrix(state.q), tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
@@ -152,23 +170,28 @@ def grasp(
 
 
 def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
-    """Detach a payload while the robot moves: the robot keeps its rates, the payload flies on with V = J q̇ + S θ̇.
+    """Detach a payload while the robot moves (docs/mathematics.md §6).
 
-    No energy is lost; only accelerations jump.
+    The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
+    discontinuous.
 
     Parameters
     ----------
     tree : KinematicTree
         Changed by the release.
     state : State
-        Of the tree just before.
+        Of the tree just before the release.
     what : Handle or str
         As for :meth:`KinematicTree.detach`.
+
+    Returns
+    -------
+    ReleaseEvent
 
     Raises
     ------
     StaleHandleError, UnknownNameError, TopologyError
-        As for :meth:`KinematicTree.detach`; or a state that is not one of the tree as it is now.
+        As for :meth:`KinematicTree.detach`, and for a state that does not belong to the present tree.
     """
     check_state(state, tree)
     root = tree.resolve(what)
@@ -181,13 +204,13 @@ def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
 
 
 def floating_mass_matrix(tree: Robot, q: Array) -> Array:
-    """Mass matrix of a tree whose base floats, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
+    """Mass matrix of a tree with a free base, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
     floating, q = _floating(tree, q)
     return floating.mass_matrix(q)
 
 
 def _floating(tree: Robot, q: Array) -> tuple[Robot, Array]:
-    """The tree on a free joint, whose rates are the base's twist, and its positions with that joint at home."""
+    """The tree on a free joint, whose rates are the base's twist, and its positions with that joint neutral."""
     floating, joint = type(tree)(_unused("ground", tree.links)), free(name=_unused("floating", tree.joints))
     floating.attach(tree, floating.base, joint)
     return floating, np.concatenate([joint.neutral, q])
@@ -200,23 +223,23 @@ def _unused(name: str, taken: tuple[str, ...]) -> str:
 
 
 def _momentum_balance(M: Array, M_payload: Array, J: Array, S: Array, slip: Array) -> tuple[Array, Array]:
-    """Changes of rates by the impact of a payload (docs/mathematics.md §6).
+    """Changes of the rates in a grasp (docs/mathematics.md §6).
 
     With W the map from the rates ν of the new tree to those of the robot and of the free payload, and
-    D = diag(M, 𝓜), the changes Δν minimise (W Δν − slip)ᵀ D (W Δν − slip). Without a slip, nothing changes.
+    D = diag(M, 𝓜), the changes Δν minimise (W Δν − slip)ᵀ D (W Δν − slip).
 
     Parameters
     ----------
     M : (n, n) array
         Mass matrix of the robot.
     M_payload : (6 + b, 6 + b) array
-        Floating mass matrix 𝓜 of the payload.
+        Mass matrix 𝓜 of the payload with a free base.
     J : (6, n) array
         Jacobian of the robot for the payload's frame, in that frame.
     S : (6, k) array
         Screws of the new joint.
     slip : (6,) array
-        Twist of the payload before, less that of the frame that grasps it; in the payload's frame.
+        Twist of the payload before the grasp minus that of the link that grasps it, in the payload's frame.
 
     Returns
     -------
@@ -239,9 +262,9 @@ def _momentum_balance(M: Array, M_payload: Array, J: Array, S: Array, slip: Arra
 
 
 def _least_squares(A: Array, b: Array) -> Array:
-    """The x that minimises |A x − b|, for rows of very different sizes.
+    """The x that minimises |A x − b|, for rows of very different magnitudes.
 
-    Orthogonal factors and one step of iterative refinement keep the digits of light bodies beside heavy ones.
+    QR factors and one step of iterative refinement keep the digits of light bodies next to heavy ones.
     """
     scale = np.linalg.norm(A, axis=0)
     A = A / scale
@@ -264,25 +287,25 @@ def _root(M: Array) -> Array:
     squares, axes = np.linalg.eigh(M / np.outer(scale, scale))
     if squares.min(initial=0) < -1e-12:
         raise InertiaError(
-            "some motion has a negative kinetic energy, so the momentum balance has no meaning; "
-            "use inertias that rigid bodies have"
+            "the kinetic energy of some motion is negative, so the momentum balance has no solution; "
+            "use inertias of rigid bodies (Inertia.is_physical)"
         )
     return np.asarray(np.sqrt(np.maximum(squares, 0))[:, None] * axes.T * scale)
 
 
 def _refuse_singular(tree: Robot, q: Array) -> None:
-    """Raise SingularAttachmentError if a joint carries no inertia, which forward dynamics checks."""
+    """Raise SingularAttachmentError, from forward dynamics, if a joint feels no inertia."""
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)
 
 
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
-    """The payload's twist, (6,), from what a user gives.
+    """The payload's twist, (6,), from the argument ``twist`` of a grasp and the twist of the link that grasps it.
 
     Raises
     ------
     ShapeError
-        If it is none of the choices.
+        If ``twist`` is missing or invalid.
     """
     if isinstance(twist, str) and twist == "co_moving":
         return co_moving

@@ -1,4 +1,4 @@
-"""What came of a simulation: histories, events and the energy ledger."""
+"""The result of a simulation: histories, events and the energy ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from screwdyn.simulation.state import State
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The events were once defined here.
+# Includes the events, which were defined here before.
 __all__ = ["Condition", "Energy", "Grasp", "Happened", "Release", "Run", "seconds"]
 
 
@@ -29,18 +29,18 @@ class Energy:
     Attributes
     ----------
     kinetic, potential : arrays
-        Of the tree as it is at that time; ``potential`` contains gravity and the joints' springs.
+        Of the tree as it was at that time; ``potential`` includes gravity and the springs of joints.
     work : array
-        Done so far by the torques.
+        Work of the torques up to that time.
     dissipated : array
-        Turned to heat so far by damping and friction in the joints.
+        Energy dissipated by damping and friction in the joints up to that time.
     impact_loss : array
-        Turned to heat so far by grasps.
+        Energy dissipated by grasps up to that time.
     exchanged : array
-        Energy that grasped payloads brought so far, minus the energy that released payloads took along. Their kinetic
-        energy is computed from the payloads alone.
+        Energy of the payloads grasped up to that time, minus that of the payloads released. Their kinetic energy is
+        computed from the payloads alone.
     external : array
-        Work done so far by external wrenches.
+        Work of the external wrenches up to that time.
     """
 
     kinetic: Array
@@ -53,12 +53,12 @@ class Energy:
 
     @property
     def total(self) -> Array:
-        """Kinetic and potential."""
+        """Sum of kinetic and potential energy, J."""
         return self.kinetic + self.potential
 
     @property
     def residual(self) -> Array:
-        """Change of :attr:`total` that the other entries do not explain: the integrator's error."""
+        """Change of :attr:`total` minus the balance of the other entries, J: the error of the integration."""
         explained = self.work + self.external - self.dissipated - self.impact_loss + self.exchanged
         return np.asarray(self.total - self.total[0] - explained)
 
@@ -69,16 +69,16 @@ class Energy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A simulated motion.
+    """A simulated motion; see :func:`simulate`.
 
     Attributes
     ----------
     t : (samples,) array
         Seconds. The time of an event appears twice: just before and just after it.
     states : tuple of State
-        One per sample; ``state.tree`` is the tree as it was at that time.
+        One for each sample; ``state.tree`` is a copy of the tree as it was at that time.
     torques : tuple of arrays
-        Applied torques, one array per sample, over the coordinates of its state.
+        Applied torques, N m or N: for each sample an array over the coordinates of its state.
     energy : Energy
     events : tuple of Happened
     joints : mapping from name to Joint
@@ -88,8 +88,9 @@ class Run:
 
     Notes
     -----
-    ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions; :meth:`velocity` and :meth:`torque` are histories
-    of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. They are NaN while the tree does not have the joint.
+    ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions. :meth:`velocity` and :meth:`torque` return
+    histories of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. Histories are NaN while the tree does not have the
+    joint.
     """
 
     t: Array
@@ -111,20 +112,40 @@ class Run:
         return tuple(dict.fromkeys(name for state in self.states for name in state.positions))
 
     def __getitem__(self, position: str) -> Array:
-        """One position over time, (samples,)."""
+        """Values of one position, (samples,), rad, m or a component of a quaternion.
+
+        Raises UnknownNameError if the tree never had it.
+        """
         return _history(position, self.positions, [(state.positions, state.q) for state in self.states])
 
     def velocity(self, coordinate: str) -> Array:
-        """Rate of one coordinate over time, (samples,)."""
+        """Rates of one coordinate, (samples,), rad/s or m/s.
+
+        Raises UnknownNameError if the tree never had it.
+        """
         return _history(coordinate, self.coordinates, [(state.coordinates, state.qd) for state in self.states])
 
     def torque(self, coordinate: str) -> Array:
-        """Torque applied to one coordinate over time, (samples,)."""
+        """Torques applied to one coordinate, (samples,), N m or N.
+
+        Raises UnknownNameError if the tree never had it.
+        """
         torques = zip(self.states, self.torques, strict=True)
         return _history(coordinate, self.coordinates, [(state.coordinates, tau) for state, tau in torques])
 
     def plot(self) -> Figure:
-        """Joint positions, torques and energy over time; needs the ``plot`` extra."""
+        """Draw joint positions, torques and energy over time.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            ``run.plot().savefig("run.png")`` writes it.
+
+        Raises
+        ------
+        ScrewdynError
+            If Matplotlib, the extra ``plot``, is not installed.
+        """
         from screwdyn.views.plot import plot_run
 
         return plot_run(self)
@@ -139,7 +160,7 @@ class Run:
 
 
 def _history(name: str, known: tuple[str, ...], samples: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
-    """One entry of every sample's array, by the names of its entries; NaN where it is absent."""
+    """The entry of that name of each sample's array; NaN where the sample does not have it."""
     if name not in known:
         raise UnknownNameError.of(name, known, "coordinate")
     return np.array([x[names.index(name)] if name in names else np.nan for names, x in samples])

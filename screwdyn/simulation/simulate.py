@@ -1,4 +1,4 @@
-"""Motion over time from event to event, with an energy ledger."""
+"""Simulation of a motion from event to event, with an energy ledger."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from screwdyn.simulation.state import State, by_name, check_state
 
 __all__ = ["simulate"]
 
-# Rate in rad/s or m/s above which a run is stopped: an unstable controller would take forever to follow.
+# Rate in rad/s or m/s above which a run is stopped, because an unstable controller makes the steps ever smaller.
 RUNAWAY = 1e6
-# Torque on a passive joint, relative to the largest torque of the call, that is taken for rounding and set to zero.
+# Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
 ROUNDING = 1e-9
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 
@@ -49,31 +49,31 @@ def simulate(
     Parameters
     ----------
     tree : KinematicTree
-        The events change it, as :meth:`KinematicTree.grasp` does. If anything fails, it is restored.
+        Changed by the events, as by :meth:`KinematicTree.grasp`; restored after an error.
     state : State
         At time 0.
     duration : float
         Seconds, > 0.
     torque : callable (t, state) -> (nv,) array or mapping from coordinate to torque, optional
-        Torques of the active joints, N m or N; coordinates missing in a mapping have none, and a joint of several
-        freedoms may be given as a whole, ``{"hip": [x, y, z]}``. ``state.tree`` is a copy of the tree as it is at that
-        time. The integrator calls it at trial times too, so it must not depend on the calls before. A torque on a
-        passive joint must be zero; below 1e-9 of the largest torque it is taken for rounding and set to zero. No torque
-        by default.
+        Torques of the active joints, N m or N. A mapping may omit coordinates, whose torque is then zero, and may give
+        the torques of a joint of several freedoms together, ``{"hip": [x, y, z]}``. ``state.tree`` is a copy of the
+        tree at that time. The integrator also calls the function for trial steps, so its results must not depend on
+        earlier calls. The torque on a passive joint must be zero; below 1e-9 of the largest torque it counts as
+        rounding and is set to zero. By default there are no torques.
     events : sequence of Grasp and Release
-        Each happens once, at its time or as soon as its condition holds. They happen in the order of the times at which
-        they are due; events due at the same time, in the order given.
+        Each happens once, at its time or as soon as its condition holds. Events that are due at the same time happen in
+        the given order.
     progress : bool
         Show a progress bar.
     wrenches : callable (t, state) -> mapping from link to (6,) array, optional
         External wrenches [n; f], N m and N, about the origin of the link's frame and in its axes. Called like
         ``torque``.
     step : float, optional
-        Seconds between samples, > 0; a thousandth of the duration by default. The integrator's steps are no longer,
-        so that it does not miss a change of a torque or a condition that lasts longer.
+        Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
+        integrator, which can miss changes of a torque or of a condition that last less.
     rtol, atol, method
-        Of :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints and dry friction, which is
-        friction · tanh(1000 q̇) here.
+        As for :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints and for dry friction,
+        which is friction · tanh(1000 q̇) here.
 
     Returns
     -------
@@ -82,17 +82,19 @@ def simulate(
     Raises
     ------
     StaleHandleError
-        A state that is not one of the tree as it is now.
+        If the state does not belong to the present tree.
     ShapeError, UnknownNameError
-        A torque or wrench of the wrong shape, with an entry that is not finite, or for an unknown coordinate or link.
+        If a torque or wrench has a wrong shape or an entry that is not finite, or belongs to an unknown coordinate or
+        link.
     JointError
-        A torque on a passive joint.
+        If there is a torque on a passive joint.
     ScrewdynError
-        A bad duration, step, event or condition, or an integration that fails.
+        If the duration, step, an event or a condition is invalid, or the integration fails.
 
     Notes
     -----
-    Errors raised by ``torque``, ``wrenches``, ``when``, a grasp or a release are not caught; the tree is restored.
+    Errors raised in ``torque``, ``wrenches``, ``when``, a grasp or a release are passed to the caller after the tree is
+    restored.
     """
     duration = seconds("duration", duration, positive=True)
     step = duration / 1000 if step is None else seconds("step", step, positive=True)
@@ -117,7 +119,7 @@ def simulate(
 
 
 class _Simulation:
-    """What the segments of one run share."""
+    """The data of a run while it is computed; a segment is the motion between two events."""
 
     def __init__(
         self,
@@ -131,7 +133,7 @@ class _Simulation:
     ) -> None:
         self.tree, self.duration, self.step, self.solver = tree, duration, step, solver
         self.torque, self.wrenches = torque, wrenches
-        # What states of the present segment show: events change the tree, not this copy.
+        # The tree of the states of the present segment: events change the tree, not this copy.
         self.present = tree.copy()
         self.pending = list(events)
         self.happened: list[Happened] = []
@@ -139,7 +141,7 @@ class _Simulation:
         self.states: list[State] = []
         self.torques: list[Array] = []
         self.joints: dict[str, Joint] = {}
-        # So far: work of the torques, heat in the joints, work of the wrenches; heat in impacts, energy exchanged.
+        # Work of the torques, dissipation in joints, work of the wrenches; dissipation in impacts, energy exchanged.
         self.integrals, self.booked = np.zeros(3), np.zeros(2)
 
     def run(self, state: State, progress: bool) -> Run:
@@ -167,7 +169,7 @@ class _Simulation:
         return Run(t_all, states, torques, energy, happened, self.joints, self.tree)
 
     def _due(self, t: float, state: State, fired: Grasp | Release | None) -> Grasp | Release | None:
-        """The first pending event that is due. One that has fired is: it may be located a rounding error early."""
+        """The first pending event that is due; ``fired`` is due, although rounding may locate it slightly too early."""
         for event in self.pending:
             if event is fired or event.level(t, self._state(state.q, state.qd)) > 0:
                 return event
@@ -183,7 +185,7 @@ class _Simulation:
             raise
         self.present = self.tree.copy()
         event = replace(event, state=self._state(event.state.q, event.state.qd))
-        # The payload's kinetic energy comes from the payload alone: the ledger closes only if momentum is conserved.
+        # The payload's kinetic energy is computed from the payload alone, so the ledger checks the momentum balance.
         brought, lost = float(self._potential(event.state.q)) - potential, 0.0
         if isinstance(event, GraspEvent):
             brought, lost = brought + event.payload.kinetic_energy, event.energy_lost
@@ -206,11 +208,11 @@ class _Simulation:
             q, qd, _ = self._parts(y)
             if not (np.abs(qd) < RUNAWAY).all():
                 name = model.coordinates[int(np.argmin(np.abs(qd) < RUNAWAY))]
-                raise ScrewdynError(f"{name!r} runs away at t = {s:.6g} s, faster than {RUNAWAY:g} /s; see its torque")
+                raise ScrewdynError(f"{name!r} is faster than {RUNAWAY:g} /s at t = {s:.6g} s; check its torque")
             tau, push, friction = self._torque(s, q, qd), self._push(s, q, qd), forces.friction_force(qd)
             qdd = self.tree.forward_dynamics(q, qd, tau + push + friction + forces.spring_force(q))
             bar.update(max(0.0, s - bar.n))
-            # The rate of a quaternion keeps its length, whatever it is, so that nothing has to be projected.
+            # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
             rate = qd if model.charts is None else model.configurations.rate(y[: model.nq], qd)
             return np.concatenate([rate, qdd, [tau @ qd, -friction @ qd, push @ qd]])
 
@@ -229,7 +231,7 @@ class _Simulation:
         if not solution.success:
             raise ScrewdynError(
                 f"the integration stopped at t = {solution.t[-1]:.6g} s: {solution.message} "
-                f"If the motion does not run away there, try another method= or a larger rtol="
+                f"If the motion does not diverge there, try another method= or a larger rtol="
             )
         end, y = float(solution.t[-1]), solution.y[:, -1]
         k = np.arange(math.floor(t / self.step), math.ceil(end / self.step) + 1) * self.step
@@ -246,12 +248,12 @@ class _Simulation:
         return model.configurations.normalized(y[: model.nq].T).T, y[model.nq : n], y[n:]
 
     def _state(self, q: Array, qd: Array) -> State:
-        """A state to hand out, with copied arrays: a torque or a condition may write on it."""
+        """A state for callbacks and results, with copied arrays, because a callback may change them."""
         model = self.tree.model
         return State.unchecked(self.present, model.coordinates, q, qd, model.positions)
 
     def _crossing(self, event: Grasp | Release) -> Callable[[float, Array], float]:
-        """The condition of an event for scipy, which stops where it rises through zero."""
+        """The condition of an event as an event function of SciPy, which stops where it rises through zero."""
 
         def level(t: float, y: Array) -> float:
             q, qd, _ = self._parts(y)
@@ -295,14 +297,14 @@ class _Simulation:
         return tau
 
     def _push(self, t: float, q: Array, qd: Array) -> Array:
-        """Joint torques that the external wrenches amount to."""
+        """Joint forces of the external wrenches."""
         model = self.tree.model
         if self.wrenches is None:
             return np.zeros(model.nv)
         value = self.wrenches(t, self._state(q, qd))
         if not isinstance(value, Mapping):
             raise ShapeError(
-                f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} where nothing acts"
+                f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} for no wrenches"
             )
         try:
             push = self.tree.wrench_torque(q, value)
@@ -318,7 +320,7 @@ class _Simulation:
         self._record(np.array([t]), np.concatenate([state.q, state.qd, self.integrals])[:, None])
 
     def _record(self, times: Array, Y: Array) -> None:
-        """Add samples of the tree as it is now; every column of Y is a sample's q, q̇ and the three integrals."""
+        """Add samples of the present tree; each column of Y contains q, q̇ and the three integrals of a sample."""
         tree = self.tree
         for name in tree.joints:
             joint = tree.joint(name)

@@ -1,7 +1,7 @@
 """Figures of runs: positions, swing, torques and energy over time.
 
-The only module that imports matplotlib. Each figure has a canvas of its own, so no display is needed and pyplot's state
-is not used. Angles are drawn in degrees, lengths in centimetres.
+Only this module imports Matplotlib. Each figure has its own canvas, so no display is needed and the state of pyplot is
+not used. Angles are drawn in degrees, lengths in centimetres.
 """
 
 import math
@@ -29,9 +29,9 @@ except ImportError as missing:
 
 __all__ = ["Comparison", "Snapshot", "plot_comparison", "plot_run", "save", "writable"]
 
-# Distinguishable with colour blindness too (Okabe and Ito).
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
-# Label, colour and line of the controllers that are compared.
+# Label, colour and line style of the two controllers.
 _WITH, _WITHOUT = ("with payload model", "#0072B2", "-"), ("without", "#D55E00", "--")
 _CAPTION = (
     "with payload model: the controller's model includes the payload from the grasp on;  "
@@ -56,7 +56,7 @@ _TORQUES = {"turn": "torque (N m)", "slide": "force (N)"}
 
 
 class Run(Protocol):
-    """What is drawn of a :class:`screwdyn.Run`."""
+    """The attributes of :class:`screwdyn.Run` that are drawn."""
 
     @property
     def t(self) -> Array: ...
@@ -76,7 +76,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The robot at one time: points to be joined by lines.
+    """The robot at one time: points that are joined by lines.
 
     Attributes
     ----------
@@ -94,14 +94,14 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same task by a controller with the payload model and by one without it.
+    """Runs of the same task with a controller that has the payload model and with one that does not.
 
     Attributes
     ----------
     title : str
     with_model, without_model : Run
     planned : mapping from coordinate to (samples,) array
-        The planned positions at the times of ``with_model``; only these coordinates are drawn.
+        The planned positions at the times of ``with_model``, rad or m; only these coordinates are drawn.
     deviation_with, deviation_without : (samples,) arrays
         Distance of the tool from its planned position over the two runs, m.
     snapshots : sequence of Snapshot
@@ -120,7 +120,7 @@ class Comparison:
 
 
 def plot_run(run: Run) -> Figure:
-    """Positions, torques and energy over time; passive joints have a panel of their own, and events are marked.
+    """Draw positions, torques and energy over time; passive joints have a separate panel, and events are marked.
 
     The orientation of a spherical or free joint is drawn as its rotation vector: the axis times the angle, in degrees.
 
@@ -154,7 +154,7 @@ def plot_run(run: Run) -> Figure:
 
 
 def plot_comparison(comparison: Comparison) -> Figure:
-    """The runs with and without the payload model in one figure.
+    """Draw the runs with and without the payload model in one figure.
 
     Parameters
     ----------
@@ -205,12 +205,12 @@ def plot_comparison(comparison: Comparison) -> Figure:
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
-    """The path of a figure, checked before the run that it is to show.
+    """The path of a figure, checked before the simulation starts.
 
     Raises
     ------
     ScrewdynError
-        If the folder does not exist, or the file name has no extension of an image format.
+        If the folder does not exist, or the extension of the file name is not that of an image format.
     """
     out = Path(path)
     kinds = FigureCanvasAgg.get_supported_filetypes()
@@ -222,7 +222,7 @@ def writable(path: str | os.PathLike[str]) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure, 100 pixels to the inch.
+    """Write a figure with 100 pixels per inch.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def _colour(k: int, count: int) -> Any:
 
 
 def _sort(run: Run, name: str) -> str:
-    """Whether a position or a coordinate is of a "turn", a "slide" or a "quaternion"."""
+    """The type of a position or a coordinate: "turn", "slide" or "quaternion"."""
     joint = run.joints[name]
     if joint.nv == 1:
         return "slide" if joint.kind == "prismatic" else "turn"
@@ -257,7 +257,7 @@ def _sort(run: Run, name: str) -> str:
 
 
 def _curves(run: Run, names: Sequence[str]) -> list[tuple[str, Array]]:
-    """Label and values of the curves that show some positions; a quaternion is shown as a rotation vector."""
+    """Labels and values of the curves of some positions; a quaternion is drawn as a rotation vector."""
     curves = []
     for name in names:
         sort = _sort(run, name)
@@ -266,7 +266,7 @@ def _curves(run: Run, names: Sequence[str]) -> list[tuple[str, Array]]:
         elif name.endswith("[x]"):
             joint = name.removesuffix("[x]")
             q = np.stack([run[f"{joint}[{component}]"] for component in "xyzw"], axis=-1)
-            # q and -q are one rotation: the sign that keeps the curves continuous.
+            # q and -q are the same rotation: choose the signs for which the curves are continuous.
             turned = np.sum(q[1:] * q[:-1], axis=-1) < 0
             q[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
             vector = np.degrees(rotation_vector_of(q))
@@ -297,7 +297,7 @@ def _draw_energy(ax: Axes, run: Run) -> None:
     residual = E.residual
     energies = (E.kinetic, E.potential - E.potential[0], E.work, E.external, E.exchanged)
     books = (*energies, -E.dissipated, -E.impact_loss, residual)
-    # These are too small to be read off the axis.
+    # These values are too small to be read from the axis.
     sizes = {
         "heat, joints": f": {E.dissipated[-1]:.2g} J",
         "heat, impacts": f": {E.impact_loss[-1]:.2g} J",
@@ -310,7 +310,7 @@ def _draw_energy(ax: Axes, run: Run) -> None:
 
 
 def _draw_scene(ax: Any, comparison: Comparison) -> None:
-    """The robot and its payload at a few times of the run with the payload model."""
+    """Draw the robot and its payload at some times of the run with the payload model."""
     snapshots = comparison.snapshots
     for k, shot in enumerate(snapshots):
         colour = colormaps["viridis"](0.85 * k / max(1, len(snapshots) - 1))
@@ -329,7 +329,7 @@ def _draw_scene(ax: Any, comparison: Comparison) -> None:
         getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
         getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=8, labelpad=-4)
         getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
-    # Seen from the side to which the tool points.
+    # The camera is on the side of the tool.
     out = comparison.trail.mean(axis=0) - snapshots[0].arm[0]
     ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
     ax.set_box_aspect(size, zoom=1.2)
@@ -339,7 +339,7 @@ def _draw_scene(ax: Any, comparison: Comparison) -> None:
 
 
 def _finish(ax: Axes, title: str, run: Run) -> None:
-    """Title, grid, legend beside the data, and a labelled line for every grasp and release."""
+    """Add title, grid, a legend beside the data, and a labelled line for every grasp and release."""
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold")
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)

@@ -149,7 +149,7 @@ def test_what_cannot_be_done_is_said() -> None:
         task.plan(sd.KinematicTree(), "base")
     with pytest.raises(sd.ScrewdynError, match="no joint moves link 'tip'"):
         task.plan(chain(passive=True), "tip")
-    with pytest.raises(sd.ScrewdynError, match="limits of upper, lower leave no room"):
+    with pytest.raises(sd.ScrewdynError, match="limits of upper, lower leave no range"):
         task.plan(chain(limits=(0, 0)), "tip")
     wrist = chain()
     wrist.attach(sd.Inertia.point(1.0, (0, 0, 0.1)), to="tip", joint=sd.spherical(name="ball"))

@@ -118,7 +118,7 @@ def test_a_name_comes_once():
 
 @pytest.mark.parametrize("terms", [[3], [Padded(["x"], np.eye(1)), 3], [np.eye(1)], [None], "ab"])
 def test_only_padded_terms_have_a_padded_sum(terms):
-    with pytest.raises(ShapeError, match="the terms of a padded sum are Padded"):
+    with pytest.raises(ShapeError, match="the terms of a padded sum must be Padded"):
         padded_sum(terms)
 
 

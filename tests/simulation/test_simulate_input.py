@@ -131,7 +131,7 @@ def test_rounding_on_a_passive_joint_is_taken_for_zero(arm, rounding):
 @pytest.mark.parametrize(
     "value, error, match",
     [
-        (None, sd.ShapeError, r"wrenches returned None at t = 0 s; return \{link: \[n; f\]\}, or \{\} where"),
+        (None, sd.ShapeError, r"wrenches returned None at t = 0 s; return \{link: \[n; f\]\}, or \{\} for no"),
         ([0] * 6, sd.ShapeError, "wrenches returned .* at t = 0 s"),
         ({"lnk2": np.zeros(6)}, sd.UnknownLinkError, "did you mean 'link2'"),
         ({"link2": np.zeros(5)}, sd.ShapeError, "the wrench on 'link2' must be"),
@@ -257,7 +257,7 @@ def test_release_that_leaves_a_joint_without_inertia(arm):
 @pytest.mark.parametrize("method", ["DOP853", "Radau", "LSODA"])
 def test_a_controller_that_makes_the_arm_run_away(arm, method):
     before = fingerprint(arm)
-    with pytest.raises(sd.ScrewdynError, match="runs away at t = "):
+    with pytest.raises(sd.ScrewdynError, match=r"is faster than 1e\+06 /s at t = "):
         run(
             arm,
             torque=lambda t, state: 100 * state.qd * [1, 1, 0],

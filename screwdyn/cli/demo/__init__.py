@@ -1,7 +1,7 @@
 """The demonstration: an arm picks up a swinging crate in mid-motion and releases it.
 
-The motion is simulated twice under computed torque. One controller takes its model from the tree, which includes the
-crate from the grasp on; the other keeps the model of the empty robot.
+The motion is simulated twice with computed-torque control. The model of one controller is the tree, which includes the
+crate after the grasp; the model of the other is the robot without the crate.
 """
 
 import sys
@@ -26,14 +26,14 @@ _UR5_START, _UR5_END = (-1.3, -1.0, 1.5, -2.07, -1.57, 0.0), (1.3, -1.6, 1.2, -1
 
 
 def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> None:
-    """Run the demonstration, print what it shows and draw it.
+    """Run the demonstration, print a report and draw a figure.
 
     Parameters
     ----------
     urdf : path or None
-        A robot of the user; a UR5 by default.
+        Another robot; a UR5 by default.
     to : str or None
-        The link that grasps; ``tool0`` of the UR5, or the link with the most moving joints below it.
+        The link that grasps; by default ``tool0`` of the UR5, or the link with the most active joints on its path.
     output : path
         File of the figure.
     progress : bool
@@ -42,8 +42,8 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
     Raises
     ------
     ScrewdynError
-        The robot cannot be read or nothing moves the link, the link is unknown, the figure cannot be written, or
-        matplotlib is missing.
+        If the robot cannot be read, the link is unknown, no joint moves it, the figure cannot be written, or Matplotlib
+        is not installed.
     """
     from screwdyn.views import plot
 

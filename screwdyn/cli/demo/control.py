@@ -1,4 +1,4 @@
-"""The controllers of the demonstration: they follow a smooth path by computed torque."""
+"""The controllers of the demonstration, which follow a smooth path by computed torque."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Path5:
     seconds: float
 
     def __call__(self, t: float) -> tuple[Array, Array, Array]:
-        """Position, rate and acceleration at a time, each (nv,)."""
+        """Position, rate and acceleration at a time in seconds, each (nv,)."""
         s, way = min(max(t / self.seconds, 0.0), 1.0), self.end - self.start
         q = self.start + way * (s**3 * (10 - 15 * s + 6 * s**2))
         qd = way * (30 * s**2 * (1 - s) ** 2 / self.seconds)
@@ -34,23 +34,24 @@ class Path5:
 class ComputedTorque:
     """Follow a path by partial feedback linearisation.
 
-    The joints with motors (a) get the acceleration v = q̈_path + K_d (q̇_path − q̇) + K_p (q_path − q). The passive
-    joints (p) accelerate as their own rows say: M_pp q̈_p = f_p − M_pa v − h_p, with h = C q̇ + g and f the joints'
-    own forces. The torques are τ_a = M_aa v + M_ap q̈_p + h_a − f_a.
+    The commanded acceleration of the active joints (a) is v = q̈_path + K_d (q̇_path − q̇) + K_p (q_path − q). The
+    acceleration of the passive joints (p) follows from their rows of the equation of motion,
+    M_pp q̈_p = f_p − M_pa v − h_p, with h = C q̇ + g and f the joints' own forces. The torques are
+    τ_a = M_aa v + M_ap q̈_p + h_a − f_a.
 
     Attributes
     ----------
     path : Path5
-        Over the robot's own coordinates; those of payloads come after them.
+        Of the coordinates of the robot, which come before those of payloads.
     model : KinematicTree or None
-        The controller's model; ``None`` takes the tree as it is at the time.
+        The controller's model; ``None`` for the simulated tree at the current time.
     """
 
     path: Path5
     model: KinematicTree | None = None
 
     def __call__(self, t: float, state: State) -> dict[str, float]:
-        """Torques of the joints that have motors."""
+        """Torques of the active joints, N m or N, by name."""
         tree = self.model or state.tree
         n = tree.nv
         q, qd = state.q[:n], state.qd[:n]

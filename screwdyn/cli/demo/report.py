@@ -36,7 +36,7 @@ def describe(task: Task, with_model: Run, without_model: Run) -> str:
             "",
             str(loaded),
             "",
-            f"What {task.crate!r} contributes right after the grasp, over the coordinates on its path (SI units):",
+            f"Contribution of {task.crate!r} right after the grasp, over the coordinates on its path (SI units):",
             *_numbered(share.coordinates),
             "".join(f"{k:>{16 if k == 1 else 10}}" for k in range(1, len(share.coordinates) + 1)),
             *_table("M_i", np.asarray(share.M)),
@@ -83,9 +83,9 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def _table(title: str, rows: Array) -> list[str]:
-    """Rows of numbers in columns of one width, the largest number with four significant digits."""
+    """Rows of numbers in columns of equal width, with four significant digits for the largest number."""
     largest = float(np.abs(rows).max(initial=0.0))
     digits = int(np.clip(3 - np.floor(np.log10(largest)), 0, 6)) if largest else 3
-    # Adding zero turns -0 into 0.
+    # Adding zero replaces -0 by 0.
     lines = ["".join(f"{x:10.{digits}f}" for x in np.round(row, digits) + 0.0) for row in rows]
     return [f"  {title if k == 0 else '':4}{line}" for k, line in enumerate(lines)]

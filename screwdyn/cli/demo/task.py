@@ -21,15 +21,15 @@ from screwdyn.tree import KinematicTree
 
 __all__ = ["Task", "farthest", "plan"]
 
-# End of the path, grasp and release as fractions of the whole time.
+# End of the path, grasp and release as fractions of the duration.
 PATH, GRASP, RELEASE = 0.8, 0.24, 0.68
-# The crate's weight deflects a controller without the payload model by at most this much, in rad or m.
+# Largest static deflection by the crate's weight with a controller without the payload model, in rad or m.
 SAG = 0.1
 
 
 @dataclass(frozen=True)
 class Task:
-    """A path, and a crate that is grasped and released on the way.
+    """A path, and a crate that is grasped and released during the motion.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Task:
 
     @property
     def moving(self) -> tuple[str, ...]:
-        """Coordinates between the base and the tool that have motors."""
+        """Active coordinates between the base and the tool."""
         return tuple(_freedoms(self.robot, self.to))
 
     @cached_property
@@ -118,8 +118,8 @@ def plan(
     seconds : float
         Length of the whole task.
     mass : float, optional
-        Of the crate, kg. By default a twentieth of the mass that moves the tool, or less if its weight deflects a
-        controller without the payload model by more than ``SAG``.
+        Of the crate, kg. By default a twentieth of the mass beyond the first joint, or less if its weight would deflect
+        a controller without the payload model by more than ``SAG``.
     ends : two (nv,) sequences, optional
         Start and end of the path; by default the middle part of the ranges of the joints between base and link.
 
@@ -128,7 +128,7 @@ def plan(
     UnknownNameError
         If the robot has no such link.
     SingularAttachmentError
-        If a movable joint carries no inertia.
+        If a movable joint feels no inertia.
     ScrewdynError
         If a joint has several freedoms, no joint moves the link, or the limits leave no range of motion.
     """
@@ -147,7 +147,7 @@ def plan(
     q, qd, _ = path(GRASP * seconds)
     pose, velocity = robot.forward_kinematics(to, q), robot.jacobian(to, q, "mixed")[3:] @ qd
     up = -robot.gravity / np.linalg.norm(robot.gravity)
-    # The hook's axis lies level and across the motion, so that the crate swings along it.
+    # The axis of the hook is horizontal and perpendicular to the motion, so that the crate swings along the motion.
     across = next(x for d in (velocity, *np.eye(3)) if np.linalg.norm(x := np.cross(up, d)) > 1e-3)
     across = across / np.linalg.norm(across)
     hanging = screw.pose(np.column_stack([across, np.cross(up, across), up]), pose[:3, 3])
@@ -174,7 +174,7 @@ def plan(
 
 
 def _ends(robot: KinematicTree, to: str) -> tuple[Array, Array]:
-    """Start and end of the path: the middle half of the range that the limits, or ±1 rad, allow."""
+    """Start and end of the path: the middle half of the range within the limits, and within ±1 rad of its middle."""
     on_path = _freedoms(robot, to)
     start, end = np.zeros(robot.nv), np.zeros(robot.nv)
     for k, name in enumerate(robot.coordinates):
@@ -186,19 +186,19 @@ def _ends(robot: KinematicTree, to: str) -> tuple[Array, Array]:
         way = 0.5 * (high - low) if name in on_path else 0.0
         start[k], end[k] = (low + high - way) / 2, (low + high + way) / 2
     if (start == end).all():
-        raise ScrewdynError(f"the limits of {', '.join(on_path)} leave no room to move link {to!r}; widen them")
+        raise ScrewdynError(f"the limits of {', '.join(on_path)} leave no range to move link {to!r}; widen them")
     return start, end
 
 
 def _freedoms(robot: KinematicTree, link: str) -> list[str]:
-    """Driven coordinates between the base and a link."""
+    """Active coordinates between the base and a link."""
     way = robot.path(link)
     names = [robot.graph.edges[pair]["coordinate"] for pair in pairwise(way)]
     return [name for name in names if name is not None and not robot.joint(name).passive]
 
 
 def farthest(robot: KinematicTree) -> str:
-    """The first link with the most driven joints between the base and it."""
+    """The first link with the largest number of active joints between the base and it."""
     return max(robot.links, key=lambda link: len(_freedoms(robot, link)))
 
 
@@ -208,9 +208,9 @@ def _reach(robot: KinematicTree, to: str) -> float:
 
 
 def _bearable(robot: KinematicTree, to: str, q: Array, up: Array) -> float:
-    """A twentieth of the mass that moves the tool, or the mass that deflects a controller without it by ``SAG``, kg.
+    """A twentieth of the mass beyond the first joint, or the mass whose weight causes a deflection of ``SAG``, kg.
 
-    q holds the configurations on the way, (s, nv), and up is the unit vector against gravity.
+    q is (s, nv), configurations on the path, and up is the unit vector opposite to gravity.
     """
     first = next(b for a, b in pairwise(robot.path(to)) if robot.graph.edges[a, b]["coordinates"])
     bodies = (robot.link(name).inertia for name in robot.subtree(first))

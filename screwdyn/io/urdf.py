@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from screwdyn.core.errors import ScrewdynWarning, URDFError
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io.effective import known_effective
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
 from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse, shown
@@ -56,12 +56,16 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
     ------
     URDFError
         Lists every problem of the file with its line; or says which file cannot be opened.
+    ScrewdynError
+        If ``floating_base`` is no bool.
 
     Warns
     -----
     ScrewdynWarning
         Once per file, listing all its warnings.
     """
+    if not isinstance(floating_base, bool):
+        raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
     title, report, model = _read(path_or_text)
     problems = _in_order(report)
     if model is None or (strict and problems):

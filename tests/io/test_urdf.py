@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn import KinematicTree
-from screwdyn.core.errors import ScrewdynWarning, URDFError
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io import Problem, check_urdf
 from screwdyn.io.urdf_records import rotation_from_rpy
 
@@ -247,6 +247,12 @@ def test_a_floating_base_hangs_the_root_on_a_world():
     assert floating.joint("base").kind == "free"
     assert_array_equal(floating.actuation_matrix, np.eye(10)[:, 6:])
     assert floating.mass == fixed.mass
+
+
+@pytest.mark.parametrize("word", ["yes", "base", 1, None])
+def test_a_floating_base_is_true_or_false(word):
+    with pytest.raises(ScrewdynError, match="floating_base must be True or False; got"):
+        KinematicTree.from_urdf(ARM, floating_base=word)
 
 
 def test_names_that_a_floating_base_would_take_stay_with_the_file():

@@ -19,7 +19,7 @@ from screwdyn.core.errors import JointError, ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.chart import Chart
 from screwdyn.screws.poses import cross, entries
-from screwdyn.screws.screw import frame_along, screw_from_axis
+from screwdyn.screws.screw import Ad, frame_along, inverse, screw_from_axis, screw_motion
 from screwdyn.screws.screw import pitch as pitch_of
 
 __all__ = [
@@ -37,6 +37,10 @@ __all__ = [
 
 # How far |w|^2 or |v|^2 of a unit screw may be from one; what is within rounding is kept as it is.
 _UNIT, _ROUNDING = 1e-9, 1e-15
+# What is left of a screw, relative to its length, where it is a linear combination of others.
+_DEPENDENT = 1e-12
+# Least singular value of unit screws that need no closer look.
+_CLEARLY_INDEPENDENT = 1e-3
 _NO_SCREWS = np.zeros((6, 0))
 _NO_SCREWS.setflags(write=False)
 
@@ -67,7 +71,8 @@ class Joint:
     Raises
     ------
     JointError
-        A screw that is none or has another length than one; negative or non-finite damping, friction or stiffness;
+        A screw that is none or has another length than one; screws that are linearly dependent in every configuration;
+        negative or non-finite damping, friction or stiffness;
         limits the wrong way round; a spring or limits beside a chart; an empty name; a `passive` that is no bool.
     """
 
@@ -95,6 +100,8 @@ class Joint:
                 raise JointError(f"a {self.chart.kind} joint takes no stiffness, rest or limits")
             object.__setattr__(self, "screws", self.chart.screws)
         object.__setattr__(self, "screws", _unit_screws(self.screws))
+        if self.chart is None and self.nv > 1:
+            _check_independent(self.screws)
 
     @property
     def nv(self) -> int:
@@ -424,6 +431,28 @@ def _unit_screws(value: ArrayLike | None) -> Array:
             S /= length
     screws.setflags(write=False)
     return screws
+
+
+def _check_independent(screws: Array) -> None:
+    """Refuse screws of numbers that are linearly dependent in every configuration: at home and at a generic one.
+
+    Turns about z, x and z again are dependent at home only: a joint of three freedoms.
+    """
+    if screws.dtype != np.float64 or np.linalg.svd(screws, compute_uv=False)[-1] > _CLEARLY_INDEPENDENT:
+        return
+    T, twists = np.eye(4), np.empty_like(screws)
+    for k in reversed(range(screws.shape[1])):
+        twists[:, k] = Ad(inverse(T)) @ screws[:, k]
+        T = screw_motion(screws[:, k], 1.0 + 0.3 * k) @ T
+    twists /= np.linalg.norm(twists, axis=0)
+    for k in range(1, screws.shape[1]):
+        factors, *_ = np.linalg.lstsq(twists[:, :k], twists[:, k], rcond=None)
+        if np.linalg.norm(twists[:, k] - twists[:, :k] @ factors) < _DEPENDENT:
+            others = " and ".join(str(screws[:, i].tolist()) for i in np.flatnonzero(abs(factors) > _DEPENDENT))
+            raise JointError(
+                f"the screw {screws[:, k].tolist()} of a joint adds no freedom to {others}: they are linearly "
+                "dependent in every configuration; leave one out"
+            )
 
 
 def _length(S: list[Any]) -> float:

@@ -289,6 +289,33 @@ def test_screws_in_a_row_are_called_by_their_kinds():
     assert Joint(table[:, [2, 0]]).kind == "revolute-prismatic"
 
 
+Z, X, FAR = revolute("z").screw, revolute("x").screw, revolute("z", (1e3, 0, 0)).screw
+ALONG = prismatic("z").screw
+
+
+@pytest.mark.parametrize(
+    ("screws", "named"),
+    [
+        ((Z, Z), [Z, Z]),
+        ((Z, -Z), [Z, -Z]),
+        ((X, ALONG, ALONG), [ALONG, ALONG]),
+        ((Z, ALONG, helical("z", pitch=0.1).screw), [Z, ALONG]),
+        ((X, FAR, prismatic("x").screw, prismatic("y").screw, Z), [FAR, Z]),
+        ((Z, X, Z, X), [Z, X]),
+    ],
+)
+def test_a_screw_that_adds_no_freedom_is_refused(screws, named):
+    with pytest.raises(JointError, match=r"adds no freedom to .* linearly dependent in every configuration") as error:
+        Joint(np.stack(screws, axis=1))
+    assert all(str(S.tolist()) in str(error.value) for S in named)
+
+
+def test_screws_that_are_dependent_at_home_only_are_a_joint():
+    """Euler angles: z, x and z again; and parallel axes a micrometre apart."""
+    assert Joint(np.stack([Z, X, Z], axis=1)).nv == 3
+    assert Joint(np.stack([Z, revolute("z", (1e-6, 0, 0)).screw], axis=1)).nv == 2
+
+
 @pytest.mark.parametrize("make", [spherical, free, planar])
 @pytest.mark.parametrize("option", [{"stiffness": 1}, {"rest": 0.1}, {"limits": (-1, 1)}])
 def test_groups_have_no_springs_and_limits(make, option):

@@ -1,1 +1,1 @@
-"""What carries a quantity out. Each back-end is one folder with one interface: plan, emit, call."""
+"""Back-ends, which evaluate quantities. Each is one folder with three steps: plan, emit, call."""

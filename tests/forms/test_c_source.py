@@ -306,5 +306,5 @@ def test_the_exported_controller_follows_its_reference(tmp_path):
 def test_constants_that_have_overflown_are_refused():
     tree = KinematicTree(gravity=(0, -1e200, 0))
     tree.attach(Inertia.point(1e200, (1, 0, 0)), to="base", joint=revolute("z"), name="a")
-    with pytest.raises(ScrewdynError, match="a constant of the robot comes out as inf, which is not finite"):
+    with pytest.raises(ScrewdynError, match="a constant of the robot is inf, which is not finite"):
         tree.c_source(["gravity_vector"])

@@ -1,1 +1,1 @@
-"""A tape as C99 source."""
+"""Translation of a tape to C99 source."""

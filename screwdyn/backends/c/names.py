@@ -1,4 +1,4 @@
-"""Names and texts that C takes: identifiers, and comments in ASCII."""
+"""Valid C identifiers, and comments in ASCII."""
 
 import re
 import unicodedata
@@ -18,7 +18,7 @@ DOMAIN FP_FAST_FMA FP_ILOGB0 FP_ILOGBNAN FP_INFINITE FP_NAN FP_NORMAL FP_SUBNORM
 HUGE_VALL INFINITY MATH_ERREXCEPT MATH_ERRNO MAXFLOAT NAN OVERFLOW PLOSS SING TLOSS UNDERFLOW X_TLOSS math_errhandling
 """
 _RESERVED = frozenset(_WORDS.split())
-# What the docstrings of quantities are written with, in ASCII.
+# ASCII replacements for the symbols in docstrings of quantities.
 _SIGNS = {
     "q̇": "qd", "q̈": "qdd", "ν̇": "qdd", "ν": "qd", "ċ": "c_dot", "ḣ": "h_dot", "J̇": "J_dot", "Ȧ": "A_dot", "Ṁ": "M_dot",
     "J̄": "J", "M̄": "M", "τ": "tau", "Σ": "sum", "Λ": "Lambda", "ω": "w", "½": "1/2", "⁻¹": "^-1", "ᵀ": "^T", "²": "^2",
@@ -27,10 +27,10 @@ _SIGNS = {
 
 
 def identifiers(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
-    """A C name for each name: the name itself as far as C takes it, Greek letters by their names.
+    """A C identifier for each name, with Greek letters spelled out.
 
-    What is no letter, digit or underscore becomes an underscore. Where two names come out the same, or one is a keyword
-    of C or C++ or ``taken`` by a macro, underscores and a number are added.
+    Characters other than letters, digits and underscores become underscores. If two identifiers would be equal, or one
+    is a keyword of C or C++ or in ``taken``, an underscore and a number are appended.
     """
     plain = [identifier(name) for name in names]
     used, found = {*_RESERVED, *taken, *plain}, []
@@ -44,9 +44,9 @@ def identifiers(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
 
 
 def identifier(name: str) -> str:
-    """A name in letters, digits and underscores of ASCII, beginning with a letter."""
+    """A name of ASCII letters, digits and underscores that begins with a letter."""
     letters = "".join(_letter(x) for x in unicodedata.normalize("NFKD", name) if not unicodedata.combining(x))
-    letters = re.sub("__+", "_", letters).strip("_")  # leading and double underscores belong to compilers
+    letters = re.sub("__+", "_", letters).strip("_")  # leading and double underscores are reserved
     return letters if letters[:1].isalpha() else f"p_{letters}".rstrip("_")
 
 
@@ -60,7 +60,7 @@ def _letter(x: str) -> str:
 
 
 def ascii_text(text: str) -> str:
-    """The first sentence of a docstring for a comment: in ASCII, without references, markup and shapes of batches."""
+    """The first sentence of a docstring in ASCII, without references, markup and batch shapes, for a comment."""
     text = unicodedata.normalize("NFC", text)
     text = re.sub(r",? ?(?:and )?\(…[^)]*\)| \((?:docs/|§|Laus)[^)]*\)", "", text)
     text = re.sub(r":meth:`([^`]*)`|``([^`]*)``", lambda match: match[1] or match[2], text).split(". ")[0]

@@ -1,4 +1,4 @@
-"""Numbers of a robot that hold SymPy symbols, in C: a struct of parameters, and what is computed from its members."""
+"""Numbers of a robot with SymPy symbols, in C: a parameter struct, and expressions of its members."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +15,7 @@ __all__ = ["computed", "member_names"]
 
 
 def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -> dict[sympy.Symbol, str]:
-    """The name of the member that stands for each symbol; see :func:`screwdyn.backends.c.names.identifiers`.
+    """The name of the struct member for each symbol; see :func:`screwdyn.backends.c.names.identifiers`.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -
     repeated = sorted(name for name, times in Counter(x.name for x in symbols).items() if times > 1)
     if repeated:
         raise ScrewdynError(
-            f"{', '.join(repeated)} is the name of two symbols that are assumed to be different things; use one of them"
+            f"{', '.join(repeated)} is the name of two symbols with different assumptions; use one symbol"
         )
     return dict(zip(symbols, identifiers([x.name for x in symbols], taken), strict=True))
 
@@ -34,20 +34,20 @@ def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -
 def computed(
     expressions: Iterable[sympy.Expr], members: Mapping[sympy.Symbol, str], struct: str
 ) -> tuple[list[str], dict[sympy.Expr, str]]:
-    """C for some expressions: statements that compute what several of them share, and the text of each.
+    """C text of some expressions: statements for their common subexpressions, and the text of each expression.
 
     Parameters
     ----------
     expressions : SymPy expressions
     members : mapping
-        Names of the members of a struct for all their symbols.
+        Names of the struct members for all symbols of the expressions.
     struct : str
-        A pointer to that struct.
+        Name of a pointer to that struct.
 
     Raises
     ------
     ScrewdynError
-        If C has no function for something in the expressions.
+        If an expression contains a function that C does not have.
     """
     wanted = list(expressions)
     shared, reduced = sympy.cse(wanted, symbols=sympy.numbered_symbols("c", cls=sympy.Dummy))
@@ -59,7 +59,7 @@ def computed(
 
 
 class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
-    """Doubles throughout, with all their digits, and no constant that strict C99 lacks."""
+    """Prints all numbers as doubles with all digits, without constants that strict C99 does not define."""
 
     def __init__(self, names: Mapping[Any, str]) -> None:
         super().__init__({"human": False, "math_macros": {}})
@@ -70,7 +70,7 @@ class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
         assert not constants
         if unknown:
             strange = sorted({x.func.__name__ for x in unknown})
-            raise ScrewdynError(f"C has no function for {', '.join(strange)}, which a number of the robot holds")
+            raise ScrewdynError(f"C has no function for {', '.join(strange)}, which a number of the robot contains")
         return " ".join(str(text).split())
 
     def _print_Symbol(self, expression: Any) -> str:

@@ -1,7 +1,7 @@
-"""A tape as C99 statements: one ``const double`` after another, all inputs read before any output is written.
+"""A tape as C99 statements: a sequence of ``const double``; all inputs are read before any output is written.
 
-A result that is used once is written inside the expression that uses it, in parentheses wherever C would otherwise add
-or multiply in another order, so that the compiled code rounds as the tape does.
+A result that is used once is inlined into the expression that uses it, with parentheses that keep the order of
+operations of the tape, so that the compiled code rounds in the same way.
 """
 
 import math
@@ -12,7 +12,7 @@ from screwdyn.core.errors import ScrewdynError
 
 __all__ = ["number", "statements"]
 
-_LONGEST = 44  # characters of an expression inside another; keeps lines below 120
+_LONGEST = 44  # largest number of characters of an inlined expression; keeps lines below 120
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
@@ -25,7 +25,7 @@ def number(value: float) -> str:
         If it is not finite.
     """
     if not math.isfinite(value):
-        raise ScrewdynError(f"a constant of the robot comes out as {value}, which is not finite; rescale the model")
+        raise ScrewdynError(f"a constant of the robot is {value}, which is not finite; rescale the model")
     return repr(float(value))
 
 
@@ -36,9 +36,9 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
     ----------
     tape : Tape
     outputs : mapping
-        For each array of doubles, the scalars to write into it.
+        For each output array of doubles, its scalars.
     read : callable
-        C expression for an input of the tape, from its name.
+        Returns the C expression for the name of an input of the tape.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
     """
     scalars = [x for array in outputs.values() for x in array]
     live = tape.live(scalars)
-    # Outputs get variables of their own: no argument may be read after the first output is written.
+    # Outputs are not inlined: no argument may be read after the first output is written.
     uses = dict.fromkeys(live, 0)
     for at in live:
         for operand in tape.nodes[at].operands:
@@ -83,6 +83,6 @@ def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callab
 
 
 def _operand(text: tuple[str, int], strength: int) -> str:
-    """An operand, in parentheses if its operation binds less tightly than the one it is part of."""
+    """An operand, in parentheses if its operation has lower precedence than the enclosing one."""
     expression, own = text
     return expression if own >= strength else f"({expression})"

@@ -1,1 +1,1 @@
-"""A tape as machine code for this processor."""
+"""Translation of a tape to machine code for this processor."""

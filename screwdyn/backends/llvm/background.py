@@ -1,4 +1,4 @@
-"""The thread that compiles, and the lock that keeps a process from being forked while it does."""
+"""The thread that compiles, and the lock that prevents a fork of the process meanwhile."""
 
 import functools
 import os
@@ -13,9 +13,9 @@ __all__ = ["compiling", "resume", "submit"]
 
 Result = TypeVar("Result")
 
-# Held while the compiler works and while a result is published: a forked process would inherit locks that are taken.
+# Held during compilation and while a result is published: a forked process would inherit locks in the locked state.
 _compiler = threading.RLock()
-# Guards what follows; never held for long.
+# Guards the variables below.
 _lock = threading.Lock()
 _waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
 _order = count()
@@ -23,7 +23,7 @@ _pool: ThreadPoolExecutor | None = None
 
 
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorate a function that compiles: one runs at a time, and no process is forked meanwhile."""
+    """Decorate a function that compiles: one such function runs at a time, and the process is not forked meanwhile."""
 
     @functools.wraps(function)
     def locked(*arguments: Any) -> Result:
@@ -34,7 +34,7 @@ def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:
-    """Call a function in the background, after all smaller ones and after equal ones that were submitted before."""
+    """Call a function in the background, in the order of ``size``, then of submission."""
     future: Future[Result] = Future()
     with _lock:
         heappush(_waiting, (size, next(_order), future, function))
@@ -43,7 +43,7 @@ def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Resu
 
 
 def resume() -> None:
-    """Start the thread if something waits and there is none, as in a process that has been forked."""
+    """Start the thread if functions wait and it does not run, as in a forked process."""
     global _pool
     with _lock:
         if _waiting and _pool is None:
@@ -52,13 +52,13 @@ def resume() -> None:
 
 
 def _work() -> None:
-    """Call the smallest function that waits."""
+    """Call the waiting function of smallest size."""
     global _pool
     with _lock:
         if not _waiting or _pool is None:
             _pool = None
             return
-        # Refused while the interpreter ends, so that nothing more is compiled.
+        # Raises an error during interpreter shutdown, so that nothing more is compiled.
         _pool.submit(_work)
     with _compiler:
         with _lock:
@@ -82,7 +82,7 @@ def _after_fork() -> None:
 
 
 def _in_child() -> None:
-    """Forget the thread, which does not exist in a forked process."""
+    """Discard the pool: its thread does not exist in a forked process."""
     global _pool
     _pool = None
     _after_fork()

@@ -1,6 +1,6 @@
-"""Text of the loop over a batch: blocks of states, brought from any layout into structures of arrays and back.
+"""LLVM text of the loop over a batch: blocks of states, packed from any layout into structures of arrays and back.
 
-It is the same for every function.
+All functions share it.
 """
 
 from typing import NamedTuple
@@ -13,28 +13,30 @@ DRIVER = "drive"
 
 
 class Field(NamedTuple):
-    """What the loop must know of an array, as integers; distances in bytes.
+    """Description of an array for the loop, as integers; strides are in bytes.
 
-    Rows that follow one another at the distance of the columns must be described as one.
+    Rows that are contiguous in units of the column stride must be described as one row.
 
     Attributes
     ----------
     address
     states
-        Distance from state to state.
+        Stride of the states.
     rows, columns
+        Numbers of rows and columns of a state's entries.
     row_step, column_step
+        Their strides.
     scratch
         Offset of the array's scratch space in bytes.
     written
         1 for outputs, 0 for inputs.
     slots
-        Address of the row of scratch space in which each entry stands. As many integers as there are lanes may be read
-        before the first one, and as many further rows must follow the last.
+        Address of an array with the scratch row of each entry. The loop may read as many integers as there are lanes
+        before the first one, and as many scratch rows must follow the last.
     shared
-        1 where entries share a row, so that the scratch space cannot be done without.
+        1 if entries share a row, so that the array must be packed into scratch space.
     streamed
-        1 for outputs that no cache could hold: they are written past the caches if all vectors can be aligned.
+        1 for outputs larger than the caches: non-temporal stores are used if all vectors can be aligned.
     """
 
     address: int
@@ -50,7 +52,7 @@ class Field(NamedTuple):
     streamed: int
 
 
-# States for which the memory is asked beforehand, unless they lie so many bytes apart: there the processor does.
+# Number of states to prefetch ahead, unless their stride exceeds this many bytes: then the processor prefetches itself.
 _AHEAD, _FAR = 64, 1024
 
 _HEAD = """
@@ -144,12 +146,12 @@ end:
 
 
 def _move(lanes: int, inward: bool) -> str:
-    """One array's block into structure of arrays, or back; states beyond the last are the last one over again.
+    """Pack one array's block into a structure of arrays, or unpack it; the last state fills up the last lanes.
 
-    Entries that stand side by side are moved as squares, turned over in registers; others one by one.
+    Contiguous entries are moved as square matrices, transposed in registers; others one by one.
     """
     c = Code(lanes)
-    # The first aligned vector of a row begins so many bytes before it.
+    # Offset in bytes from the preceding vector boundary to the row.
     within = 8 * lanes - 1
     c.do(f"%before = and i64 {c.let('ptrtoint ptr %far to i64')}, {within}")
     c.do(f"%aligned = sub i64 0, {c.let('lshr i64 %before, 3')}")
@@ -213,7 +215,7 @@ def _move(lanes: int, inward: bool) -> str:
 
 
 def _column(c: Code, far: list[str], near: list[str], inward: bool) -> None:
-    """One entry of every state."""
+    """Move one entry of every state."""
     if inward:
         vector = "poison"
         for k, pointer in enumerate(far):
@@ -227,7 +229,7 @@ def _column(c: Code, far: list[str], near: list[str], inward: bool) -> None:
 
 
 def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
-    """As many entries of every state as there are lanes; of the last ones, those that there are."""
+    """Move as many entries of every state as there are lanes, with a mask for the last ones."""
     n, t = c.width, c.type
     apart = c.let(f"icmp sgt i64 %ss, {_FAR}")
     ahead = c.let(f"select i1 {apart}, i64 0, i64 {c.let(f'mul i64 %ss, {_AHEAD}')}")
@@ -246,7 +248,7 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
 
 
 def _stream(c: Code, far: list[str], near: list[str]) -> None:
-    """The same outward and past the caches; where some are not there, at the first and the last, through them."""
+    """Unpack with non-temporal stores; masked stores for partial vectors at the start and the end."""
     n, t = c.width, c.type
     rows = _transposed(c, [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near])
     there = f"<{n} x i1> {_there(c, '%stream_c')}"
@@ -264,19 +266,19 @@ def _stream(c: Code, far: list[str], near: list[str]) -> None:
 
 
 def _there(c: Code, first: str) -> str:
-    """Which of the entries from the first on, one in each lane, are among the columns; it may be negative."""
+    """Mask of the lanes whose entry, ``first`` + lane, is a column; ``first`` may be negative."""
     t, zeros = f"<{c.width} x i64>", f"<{c.width} x i32> zeroinitializer"
     start, end = (
         c.let(f"shufflevector {t} {c.let(f'insertelement {t} poison, i64 {x}, i64 0')}, {t} poison, {zeros}")
         for x in (first, "%columns")
     )
     numbers = "<" + ", ".join(f"i64 {k}" for k in range(c.width)) + ">"
-    # Without a sign, what is before the first column is beyond the last.
+    # In an unsigned comparison, negative numbers are greater than the last column.
     return c.let(f"icmp ult {t} {c.let(f'add {t} {start}, {numbers}')}, {end}")
 
 
 def _transposed(c: Code, rows: list[str]) -> list[str]:
-    """A square matrix turned over: the blocks beside its diagonal change places, then those of all its blocks, …."""
+    """Transpose a square matrix: exchange its off-diagonal blocks, then those of each block, and so on."""
     n, rows, size = c.width, list(rows), c.width // 2
     while size:
         # Lanes of a pair of rows, of the first and then of the second.
@@ -295,10 +297,9 @@ def _transposed(c: Code, rows: list[str]) -> list[str]:
 def driver(width: int) -> str:
     """Module text of ``i64 drive(body, count, parameters, arrays, table, space, block)``.
 
-    ``body`` is a compiled ``batch``, ``count`` > 0, ``block`` a multiple of the width. Scratch space is needed for
-    ``block`` states of every row of every array, and behind it for those of ``width`` rows more. States that are left
-    over when all lanes have been filled come last, with the last of them repeated; nothing is read or written that
-    does not belong to a state.
+    ``body`` is the address of a compiled ``batch``, ``count`` > 0, and ``block`` a multiple of the width. The scratch
+    space has ``block`` numbers for every row of every array, and for ``width`` further rows after them. The states that
+    do not fill all lanes come last, with the last state repeated; only memory of states is read and written.
     """
     t, suffix = f"<{width} x double>", f"v{width}f64.p0"
     return "\n".join(
@@ -315,7 +316,7 @@ def driver(width: int) -> str:
 
 
 def _fields(index: str, prefix: str) -> str:
-    """Read one array's description, and where the block's first state stands in it."""
+    """Read one array's description, and the offset of the block's first state."""
     lines = [f"{prefix}start = mul i64 {index}, {len(Field._fields)}"]
     for k, name in enumerate(Field._fields):
         kind = "ptr" if name in ("address", "slots") else "i64"

@@ -1,4 +1,4 @@
-"""Calls of a compiled function with NumPy arrays: of one state, and of batches in any layout."""
+"""Calls of a compiled function with NumPy arrays, for one state and for batches in any layout."""
 
 import ctypes
 from collections.abc import Callable, Hashable, Sequence
@@ -16,9 +16,9 @@ from screwdyn.physics.table import MASS, PARENT
 __all__ = ["Function", "inertias"]
 
 Array = npt.NDArray[np.float64]
-# States in a block at most, and entries of all their arrays together; and states of a block that is not copied.
+# Largest number of states in a block, and of entries of all their arrays; number of states in a block without copies.
 _STATES, _ENTRIES, _IN_PLACE = 32, 25_000, 2048
-# Bytes of results beyond which they will not be in the processor's caches when they are read.
+# Results of more bytes than this do not fit into the processor's caches.
 _CACHED = 2**22
 
 
@@ -29,7 +29,7 @@ class Function:
     ----------
     program : Program
     table : array, optional
-        The rows whose inertias are its parameters.
+        The table whose inertias are its parameters.
     """
 
     def __init__(self, program: Program, table: Array | None = None) -> None:
@@ -37,7 +37,7 @@ class Function:
         self.parameters = program.parameters({} if table is None else inertias(table))
 
     def builtin(self, slow: Callable[..., Any]) -> Any:
-        """The builtin function of one state; ``slow`` where there is none. It calls ``slow`` for other arguments."""
+        """The built-in function for one state, which calls ``slow`` for other arguments; ``slow`` if there is none."""
         program = self.program
         if not program.entry:
             return slow
@@ -50,14 +50,14 @@ class Function:
         return not call(*map(address, arrays))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, of any state."""
+        """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""
         count = len(outputs[0])
         if count == 0:
             return True
         program, arrays, lanes = self.program, [*inputs, *outputs], host().width
         shared = [False] * len(inputs) + program.sparse
         grids = [_grid(a) for a in arrays]
-        # A block stays in the processor's second cache, unless it is computed in place.
+        # The scratch space of a block fits into the second-level cache.
         block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(program.rows))))
         in_place = [a.strides[0] == a.itemsize and rows == 1 for a, (rows, *_) in zip(arrays, grids, strict=True)]
         if all(in_place) and not any(shared):
@@ -79,13 +79,13 @@ class Function:
 
 
 def inertias(table: Array) -> dict[Hashable, float]:
-    """The inertial numbers of all rows, by the names that they have on a tape."""
+    """The inertial numbers of all rows, by their names on a tape."""
     numbers = table[:-1, MASS:PARENT]
     return {("inertia", at): x for at, x in np.ndenumerate(numbers)}
 
 
 def _grid(a: Array) -> tuple[int, int, int, int]:
-    """Rows and columns of each state's entries, and their distances: one row where that is possible."""
+    """Numbers of rows and columns of each state's entries, and their strides; one row if that is possible."""
     rows, columns = a.shape[1:] if a.ndim == 3 else (1, a.shape[1])
     row_step, column_step = a.strides[1:] if a.ndim == 3 else (0, a.strides[1])
     if rows == 1 or row_step == columns * column_step:
@@ -94,5 +94,5 @@ def _grid(a: Array) -> tuple[int, int, int, int]:
 
 
 def _power_of_two(most: int) -> int:
-    """The largest power of two up to a limit; 0 if there is none."""
+    """The largest power of two up to ``most``; 0 if there is none."""
     return (1 << most.bit_length()) >> 1

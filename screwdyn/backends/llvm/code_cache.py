@@ -1,8 +1,8 @@
-"""What code is made for, and the code that is kept.
+"""The key of compiled code, and the cache of compiled code.
 
-A structure is where the links sit, how the joints move, gravity, and which inertial numbers are exactly zero. The other
-inertial numbers are parameters. All ten are, zero or not, in rows that may carry a payload and in any row once one of
-its zeros has changed; so a payload's ten numbers change without a compiler.
+Code is made for a structure: the poses of the links, the screws of the joints, gravity, and which inertial numbers are
+exactly zero. The other inertial numbers are parameters of the code. In rows that may carry a payload, and in a row one
+of whose zeros has changed, all ten numbers are parameters, so another payload needs no new code.
 """
 
 import os
@@ -31,15 +31,16 @@ __all__ = ["MEMORY", "NO_PLACES", "Compilation", "Kept", "Opened", "Programs", "
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
-# Bytes of code that are kept: of some sixty arms of six axes.
+# Bytes of code that are kept: for some sixty six-axis arms.
 MEMORY = 64_000_000
 NO_BODY, NO_PLACES = np.zeros(PARENT - MASS), np.zeros((0, PLACE))
-# Operations on a tape for one that is left; on trees of more than 20 rows less than 3 were measured.
+# Bound of the ratio of all operations on a tape to those that its outputs depend on, for trees of more than 20
+# rows.
 _WRITTEN = 3
 
 
 class Structure(NamedTuple):
-    """What the code of a quantity is made for.
+    """The structure that the code of a quantity is made for.
 
     Attributes
     ----------
@@ -50,7 +51,7 @@ class Structure(NamedTuple):
     charts : Charts or None
         Of a model with group joints.
     places : (links, 24) array
-        Of the links that it is a quantity of.
+        Of the links of the quantity.
     """
 
     table: Array
@@ -65,39 +66,39 @@ class Structure(NamedTuple):
 
 
 class Sized(Protocol):
-    """What takes memory."""
+    """An object that takes memory."""
 
     @property
     def nbytes(self) -> int:
-        """How much, in bytes; it may grow."""
+        """Its memory in bytes, which may grow."""
 
 
 Made = TypeVar("Made", bound=Sized)
 
 
 class Kept(Generic[Made]):
-    """What was made for the structures that were asked for last, to serve all models of each.
+    """A cache of objects for the most recently used structures; each object serves all models of a structure.
 
     Parameters
     ----------
     make : callable
-        Given a table without the rows' inertias, the (n, 10) array of bool that says which of them are parameters, and
-        what is asked for.
+        Makes an object from a table without the rows' inertias, the (n, 10) array of bool of the inertial numbers that
+        are parameters, and the further key ``what``.
     most : int
-        Bytes that are kept, besides the last one that was asked for.
+        Bytes that are kept in addition to the most recently used object.
     """
 
     def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
         self._make, self._most = make, most
         self._known: OrderedDict[Hashable, tuple[Opened, Made]] = OrderedDict()
-        # What several threads ask for at once is made once; a process is not forked meanwhile.
+        # Several threads that ask for the same object share it; the process is not forked meanwhile.
         self._lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
             release = self._lock.release
             os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
-        """What serves a model, whatever the inertias of its rows: something that is known, or something new.
+        """The object that serves a model; a new one if there is none in the cache.
 
         Parameters
         ----------
@@ -105,6 +106,7 @@ class Kept(Generic[Made]):
         loaded : (n,) array of bool
             Rows that may carry a payload.
         what : hashable
+            Further key of the object.
         """
         frame = table + 0.0
         inertias = frame[:-1, MASS:PARENT]
@@ -115,7 +117,7 @@ class Kept(Generic[Made]):
             opened, made = self._known.pop(key, (None, None))
             if made is None or opened is None or (needed & ~opened).any():
                 if opened is not None:
-                    # What was open stays open, and a row in which a zero has changed is open altogether from now on.
+                    # Parameters stay parameters; all numbers of a row in which a zero has changed become parameters.
                     needed |= opened | (needed & ~opened).any(axis=1)[:, None]
                 opened, made = needed, self._make(frame, needed, what)
             self._known[key] = opened, made
@@ -123,7 +125,7 @@ class Kept(Generic[Made]):
             return made
 
     def _bound(self) -> None:
-        """Forget what was asked for longest ago, as far as all the rest takes more memory than is allowed."""
+        """Remove the least recently used objects while the memory exceeds the bound."""
         sizes = [made.nbytes for _, made in self._known.values()]
         excess = sum(sizes) - self._most
         for size in sizes[:-1]:
@@ -134,24 +136,24 @@ class Kept(Generic[Made]):
 
 
 class Compilation(NamedTuple):
-    """A program while it is compiled: each part gives it, or None if it is left to the default kernel."""
+    """A program while it is compiled; the result of each part is the program, or None if it is too long to compile."""
 
     single: Future[Program | None]
     batch: Future[Program | None]
 
     @property
     def program(self) -> Program | None:
-        """The program once its code for single states is there; None until then, and if there is none."""
+        """The program if its code for single states is ready; otherwise None."""
         return self.single.result() if self.single.done() and self.single.exception() is None else None
 
 
 class Programs:
-    """The programs of quantities of one structure, compiled one after another in the background.
+    """The programs of all quantities of one structure, compiled one after another in the background.
 
     Parameters
     ----------
     table, opened
-        As of a :class:`Structure`, without what is welded to the base.
+        As for :class:`Structure`, without the inertia of the bodies welded to the base.
     """
 
     def __init__(self, table: Array, opened: Opened) -> None:
@@ -159,7 +161,7 @@ class Programs:
         self._known: dict[tuple[str, bytes, bytes], Compilation] = {}
 
     def get(self, name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
-        """A quantity of a model, of links at some places; its compilation begins if it is new."""
+        """The compilation of a quantity of a model, for links at some places; it starts in the first call."""
         base = NO_BODY if CATALOGUE[name].base_parameters else model.table[-1, MASS:PARENT]
         key = name, base.tobytes(), places.tobytes()
         found = self._known.get(key)
@@ -167,7 +169,7 @@ class Programs:
             table = self._table.copy()
             table[-1, MASS:PARENT] = base
             structure = Structure(table, self._opened, model.charts, places)
-            # All single states of small trees first.
+            # Code for single states before code for batches, and small trees first.
             size = len(table)
             single = background.submit((size, 0), partial(_compile_single, name, structure))
             batch = background.submit((size, 1), partial(_compile_batch, single))
@@ -176,27 +178,27 @@ class Programs:
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept so far."""
+        """Memory of the programs that are ready, in bytes."""
         return sum(x.program.nbytes for x in self._compilations if x.program is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Quantities that are compiled, of any link."""
+        """Names of the quantities that are compiled, for any link."""
         found = {name for (name, *_), x in list(self._known.items()) if x.program is not None}
         return tuple(name for name in CATALOGUE if name in found)
 
     @property
     def ready(self) -> bool:
-        """Whether all that was asked for is compiled."""
+        """Whether all compilations that were requested are finished."""
         return all(x.batch.done() for x in self._compilations)
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until all that was asked for is compiled.
+        """Wait until all compilations that were requested are finished.
 
         Raises
         ------
         TimeoutError
-            If it is not, after so many seconds.
+            If they are not finished after ``timeout`` seconds.
         """
         parts = [x.batch for x in self._compilations]
         if wait(parts, timeout).not_done:
@@ -210,11 +212,11 @@ class Programs:
 
 
 class _TooLong(Exception):
-    """There are more operations than will be compiled."""
+    """The function has more operations than are compiled."""
 
 
 class _Nodes(list[Node]):
-    """Operations, up to a number beyond which hardly fewer than ``LARGEST`` can be left of them."""
+    """Operations on a tape; raises _TooLong if the outputs will depend on more than ``LARGEST`` of them."""
 
     def append(self, node: Node) -> None:
         if len(self) > _WRITTEN * programs.LARGEST:
@@ -223,13 +225,14 @@ class _Nodes(list[Node]):
 
 
 def recorded(name: str, structure: Structure) -> Program:
-    """A quantity of a structure on a tape, planned.
+    """Record a quantity of a structure, and plan it.
 
     Raises
     ------
     Undetermined
-        If the recursion stops whatever the state, as at a joint that carries nothing.
+        If the recursion has no result for any state, as with a joint that feels no inertia.
     _TooLong
+        If it has too many operations to be compiled.
     """
     tape = Tape()
     tape.nodes = _Nodes()

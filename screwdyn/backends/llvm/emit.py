@@ -1,4 +1,4 @@
-"""The text of a planned function in LLVM's intermediate representation: for one state, and for one in each lane."""
+"""Text of a planned function in LLVM's intermediate representation, for one state and for one state in each lane."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +10,10 @@ from screwdyn.backends.tape.tape import Node, Recorded
 __all__ = ["BATCH", "SINGLE", "batch", "single"]
 
 SINGLE, BATCH = "single", "batch"
-# An input overflows when it is multiplied by this if it exceeds 1.6e60, whose fifth power overflows; and so does a sum.
-# A sum that has overflown stays infinite or becomes NaN, and 0 times either is NaN.
+# The product of this and an input overflows if the input exceeds 1.6e60, whose fifth power overflows. A sum of products
+# that has overflowed stays infinite or becomes NaN, and 0 times either is NaN.
 _SCALE = 2.0**824
-# Bytes for which the memory is asked beforehand.
+# Number of bytes to prefetch ahead.
 _AHEAD = 512
 
 
@@ -24,11 +24,11 @@ class _Writer:
     ----------
     plan : Plan
     code : Code
-        Where the instructions go.
+        Receives the instructions.
     load : callable
         ``load(group, index)`` reads an input.
     turn : callable
-        ``turn(angles)`` gives sine and cosine of several angles.
+        ``turn(angles)`` returns sine and cosine of several angles.
     store : callable
         ``store(array, entry, value)`` writes an output.
     """
@@ -47,7 +47,7 @@ class _Writer:
         self._place = {at: k for k, at in enumerate(plan.known)}
 
     def write(self) -> list[str]:
-        """Write every operation; returns conditions that are true where a bound does not hold."""
+        """Write every operation; return conditions that are true if a bound does not hold."""
         plan = self._plan
         stores: dict[int, list[tuple[int, int, Any]]] = {}
         for array, entries in enumerate(plan.outputs):
@@ -73,7 +73,7 @@ class _Writer:
         return self._code.negative(self._read(x.node)) if x.minus else self._read(x.node)
 
     def _read(self, at: int) -> str:
-        """The value at a position: known ones are loaded where they are used."""
+        """The value at a position; known values are loaded where they are used."""
         if at in self._value:
             return self._value[at]
         code, node = self._code, self._plan.tape.nodes[at]
@@ -86,7 +86,7 @@ class _Writer:
         return self._value[at]
 
     def _turns(self) -> None:
-        """Sines and cosines. Those of a sum of two angles whose own are needed follow from these."""
+        """Write sines and cosines; those of a sum of two other angles are computed from theirs."""
         code, tape, angles = self._code, self._plan.tape, self._plan.angles
         pair: dict[int, tuple[str, str]] = {}
         sums = [at for at in angles if tape.nodes[at].op in "+-" and set(tape.nodes[at].operands) <= set(angles)]
@@ -125,9 +125,9 @@ class _Writer:
 
 
 def single(plan: Plan, width: int, sincos: int) -> str:
-    """Module text of ``i64 single(parameters, inputs…, outputs…)``; nonzero: some input is not finite or bound broken.
+    """Module text of ``i64 single(parameters, inputs…, outputs…)``.
 
-    The angles go through ``sincos`` together, as lanes.
+    It returns nonzero if an input is not finite or a bound does not hold. The angles are lanes of calls of ``sincos``.
     """
     code, wide = Code(1), Code(width)
     inputs = {group: f"%x{i}" for i, group in enumerate(plan.groups)}
@@ -191,9 +191,9 @@ def single(plan: Plan, width: int, sincos: int) -> str:
 def batch(plan: Plan, width: int, sincos: int) -> str:
     """Module text of ``i64 batch(count, parameters, arrays)``, over structures of arrays.
 
-    ``arrays`` holds a pair for every input and output, address and distance of rows in bytes: entry k of state s is
-    the double at address + k·distance + 8 s, where k counts the ``slots`` of an output. ``count`` is a positive
-    multiple of the width.
+    ``arrays`` has a pair for every input and output, address and row stride in bytes: entry k of state s is the double
+    at address + k·stride + 8 s, where k is a slot of an output. ``count`` is a positive multiple of the width. The
+    result is nonzero if an input is not finite or a bound does not hold.
     """
     code = Code(width)
     t, mask = code.type, f"<{width} x i1>"
@@ -243,7 +243,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
     return "\n".join(
         [
-            # Vectors spilled to the stack would otherwise straddle two cache lines, wherever the stack begins.
+            # Aligned, so that vectors spilled to the stack do not straddle two cache lines.
             f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) alignstack({8 * width}) {{",
             *code.lines,
             "}",

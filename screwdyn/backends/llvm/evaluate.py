@@ -1,4 +1,4 @@
-"""A function on a tape that is compiled when it is first called, or interpreted if it is too long."""
+"""A function on a tape that is compiled in its first call, or interpreted if it is too long."""
 
 import math
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ Array = npt.NDArray[np.float64]
 class Evaluator:
     """A function on a tape, for one state or many.
 
-    Code is made when a state, or a batch, is first given.
+    Code for one state and code for batches are made in the first call with one state or with a batch.
 
     Parameters
     ----------
     program : Program
     table : array, optional
-        The rows whose inertias are its parameters.
+        The table whose inertias are its parameters.
 
     Attributes
     ----------
     shapes : list of tuples
         Of the outputs.
     compiled : bool
-        Whether it is short enough for that, and gives anything.
+        Whether it is compiled: it is short enough, and has inputs and outputs.
     """
 
     def __init__(self, program: Program, table: Array | None = None) -> None:
@@ -42,7 +42,7 @@ class Evaluator:
         self._entry: Any = None
 
     def single(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
-        """The outputs for one state in contiguous arrays of the right shape; None where that is not what is given."""
+        """The outputs for one state in contiguous arrays of the right shape; None for other arguments."""
         if self._entry is None:
             if self.compiled:
                 self._program.compile_single()
@@ -54,9 +54,9 @@ class Evaluator:
         return found if several or found is None else (found,)
 
     def many(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
-        """The outputs for states along the first axis, and whether all that the tape assumes is true of them.
+        """The outputs for states along the first axis, and whether the assumptions of the tape hold for all of them.
 
-        Arguments are contiguous, apart from each other, and have been checked.
+        Arguments are contiguous, do not overlap, and have been checked.
         """
         count = len(inputs[0])
         results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
@@ -72,11 +72,11 @@ class Evaluator:
         return self._function.batch(inputs, [out.reshape(count, 1, math.prod(out.shape[1:])) for out in outputs])
 
     def _parts(self, block: Array, count: int) -> list[Array]:
-        """Output arrays in one block of memory, which the operating system is less often asked for than for several."""
+        """Output arrays in one block of memory, which is allocated faster than several blocks."""
         ends = np.cumsum([count * math.prod(shape) for shape in self.shapes])[:-1]
         parts = np.split(block, ends)
         return [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
 
 def _refuse(*state: Any, out: Any = None) -> None:
-    """What is not one state in plain arrays is for others."""
+    """Return None: the arguments are not one state in contiguous arrays."""

@@ -1,4 +1,4 @@
-"""A function on a tape that is too long to be compiled: a kernel reads its operations one after the other."""
+"""Interpreter for functions that are too long to be compiled: a kernel executes the operations of the tape in order."""
 
 from collections.abc import Sequence
 from itertools import chain, islice
@@ -13,12 +13,12 @@ from screwdyn.backends.tape.tape import Recorded, Scalar
 __all__ = ["Interpreter"]
 
 Array = npt.NDArray[np.float64]
-# States at a time: one vector's worth, since every operation keeps its result until the end.
+# States at a time: the width of a vector, because the results of all operations are stored.
 _LANES = 8
 
 
 class Interpreter:
-    """A function on a tape as numbers that a kernel reads; every operation has a row for its result.
+    """A function on a tape as an array that a kernel reads; every operation has a row for its result.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Interpreter:
     Attributes
     ----------
     nbytes : int
-        Memory that is kept, nearly all.
+        Memory that is kept, approximately.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -50,7 +50,7 @@ class Interpreter:
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
 
         def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
-            """Rows in which some scalars stand, and their signs."""
+            """Rows of some scalars, and their signs."""
             rows, signs = [], []
             for x in entries:
                 if isinstance(x, Recorded):
@@ -69,7 +69,7 @@ class Interpreter:
         self.nbytes = self._code.nbytes + self._start.nbytes
 
     def __call__(self, parameters: Array, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """States along the first axis; whether all that the tape assumes is true of them."""
+        """Compute states along the first axis; return whether the assumptions of the tape hold for all of them."""
         count, sound = len(inputs[0]), True
         for first in range(0, count, _LANES):
             now = slice(first, min(first + _LANES, count))

@@ -1,17 +1,17 @@
-"""Text of the compiler's intermediate language: values of one width, and the sine and cosine they share.
+"""Text in LLVM's intermediate representation: operations on values of one width, and sine and cosine.
 
-Everything is written out operation by operation, with every fused multiply-add chosen here and no licence to
-reorder, so that a state gives the same bits alone, in any lane of a batch and on any number of threads.
+The order of operations and every fused multiply-add are explicit, and the compiler may not reorder them. The results
+for a state therefore have the same bits alone, in any lane of a batch and with any number of threads.
 """
 
 import struct
 
 __all__ = ["PREFETCH", "RANGE", "SINCOS", "Code", "number", "sincos"]
 
-# Angles beyond this, in radians, are left to the C library.
+# Larger angles, in radians, are passed to the C library.
 RANGE = 2.0**30
 SINCOS = "sincos"
-# What a module that uses ``Code.prefetch`` must declare.
+# Declaration for modules that use ``Code.prefetch``.
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 
 # Minimax polynomials of sin(r)/r − 1 and cos(r) − 1 + r²/2 on |r| ≤ π/4 in powers of r², highest first: Moshier,
@@ -34,17 +34,17 @@ _COS = (
 )
 # π/2 in three parts of 53 bits (Cody & Waite, Software Manual for the Elementary Functions, 1980).
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
-# Adding it leaves the nearest integer in the lowest bits.
+# Adding it to a double puts the nearest integer into the lowest bits.
 _SHIFT = 1.5 * 2.0**52
 
 
 def number(x: float) -> str:
-    """A constant, to the last bit."""
+    """Text of a constant, exact to the last bit."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
 
 class Code:
-    """Operations on values of one width, in the order in which they are written down.
+    """Operations on values of one width, in the order in which they are written.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class Code:
         self._count = 0
 
     def let(self, operation: str) -> str:
-        """Name of the result of an operation."""
+        """Write an operation; returns the name of its result."""
         self._count += 1
         name = f"%t{self._count}"
         self.lines.append(f"  {name} = {operation}")
         return name
 
     def do(self, line: str) -> None:
-        """An operation without a result."""
+        """Write an operation without a result."""
         self.lines.append(f"  {line}")
 
     def label(self, name: str) -> None:
@@ -107,21 +107,21 @@ class Code:
         return self.let(f"shufflevector {self.type} {first}, {self.type} poison, {zeros}")
 
     def prefetch(self, pointer: str, ahead: str | int, write: bool) -> None:
-        """Ask the memory for what a later turn will need, so many bytes on; more streams than a processor follows."""
+        """Prefetch ``ahead`` bytes after an address; there are more streams than the processor prefetches itself."""
         later = self.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
         self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 3, i32 1)")
 
     def fma_declaration(self) -> str:
-        """What a module that uses ``fma`` must declare."""
+        """Declaration for modules that use ``fma``."""
         t = self.type
         return f"declare {t} @llvm.fma.{self.suffix}({t}, {t}, {t})"
 
 
 def sincos(width: int) -> str:
-    """A module with ``sincos``: sine and cosine in every lane, without branches up to ``RANGE``.
+    """Text of a module with ``sincos``: sine and cosine in every lane, without branches up to ``RANGE``.
 
-    x = k π/2 + r with |r| ≤ π/4: the first fused step of the reduction is exact, the second rounds r once, the
-    third adds what the constants left out. Any lane beyond the range is given to the C library by itself.
+    x = k π/2 + r with |r| ≤ π/4: the first fused step of the reduction is exact, the second rounds r once, the third
+    adds the remaining digits of π/2. Angles beyond the range are passed to the C library one by one.
     """
     c = Code(width)
     t, n = c.type, width

@@ -1,4 +1,4 @@
-"""Machine code for this processor: text becomes an object file, which is loaded; nothing else of it is kept."""
+"""Machine code for this processor: text is compiled to an object file, which is loaded and kept."""
 
 import functools
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from screwdyn.backends.llvm.background import compiling
 
 __all__ = ["Host", "Loaded", "host", "object_file", "with_lanes"]
 
-# Bytes that a loaded object takes besides its own: pages that are not full, and the engine's tables. Measured.
+# Measured overhead of a loaded object in bytes: partly filled pages, and the engine's tables.
 _ENGINE = 64_000
 
-# As ``batch_loop.driver`` says.
+# Signature of ``batch_loop.driver``.
 _Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64)
 
 
 def _target_machine() -> Any:
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    # The operations are folded and ordered by the tape: what is left is to choose instructions and registers.
+    # The tape has folded and ordered the operations; LLVM only has to choose instructions and registers.
     features = llvm.get_host_cpu_features().flatten()
     return target.create_target_machine(opt=1, cpu=llvm.get_host_cpu_name(), features=features)
 
@@ -34,9 +34,9 @@ def _emitter() -> Any:
 
 
 def object_file(text: str) -> bytes:
-    """The object file of a module."""
+    """Compile the text of a module to an object file."""
     emitter = _emitter()
-    # A context of its own: a shared one would keep every constant for good.
+    # A separate context, because a context keeps every constant as long as it exists.
     module = llvm.parse_assembly(text, llvm.create_context())
     module.verify()
     code: bytes = emitter.emit_object(module)
@@ -46,7 +46,7 @@ def object_file(text: str) -> bytes:
 class Loaded:
     """The functions of a module as machine code, which is freed with this object.
 
-    An engine that compiles a module keeps some megabytes of tables; one that loads an object file, some pages.
+    An engine that compiles a module keeps some megabytes of tables; one that loads an object file keeps some pages.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ class Loaded:
         self.nbytes = len(code) + _ENGINE
 
     def address(self, name: str) -> int:
-        """Where a function begins."""
+        """Address of a function."""
         address: int = self._engine.get_function_address(name)
         return address
 
 
 class Host(NamedTuple):
-    """What this processor has, and the code that all functions share."""
+    """Properties of this processor, and the code that all functions share."""
 
     width: int
     fused: bool
@@ -85,7 +85,7 @@ class Host(NamedTuple):
 @functools.cache
 @compiling
 def host() -> Host:
-    """What functions share on this processor, for its widest vectors."""
+    """The shared code for the widest vectors of this processor."""
     features = llvm.get_host_cpu_features()
     x86 = llvm.get_default_triple().startswith(("x86_64", "i686"))
     width = 8 if features.get("avx512f") and features.get("avx512dq") else 4 if features.get("avx2") else 2
@@ -93,6 +93,6 @@ def host() -> Host:
 
 
 def with_lanes(width: int, fused: bool) -> Host:
-    """The code that functions share, for vectors of so many lanes."""
+    """The shared code for vectors of ``width`` lanes."""
     sincos, drive = Loaded(ir.sincos(width)), Loaded(batch_loop.driver(width))
     return Host(width, fused, sincos.address(ir.SINCOS), _Drive(drive.address(batch_loop.DRIVER)), (sincos, drive))

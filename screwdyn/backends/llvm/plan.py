@@ -1,4 +1,4 @@
-"""The plan of a function on a tape: in which order its operations are computed, and what is known before the state."""
+"""The plan of a function on a tape: the order of its operations, and the values that do not depend on the state."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,46 +9,47 @@ from screwdyn.backends.tape.tape import Node, Recorded, Tape
 
 __all__ = ["Plan", "is_zero"]
 
-# Zeros in an array up to which they are stored like other entries.
+# Arrays with more zeros than this are sparse.
 _FEW = 100
 
 
 class Plan:
-    """A function on a tape, divided into what is known before the state, its angles, and the rest.
+    """A function on a tape, divided into values that are known before the state, angles, and other operations.
 
     Parameters
     ----------
     tape : Tape
     groups : mapping from str to int
-        Names of the input arrays in order, and how many entries each has; inputs are named (group, index).
+        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index).
     outputs : sequence of sequences of scalars
         Entries of every output array.
     bounds : sequence of (x, least)
-        What must hold for the result to mean anything: x > least.
+        Conditions x > least under which the results are valid.
     fused : bool
-        Whether the processor multiplies and adds in one rounding.
+        Whether the processor has a fused multiply-add.
 
     Attributes
     ----------
     known : list of int
-        Positions that depend on parameters only and that the rest reads: the code finds their values in an array.
+        Positions that depend on parameters only and that other operations read; the code reads their values from an
+        array.
     inverse : dict of int
-        For each known divisor the position of its inverse, which is known too and multiplies instead.
+        For each known divisor the position of its inverse, which is known too; the division becomes a product.
     angles : list of int
-        Positions whose sine or cosine is needed.
+        Positions of which sine or cosine is computed.
     steps : list of int
         Positions of the other operations, in order.
     inner : set of int
         Products that become part of a fused multiply-add.
     often : set of int
-        Divisors that divide more than once: their inverse is computed once.
+        Divisors of several divisions: their inverse is computed once.
     size : int
-        Operations that a state costs.
+        Number of operations for a state.
     sparse : list of bool
-        Outputs with many zeros, which are stored all at once.
+        Whether each output has many zeros, which are then stored together.
     slots : list of lists of int
-        Where a batch keeps the entries of each output: in order, but the zeros of a sparse one all in one place behind
-        the others, to which nothing is written.
+        For each output, the scratch row of each entry in a batch: in order, except that all zeros of a sparse output
+        share one row after the others, to which nothing is written.
     """
 
     def __init__(
@@ -75,25 +76,25 @@ class Plan:
             for operand in nodes[at].operands:
                 uses[operand].append(at)
         kept = {x.node for x in ends}
-        # A division by what is known beforehand is a product with its inverse, which is known as well.
+        # A division by a known value becomes a product with its inverse, which is also known.
         one = tape.constant(1.0).node
         divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
         self.inverse = {at: tape.position(Node("/", one, at)) for at in divisors if at in given}
         read = sorted({at for at in given if uses[at] or at in kept} | set(self.inverse.values()))
         self.known = [at for at in read if nodes[at].op != "constant"]
         self.angles = sorted({nodes[at].a for at in steps if nodes[at].op in ("sin", "cos")})
-        # A product that is only ever added to something needs no instruction of its own.
+        # A product that is only used as a term of sums becomes part of a fused multiply-add.
         self.inner: set[int] = set()
         if fused:
             for at in steps:
                 if nodes[at].op == "*" and at not in kept and all(nodes[u].op in "+-" for u in uses[at]):
                     self.inner.add(at)
             for at in steps:
-                # Of two products that are added, the later one is fused and the other computed.
+                # If two products are added, the later one is fused and the other is computed.
                 node = nodes[at]
                 if node.op in "+-" and {node.a, node.b} <= self.inner:
                     self.inner.discard(min(node.a, node.b))
-        # Several divisions by one number are one, and products; the slowest operation there is.
+        # Several divisions by one number become one division and products: division is the slowest operation.
         self.often = {at for at, times in divisors.items() if times > 1}
         self.steps = [at for at in steps if at not in self.inner and nodes[at].op not in ("sin", "cos")]
         self.size = len(steps)
@@ -110,6 +111,6 @@ def is_zero(x: Any) -> bool:
 
 
 def _packed(entries: Sequence[Any]) -> list[int]:
-    """Numbers of the entries that are not zero, and one number more for all that are."""
+    """Rows of the entries: consecutive numbers for entries that are not zero, and one further number for all zeros."""
     after = list(accumulate(not is_zero(x) for x in entries))
     return [after[-1] if is_zero(x) else k - 1 for k, x in zip(after, entries, strict=True)]

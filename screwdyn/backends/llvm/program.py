@@ -1,4 +1,4 @@
-"""A function on a tape from its plan to machine code."""
+"""A planned function on a tape, and its machine code."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -18,42 +18,42 @@ from screwdyn.backends.tape.trace import Scalars
 __all__ = ["LARGEST", "Program", "address"]
 
 Array = npt.NDArray[np.float64]
-# Operations of one function beyond which it is not compiled: about 5 s of work.
+# Functions with more operations are not compiled; compiling this many takes about 5 s.
 LARGEST = 50_000
-# Bytes that an operation on a tape takes.
+# Memory of an operation on a tape, in bytes.
 _OPERATION = 250
 
 
 class Program:
-    """A planned function and the machine code that is emitted from it, when that is asked for.
+    """A planned function, and the machine code that is made from it on request.
 
     Parameters
     ----------
     name : str
     tape : Tape
     groups : mapping from str to int
-        Names of the input arrays in order, and how many entries each has; inputs are named (group, index). Other inputs
+        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index). Other inputs
         are parameters.
     outputs : sequence of arrays of scalars
 
     Attributes
     ----------
     plan : Plan or None
-        Until all code is there.
+        None when all code has been made.
     compiled : bool
-        Whether it is short enough for that, and gives anything; what is not is for the ``interpreter``.
+        Whether it is compiled: it is short enough, and has inputs and outputs. Other functions use the ``interpreter``.
     lengths : list of int
         Of the inputs.
     shapes : list of tuples
         Of the outputs.
     sparse : list of bool
-        Outputs of which a batch writes the zeros last.
+        Whether each output has many zeros, which share a row of scratch space.
     rows : list of int
-        How many rows of scratch space every input and output needs.
+        Number of rows of scratch space of every input and output.
     slots : list of int
-        Where the slots of each of them stand, as ``batch_loop.Field`` says.
+        Addresses of the slots of each of them; see ``batch_loop.Field``.
     single, entry, batch : int
-        Addresses of the code for one state, of its entry for Python and of the code for many states; 0 until there is.
+        Addresses of the code for one state, of its entry for Python and of the code for many states; 0 if not made yet.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> None:
@@ -79,21 +79,21 @@ class Program:
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept, to a few per cent."""
+        """Memory that is kept in bytes, with an error of a few per cent."""
         operations = len(self._known[0].nodes) + (len(self.plan.tape.nodes) if self.plan else 0)
         interpreter = self._interpreter.nbytes if self._interpreter else 0
         return _OPERATION * operations + interpreter + sum(x.nbytes for x in self._code)
 
     def parameters(self, values: Mapping[Hashable, float]) -> Array:
-        """What the code reads that does not depend on the state, for the values of the inputs that are no state."""
+        """The array of known values that the code reads, from the values of the parameters."""
         tape, known = self._known
-        # Where they mean nothing, the bounds of the program say so.
+        # Values that are not finite violate the bounds of the program.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
 
     @compiling
     def compile_single(self) -> None:
-        """Code for one state, with an entry for Python where that is possible; nothing if it is there."""
+        """Make the code for one state, with an entry for Python if possible, unless it exists."""
         if self.single:
             return
         assert self.plan is not None
@@ -109,7 +109,7 @@ class Program:
 
     @compiling
     def compile_batch(self) -> None:
-        """Code for many states; nothing if it is there."""
+        """Make the code for many states, unless it exists."""
         if self.batch:
             return
         assert self.plan is not None
@@ -119,7 +119,7 @@ class Program:
 
     @compiling
     def interpreter(self) -> Interpreter:
-        """The operations for the kernel that reads them, in place of code."""
+        """The interpreter of the function, used instead of code."""
         if self._interpreter is None:
             assert self.plan is not None
             self._interpreter, self.plan = Interpreter(self.plan), None

@@ -1,1 +1,1 @@
-"""A tape as SymPy expressions."""
+"""Translation of a tape to SymPy expressions."""

@@ -1,7 +1,7 @@
-"""The tape of a tree, kept over all its revisions, and its operations as SymPy expressions.
+"""The tape of a tree, which serves all its revisions, and its operations as SymPy expressions.
 
-The tape holds equal operations once, and each becomes one expression, whichever revision or function uses it. After an
-attachment only what is new is derived.
+Equal operations occur once on the tape, and each becomes one expression that all revisions and functions use. After an
+attachment only new operations are derived.
 """
 
 import math
@@ -24,21 +24,21 @@ __all__ = ["Derivation", "Intermediates", "key_of", "rows_and_columns", "symbol"
 
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
-# A matrix with more terms than this, counted before anything cancels, is not shortened; for a robot without symbols of
-# its own, where less is to be gained, the second number counts.
+# Matrices with more terms than this, counted before cancellation, are not shortened. The second number is for robots
+# without symbols, where shortening gains less.
 _MANY_TERMS, _MANY_NUMBERS = 700, 100
 
 # Symbols of a joint of one freedom are named after it, with these endings.
 _ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
-# Freedoms of a joint of several have a name of their own, which stands for a rate: "hip[wx]", "base[vz]", "pin[w]".
+# Names of the freedoms of joints of several freedoms, which are rates: "hip[wx]", "base[vz]", "pin[w]".
 _FREEDOM = re.compile(r"(.+)\[([wv][xyz12]?)\]")
 _RATE_ENDINGS = {"qd": "", "qdd": "_dot", "tau": "_tau"}
-# Positions of such a joint: "hip[w]", "base[px]", "pin[angle]".
+# Names of the positions of such joints: "hip[w]", "base[px]", "pin[angle]".
 _POSITION = re.compile(r"(.+)\[([xyzw]|p[xyz]?|angle[12]?)\]")
 
 
-# LaTeX of the symbols of rates, accelerations and torques. A setting of SymPy's printer and no class of symbols of its
-# own: SymPy compares and substitutes by type.
+# LaTeX of the symbols of rates, accelerations and torques. This is a setting of SymPy's printer, not a subclass of
+# Symbol, because SymPy compares and substitutes by type.
 _WRITTEN: dict[sympy.Symbol, str] = {}
 LatexPrinter.set_global_settings(symbol_names=_WRITTEN)
 
@@ -46,8 +46,8 @@ LatexPrinter.set_global_settings(symbol_names=_WRITTEN)
 def symbol(group: str, name: str) -> sympy.Symbol:
     """The real symbol of a position ("q"), or of the rate, acceleration or torque of a freedom ("qd", "qdd", "tau").
 
-    For a joint "elbow" of one freedom: elbow, elbow_dot, elbow_ddot, elbow_tau. For the freedom "hip[wx]" of a joint
-    of several, which is a rate itself: hip_wx, hip_wx_dot, hip_wx_tau; for its position "hip[x]": hip_x.
+    For a joint "elbow" of one freedom: elbow, elbow_dot, elbow_ddot, elbow_tau. For the freedom "hip[wx]" of a
+    joint of several freedoms, which is a rate: hip_wx, hip_wx_dot, hip_wx_tau; for its position "hip[x]": hip_x.
     """
     several = (_POSITION if group == "q" else _FREEDOM).fullmatch(name)
     ending = _ENDINGS[group]
@@ -63,13 +63,13 @@ def symbol(group: str, name: str) -> sympy.Symbol:
 
 
 class Derivation:
-    """A tape, the expression of each of its operations, and the results made of them.
+    """A tape, the expression of each of its operations, and results made from them.
 
     Attributes
     ----------
     tape : Tape
         Inputs are ("q", coordinate), ("qd", coordinate), … and ("symbol", expression) for the constants of the robot
-        that are no plain numbers.
+        that are not plain numbers.
     """
 
     def __init__(self) -> None:
@@ -80,14 +80,14 @@ class Derivation:
         self._results: dict[Hashable, Any] = {}
 
     def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
-        """The result that belongs to a key; made the first time."""
+        """The result for a key, from ``make`` in the first call."""
         if key not in self._results:
             self._results[key] = make()
         result: Result = self._results[key]
         return result
 
     def scalar(self, x: Any) -> Scalar:
-        """A constant of the robot: a float, if nothing is lost by it, or an input of its own."""
+        """A constant of the robot as a float if that is exact, or else as an input."""
         if not expressions.is_expression(x) or (x.is_Rational and (2 * x).is_Integer):
             return float(x)
         minus = bool(x.could_extract_minus_sign())
@@ -99,9 +99,9 @@ class Derivation:
         return np.array([self.scalar(x) for x in constants], dtype=object)
 
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
-        """Outputs as a matrix of expressions, shortened if it has few terms; the same object for the same outputs.
+        """Outputs as a matrix of expressions, shortened if it has few terms; equal outputs return the same object.
 
-        A vector is a column, one number a 1x1 matrix, and a stack of matrices one below the other.
+        A vector becomes a column, a number a 1x1 matrix; the matrices of a stack are placed below each other.
         """
         return self.once(("matrix", key_of(outputs)), lambda: self._written(outputs))
 
@@ -119,7 +119,7 @@ class Derivation:
         return any(node.op == "input" and node.a[0] == "symbol" for node in live)
 
     def _count_terms(self) -> None:
-        """Count, for what is new on the tape, the terms of each operation multiplied out."""
+        """Count, for new operations on the tape, the terms of each operation when multiplied out."""
         for op, a, b in self.tape.nodes[len(self._terms) :]:
             if op in "+-":
                 terms = self._terms[a] + self._terms[b]
@@ -145,8 +145,8 @@ class Derivation:
     ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
         """Outputs as matrices over intermediates: a symbol for every operation that is used more than once.
 
-        Intermediates are called x0, x1, …, unless one of the symbols that are taken is called so. The list is the
-        caller's own.
+        The names of intermediates are x0, x1, …, without the names of the symbols in ``taken``. The returned lists are
+        copies.
         """
         known = frozenset(x.name for x in taken)
         keys = "shared", known, *map(key_of, outputs)
@@ -175,7 +175,7 @@ class Derivation:
         return intermediates, [_matrix(part, [next(values) for _ in range(part.size)]) for part in outputs]
 
     def _play(self, scalars: Sequence[Scalar], done: dict[int, Any]) -> list[sympy.Expr]:
-        """Scalars as expressions of what is done."""
+        """Scalars as expressions; ``done`` has the expressions of known positions, and new ones are added."""
         for at in self.tape.live(scalars, done):
             op, name, _ = self.tape.nodes[at]
             if op == "input":
@@ -187,7 +187,7 @@ class Derivation:
 
 
 def _exact(x: Any) -> Any:
-    """A whole or half number exactly, since physics brings in twos and halves; anything else as it is."""
+    """A multiple of ½ as an exact rational number, since formulas contain factors 2 and ½; others unchanged."""
     return sympy.Rational(int(2 * x), 2) if isinstance(x, float) and (2 * x).is_integer() else x
 
 
@@ -196,11 +196,11 @@ def _matrix(outputs: Scalars, values: Sequence[sympy.Expr]) -> sympy.ImmutableDe
 
 
 def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Of the matrix that an array is: a vector is a column, a stack of matrices stands one below the other."""
+    """Shape of an array as a matrix: a vector is a column, the matrices of a stack are below each other."""
     return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
 
 
 def key_of(outputs: Scalars) -> Hashable:
-    """A key that equal outputs on one tape share."""
+    """A key that is equal for equal outputs on one tape."""
     entries = ((x.node, x.minus) if isinstance(x, Recorded) else x for x in outputs.ravel().tolist())
     return outputs.shape, *entries

@@ -1,6 +1,6 @@
-"""The shortest of a few ways to write an expression: as derived, multiplied out, or as a sum of sines and cosines.
+"""The shortest of several forms of an expression: as derived, multiplied out, or a sum of sines and cosines.
 
-These are rearrangements; none searches for identities as ``sympy.simplify`` does.
+All forms are rearrangements; there is no search for identities as in ``sympy.simplify``.
 """
 
 import itertools
@@ -18,21 +18,21 @@ __all__ = ["shortest"]
 
 Angle: TypeAlias = frozenset[tuple[Expr, Expr]]
 
-# Above this many terms or operations, multiplied out, an expression is left as it is. Tenths of a second of work, and
-# a third more than any formula of the papers.
+# Expressions with more terms or operations than this, multiplied out, are not shortened, which would take more than
+# tenths of a second; the longest formula of the papers has three quarters of these numbers.
 _MANY_TERMS, _LONG = 150, 500
 
 
 def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
-    """The shortest of several ways to write an expression, counted in operations; as it is if no other is shorter.
+    """The form of an expression with the fewest operations; the expression itself if no other form has fewer.
 
     Parameters
     ----------
     expression : Expr
-        Every term is assumed to have the same dimension: coefficients that are rounding of others are dropped.
+        All terms must have the same physical dimension: coefficients that are rounding relative to others are dropped.
     rates : collection of Symbol
-        Symbols such as velocities in which the expression is a polynomial. Each coefficient is shortened on its own
-        too, so that an inverse dynamics is found as a sum of mass matrix, Christoffel symbols and gravity.
+        Symbols such as velocities in which the expression is a polynomial. Each coefficient is also shortened
+        separately, so that inverse dynamics becomes a sum of mass matrix, Christoffel symbols and gravity.
     """
     if expression.is_Atom:
         return expression
@@ -53,7 +53,7 @@ def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
 
 
 def _shortest(multiplied: Expr) -> Expr:
-    """The shortest way to write an expression that is given multiplied out."""
+    """The form with the fewest operations of an expression that is multiplied out."""
     if multiplied.is_Atom or sympy.count_ops(multiplied) > _LONG:
         return multiplied
     within = sympy.factor_terms if multiplied.has(sympy.Float) else sympy.factor
@@ -66,7 +66,7 @@ def _shortest(multiplied: Expr) -> Expr:
 
 
 def _nested(way: Expr) -> Expr:
-    """Horner's scheme for several variables: takes out the factor that most terms have, then the same on both parts."""
+    """Horner's scheme for several variables: factor out the most frequent factor, then treat both parts likewise."""
     terms = sympy.Add.make_args(way)
     counts = Counter(factor for term in terms for factor in _factors(term))
     factor = max(counts, key=lambda f: (counts[f], str(f)), default=None)
@@ -78,16 +78,16 @@ def _nested(way: Expr) -> Expr:
 
 
 def _factors(term: Expr) -> set[Expr]:
-    """Factors that can be taken out of a product to shorten it: neither numbers nor denominators nor roots."""
+    """Factors of a product that can be factored out, without numbers, denominators and roots."""
     powers = (factor.as_base_exp() for factor in sympy.Mul.make_args(term))
     return {base for base, power in powers if power.is_Integer and power > 0 and not base.is_number}
 
 
 def _waves(expression: Expr) -> Expr:
-    """A sum of products with every product of sines and cosines written as sines and cosines of sums of angles.
+    """An expression with products of sines and cosines replaced by sines and cosines of sums of angles.
 
-    cos α cos β = ½ (cos(α+β) + cos(α−β)), and likewise for sines and for more factors. The expression itself if that
-    has more terms.
+    cos α cos β = ½ (cos(α+β) + cos(α−β)), and likewise for sines and for more factors. The expression itself if the
+    result has more terms.
     """
     terms = sympy.Add.make_args(expression)
     sums: dict[tuple[Expr, bool, Angle], Expr] = {}

@@ -1,1 +1,1 @@
-"""Scalar arithmetic recorded on a tape: traced, folded, differentiated and counted."""
+"""Scalar arithmetic recorded on a tape: tracing, folding, differentiation and operation counts."""

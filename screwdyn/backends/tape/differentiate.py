@@ -1,7 +1,8 @@
-"""Derivatives of what is on a tape, appended to the same tape, so that they share its operations.
+"""Derivatives of scalars on a tape, appended to the same tape, so that they share its operations.
 
-Every operation has the rule of the textbook, so the derivatives are exact. Operations that do not depend on a variable
-are skipped: the derivative along a coordinate reads only the links beyond its joint (docs/mathematics.md §10).
+Every operation is differentiated by its rule, so the derivatives are exact up to rounding. Operations that do not
+depend on the variable are skipped: the derivative along a coordinate involves only the links beyond its joint
+(docs/mathematics.md §10).
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["Bodies", "derivatives", "gradient", "mass_matrix_dot", "partial", "regressor", "tangent"]
 
-# Bodies that rows carry: for each one the row and the pose in the row's frame.
+# Bodies that rows carry: for each body its row and its pose in the row's frame.
 Bodies = Sequence[tuple[int, Matrix, Vector]]
 
 
@@ -95,8 +96,8 @@ def gradient(tape: Tape, output: Scalar, inputs: Iterable[Hashable]) -> list[Sca
 def partial(tape: Tape, outputs: Scalars, argument: str, subject: Subject) -> Scalars:
     """∂outputs/∂argument, with one more axis of length n at the end.
 
-    With respect to "q" it is taken along the tangents, freedom by freedom: dq/dt of ν = e_k (docs/mathematics.md §7).
-    Forward mode for many outputs, reverse mode for fewer outputs than freedoms.
+    With respect to "q" the derivatives are along the tangents dq/dt of ν = e_k (docs/mathematics.md §7 and §10).
+    Reverse mode if there are fewer outputs than freedoms, forward mode otherwise.
     """
     flat, n = outputs.ravel().tolist(), len(subject.table) - 1
     directions = [_direction(tape, argument, subject, e) for e in np.eye(n).astype(object)]
@@ -110,7 +111,7 @@ def partial(tape: Tape, outputs: Scalars, argument: str, subject: Subject) -> Sc
 
 
 def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> dict[Hashable, Scalar]:
-    """Rates of the inputs of an argument: those of q while ν is ``along``, or ``along`` itself."""
+    """Rates of the inputs of an argument: dq/dt for ν = ``along`` if the argument is q, or ``along`` itself."""
     given = subject.inputs(tape, argument)
     rates: Any = along
     if argument == "q" and subject.charts is not None:
@@ -119,7 +120,7 @@ def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> d
     return {tape.nodes[x.node].a: rate for x, rate in zip(given, rates, strict=True)}
 
 
-# Quantities whose derivatives are cheaper than by the general rule
+# Quantities whose derivatives take fewer operations than the general method
 
 
 def inverse_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
@@ -144,7 +145,7 @@ def forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
     (bias,) = outputs(tape, "bias_force", subject)
     acceleration = found.solve(subject.inputs(tape, "tau") - bias)
     dq, dqd, _ = inverse_dynamics(tape, subject)
-    # τ was differentiated at a given acceleration; now that of the forces is put in.
+    # τ was differentiated at a given acceleration: substitute the acceleration that the forces cause.
     values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
     given = subject.inputs(tape, "qdd")
     values |= {tape.nodes[x.node].a: y for x, y in zip(given, acceleration, strict=True)}
@@ -169,7 +170,7 @@ def derivatives(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     Raises
     ------
     Undetermined
-        If the quantity has no results, whatever the state.
+        If the quantity has no results for any state.
     """
     if quantity in _SPECIAL:
         return _SPECIAL[quantity](tape, subject)
@@ -185,9 +186,9 @@ def mass_matrix_dot(tape: Tape, subject: Subject) -> Scalars:
 
 
 def regressor(tape: Tape, subject: Subject, bodies: Bodies) -> Scalars:
-    """Y with τ = Y π, (n, 10 · number of bodies): τ is linear in the ten numbers of each body.
+    """Y with τ = Y π, (n, 10 · number of bodies): τ is linear in the ten inertial numbers of each body.
 
-    The rows carry these bodies and no others. A body on row −1, the base, moves nothing.
+    The rows carry these bodies only. The columns of a body on row −1, the base, are zero (docs/mathematics.md §10).
     """
     names = [("body", (b, k)) for b in range(len(bodies)) for k in range(10)]
     loaded = subject.table.copy()

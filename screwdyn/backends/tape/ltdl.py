@@ -1,8 +1,9 @@
 """LTDL factorisation of the mass matrix on a tape, and forward dynamics by it: M q̈ = τ − C q̇ − g.
 
-M = Lᵀ D L, with L zero wherever neither of two joints carries the other (R. Featherstone, *Rigid Body Dynamics
-Algorithms*, 2008, §6.5). With all zeros folded, this takes two thirds of the operations of articulated bodies for six
-joints in a row, and fewer on branched trees of tens of freedoms; more for a dozen or more joints in a row.
+M = Lᵀ D L, where an entry of L is zero if neither of its two joints carries the other (R. Featherstone, *Rigid Body
+Dynamics Algorithms*, 2008, §6.5). With zeros folded, this takes two thirds of the operations of the articulated-body
+algorithm for six joints in a row, and also fewer for branched trees of tens of freedoms; it takes as many for a dozen
+joints in a row, and more for longer chains.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from screwdyn.physics.table import INERTIA, MASS, SLIDE, home, joint_screw, pare
 
 __all__ = ["Factors", "factors", "forward_dynamics"]
 
-# What is nearer to rounding than so many times is left to articulated bodies, which keep more digits.
+# Pivots below this multiple of their rounding are left to the articulated-body algorithm, which keeps more digits.
 _STRICTER = 12
 
 
@@ -27,7 +28,7 @@ class Factors(NamedTuple):
     Attributes
     ----------
     above : list of lists of int
-        The rows that carry each row, nearest first: the columns in which its row of L is not zero.
+        For each row the rows that carry it, nearest first: the columns in which its row of L is not zero.
     L : (n, n) array
         Valid below the diagonal only; the ones on the diagonal are not stored.
     D : (n,) array
@@ -53,21 +54,21 @@ class Factors(NamedTuple):
 def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Factors:
     """Factors of M(q) for ``q`` on the tape.
 
-    The tape records the assumption that each pivot is more than rounding. It is stricter than the one of
-    ``recursions.forward_dynamics``: the pivot is compared with an inertia that bounds those of all angles of what lies
-    beyond the joint (:func:`_carried`).
+    The tape records the assumption that each pivot exceeds its rounding. It is stricter than the condition of
+    ``recursions.forward_dynamics``: the pivot is compared with a bound of the carried inertia for all angles of the
+    joints beyond (:func:`_carried`).
 
     Parameters
     ----------
     tape : Tape
     subject : Subject
     armature : sequence, optional
-        Inertia that each joint has besides, felt by no other joint.
+        For each joint, inertia that is added to its diagonal entry of M.
 
     Raises
     ------
     Undetermined
-        If some joint carries no inertia, whatever the state.
+        If some joint feels no inertia in any state.
     """
     table, x = subject.rows(tape)
     above = [_above(table, k) for k in range(len(x))]
@@ -87,16 +88,16 @@ def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Fa
 
 
 def forward_dynamics(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Scalars:
-    """Accelerations, (n,), of ``q``, ``qd`` and ``tau`` on the tape; parameters and errors as :func:`factors`."""
+    """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape; parameters and errors as for :func:`factors`."""
     (bias,) = record(tape, "bias_force", subject._replace(table=base_parameters(subject.table)))
     return factors(tape, subject, armature).solve(subject.inputs(tape, "tau") - bias)
 
 
 def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
-    """The mass beyond every joint, and a bound of ∫ r² dm about the row's origin for all angles of what lies beyond.
+    """The mass that each joint carries, and a bound of its ∫ r² dm about the row's origin for all angles beyond.
 
-    r is at most as long as r of the child and the child's origin together, and (a + b)² ≤ (1 + 1/n) a² + (1 + n) b².
-    The child's origin is where it stands now: along a sliding joint, and in a joint with a chart.
+    |r| is at most the sum of |r| in the child's frame and the distance of the child's origin, and
+    (a + b)² ≤ (1 + 1/n) a² + (1 + n) b². The child's origin is that of the present q of prismatic joints and charts.
     """
     n = len(x)
     carried = [(row[MASS], (row[INERTIA] + row[INERTIA + 3] + row[INERTIA + 5]) / 2) for row in table[:-1]]

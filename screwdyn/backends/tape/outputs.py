@@ -1,4 +1,4 @@
-"""A quantity on a tape by the way that takes the fewest operations there."""
+"""A quantity on a tape with as few operations as possible."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ __all__ = ["outputs"]
 def outputs(
     tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0, armature: Sequence[Scalar] = ()
 ) -> list[Scalars]:
-    """The results of a quantity on a tape: from base parameters where the catalogue allows it, q̈ by LTDL factors.
+    """The results of a quantity on a tape, from base parameters if the catalogue allows it; q̈ by LTDL factors.
 
     Parameters
     ----------
@@ -23,15 +23,15 @@ def outputs(
     quantity : str
     subject : Subject
     extra : (n + 1, 10) array or 0
-        Inertial numbers to add to those of the table. They are not regrouped: it would cost operations, as they are not
-        known.
+        Inertial numbers that are added to those of the table. They are not converted to base parameters, which would
+        take operations, because they are not known in advance.
     armature : sequence, optional
-        For ``forward_dynamics``, inertia that each joint has besides, felt by no other joint.
+        For ``forward_dynamics``: for each joint, inertia that is added to its diagonal entry of M.
 
     Raises
     ------
     Undetermined
-        If there are no results, whatever the state.
+        If there are no results for any state.
     """
     factored = quantity == "forward_dynamics"
     regrouped = CATALOGUE[quantity].base_parameters and not factored

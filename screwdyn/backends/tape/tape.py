@@ -1,8 +1,8 @@
-"""A tape: scalar arithmetic that is recorded instead of computed, each operation once.
+"""A tape: scalar operations that are recorded instead of computed, equal operations once.
 
-The recursions run on :class:`Recorded` scalars as they run on floats and leave a straight line of operations. While
-it is recorded, the line is shortened: zeros, ones and constants are folded, equal operations are shared, minus signs
-are merged into subtractions, and sums such as sin α cos β + cos α sin β, which parallel axes give, become sin(α + β).
+The recursions run on traced scalars (:class:`Recorded`) as on floats, which records a sequence of operations without
+loops. During recording, zeros, ones and constants are folded, equal operations are shared, minus signs are merged into
+subtractions, and sums such as sin α cos β + cos α sin β, which parallel axes cause, become sin(α + β).
 """
 
 import math
@@ -16,7 +16,7 @@ class Node(NamedTuple):
     """One operation: ``op`` is "input", "constant", "+", "-", "*", "/", "sin" or "cos".
 
     ``a`` and ``b`` are the positions of its operands, which are earlier on the tape. For an input, ``a`` is its name;
-    for a constant, its absolute value. Signs are kept by the scalars.
+    for a constant, its absolute value. The sign is part of the scalar.
     """
 
     op: str
@@ -32,7 +32,7 @@ class Node(NamedTuple):
 
 
 class Recorded:
-    """A scalar on a tape: plus or minus the result of one operation."""
+    """A traced scalar: plus or minus the result of one operation on a tape."""
 
     __slots__ = ("minus", "node", "tape")
 
@@ -65,11 +65,11 @@ class Recorded:
         return self.tape.divide(other, self)
 
     def sin(self) -> "Recorded":
-        """Sine; it is odd, so the sign is moved outside."""
+        """Sine: sin(−x) is recorded as −sin x."""
         return Recorded(self.tape, self.tape.position(Node("sin", self.node)), self.minus)
 
     def cos(self) -> "Recorded":
-        """Cosine; it is even, so the sign is dropped."""
+        """Cosine: cos(−x) is recorded as cos x."""
         return Recorded(self.tape, self.tape.position(Node("cos", self.node)))
 
 
@@ -77,13 +77,13 @@ Scalar = Recorded | float
 
 
 class Tape:
-    """Operations in an order in which they can be computed; equal operations are stored once.
+    """Operations in an order in which they can be evaluated; equal operations are stored once.
 
     Attributes
     ----------
     nodes : list of Node
     assumed : list of (x, least)
-        Comparisons that the recording took for true: the tape is valid for states with x > least.
+        Assumptions x > least that were made during recording: the tape is valid for states that satisfy them.
     """
 
     def __init__(self) -> None:
@@ -93,11 +93,11 @@ class Tape:
         self._factors: dict[int, tuple[int, ...]] = {}
 
     def input(self, name: Hashable) -> Recorded:
-        """A scalar whose value is given when the tape is evaluated."""
+        """A scalar whose value is an argument of the evaluation."""
         return Recorded(self, self.position(Node("input", name)))
 
     def position(self, node: Node) -> int:
-        """Position of an operation, which is appended if the tape does not have it."""
+        """Position of an operation; a new operation is appended."""
         at = self._positions.get(node)
         if at is None:
             at = self._positions[node] = len(self.nodes)
@@ -159,7 +159,7 @@ class Tape:
                 inner = self.nodes[node.a].a
                 return self.multiply(-inner * b if a.minus else inner * b, Recorded(self, node.b))
             c = self.constant(b)
-            # The constant is the first operand, so that products of constants are found.
+            # The constant is the first operand, so that constant factors are found and combined.
             return Recorded(self, self.position(Node("*", c.node, a.node)), a.minus != c.minus)
         # A constant factor is moved to the front of the whole product.
         for p, q in ((a, b), (b, a)):
@@ -184,7 +184,7 @@ class Tape:
         return Recorded(self, self.position(Node("/", a.node, b.node)), a.minus != b.minus)
 
     def _read(self, x: "Scalar") -> "Scalar":
-        """The number that a recorded constant holds; other scalars as they are."""
+        """The value of a constant on the tape; other scalars unchanged."""
         if isinstance(x, Recorded):
             node = self.nodes[x.node]
             if node.op == "constant":
@@ -193,7 +193,7 @@ class Tape:
         return x
 
     def _shifted(self, x: Recorded) -> tuple[Recorded, float]:
-        """A scalar as another plus a number."""
+        """A scalar as the sum of another scalar and a number."""
         for term, rest in self._terms(x):
             number = self._read(term)
             if not isinstance(number, Recorded):
@@ -201,7 +201,7 @@ class Tape:
         return x, 0.0
 
     def _terms(self, x: Recorded) -> "tuple[tuple[Recorded, Recorded], ...]":
-        """The two terms of a sum or difference, each with the other one; nothing for other scalars."""
+        """The two terms of a sum or difference, each followed by the other; empty for other scalars."""
         node = self.nodes[x.node]
         if node.op not in ("+", "-"):
             return ()
@@ -209,14 +209,14 @@ class Tape:
         return terms, terms[::-1]
 
     def _multiple(self, x: Recorded) -> tuple[float, Recorded]:
-        """A scalar as a positive number times another."""
+        """A scalar as the product of a positive number and another scalar."""
         node = self.nodes[x.node]
         if node.op == "*" and self.nodes[node.a].op == "constant":
             return self.nodes[node.a].a, Recorded(self, node.b, x.minus)
         return 1.0, x
 
     def _angle_sum(self, a: Recorded, b: Recorded) -> "Scalar | None":
-        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for the cosine; None if a + b is no such sum."""
+        """k sin α cos β ± k cos α sin β = k sin(α ± β), and likewise for cosines; None if a + b is not such a sum."""
         if self.nodes[a.node].op != "*" or self.nodes[b.node].op != "*":
             return None
         left, right = list(self._factors_of(a.node)), list(self._factors_of(b.node))
@@ -263,7 +263,7 @@ class Tape:
     def _angle(self, alpha: int, beta: int, minus: bool) -> "Scalar | None":
         """α + β, or α − β with ``minus``, as a sum in a fixed order, so that equal angles are one scalar.
 
-        None if an angle would occur twice in the sum, which would cost another sine or cosine.
+        None if an angle would occur twice in the sum, which would take another sine or cosine.
         """
         terms = dict(self._terms_of(alpha))
         for at, times in self._terms_of(beta).items():
@@ -277,7 +277,7 @@ class Tape:
         return angle
 
     def _terms_of(self, at: int) -> dict[int, int]:
-        """Positions of the terms of a sum, nested sums expanded, and how often each term occurs."""
+        """Positions of the terms of a sum, with nested sums expanded, and the multiplicity of each term."""
         terms: dict[int, int] = {}
         waiting = [(at, 1)]
         while waiting:
@@ -290,7 +290,7 @@ class Tape:
         return terms
 
     def _factors_of(self, at: int) -> tuple[int, ...]:
-        """Positions of the factors of a product, nested products expanded."""
+        """Positions of the factors of a product, with nested products expanded."""
         known = self._factors.get(at)
         if known is None:
             node = self.nodes[at]
@@ -301,7 +301,7 @@ class Tape:
     # Queries
 
     def live(self, outputs: Iterable["Scalar"], known: Container[int] = ()) -> list[int]:
-        """Positions, in order, of the operations that some outputs need and that are not known."""
+        """Positions, in order, of the operations that some outputs depend on, without those in ``known``."""
         needed: set[int] = set()
         waiting = [x.node for x in outputs if isinstance(x, Recorded)]
         while waiting:
@@ -312,7 +312,7 @@ class Tape:
         return sorted(needed)
 
     def excerpt(self, outputs: Iterable["Scalar"]) -> tuple["Tape", list["Scalar"]]:
-        """A tape of the operations that some outputs need, and the outputs on it."""
+        """A tape of the operations that some outputs depend on, and the outputs on it."""
         outputs, part = list(outputs), Tape()
         place: dict[int, int] = {}
         for at in self.live(outputs):
@@ -323,10 +323,10 @@ class Tape:
         return part, [Recorded(part, place[x.node], x.minus) if isinstance(x, Recorded) else x for x in outputs]
 
     def count(self, outputs: Iterable["Scalar"], given: Callable[[Hashable], bool] | None = None) -> dict[str, int]:
-        """Numbers of operations that some outputs need: "mul", "add" (with subtractions), "div" and "sincos".
+        """Numbers of operations that some outputs depend on: "mul", "add" (with subtractions), "div" and "sincos".
 
-        Sine and cosine of one angle count as two. Operations that depend only on constants and on inputs whose name
-        ``given`` accepts are not counted.
+        Sine and cosine of one angle count as two. Operations on constants and on inputs whose names ``given`` accepts
+        are not counted.
         """
         kinds = {"*": "mul", "+": "add", "-": "add", "/": "div", "sin": "sincos", "cos": "sincos"}
         counts = dict.fromkeys(("mul", "add", "div", "sincos"), 0)
@@ -356,11 +356,11 @@ class Tape:
         ----------
         outputs : scalars on the tape, and numbers
         values : mapping from the name of an input to its value
-            Numbers, arrays or any objects that have +, −, × and ÷.
+            Numbers, arrays or any objects with +, −, × and ÷.
         sin, cos : callable
             Sine and cosine of such values.
         done : dict, optional
-            Known results by position; the missing ones are added.
+            Known results by position; new results are added.
         """
         outputs = list(outputs)
         done = {} if done is None else done

@@ -1,7 +1,7 @@
-"""A quantity of the catalogue written out on a tape: its recursion run once on recording scalars.
+"""Tracing: the recursion of a quantity runs once on traced scalars, which records it on a tape.
 
-Inputs are named (group, name): ("q", position), ("qd", coordinate), ("qdd", …), ("tau", …), by index unless names are
-given; and ("inertia", (row, k)) for the ten inertial numbers of a row where they are left open.
+Inputs are named (group, name): ("q", position), ("qd", coordinate), ("qdd", …), ("tau", …), with indices unless names
+are given; and ("inertia", (row, k)) for inertial numbers of a row that are inputs of the tape.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -23,7 +23,7 @@ Scalars = npt.NDArray[np.object_]
 
 
 class Undetermined(Exception):
-    """The recursion stopped, so that there is nothing to record; ``status`` says why, as in ``recursions``."""
+    """The recursion has no result to record; ``status`` gives the reason, as in ``recursions``."""
 
     def __init__(self, quantity: str, status: int) -> None:
         super().__init__(f"{quantity} is undetermined: status {status}")
@@ -31,12 +31,12 @@ class Undetermined(Exception):
 
     @property
     def row(self) -> int:
-        """The row that carries no inertia along its joint, if that is the reason."""
+        """The row whose joint feels no inertia, if that is the reason."""
         return self.status - 1
 
 
 class Subject(NamedTuple):
-    """What a quantity is recorded of.
+    """The arguments of a recording other than the state.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Subject(NamedTuple):
     charts : Charts, optional
         Of a model with group joints.
     places : (links, 24) array, optional
-        Of the links that the quantity is one of.
+        Of the links of the quantity.
     positions, coordinates : sequences, optional
-        Names of the inputs: nq of "q", n of the others. Their indices, if not given.
+        Names of the inputs: nq of "q", n of each other group. Indices by default.
     """
 
     table: Scalars
@@ -62,7 +62,7 @@ class Subject(NamedTuple):
         return len(self.table) - 1 if self.charts is None else charting.number_of_positions(*self.charts[:2])
 
     def inputs(self, tape: Tape, group: str) -> Scalars:
-        """The inputs of a group."""
+        """The inputs of a group, such as "qd"."""
         n = self.nq if group == "q" else len(self.table) - 1
         names = self.positions if group == "q" else self.coordinates
         return inputs(tape, group, range(n) if names is None else names)
@@ -77,7 +77,7 @@ class Subject(NamedTuple):
         return table, x
 
     def size(self, dimension: Dimension) -> int:
-        """A dimension as a number."""
+        """The number that a dimension stands for."""
         n = len(self.table) - 1
         if dimension == "k":
             return 0 if self.places is None else rows_on_path(self.table, place_row(self.places, 0))
@@ -89,12 +89,12 @@ class Subject(NamedTuple):
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:
-    """A model's table as plain numbers, which fold."""
+    """A model's table as plain numbers, which the tape folds."""
     return np.array(table.tolist(), dtype=object).reshape(table.shape)
 
 
 def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray[np.bool_] | bool = True) -> Scalars:
-    """A model's table in which inertial numbers are left open, as inputs: all, or ``which`` of each row's ten."""
+    """A model's table in which inertial numbers are inputs: all of them, or ``which``, (n, 10) of bool."""
     opened = constants(table)
     for row, k in np.argwhere(np.broadcast_to(which, (len(table) - 1, PARENT - MASS))).tolist():
         opened[row, MASS + k] = tape.input(("inertia", (row, k)))
@@ -102,12 +102,12 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray
 
 
 def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
-    """The results of a quantity on the tape, each of its shape, of scalars on the tape and plain numbers.
+    """Record a quantity; returns its results as arrays of scalars on the tape and plain numbers.
 
     Raises
     ------
     Undetermined
-        If there are none, whatever the state.
+        If there are no results for any state.
     """
     entry = CATALOGUE[quantity]
     n = len(subject.table) - 1
@@ -138,7 +138,7 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
 
 
 def _working_shape(shape: tuple[Dimension, ...], flat: bool, size: Callable[[Dimension], int]) -> tuple[int, ...]:
-    """The shape of the array that a recursion fills: one number, a line, or a matrix."""
+    """The shape of the array that a recursion fills: (1,), one axis, or two."""
     sizes = [size(dimension) for dimension in shape]
     if flat or not sizes:
         return (int(np.prod(sizes)),)

@@ -1,4 +1,4 @@
-"""The kinematic tree: what a user builds, changes and asks. It knows links and joints, and no state."""
+"""The kinematic tree: links and joints, without a state, and functions of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["Body", "Handle", "KinematicTree"]
 
 
 class KinematicTree(Dynamics, Configurations, Robot):
-    """Links joined into a tree: a robot with a fixed base.
+    """A tree of links connected by joints, with a fixed base.
 
     Parameters
     ----------
@@ -42,10 +42,18 @@ class KinematicTree(Dynamics, Configurations, Robot):
     gravity : (3,) array
         Acceleration of gravity in the base frame, m/s².
 
+    Raises
+    ------
+    TopologyError, ShapeError
+        If ``base`` is an empty name, or gravity is not three finite numbers.
+
     Notes
     -----
-    Coordinates are named after their joints (or, where a joint has no name, after the link it carries) and stand in
-    the order of attachment: attaching adds at the end and renumbers nothing.
+    Coordinates are named after their joints (or, if a joint has no name, after the link it carries) and are in the
+    order of attachment: new coordinates come last, and the others keep their indices.
+
+    Shapes, units and errors that all quantities, such as :meth:`mass_matrix`, have in common are described in
+    :class:`screwdyn.physics.quantities.Quantities`.
 
     Examples
     --------
@@ -62,7 +70,7 @@ class KinematicTree(Dynamics, Configurations, Robot):
     def __init__(self, base: str | Link = "base", gravity: ArrayLike = (0, 0, -9.81)) -> None:
         super().__init__(base, gravity)
         self._derivation: Derivation | None = None
-        # The last snapshot: the next one takes from it what has not changed.
+        # The previous model: the next one copies what has not changed.
         self._former: Model | None = None
 
     @classmethod
@@ -71,24 +79,36 @@ class KinematicTree(Dynamics, Configurations, Robot):
     ) -> KinematicTree:
         """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
 
-        Fixed joints stay links, the root link becomes the base, coordinates are named after the joints.
+        Links behind fixed joints are kept as links, the root link becomes the base, and coordinates are named after the
+        joints.
 
         Parameters
         ----------
         path_or_text : str or path
         floating_base : bool
-            Hang the root link on a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇.
+            Attach the root link to a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇.
         strict : bool
-            Refuse what is otherwise only warned about, such as an inertia that no rigid body has.
+            Raise an error instead of a warning, for example for an inertia that no rigid body has.
+
+        Returns
+        -------
+        KinematicTree
 
         Raises
         ------
         URDFError
-            Listing every problem in the file with its line.
+            The message lists every problem of the file with its line.
+        ScrewdynError
+            If ``floating_base`` is not a bool.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with all doubtful entries of the file.
 
         See Also
         --------
-        screwdyn.io.urdf.read_urdf : what is read, and how.
+        screwdyn.io.urdf.read_urdf : describes how each element is read.
         """
         from screwdyn.io.urdf import read_urdf
 
@@ -111,6 +131,10 @@ class KinematicTree(Dynamics, Configurations, Robot):
             Parameters, warnings and errors as for :func:`screwdyn.io.dh.from_dh`.
         gravity : (3,) array
             In frame 0, m/s².
+
+        Returns
+        -------
+        KinematicTree
         """
         from screwdyn.io.dh import from_dh
 
@@ -118,14 +142,14 @@ class KinematicTree(Dynamics, Configurations, Robot):
 
     @classmethod
     def _of(cls, topology: Topology) -> KinematicTree:
-        """A tree of the links and joints that a reader found."""
+        """A tree with a topology that a reader returned."""
         tree = cls()
         tree._become(topology)
         return tree
 
     @property
     def actuation_matrix(self) -> Array:
-        """(nv, number of active freedoms): puts the active torques in their places, zero elsewhere."""
+        """Matrix B of zeros and ones, (nv, number of active freedoms), with τ = B τ_active."""
         active = [not at.joint.passive for at in self._attached() for _ in range(at.joint.nv)]
         return np.eye(self.nv)[:, active]
 
@@ -133,27 +157,31 @@ class KinematicTree(Dynamics, Configurations, Robot):
 
     @property
     def free_symbols(self) -> set[Any]:
-        """SymPy symbols in the numbers of links, joints, poses and gravity."""
+        """SymPy symbols in the numbers of links, joints, home poses and gravity."""
         held: list[Any] = [self.gravity]
         for at in self.topology.attachments.values():
             held += [at.link.inertia, at.joint, at.home]
         return expressions.free_symbols(held)
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
-        """A tree of its own with values (or expressions) in the place of symbols.
+        """A new tree with values (or expressions) substituted for symbols.
 
         Parameters
         ----------
         values : mapping
-            From SymPy symbols, or their names, to values. Symbols are matched by name; those that the robot does
-            not have are passed over, as SymPy does it.
+            From SymPy symbols, or their names, to values. Symbols are matched by name. Symbols that the tree does not
+            contain are ignored, as in SymPy.
+
+        Returns
+        -------
+        KinematicTree
 
         Raises
         ------
         UnknownNameError
-            For a name that no symbol has.
+            For a string that is not the name of a symbol.
         InertiaError, JointError, ShapeError
-            If no robot has the numbers that result.
+            If the resulting numbers are invalid.
         """
         bound = expressions.bound(values, self.free_symbols)
         tree = type(self)(self.link(self.base).subs(bound), expressions.substituted(self.gravity, bound))
@@ -161,14 +189,14 @@ class KinematicTree(Dynamics, Configurations, Robot):
         return tree
 
     def symbolic(self) -> Symbolic:
-        """The closed form of the tree as it is now: its functions, and each link's contribution, as SymPy matrices.
+        """Closed forms of the present tree: its quantities, and each link's contribution, as SymPy matrices.
 
-        What the tree has derived before is not derived again, also after something has been attached or detached.
+        Expressions that have been derived before are reused, also after a change of the tree.
 
         Returns
         -------
         Symbolic
-            See :class:`screwdyn.symbolic.Symbolic`. A later change of the tree does not reach it.
+            See :class:`screwdyn.symbolic.Symbolic`. Later changes of the tree do not affect it.
 
         Examples
         --------
@@ -183,11 +211,13 @@ class KinematicTree(Dynamics, Configurations, Robot):
             self._derivation = Derivation()
         return Symbolic(self.model, self._derivation)
 
-    # Other forms; a later change of the tree does not reach them
+    # Other forms; later changes of the tree do not affect them
 
     @cached_property
     def derivatives(self) -> Derivatives:
-        """Exact derivatives of the dynamics of the tree as it is now, and the regressor of its inertial parameters.
+        """Exact derivatives of the quantities of the present tree, and the regressor of its inertial parameters.
+
+        See :class:`screwdyn.derivatives.Derivatives`. Later changes of the tree do not affect it.
 
         Examples
         --------
@@ -203,17 +233,17 @@ class KinematicTree(Dynamics, Configurations, Robot):
         return Derivatives(self.model)
 
     def operation_count(self, *functions: str) -> dict[str, int]:
-        """How many operations some quantities cost, written out for this tree's numbers.
+        """Number of operations of some quantities written out for this tree.
 
-        Several are counted together: what they share is counted once, and so is an entry that occurs twice in a
-        symmetric matrix. Zeros, ones and whatever depends on masses and lengths only are folded, also where these are
-        symbols.
+        Several quantities are counted together: common operations are counted once, and so is an entry that occurs
+        twice in a symmetric matrix. Operations with zeros and ones and operations on constants of the robot, also if
+        these are symbols, are not counted.
 
         Parameters
         ----------
         *functions : str
-            Names of quantities: of any method of the tree that is a function of q, qd, qdd or tau, such as
-            "mass_matrix". A quantity of one link is followed by the link, and a frame if it has one:
+            Names of quantities, which are the methods of the tree that are functions of q, qd, qdd or tau, such as
+            "mass_matrix". The name of a quantity of one link is followed by the link and, if it has one, the frame:
             "forward_kinematics:tool0", "jacobian:tool0:body".
 
         Returns
@@ -224,12 +254,12 @@ class KinematicTree(Dynamics, Configurations, Robot):
         Raises
         ------
         ScrewdynError
-            If a quantity is unknown, none is named, or a link is missing.
+            If a quantity is unknown, no quantity is given, or a link is missing.
         UnknownNameError
             If there is no such link.
         SingularAttachmentError
-            For ``forward_dynamics``, if a joint carries no inertia whatever the state; for ``operational_inertia``, if
-            the link is confined.
+            For ``forward_dynamics``, if a joint feels no inertia in any state; for ``operational_inertia``, if the link
+            cannot move in all six directions in any state.
 
         Examples
         --------
@@ -246,52 +276,58 @@ class KinematicTree(Dynamics, Configurations, Robot):
     ) -> str:
         """C99 source of some quantities of this tree, for a controller.
 
-        One text that is header and implementation at once: compile it as it is; where only its declarations are
-        wanted, define ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before it is
-        included. Including it twice does no harm, and C++ can call the functions. It begins with a comment that names
-        every position and freedom in order with its unit; the macros ``NQ`` and ``NV`` are their numbers. The functions
-        are ``void``, take arrays of ``double`` (first q, qd, qdd or tau as far as they are needed, then the results,
-        matrices row by row), need ``math.h`` only, use no heap and keep no state. The tree's numbers are written with
-        all their digits; a later change of the tree does not reach the text.
+        The text is both header and implementation: compile it as it is; to include only its declarations, define
+        ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before. It has an include
+        guard, and C++ can call the functions. It begins with a comment that lists all positions and freedoms in order
+        with their units; the macros ``NQ`` and ``NV`` are their numbers. The functions are ``void`` and take arrays of
+        ``double``: those of q, qd, qdd and tau that they need, then the results, matrices row by row. They need only
+        ``math.h``, use no heap and keep no state. The numbers of the tree are written with all digits; later changes of
+        the tree do not affect the text.
 
-        A function has the name of its quantity, followed by the link and the frame where they are named:
-        "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions are expected to have length 1.
+        A function has the name of its quantity, followed by the link and the frame if they are given:
+        "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions must have length 1.
 
-        Where numbers of the tree hold SymPy symbols, the text declares ``typedef struct { double m; … }
+        If numbers of the tree contain SymPy symbols, the text declares ``typedef struct { double m; … }
         <prefix>parameters;`` with a member for each symbol, in alphabetical order. Every function takes ``const
         <prefix>parameters *values`` after its inputs and computes expressions such as ``m*L**2`` from the members. A
-        member has the name of its symbol, as far as C and C++ take it; a comment beside it names the symbol otherwise.
+        member has the name of its symbol, or a similar one if C or C++ does not allow the name; a comment then states
+        the symbol.
 
         Parameters
         ----------
         functions : str, or sequence of str or of sequences of str
             As for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
-            ``mass_matrix_and_bias_force`` with several results, which shares the work between them.
+            ``mass_matrix_and_bias_force`` with several results, which computes common operations once.
         prefix : str
-            Begins the names of all functions and, in capitals, of all macros.
+            Beginning of the names of all functions and, in capitals, of all macros.
         optional : str or sequence of str
-            Links, such as a payload, that a running controller can do without. Every function then takes, after its
-            inputs and parameters, ``unsigned long carried``: a bit ``<PREFIX>CARRIES_<LINK>`` for each. What is left
-            out is left out with all that hangs on it, and the results are those of the tree without it. Where its own
-            coordinates stand, M, C, forces and accelerations are zero: use the block of the other coordinates.
+            Links, such as a payload, that a running controller can include or leave out. Every function then takes,
+            after its inputs and parameters, ``unsigned long carried``, with a bit ``<PREFIX>CARRIES_<LINK>`` for each
+            of them. If the bit is 0, the results are those of the tree without the link and all links beyond it. The
+            entries of M, C, forces and accelerations for the coordinates of these links are then zero: use the block of
+            the other coordinates.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
         ScrewdynError
-            If a function is unknown, named twice or none is named, the prefix cannot begin a C name, an optional link
-            is the base or there are more than 32, the tree has no coordinates, two symbols have one name, or C has no
-            function for something in an expression; or for ``operational_inertia`` with an optional link that has
-            freedoms of its own.
+            If a function is unknown or given twice, or none is given; if the prefix cannot begin a C name; if an
+            optional link is the base, or there are more than 32; if the tree has no coordinates; if two symbols have
+            the same name, or an expression contains a function that C does not have; or for ``operational_inertia``
+            with an optional link that has freedoms.
         UnknownNameError
             If a link is not in the tree.
         SingularAttachmentError
-            For ``forward_dynamics``, if a joint carries no inertia whatever the state.
+            For ``forward_dynamics``, if a joint feels no inertia in any state.
 
         Notes
         -----
-        Where a joint carries no inertia at some state only, or without some optional link, ``forward_dynamics`` gives
-        infinity, NaN or numbers without meaning. Tens of freedoms make tens of thousands of statements, which compilers
-        take time for.
+        If a joint feels no inertia in some states, or without an optional link, ``forward_dynamics`` then returns
+        infinity, NaN or arbitrary numbers. The source for tens of freedoms has tens of thousands of statements, which
+        take a compiler some time.
 
         Examples
         --------
@@ -312,23 +348,22 @@ class KinematicTree(Dynamics, Configurations, Robot):
         return c_source(self, functions, prefix, optional)
 
     def compile(self, threads: int | None = None) -> Compiled:
-        """The dynamics of the tree as it is now, as machine code made for its own structure.
+        """Machine code for the quantities of the present tree.
 
-        The code is made in the background and kept in the process; meanwhile the result answers by the tree's own
-        kernels. A payload that is welded on or hangs on a passive joint changes its inertial numbers without new code;
-        elsewhere, code is made anew the first time that a zero among them becomes something else (docs/compiled.md).
+        A thread compiles in the background, and the process caches the code; until it is ready, the tree's kernels are
+        used. A payload that is welded on or hangs on a passive joint changes its inertial numbers without new code;
+        other links need new code when an inertial number is first not zero (docs/compiled.md).
 
         Parameters
         ----------
         threads : int, optional
-            How many threads share a large batch; as many as there are processors if not given.
+            Number of threads for large batches; by default the number of processors.
 
         Returns
         -------
         Compiled
-            Answers what a tree does about its dynamics. Functions that are compiled take ``out=``, and
-            ``dynamics(q, qd)`` gives M, C and g in one call; see :class:`screwdyn.compiled.Compiled`. A later change
-            of the tree does not reach it.
+            Has a method for every quantity, which takes ``out=``; see :class:`screwdyn.compiled.Compiled`. Later
+            changes of the tree do not affect it.
         """
         from screwdyn.forms.compiled import Compiled
 
@@ -359,7 +394,7 @@ class KinematicTree(Dynamics, Configurations, Robot):
 
     @cached_property
     def model(self) -> Model:
-        """Frozen snapshot of this revision: it goes on answering for the tree as it is now."""
+        """Frozen snapshot of the present revision of the tree."""
         from screwdyn.physics.model import Model
 
         model = self._former = Model(self.topology, self._former)

@@ -1,4 +1,4 @@
-"""What a tree gives besides quantities: its configurations, and steps from one to another."""
+"""Configurations of a tree: neutral, random, and the conversions between positions and rates."""
 
 from __future__ import annotations
 
@@ -14,42 +14,49 @@ __all__ = ["Configurations"]
 
 
 class Configurations(ABC):
-    """Configurations of a tree, and steps from one to another."""
+    """Configurations of a tree, and conversions between positions and rates (docs/mathematics.md §7)."""
 
     @property
     @abstractmethod
     def model(self) -> Model:
-        """The snapshot of the tree."""
+        """The frozen snapshot of the tree."""
 
     def neutral(self) -> Array:
-        """The configuration with every joint at home, (nq,): zero, but for the scalar parts of quaternions, 1."""
+        """The configuration with every link at its home pose, (nq,): zeros, and [0, 0, 0, 1] for quaternions."""
         return self.model.configurations.neutral.copy()
 
     def random_configuration(self, rng: np.random.Generator) -> Array:
         """A random configuration, (nq,).
 
-        Each coordinate is uniform within the joint's limits, or within ±π (rad or m) where there are none; orientations
-        of spherical and free joints are uniform over all.
+        Each position is uniform within the joint's limits, or within ±π (rad or m) if it has none. Orientations of
+        spherical and free joints are uniform over all rotations.
+
+        Raises
+        ------
+        ScrewdynError
+            If ``rng`` is not a numpy.random.Generator.
         """
         if not isinstance(rng, np.random.Generator):
             raise ScrewdynError(f"rng must be a numpy.random.Generator, such as default_rng(0); got {rng!r}")
         return self.model.configurations.random(rng)
 
     def integrate(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """The configuration reached from q by moving at v for unit time, (…, nq).
+        """The configuration reached from q (…, nq) at the constant rates v (…, nv) in unit time, (…, nq).
 
-        A coordinate moves to q + v. A spherical, free or planar joint moves from g(q) to g(q) exp(S v): v is a twist in
-        the link's own frame. Quaternions come back with length 1.
+        A joint of one freedom moves to q + v. A spherical, free or planar joint moves from g(q) to g(q) exp(S v), where
+        v are the components of a twist in the link's own frame (docs/mathematics.md §7). Quaternions of the result have
+        length 1. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
         (q, v), batch = self.model.flat(q=q, v=v)
         space = self.model.configurations
         return space.integrate(q.reshape(*batch, space.nq), v.reshape(*batch, space.nv))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
-        """The v that moves q0 to q1 in unit time, (…, nv), as by :meth:`integrate`.
+        """The constant rates v, (…, nv), that move q0 to q1 in unit time: the inverse of :meth:`integrate`.
 
-        A spherical, free or planar joint turns by the smallest angle, so that ``integrate(q0, v)`` may differ from q1
-        by the sign of a quaternion or by whole turns.
+        A spherical, free or planar joint rotates by the smallest angle (docs/mathematics.md §7), so that
+        ``integrate(q0, v)`` may differ from q1 by the sign of a quaternion or by whole turns. Errors as for
+        :class:`~screwdyn.physics.quantities.Quantities`.
         """
         (q0, q1), batch = self.model.flat(q0=q0, q1=q1)
         space = self.model.configurations
@@ -57,10 +64,10 @@ class Configurations(ABC):
         return space.difference(q0.reshape(shape), q1.reshape(shape))
 
     def position_rate(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """dq/dt, (…, nq), at the rates qd (…, nv) of the freedoms.
+        """The time derivative dq/dt, (…, nq), at the rates qd (…, nv) of the freedoms.
 
-        For spherical, free and planar joints it is ½ q ∘ ω of a quaternion and R(q) v of a position
-        (docs/mathematics.md §7); everywhere else, qd itself.
+        ½ q ∘ (ω, 0) for quaternions and R(q) v for positions of spherical, free and planar joints
+        (docs/mathematics.md §7); qd for all others. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
         (q, qd), batch = self.model.flat(q=q, qd=qd)
         space = self.model.configurations

@@ -1,4 +1,4 @@
-"""How many operations quantities of a tree cost, written out for its numbers."""
+"""Operation counts of quantities written out for one tree."""
 
 from collections.abc import Iterable
 

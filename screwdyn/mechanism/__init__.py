@@ -1,1 +1,1 @@
-"""What a robot is made of: inertias, joints, links, and the frozen tree they form."""
+"""Inertias, joints and links, and the topology of a tree."""

@@ -20,27 +20,28 @@ _KINDS = {(4, 0): "spherical", (4, 3): "free", (1, 2): "planar"}
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Where a group joint stands: q = [orientation, position], and T = home · g(q).
+    """Coordinates q = [orientation, position] of a group joint, with T = home · g(q) (docs/mathematics.md §7).
 
-    g(q) turns about axes through ``center`` and moves ``center`` along axes that do not turn with the link. Its
-    quasi-velocities ν = [angular, linear] are the relative twist along the joint's screws, in the link's own frame.
+    g(q) rotates about axes through ``center`` and moves ``center`` along axes that do not rotate with the link. The
+    quasi-velocities ν = [angular, linear] are the components of the relative twist along the joint's screws, in the
+    link's own frame.
 
     Parameters
     ----------
     orientation : 4 or 1
-        Number of coordinates of the orientation: a quaternion [x, y, z, w] of any length, or an angle about the third
-        axis.
+        Number of coordinates of the orientation: 4 for a quaternion [x, y, z, w] of any length, 1 for an angle about
+        the third axis, in radians.
     translations : int
         Number of coordinates of the position, in metres along the first axes.
     axes : (3, 3) array
         The joint's own axes as columns, in the link's frame.
     center : (3,) array
-        Point of the link's frame that all turning axes pass through, in metres.
+        Point of the link's frame through which all axes of rotation pass, in metres.
 
     Raises
     ------
     JointError
-        Unless orientation and translations are 4 and 0 (spherical), 4 and 3 (free) or 1 and 2 (planar).
+        Unless (orientation, translations) is (4, 0) (spherical), (4, 3) (free) or (1, 2) (planar).
     """
 
     orientation: int
@@ -82,7 +83,7 @@ class Chart:
 
     @property
     def screws(self) -> Array:
-        """(6, k): [a; −a×center] of every turning axis a, then [0; a] of every sliding one."""
+        """Screws, (6, k): [a; −a×center] for every axis a of rotation, then [0; a] for every axis of translation."""
         turning = self.axes.T if self.orientation == 4 else self.axes.T[2:]
         columns = [np.concatenate([a, cross(self.center, a)]) for a in turning]
         columns += [np.concatenate([np.zeros(3), a]) for a in self.axes.T[: self.translations]]
@@ -97,13 +98,13 @@ class Chart:
 
     @property
     def freedom_labels(self) -> tuple[str, ...]:
-        """What the quasi-velocities are called: angular, then linear."""
+        """Labels of the quasi-velocities: angular, then linear."""
         turns = ("wx", "wy", "wz") if self.orientation == 4 else ("w",)
         return turns + ("vx", "vy", "vz")[: self.translations]
 
     @property
     def position_labels(self) -> tuple[str, ...]:
-        """What the coordinates are called: orientation, then position."""
+        """Labels of the coordinates: orientation, then position."""
         turns = ("x", "y", "z", "w") if self.orientation == 4 else ("angle",)
         return turns + ("px", "py", "pz")[: self.translations]
 
@@ -113,21 +114,21 @@ class Chart:
         return expressions.free_symbols([self.axes, self.center])
 
     def subs(self, values: Mapping[Any, Any]) -> "Chart":
-        """The chart with values in the place of symbols."""
+        """The chart with values substituted for symbols."""
         axes, center = (expressions.substituted(a, values) for a in (self.axes, self.center))
         return Chart(self.orientation, self.translations, axes, center)
 
-    # The functions below know nothing of axes and center, except `pose`.
+    # The functions below do not depend on axes and center, except `pose`.
 
     def pose(self, q: Array) -> Array:
-        """g(q), (…, 4, 4), in the link's frame, for q (…, nq)."""
+        """g(q), (…, 4, 4), for q (…, nq)."""
         axes = expressions.floats(self.axes, "the axes of a joint")
         center = expressions.floats(self.center, "the center of a joint")
         R = axes @ self._rotation(q) @ axes.T
         return pose_of(R, center - R @ center + q[..., self.orientation :] @ axes[:, : self.translations].T)
 
     def integrate(self, q: Array, nu: Array) -> Array:
-        """The coordinates of g(q) exp(S ν), (…, nq), with the quaternion at length 1."""
+        """The coordinates of g(q) exp(S ν), (…, nq), with a quaternion of length 1."""
         o, t = self.orientation, self.translations
         if o == 4:
             turn = quaternion_product(q[..., :4], quaternion_of(nu[..., :3]))
@@ -138,7 +139,7 @@ class Chart:
         return np.concatenate([turn, q[..., o:] + travel[..., :t, 0]], axis=-1)
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The smallest turn and its travel, ν (…, k), with g(q0) exp(S ν) = g(q1)."""
+        """The ν, (…, k), of the smallest rotation with g(q0) exp(S ν) = g(q1)."""
         o, t = self.orientation, self.translations
         R0 = self._rotation(q0)
         travel = np.zeros(R0.shape[:-1])

@@ -1,4 +1,4 @@
-"""The configurations of a whole tree: the charts of its joints, side by side."""
+"""Configurations of a tree: the charts of its joints together."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -12,13 +12,13 @@ from screwdyn.mechanism.joint import Joint
 
 __all__ = ["ConfigurationSpace"]
 
-# How far from 1 the length of a quaternion may be. The formulas divide it out: the check finds mistakes.
+# Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
 _LENGTH_TOLERANCE = 1e-3
 _ANYWHERE = (-np.pi, np.pi)
 
 
 class ConfigurationSpace:
-    """Positions q (…, nq) and rates ν (…, nv) of some joints in order.
+    """Functions of positions q (…, nq) and rates ν (…, nv) of a sequence of joints (docs/mathematics.md §7).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ConfigurationSpace:
     ----------
     nq, nv : int
     neutral : (nq,) array
-        All joints at home.
+        Positions at which all links are at their home poses.
     """
 
     def __init__(self, joints: Mapping[str, Joint]) -> None:
@@ -46,7 +46,7 @@ class ConfigurationSpace:
             at_q, at_v = at_q + joint.nq, at_v + joint.nv
         self.nq, self.nv = at_q, at_v
         self._q, self._v = np.array(ordinary, dtype=np.intp).reshape(-1, 2).T
-        # All joints of one kind at a time: one chart's functions serve them, as these do not read its axes.
+        # All joints of one kind together, by the functions of one chart, which do not depend on its axes.
         self._groups = [
             (
                 [name for name, *_ in found],
@@ -66,7 +66,7 @@ class ConfigurationSpace:
         return reached
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The v with ``integrate(q0, v)`` the configuration q1, (…, nv)."""
+        """The v, (…, nv), with which ``integrate(q0, v)`` is the configuration q1."""
         v = np.empty((*q0.shape[:-1], self.nv))
         v[..., self._v] = q1[..., self._q] - q0[..., self._q]
         for _, chart, at_q, at_v in self._groups:
@@ -82,7 +82,7 @@ class ConfigurationSpace:
         return rate
 
     def normalized(self, q: Array) -> Array:
-        """q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
+        """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
         for _, chart, at_q, _ in self._groups:
             if chart.orientation == 4:
                 q = q.copy()
@@ -100,12 +100,12 @@ class ConfigurationSpace:
         return q
 
     def check(self, what: str, q: Array) -> None:
-        """Make sure that all quaternions have length 1.
+        """Check that all quaternions have length 1, to 1e-3.
 
         Raises
         ------
         ShapeError
-            Naming the joint, and the length.
+            If one has not; the message names the joint and the length.
         """
         for names, chart, at_q, _ in self._groups:
             if chart.orientation == 4:

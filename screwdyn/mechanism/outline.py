@@ -1,4 +1,4 @@
-"""A tree as lines of text: a line for each link, drawn as a branch."""
+"""Text form of a tree, with one line for each link."""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ __all__ = ["outline"]
 
 
 def outline(graph: "nx.DiGraph", base: str) -> str:
-    """All links below the base, in order of attachment, with their joints and masses."""
+    """The links beyond the base, in order of attachment, with their joints and masses."""
     lines = [_described(graph.nodes[base]["link"])]
     names = list(graph.succ[base])
     todo = [(name, base, "", name == names[-1]) for name in reversed(names)]

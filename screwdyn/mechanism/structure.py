@@ -214,6 +214,10 @@ class Structure:
         self._at(to)
         if joint is not None and not isinstance(joint, Joint):
             raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
+        if body is self:
+            raise TopologyError(
+                "a tree cannot be attached to itself; attach another one, whose links and joints have other names"
+            )
         root, rest = self._unpack(body, name)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, joint or FIXED, home)

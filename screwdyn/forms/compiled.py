@@ -191,16 +191,18 @@ class Compiled(Numbers, Configurations):
             return slow
         call: Callable[..., Any] = function.builtin(slow)
         if entry.name in SHARES:
-            call = partial(self._contribution, entry.name, link, call)
+            call = partial(_contribution, self._share_of(entry, link), call)
         self._calls[entry.name, link, frame] = call
         return call
 
-    def _contribution(
-        self, name: str, link: str, builtin: Callable[..., Any], *state: ArrayLike, out: Any = None
-    ) -> Contribution:
-        """A contribution from what the builtin function gives: arrays, or the contribution where it asked Python."""
-        found = builtin(*state)
-        return _written(found if isinstance(found, Contribution) else SHARES[name](self._model, link, found), out)
+    def _share_of(self, entry: Quantity, link: str) -> Callable[..., Contribution]:
+        """What makes the contribution of a link from the results for one state, with its coordinates found once."""
+        numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._shapes(entry, link)]
+        share = SHARES[entry.name](self._model, link, numbered)
+        entries: Sequence[Any] = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
+        if all(map(np.array_equal, entries, numbered)):
+            return partial(Contribution, link, share.coordinates)
+        return lambda *results: Contribution(link, share.coordinates, *map(np.take, results, entries))
 
     def _answer(
         self,
@@ -240,7 +242,7 @@ class Compiled(Numbers, Configurations):
                 if results is None
                 else SHARES[entry.name](model, link, results)
             )
-            return _written(found, out)
+            return found if out is None else _written(found, out)
         if results is None:
             found = self._default(entry, link, frame, named)
             results = found if several else [np.asarray(found)]
@@ -334,10 +336,20 @@ def _empty(shape: tuple[int, ...], axes: int, count: int, contiguous: bool) -> A
     return np.moveaxis(entries, -1, 0).reshape(shape)
 
 
+def _contribution(
+    made: Callable[..., Contribution],
+    builtin: Callable[..., Any],
+    *state: ArrayLike,
+    out: Any = None,
+) -> Contribution:
+    """A contribution from what the builtin function gives: arrays, or the contribution where it asked Python."""
+    found = builtin(*state)
+    share = found if isinstance(found, Contribution) else made(*found)
+    return share if out is None else _written(share, out)
+
+
 def _written(found: Contribution, out: Any) -> Contribution:
-    """A contribution, with its arrays in ``out`` if that is given."""
-    if out is None:
-        return found
+    """A contribution, with its arrays in ``out``."""
     arrays = found.J, found.J_dot, *(np.asarray(padded) for padded in (found.M, found.C, found.g))
     memory.check(out, [a.shape for a in arrays])
     return Contribution(found.link, found.coordinates, *memory.hand_over(arrays, out))

@@ -144,6 +144,26 @@ def test_links_and_frames_are_refused_as_by_the_tree(robot, compiled):
                 answer(last(robot), wrong)
 
 
+@pytest.mark.parametrize("name", ["contribution", "subtree_contribution"])
+def test_paths_to_links_are_followed_once(robot, compiled, name, monkeypatch):
+    """A subtree of part of the coordinates, and of all."""
+    q, qd = robot.neutral(), np.linspace(-1, 1, robot.nv)
+    links = [link for link in robot.links if robot.model.path(link)][::3]
+    for link in links:
+        getattr(compiled, name)(link, q, qd)
+    compiled.wait()
+    for link in links:
+        getattr(compiled, name)(link, q, qd)
+    expected = [getattr(robot, name)(link, q, qd) for link in links]
+    for forgotten in ("path", "subtree"):
+        monkeypatch.setattr(type(robot.model), forgotten, None)
+    for link, whole in zip(links, expected, strict=True):
+        found = getattr(compiled, name)(link, q, qd)
+        assert found.coordinates == whole.coordinates
+        for part in ("J", "J_dot", "M", "C", "g"):
+            assert_allclose(np.asarray(getattr(found, part)), np.asarray(getattr(whole, part)), atol=1e-12)
+
+
 def test_configurations_are_those_of_the_tree(robot, compiled):
     q, v = robot.random_configuration(np.random.default_rng(1)), np.linspace(-1, 1, 5 * robot.nv).reshape(5, -1)
     assert_array_equal(compiled.neutral(), robot.neutral())

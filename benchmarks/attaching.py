@@ -1,4 +1,4 @@
-"""Attaching a payload: beside Pinocchio's copy of a model, and as the tree grows.
+"""Time to attach a payload, against copying a Pinocchio model, and against the size of the tree.
 
 python benchmarks/attaching.py
 """
@@ -18,7 +18,7 @@ AT = np.array([0.0, 0.0, 0.1])
 
 
 def here(pair: Pair, q: np.ndarray, v: np.ndarray) -> Timed:
-    """Attach a payload by a passive hinge, then M, C and g; making the payload and detaching it are not counted."""
+    """Attach a payload by a passive hinge and compute M, C and g; creating and detaching the payload are not timed."""
     tree, body, hinge = pair.tree, sd.Inertia(MASS, COM, TENSOR), sd.revolute("x", passive=True)
     to = tree.links[-1]
 
@@ -61,7 +61,7 @@ def there(pair: Pair, q: np.ndarray, v: np.ndarray) -> Timed:
 
 
 def compare(name: str) -> None:
-    """One line: attach and the first M, C and g, which must take no longer on a six-axis arm."""
+    """One line of the table: attach, then the first M, C and g; the target of the ratio is 1."""
     pair = Pair(name)
     (q, v, _), (p, u, _) = pair.states(np.random.default_rng(0))
     ours = here(pair, np.append(q, 0.1), np.append(v, 0.2))
@@ -74,11 +74,11 @@ if __name__ == "__main__":
     print(f"attach, M, C, g{'':7s}{'screwdyn':>11s}{'pinocchio':>11s}{'ratio':>8s}")
     for robot in [*ROBOTS, *GROUPED]:
         compare(robot)
-    print("\nattach and detach, nothing computed (at most twice as long on 200 links as on 10)")
+    print("\nattach and detach alone (target: at most twice as long on 200 links as on 10)")
     body = sd.Inertia.point(1.0)
     for n in (10, 200):
         tree = grown(n, branching=True)
         scope = {"tree": tree, "body": body, "to": tree.links[-1]}
         alone = seconds_per_call(clock("tree.detach(tree.attach(body, to=to))", scope))
         first = seconds_per_call(attaching(tree))
-        print(f"  {n:3d} links {1e6 * alone:8.1f}; with the new snapshot {1e6 * first:8.1f}", flush=True)
+        print(f"  {n:3d} links {1e6 * alone:8.1f}; with the new model {1e6 * first:8.1f}", flush=True)

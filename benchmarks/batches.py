@@ -1,4 +1,4 @@
-"""Many states in one call of ``tree.compile()`` beside Pinocchio's batches, one thread each, and the time to compile.
+"""Many states in one compiled call against Pinocchio's batches, one thread each, and the time to compile.
 
 python benchmarks/batches.py [robot ...]
 """
@@ -18,13 +18,13 @@ CALLS = {
     "inverse_dynamics": "pin.rneaInParallel(1, pool, P, U, B, R)",
     "forward_dynamics": "pin.abaInParallel(1, pool, P, U, B, R)",
 }
-# Wanted ratios of states side by side and in rows: of arms, and of larger robots.
+# Target ratios: for arms, with states side by side and in rows; for larger robots, in both layouts.
 ARMS, TARGETS, OTHERS = ("UR5", "Panda"), {"beside": 1 / 50, "rows": 1 / 25}, 1 / 20
 
 
 def compare(name: str) -> None:
-    """All rows of one robot."""
-    host()  # code that all robots share is made before
+    """The table of one robot."""
+    host()  # makes the code that all robots share
     pair, start = Pair(name), perf_counter()
     fast = pair.tree.compile(threads=1).wait()
     compiling = perf_counter() - start
@@ -32,7 +32,7 @@ def compare(name: str) -> None:
     pair.tree.compile(threads=1)
     again = perf_counter() - start
     print(f"{name}: nq {pair.tree.nq}, nv {pair.tree.nv}; all functions compiled in {compiling:.2f} s, ", end="")
-    print(f"again from what is kept in {1e3 * again:.2f} ms")
+    print(f"again from the cache in {1e3 * again:.2f} ms")
     print(f"  {f'one of {STATES}':30s}{'compiled':>11s}{'pinocchio':>11s}{'ratio':>8s}{'target':>8s}")
 
     n = pair.tree.nv
@@ -55,6 +55,6 @@ def compare(name: str) -> None:
 
 
 if __name__ == "__main__":
-    print(f"{machine()}, pinocchio {pin.__version__}; nanoseconds a state, medians; beside: (n, B).T, rows: (B, n)\n")
+    print(f"{machine()}, pinocchio {pin.__version__}; nanoseconds per state, medians; beside: (n, B).T, rows: (B, n)\n")
     for robot in sys.argv[1:] or [*ROBOTS, *GROUPED]:
         compare(robot)

@@ -1,9 +1,9 @@
-"""Two states of the library in one run: what a commit costs trees that do not use its features.
+"""Two versions of the library in one run, on robots with joints of one freedom.
 
 python benchmarks/before_and_after.py [commit] [robot ...]
 
-The commit (by default the last one before joints of several freedoms) is checked out in a temporary folder. Either
-version has a process of its own; they take turns, a millisecond each, so that a slow moment of the machine hits both.
+The commit (by default the last one before joints of several freedoms) is checked out in a temporary folder. Each
+version runs in its own process. They are called in turns, for a millisecond each, so that disturbances affect both.
 """
 
 import subprocess
@@ -50,7 +50,7 @@ CALLS = {
 
 
 def scope_of(robot: str) -> dict[str, Any]:
-    """What the calls refer to."""
+    """The variables of the calls."""
     import importlib.metadata
     import warnings
 
@@ -74,7 +74,7 @@ def scope_of(robot: str) -> dict[str, Any]:
 
 
 def work() -> None:
-    """Answer requests for times from standard input: robot, call, how often. Prints seconds for one call."""
+    """Read robot, call and number of calls from standard input; print the seconds of one call."""
     scopes: dict[str, dict[str, Any]] = {}
     for line in sys.stdin:
         robot, call, number = line.rstrip("\n").split("\t")
@@ -105,7 +105,7 @@ class Version:
 
 
 def compare(robot: str, call: str, before: Version, after: Version, repeats: int = 200) -> None:
-    """One line of the table: the shortest time of either, their ratio, and the median ratio of the turns."""
+    """One line of the table: the shortest times of both, their ratio, and the median ratio of the turns."""
     for version in (before, after):
         version.seconds(robot, call, 1)
     number = max(1, round(1e-3 / min(before.seconds(robot, call, 3) for _ in range(5))))
@@ -120,7 +120,7 @@ def main(commit: str, robots: list[str]) -> None:
         subprocess.run(["git", "-C", str(root), "worktree", "add", "-q", "--detach", folder, commit], check=True)
         try:
             before, after = Version(Path(folder)), Version(root)
-            print("microseconds a call, shortest; ratio after/before of the shortest, and median of 200 turns")
+            print("shortest microseconds per call; ratio after/before of these, and median ratio of 200 turns")
             for robot in robots:
                 print(f"{robot}\n  {'':34s}{'before':>11s}{'after':>11s}{'ratio':>8s}{'median':>9s}")
                 for call in CALLS:

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a fair clock, a comparison of numbers, and the machine's name."""
+"""Shared functions of the benchmarks: timing, comparison of results, and the name of the machine."""
 
 import os
 import platform
@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-# Seconds of processor time that so many calls take.
+# Returns the seconds of processor time of a number of calls.
 Timed = Callable[[int], float]
 
 
 def clock(statement: str, scope: dict[str, Any]) -> Timed:
-    """Times a statement. Processor time, because others may be using the machine."""
+    """A timer of a statement in processor time, which other processes hardly influence."""
     return Timer(statement, timer=process_time, globals=dict(scope)).timeit
 
 
 def often(timed: Timed, seconds: float) -> int:
-    """How many calls last about that long. The very first call, which may compile or load, does not count."""
+    """Number of calls that take about that long. The first call, which may compile or load, is not timed."""
     timed(1)
     return max(1, round(seconds / min(timed(3) / 3 for _ in range(5))))
 
@@ -33,7 +33,7 @@ def seconds_per_call(timed: Timed, repeats: int = 15) -> float:
 
 
 def side_by_side(ours: Timed, theirs: Timed, repeats: int = 400) -> tuple[float, float, float]:
-    """Median seconds of either call, and the median ratio of short runs in turns: a slow moment hits both."""
+    """Median seconds of both calls, and the median ratio of short runs in turns: disturbances affect both."""
     number = min(often(ours, 0.001), often(theirs, 0.001))
     pairs = [(ours(number) / number, theirs(number) / number) for _ in range(repeats)]
     a, b = (statistics.median(times) for times in zip(*pairs, strict=True))
@@ -41,7 +41,7 @@ def side_by_side(ours: Timed, theirs: Timed, repeats: int = 400) -> tuple[float,
 
 
 def same(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Both sides must give the same numbers."""
+    """Check that both results agree to 1e-9 of the largest entry."""
     assert np.abs(ours - theirs).max() <= 1e-9 * np.abs(theirs).max()
 
 

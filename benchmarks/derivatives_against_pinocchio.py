@@ -1,4 +1,4 @@
-"""Derivatives and regressor beside Pinocchio's analytical ones in one run: single calls from Python, and batches.
+"""Derivatives and regressor against Pinocchio's analytical ones: single calls from Python, and batches.
 
 python benchmarks/derivatives_against_pinocchio.py
 """
@@ -11,26 +11,26 @@ import pinocchio as pin
 from clock import clock, machine, same, side_by_side
 from robots import ROBOTS, read, robot_file
 
-# What is called, our way and theirs, and the ratios aimed at for single calls and for each state of a batch.
+# The calls of screwdyn and of Pinocchio, and the target ratios for single calls and for each state of a batch.
 CALLS = {
     "inverse dynamics": ("D.inverse_dynamics(q, v, a)", "pin.computeRNEADerivatives(model, data, p, u, b)", 1.0, 0.1),
     "forward dynamics": ("D.forward_dynamics(q, v, a)", "pin.computeABADerivatives(model, data, p, u, b)", 1.0, 0.1),
     "gravity": ("D.gravity_vector(q)", "pin.computeGeneralizedGravityDerivatives(model, data, p)", 1.0, 0.1),
     "regressor": ("D.regressor(q, v, a)", "pin.computeJointTorqueRegressor(model, data, p, u, b)", None, None),
 }
-# As many states as Talos' derivatives, 25 kB each, leave room for.
+# The derivatives for this many states of Talos, 25 kB each, fit into memory.
 BATCH = 4000
 
 
 def seconds(statement: str, scope: dict[str, Any]) -> float:
-    """How long it takes once: the first time, with recording and compiling."""
+    """Time of the first call, which includes recording and compiling."""
     start = perf_counter()
     eval(statement, dict(scope))
     return perf_counter() - start
 
 
 def interchangeable(scope: dict[str, Any], order: list[int]) -> None:
-    """Both sides must give the same numbers: coordinates stand in a different order only."""
+    """Check that the results agree, up to the order of the coordinates."""
     D, data, back = scope["D"], scope["data"], np.argsort(order)
     ours = [*D.inverse_dynamics(scope["q"], scope["v"], scope["a"])[:2]]
     ours += [*D.forward_dynamics(scope["q"], scope["v"], scope["a"])[:2]]
@@ -45,7 +45,7 @@ def interchangeable(scope: dict[str, Any], order: list[int]) -> None:
 
 
 def compare(name: str) -> None:
-    """All rows of one robot."""
+    """The table of one robot."""
     rng = np.random.default_rng(0)
     tree, model = read(name), pin.buildModelFromUrdf(str(robot_file(name)))
     n, D = tree.nv, tree.derivatives
@@ -63,7 +63,7 @@ def compare(name: str) -> None:
         rows += [(f"{what}, each of {BATCH}", batch, ours, loop, BATCH, targets[1])]
         if what != "regressor":
             ours = ours.replace(")", ", out=out)" if "dynamics" in what else ", out=out[0])")
-            rows += [("… with memory given", batch, ours, loop, BATCH, targets[1])]
+            rows += [("… with out", batch, ours, loop, BATCH, targets[1])]
         for label, given, statement, other, states, target in rows:
             first = seconds(statement, given)
             a, b, ratio = side_by_side(clock(statement, given), clock(other, given), 50 if states == 1 else 20)

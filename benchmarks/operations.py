@@ -1,4 +1,4 @@
-"""What every function costs when it is written out: operations, machine code, compiling, and a call.
+"""Operations, code size, time to compile and time of a call of every function written out for a robot.
 
 python benchmarks/operations.py
 """
@@ -34,7 +34,7 @@ def open_puma() -> sd.KinematicTree:
 
 
 def planar_arm() -> sd.KinematicTree:
-    """Three parallel axes."""
+    """A planar arm with three links."""
     tree = sd.KinematicTree(gravity=(0, -9.81, 0))
     for k in range(3):
         body = sd.Inertia(1.0 + k, (0.3, 0.1, 0.2), (0.1, 0.2, 0.25))
@@ -43,12 +43,12 @@ def planar_arm() -> sd.KinematicTree:
 
 
 def published() -> None:
-    """Counts beside those of programs that are known for small ones; sine and cosine apart."""
+    """Operation counts against targets, without sines and cosines."""
     rows = [
         ("M, C and g", ALL_THREE, (816, 662)),
         ("inverse dynamics", ("inverse_dynamics",), (298, 283)),
     ]
-    print(f"{'PUMA 560, multiplications/additions':38s}{'its numbers':>14s}{'all open':>14s}{'target':>14s}")
+    print(f"{'PUMA 560, multiplications/additions':38s}{'numeric':>14s}{'symbolic':>14s}{'target':>14s}")
     for label, functions, (mul, add) in rows:
         counts = [tree.operation_count(*functions) for tree in (sd.robots.puma560(), open_puma())]
         found = [f"{count['mul']}/{count['add']}" for count in counts]
@@ -58,7 +58,7 @@ def published() -> None:
 
 
 def show(name: str, tree: sd.KinematicTree) -> None:
-    """One row for each function, of one state at a time."""
+    """One row for each function, for single states."""
     fast, table = tree.compile(threads=1).wait(), tree.model.table
     opened = (table[:-1, MASS:PARENT] != 0) | tree.model.loaded[:, None]
     states = np.random.default_rng(0).uniform(-1, 1, (3, tree.nv))

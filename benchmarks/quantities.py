@@ -1,4 +1,4 @@
-"""Every quantity of the catalogue beside Pinocchio's Python call for it: by default, compiled, and 1000 states a call.
+"""Every quantity of the catalogue against Pinocchio's Python call: default, compiled, and 1000 states per call.
 
 python benchmarks/quantities.py [robot ...]
 """
@@ -14,7 +14,7 @@ from robots import GROUPED, ROBOTS, Pair
 from screwdyn.physics.quantities import CATALOGUE, Quantity
 
 LOCAL = "pin.LOCAL"
-# What it takes in Pinocchio, and where the result is if the call does not return it. p, u, b are q, v, a in its order.
+# The corresponding call of Pinocchio, and its result if the call does not return it. p, u, b are q, v, a in its order.
 THEIRS = {
     "mass_matrix": ("pin.crba(model, data, p)", ""),
     "coriolis_matrix": ("pin.computeCoriolisMatrix(model, data, p, u)", ""),
@@ -56,7 +56,7 @@ THEIRS = {
     "centroidal_momentum_matrix": ("pin.computeCentroidalMap(model, data, p)", ""),
     "centroidal_momentum_matrix_dot": ("pin.computeCentroidalMapTimeVariation(model, data, p, u)", "data.dAg"),
     "centroidal_momentum_rate": ("pin.computeCentroidalMomentumTimeVariation(model, data, p, u, b)", "data.dhg.vector"),
-    # About the centre of mass there, about the base's origin here.
+    # In Pinocchio about the centre of mass, here about the base's origin: times are comparable, results are not.
     "momentum": ("pin.computeCentroidalMomentum(model, data, p, u)", None),
     "kinetic_energy": ("pin.computeKineticEnergy(model, data, p, u)", ""),
     "potential_energy": ("pin.computePotentialEnergy(model, data, p)", None),
@@ -68,12 +68,12 @@ THEIRS = {
 }
 BATCH, REPEATS = 1000, 200
 CONTRIBUTIONS = ("contribution", "subtree_contribution")
-# Without the mass that is welded to the base, which Pinocchio leaves out of these.
+# Pinocchio does not include the mass welded to the base in these quantities.
 CENTROIDAL = ("center", "centroidal", "momentum")
 
 
 def call(entry: Quantity, subject: str, out: bool = False, many: bool = False) -> str:
-    """Our call: of links in the frame "body", and with or without memory for the results."""
+    """The call of a quantity, for links in the frame "body", with or without ``out``."""
     given = {"tau": "a", "qd": "v", "qdd": "a", "link": "link", "frame": "'body'"}
     names = [x for x in entry.signature.parameters if x not in ("self", "wrenches")]
     arguments = [given.get(x, x) for x in names]
@@ -83,7 +83,7 @@ def call(entry: Quantity, subject: str, out: bool = False, many: bool = False) -
 
 
 def rearranged(shape: tuple[Any, ...], theirs: Any, order: list[int]) -> np.ndarray:
-    """Their result in our order: twists and wrenches angular first, columns by freedom."""
+    """A result of Pinocchio in the order of screwdyn: angular parts first, columns in the order of its freedoms."""
     x, back = np.asarray(theirs), np.argsort(order)
     for axis, size in enumerate(shape):
         if size == "v":
@@ -94,7 +94,7 @@ def rearranged(shape: tuple[Any, ...], theirs: Any, order: list[int]) -> np.ndar
 
 
 def check(entry: Quantity, pair: Pair, scope: dict[str, Any]) -> None:
-    """Both sides must give the same numbers, to 1e-9 of the largest."""
+    """Check that both results agree to 1e-9 of the largest entry."""
     statement, where = THEIRS[entry.name]
     fixed_mass = pair.model.inertias[0].mass > 0 and entry.name.startswith(CENTROIDAL)
     if where is None or fixed_mass:
@@ -105,7 +105,8 @@ def check(entry: Quantity, pair: Pair, scope: dict[str, Any]) -> None:
         theirs, ours = (theirs,), (ours,)
     for result, x, y in zip(entry.given, ours, theirs, strict=True):
         y = rearranged(result.shape, y, pair.order)
-        assert np.abs(x - y).max() <= 1e-9 * max(1.0, np.abs(y).max()), f"{entry.name}: {x} here, {y} there"
+        difference = f"{entry.name}: {x} in screwdyn, {y} in Pinocchio"
+        assert np.abs(x - y).max() <= 1e-9 * max(1.0, np.abs(y).max()), difference
 
 
 def compare(name: str) -> None:
@@ -121,7 +122,7 @@ def compare(name: str) -> None:
     scope = {"pin": pin, "np": np, "tree": tree, "fast": fast, "link": link, "model": model, "data": pair.data}
     scope |= {"weightless": weightless, "frame": model.getFrameId(link), "zero": np.zeros(tree.nv)}
     scope |= dict(zip("qvapub", [*ours, *theirs], strict=True)) | dict(zip("QVA", many, strict=True))
-    print(f"{name}: nq {tree.nq}, nv {tree.nv}; µs a call, or a state of {BATCH} in one call, compiled")
+    print(f"{name}: nq {tree.nq}, nv {tree.nv}; µs per call, and per state for {BATCH} states in one compiled call")
     print(f"  {'':34s}{'default':>10s}{'compiled':>10s}{'Pinocchio':>10s}{'ratio':>8s}{'compiled':>10s}{'batch':>9s}")
     for entry in CATALOGUE.values():
         state = eval(call(entry, "fast"), scope)
@@ -145,6 +146,6 @@ def compare(name: str) -> None:
 
 
 if __name__ == "__main__":
-    print(f"{machine()}, pinocchio {pin.__version__}; default no slower, compiled half: where not, 'not met'\n")
+    print(f"{machine()}, pinocchio {pin.__version__}; targets: ratio 1 by default, 0.5 compiled\n")
     for robot in sys.argv[1:] or [*ROBOTS, *GROUPED]:
         compare(robot)

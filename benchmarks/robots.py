@@ -1,4 +1,4 @@
-"""Robots to measure on, built here and in Pinocchio."""
+"""Robots of the benchmarks, in screwdyn and in Pinocchio."""
 
 import importlib.metadata
 import warnings
@@ -10,19 +10,19 @@ import pinocchio as pin
 import screwdyn as sd
 
 ROBOTS = {"UR5": "ur5_robot.urdf", "Panda": "panda.urdf", "Talos": "talos_reduced.urdf"}
-# Robots with joints of several freedoms: those read with a free base, and a chain of ball joints.
+# Robots with joints of several freedoms: two with a free base, and a chain of ball joints.
 GROUPED = {"Solo 12, free": "solo12.urdf", "Talos, free": "talos_reduced.urdf", "ten balls": ""}
 
 
 def robot_file(name: str) -> Path:
-    """URDF file of a robot in example-robot-data, which holds no importable module."""
+    """URDF file of a robot in example-robot-data, which has no importable module."""
     file = (ROBOTS | GROUPED)[name]
     files = importlib.metadata.files("example-robot-data") or []
     return Path(str(next(f.locate() for f in files if f.name == file)))
 
 
 def read(name: str) -> sd.KinematicTree:
-    """A robot on a fixed or free base. What its file should not say is warned about elsewhere."""
+    """A robot on a fixed or free base, without the warnings about its file."""
     if name == "ten balls":
         return balls(10)[0]
     with warnings.catch_warnings():
@@ -47,13 +47,13 @@ def balls(n: int) -> tuple[sd.KinematicTree, pin.Model]:
 
 
 class Pair:
-    """One robot on both sides.
+    """One robot in screwdyn and in Pinocchio.
 
     Attributes
     ----------
     tree, model, data
     order : list of int
-        For each of Pinocchio's freedoms, which of ours it is.
+        Index in screwdyn of each of Pinocchio's freedoms.
     """
 
     def __init__(self, name: str) -> None:
@@ -73,7 +73,7 @@ class Pair:
             self.order += [self.tree.coordinates.index(joint) for joint in list(self.model.names)[first:]]
 
     def position(self, q: np.ndarray) -> np.ndarray:
-        """Our coordinates, (..., nq), as theirs: a free base has its position first."""
+        """Positions, (..., nq), in the order of Pinocchio, which has the position of a free base first."""
         if self.balls:
             return q
         if not self.free:
@@ -82,7 +82,7 @@ class Pair:
         return np.ascontiguousarray(q[..., [4, 5, 6, 0, 1, 2, 3, *joints]])
 
     def states(self, rng: np.random.Generator, count: int | None = None) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """One random state (q, v, a) or many, here and there."""
+        """One random state (q, v, a) or many, in the order of screwdyn and in that of Pinocchio."""
         shape = () if count is None else (count,)
         q = [self.tree.random_configuration(rng) for _ in range(count or 1)]
         ours = [q[0] if count is None else np.array(q), *rng.uniform(-1.0, 1.0, (2, *shape, self.tree.nv))]

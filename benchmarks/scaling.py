@@ -1,4 +1,4 @@
-"""What a call costs as the tree grows: chains of 5 to 200 bodies, and random trees that branch.
+"""Time of a call against the size of the tree: chains of 5 to 200 bodies, and random branched trees.
 
 python benchmarks/scaling.py
 """
@@ -17,7 +17,7 @@ CALLS = {
 
 
 def grown(n: int, branching: bool, seed: int = 0) -> sd.KinematicTree:
-    """n bodies on movable joints of every kind; a chain, or each hung on any link there is."""
+    """n bodies on revolute, prismatic and helical joints: a chain, or each attached to a random earlier link."""
     rng, tree = np.random.default_rng(seed), sd.KinematicTree()
     for k in range(n):
         axis = rng.normal(size=3)
@@ -29,14 +29,14 @@ def grown(n: int, branching: bool, seed: int = 0) -> sd.KinematicTree:
 
 
 def attaching(tree: sd.KinematicTree) -> Timed:
-    """Attach a payload, take the new model, and detach it."""
+    """Time to attach a payload, make the new model, and detach the payload."""
     scope = {"tree": tree, "body": sd.Inertia.point(1.0), "to": tree.links[-1]}
     return clock("handle = tree.attach(body, to=to); tree.model; tree.detach(handle)", scope)
 
 
 if __name__ == "__main__":
     print(f"{machine()}; microseconds per call, medians\n")
-    print(f"{'':16s}{'n':>5s}{'deepest':>9s}" + "".join(f"{what:>14s}" for what in (*CALLS, "attach+detach")))
+    print(f"{'':16s}{'n':>5s}{'depth':>9s}" + "".join(f"{what:>14s}" for what in (*CALLS, "attach+detach")))
     for kind, branching in (("chain", False), ("branched tree", True)):
         for n in (5, 10, 20, 50, 100, 200):
             tree = grown(n, branching)

@@ -1,6 +1,6 @@
-"""How long a new process takes: importing, reaching the first M, and compiling on a machine that has never done it.
+"""Time of a new process: the import, the first M, and compilation on a machine without compiled kernels.
 
-Imports are also given as multiples of NumPy's, in processor time, which other processes disturb less.
+The import is also given as a multiple of NumPy's, in processor time, which other processes influence less.
 
 python benchmarks/start_up.py
 """
@@ -35,7 +35,7 @@ arm.jacobian(link, q)
 
 
 def seconds(program: str, cache: str, repeats: int = 1) -> float:
-    """Shortest time from the start of a new process to its end, with the compiled code kept in a folder."""
+    """Shortest time of a new process, with the folder ``cache`` for compiled kernels."""
     settings = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"XDG_CACHE_HOME": cache}
     times = []
     for _ in range(repeats):
@@ -46,7 +46,7 @@ def seconds(program: str, cache: str, repeats: int = 1) -> float:
 
 
 def processor_seconds(programs: tuple[str, ...], cache: str, repeats: int = 15) -> list[float]:
-    """Shortest processor time of a new process for each program; the programs take turns."""
+    """Shortest processor time of a new process for each program; the programs run in turns."""
     settings = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"XDG_CACHE_HOME": cache}
     times: list[list[float]] = [[] for _ in programs]
     for _ in range(repeats):
@@ -66,9 +66,9 @@ def report(what: str, measured: float, target: float) -> None:
 if __name__ == "__main__":
     print(f"{machine()}; new processes\n\n{'':62s}{'measured':>9s}{'target':>8s}")
     with tempfile.TemporaryDirectory() as empty:
-        report("first M ever, one kernel compiled", seconds(FIRST_M, empty), 15)
+        report("first M on a machine, one kernel compiled", seconds(FIRST_M, empty), 15)
     with tempfile.TemporaryDirectory() as cache:
-        report("every function for the first time ever, all kernels compiled", seconds(EVERYTHING, cache), 15)
+        report("every function for the first time, all kernels compiled", seconds(EVERYTHING, cache), 15)
         bare = seconds("pass", cache, 15)
         report("import screwdyn (without starting Python)", seconds(IMPORT, cache, 15) - bare, 0.3)
         idle, numpy, whole = processor_seconds(("pass", "import numpy", IMPORT), cache)

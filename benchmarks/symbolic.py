@@ -1,4 +1,4 @@
-"""How long the closed form of the PUMA 560 takes, and what a payload adds to it.
+"""Time to derive the closed form of the PUMA 560, without and with a payload.
 
 python benchmarks/symbolic.py
 """
@@ -14,7 +14,7 @@ FUNCTIONS = ("mass_matrix", "coriolis_matrix", "gravity_vector")
 
 
 def best(make: Callable[[], sd.KinematicTree], derive: Callable[[sd.KinematicTree], object], runs: int = 5) -> float:
-    """Seconds of the best of some runs, each on a tree that has derived nothing but what `make` did."""
+    """Shortest time of some runs in seconds, each on a new tree from `make`."""
     times = []
     for _ in range(runs):
         tree = make()
@@ -50,7 +50,7 @@ def main() -> None:
     print(f"  derived in                              {best(sd.robots.puma560, totals) * 1e3:6.0f} ms")
     print("contributions of every link")
     print(f"  PUMA 560                                {best(sd.robots.puma560, parts) * 1e3:6.0f} ms")
-    print(f"  PUMA 560 with a payload, from scratch   {best(lambda: loaded(sd.robots.puma560()), parts) * 1e3:6.0f} ms")
+    print(f"  PUMA 560 with a payload, all links      {best(lambda: loaded(sd.robots.puma560()), parts) * 1e3:6.0f} ms")
     print(f"  the payload after the PUMA 560          {best(prepared, parts) * 1e3:6.0f} ms")
 
 

@@ -1,4 +1,4 @@
-"""Derive the model of a paper: the pelican arm and its payload (Laus et al., Eqs. 45-64), in ten lines."""
+"""Derive a published model in ten lines: the pelican arm and its payload (Laus et al., Eqs. 45-64)."""
 
 import sympy as sp
 
@@ -11,7 +11,7 @@ rows = [
     for i, (a, c, m, I) in enumerate(links, 1)
 ]
 arm = sd.KinematicTree.from_dh(rows, gravity=(0, -g, 0))
-arm.symbolic().contributions()  # the arm alone; what follows derives the payload's terms and nothing else
+arm.symbolic().contributions()  # the arm alone; after attaching the payload, only its terms are derived
 hook = sd.revolute("z", name="theta3", passive=True)
 arm.attach(sd.Inertia.planar(m3, (l3, 0), I3), to="link2", joint=hook, name="payload")
 for part in arm.symbolic().contributions():

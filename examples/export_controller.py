@@ -1,9 +1,9 @@
-"""A computed-torque controller in C for a UR5 that picks up a known crate, run against the simulated arm.
+"""A computed-torque controller in C for a UR5 that picks up a known crate, tested on the simulated arm.
 
-The dynamics are exported once, for the arm with the crate; the crate is optional. When the gripper closes, the running
-controller sets one bit, and when it opens, clears it: nothing is compiled again.
+The dynamics are exported once, for the arm with the crate as an optional link. The running controller sets a bit when
+the gripper closes and clears it when the gripper opens; no code is compiled again.
 
-    python examples/export_controller.py [folder to keep the C source in]
+    python examples/export_controller.py [folder for the C source]
 """
 
 import ctypes
@@ -19,7 +19,7 @@ import numpy as np
 import screwdyn as sd
 
 CRATE = sd.Link("crate", sd.Inertia.box(3.0, (0.2, 0.15, 0.1)))
-GRIP = (0.0, 0.0, 0.08)  # the crate's centre, seen from the flange
+GRIP = (0.0, 0.0, 0.08)  # the crate's centre in the frame of the flange
 KP, KD = 100.0, 20.0
 GRASP, RELEASE, END = 0.5, 1.5, 2.0
 
@@ -37,7 +37,7 @@ void ur5_control(const double q[UR5_NV], const double qd[UR5_NV], const double q
     ur5_inverse_dynamics(q, qd, a, carried, tau);
 }
 
-/* As often as asked, each time at other rates, to measure the time of one call. */
+/* Calls the controller a number of times with different rates, to measure the time of a call. */
 void ur5_repeat(long times, const double q[UR5_NV], unsigned long carried, double tau[UR5_NV]);
 
 void ur5_repeat(long times, const double q[UR5_NV], unsigned long carried, double tau[UR5_NV])
@@ -68,12 +68,12 @@ def export(folder):
 
 
 def pointer(x):
-    """How C sees a contiguous array of doubles."""
+    """Pointer to a contiguous array of doubles."""
     return x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
 def reference(t):
-    """Where the arm should be at t: every joint swings about its own middle."""
+    """Reference position, rate and acceleration at time t: every joint oscillates about a middle position."""
     middle = np.array([0.0, -1.2, 1.5, -0.8, 0.5, 0.0])
     swing, speed = np.array([0.6, 0.4, -0.5, 0.3, 0.4, 0.8]), np.array([1.5, 2.0, 1.2, 2.5, 1.8, 1.0])
     s, c = np.sin(speed * t), np.cos(speed * t)
@@ -81,7 +81,7 @@ def reference(t):
 
 
 def in_c(library, aware=True):
-    """The compiled controller as a torque for simulate; one that is not aware of the crate never sets its bit."""
+    """The compiled controller as a torque for simulate; if not ``aware`` of the crate, it never sets the bit."""
 
     def torque(t, state):
         tau = np.empty(6)
@@ -94,13 +94,13 @@ def in_c(library, aware=True):
 
 
 def in_python(t, state):
-    """The same law from the tree of the moment."""
+    """The same control law, computed from the present tree."""
     q, qd, qdd = reference(t)
     return state.tree.inverse_dynamics(state.q, state.qd, qdd + KD * (qd - state.qd) + KP * (q - state.q))
 
 
 def run(torque):
-    """Positions while the crate is picked up and put down, and how far they are from the reference."""
+    """Simulate a grasp and a release; returns the positions and the largest distance from the reference."""
     tree = sd.robots.ur5()
     q, qd, _ = reference(0.0)
     events = [
@@ -114,7 +114,7 @@ def run(torque):
 
 
 def microseconds(library, calls=200_000):
-    """Time of one call of the controller, from within C."""
+    """Time of one call of the controller from C, in microseconds."""
     q, tau = np.array([0.1, -1.0, 1.2, -0.5, 0.4, 0.2]), np.zeros(6)
     start = time.perf_counter()
     library.ur5_repeat(ctypes.c_long(calls), pointer(q), ctypes.c_ulong(1), pointer(tau))
@@ -122,15 +122,15 @@ def microseconds(library, calls=200_000):
 
 
 def main():
-    """Print what the controllers do, and how long a call takes."""
+    """Print the errors of the controllers and the time of a call."""
     with tempfile.TemporaryDirectory() as scratch:
         library = export(sys.argv[1] if len(sys.argv) > 1 else scratch)
         ours, error = run(in_c(library))
         theirs, error_python = run(in_python)
         _, error_unaware = run(in_c(library, aware=False))
-        print(f"greatest difference between the runs with C and with Python: {np.abs(ours - theirs).max():.1e} rad")
-        print(f"greatest error: C {error:.1e} rad, Python {error_python:.1e} rad")
-        print(f"and with the bit of the crate never set: {error_unaware:.1e} rad")
+        print(f"largest difference between the runs with C and with Python: {np.abs(ours - theirs).max():.1e} rad")
+        print(f"largest error: C {error:.1e} rad, Python {error_python:.1e} rad")
+        print(f"largest error if the bit of the crate is never set: {error_unaware:.1e} rad")
         print(f"one call of the controller: {microseconds(library):.2f} us")
 
 

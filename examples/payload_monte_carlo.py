@@ -1,7 +1,7 @@
-"""A payload whose mass is uncertain: what will the motors of a UR5 have to hold?
+"""The motor torques of a UR5 with a payload of uncertain mass, by a Monte Carlo simulation.
 
-A million random states and masses. Torques are linear in a payload's mass when its shape stays the same,
-τ(m) = τ(0) + m (τ(1 kg) − τ(0)), so two compiled batches, without and with a payload of 1 kg, give them all.
+There are a million random states and masses. For a payload of given shape, torques are linear in its mass,
+τ(m) = τ(0) + m (τ(1 kg) − τ(0)), so two compiled batches, without a payload and with 1 kg, are sufficient.
 """
 
 import time
@@ -26,7 +26,7 @@ def main() -> None:
         form.wait()
 
     start = time.perf_counter()
-    # One state beside the other, which is how the machine likes them.
+    # Transposed arrays, coordinate by coordinate: the fastest layout.
     q, qd, qdd = (rng.uniform(-limit, limit, (arm.nv, STATES)).T for limit in (np.pi, 1.0, 2.0))
     mass = rng.normal(3.0, 0.5, STATES)
     drawn = time.perf_counter()
@@ -35,19 +35,19 @@ def main() -> None:
     done = time.perf_counter()
 
     print(f"{STATES:,} states drawn in {drawn - start:.2f} s, their torques computed in {done - drawn:.2f} s\n")
-    print(f"{'joint':22}{'mean |τ|':>10}{'99.9 %':>10}{'peak':>8}   share of states beyond the peak")
+    print(f"{'joint':22}{'mean |τ|':>10}{'99.9 %':>10}{'peak':>8}   fraction of states beyond the peak")
     size = np.abs(torque)
     for i, name in enumerate(arm.coordinates):
         beyond = np.mean(size[:, i] > PEAK[i])
         print(f"{name:22}{size[:, i].mean():10.2f}{np.quantile(size[:, i], 0.999):10.2f}{PEAK[i]:8.0f}   {beyond:.4%}")
 
-    # Against the arm with that very payload in its hand, for a few of them.
+    # Compare some of them with the torques of the arm with this payload attached.
     worst = 0.0
     for k in range(5):
         payload = sd.Inertia.box(mass[k], size=(0.1, 0.1, 0.1), com=(0, 0, 0.1))
         with arm.attached(payload, to="tool0"):
             worst = max(worst, np.abs(arm.inverse_dynamics(q[k], qd[k], qdd[k]) - torque[k]).max())
-    print(f"\nlargest difference to the arm with that payload attached: {worst:.1e} N m")
+    print(f"\nlargest difference from the arm with this payload attached: {worst:.1e} N m")
     assert worst < 1e-11
 
 

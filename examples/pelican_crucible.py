@@ -1,9 +1,9 @@
 """Laus, Simoni and Martins, "Progressive dynamic analysis of serial robots based on screw theory", section 3.
 
-The pelican arm is modelled link by link, then it picks up a crucible: one link more, on a passive joint. What is new
-is what that link contributes; what the arm contributes stays as it is, to the last bit. The numbers are printed in the
-paper's order with its equation numbers, and each is held against the paper's closed form. Then the arm moves, picks the
-crucible up in passing and puts it down again.
+The pelican arm is modelled link by link. Then it picks up a crucible, which adds a link on a passive joint: the
+contribution of this link is new, and the contributions of the arm remain the same to the last bit. The numbers are
+printed in the order of the paper with its equation numbers, and each is compared with the paper's closed form. Finally
+the arm picks the crucible up in motion and releases it.
 
     python examples/pelican_crucible.py --output pelican_crucible.png
 """
@@ -16,7 +16,7 @@ import numpy as np
 import screwdyn as sd
 
 # The arm: R. Kelly, V. Santibáñez, A. Loría, "Control of Robot Manipulators in Joint Space". The paper gives no numbers
-# for the crucible: 1.5 kg with what is in it, 8 cm below the hook.
+# for the crucible: 1.5 kg with its contents, centre of mass 8 cm below the hook.
 a1, a2, a3 = 0.26, 0.26, 0.16
 l1, l2, l3 = 0.0983, 0.0229, 0.08
 m1, m2, m3 = 6.5225, 2.0458, 1.5
@@ -31,7 +31,7 @@ c1, c2, c3, c12, c23, c123 = np.cos([q[0], q[1], q[2], q[0] + q[1], q[1] + q[2],
 
 
 def show(name, value, closed_form, equation):
-    """Print a value, once it agrees with the closed form."""
+    """Check that a value agrees with the closed form, and print it."""
     np.testing.assert_allclose(value, closed_form, rtol=1e-12, atol=1e-14)
     label = f"{name:>7} = "
     rows = np.array2string(np.round(value, 12) + 0.0, precision=5, suppress_small=True, prefix=label)
@@ -39,7 +39,7 @@ def show(name, value, closed_form, equation):
 
 
 def jacobian(*columns):
-    """Columns [ω; v] of a planar arm that turns about z, from the two entries of each that are not fixed."""
+    """Jacobian with columns [ω; v] of a planar arm about z, from the x and y components of v."""
     return np.array([[0, 0, 1, x, y, 0] for x, y in columns]).T
 
 
@@ -51,7 +51,7 @@ def transformation(c, s, first_column, centre):
 
 
 def com_pose(tree, link):
-    """Pose of a link's com frame in the base."""
+    """Pose of a link's com frame in the base frame."""
     return tree.forward_kinematics(link, q[: tree.nq]) @ sd.screw.pose(np.eye(3), tree.link(link).inertia.com)
 
 
@@ -74,7 +74,7 @@ def manipulator():
 
     for i, (link, m, I) in enumerate((("link1", m1, I1), ("link2", m2, I2)), start=1):
         M_bar = tree.link(link).inertia.com_matrix
-        # The paper leaves Ix and Iy open, since they play no part; here they are those of a lamina.
+        # The paper does not state Ix and Iy, which have no influence; here they are those of a lamina.
         show(f"diag M̄_{i}", np.diag(M_bar), [I / 2, I / 2, I, m, m, m], 37)
 
     x1, y1, x2, y2 = a1 * c1, a1 * s1, a1 * c1 + a2 * c12, a1 * s1 + a2 * s12
@@ -97,7 +97,7 @@ def manipulator():
     show("J_1", one.J, jacobian((0, l1)), 46)
     show("J_2", two.J, jacobian((a1 * s2, l2 + a1 * c2), (0, l2)), 46)
 
-    print("\nEach link's share, as large as its path is long:")
+    print("\nThe contribution of each link, over the coordinates on its path:")
     m12 = m2 * l2 * (l2 + a1 * c2) + I2
     show("M_1", one.M, [[m1 * l1**2 + I1]], 47)
     show("M_2", two.M, [[m2 * (a1**2 + l2**2 + 2 * a1 * l2 * c2) + I2, m12], [m12, m2 * l2**2 + I2]], 47)
@@ -130,7 +130,7 @@ def payload(tree):
     one, two, three = tree.contributions(q, qd)
     for old, new in zip(before, (one, two), strict=True):
         assert all(np.array_equal(getattr(old, x), getattr(new, x)) for x in ("J", "J_dot", "M", "C", "g"))
-    print("J_1, M_1, C_1, g_1, J_2, M_2, C_2, g_2: unchanged, bit by bit. New is:\n")
+    print("J_1, M_1, C_1, g_1, J_2, M_2, C_2, g_2: unchanged to the last bit. New:\n")
 
     x, y = a1 * c1 + a2 * c12, a1 * s1 + a2 * s12
     A3 = [[c123, -s123, 0, x + a3 * c123], [s123, c123, 0, y + a3 * s123], [0, 0, 1, 0], [0, 0, 0, 1]]
@@ -173,14 +173,14 @@ def payload(tree):
 
 
 def path(t):
-    """Where the driven joints should be, with rates and accelerations."""
+    """Reference positions, rates and accelerations of the active joints."""
     middle, width, rate = np.array([-0.9, 1.4]), np.array([0.5, 0.6]), np.array([1.8, 2.7])
     wave = rate * t + (0.0, 1.0)
     return middle + width * np.sin(wave), width * rate * np.cos(wave), -width * rate**2 * np.sin(wave)
 
 
 def controller(t, state):
-    """Computed torque of the driven joints; the passive one, when it is there, does as it must."""
+    """Computed torques of the active joints; the passive joint, if present, follows from its equation of motion."""
     tree, k = state.tree, 2
     want, rate, acceleration = path(t)
     a = acceleration + 30 * (rate - state.qd[:k]) + 225 * (want - state.q[:k])
@@ -217,7 +217,7 @@ def motion(tree, crucible):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=Path("pelican_crucible.png"), help="where to put the figure")
+    parser.add_argument("--output", type=Path, default=Path("pelican_crucible.png"), help="file of the figure")
     output = parser.parse_args().output
     tree = manipulator()
     crucible = payload(tree)

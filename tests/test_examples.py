@@ -43,7 +43,7 @@ def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):
     assert {37, 38, 39, 40, 41, 42, 45, 46, 47, 48, 49, 50, 51, 52, 32, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64} == {
         *numbered
     }
-    assert "unchanged, bit by bit" in out
+    assert "unchanged to the last bit" in out
     # Two decimal places of M_3's first row, from Eq. 58 by hand.
     u = 0.26 * np.sin(-0.5) + 0.26 * np.sin(0.4)
     v = 0.08 + 0.26 * np.cos(-0.5) + 0.26 * np.cos(0.4)

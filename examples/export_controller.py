@@ -107,7 +107,7 @@ def run(torque):
         sd.Grasp(time=GRASP, body=CRATE, to="tool0", at=GRIP, twist="co_moving"),
         sd.Release(time=RELEASE, what="crate"),
     ]
-    result = sd.simulate(tree, sd.State(tree, q, qd), END, torque, events)
+    result = sd.simulate(tree, sd.State(tree, q, qd), END, torque, events, step=0.01)
     q = np.stack([state.q for state in result.states])
     errors = np.abs(q - np.array([reference(t)[0] for t in result.t]))
     return q, errors.max()

@@ -212,7 +212,10 @@ def test_numbers_line_up_and_minus_nought_is_nought() -> None:
     assert report._table("g_i", np.zeros((1, 2))) == ["  g_i      0.000     0.000"]
 
 
-def test_someone_elses_robot_with_a_sliding_joint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_someone_elses_robot_with_a_sliding_joint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task, "SAMPLES", 100)
     demo.demo(ARM, "wheel", tmp_path / "arm.png", progress=True)
     out, err = capsys.readouterr()
     assert "wheel picks up a crate" in out

@@ -25,6 +25,8 @@ __all__ = ["Task", "farthest", "plan"]
 PATH, GRASP, RELEASE = 0.8, 0.24, 0.68
 # Largest static deflection by the crate's weight with a controller without the payload model, in rad or m.
 SAG = 0.1
+# Samples of a run.
+SAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Task:
         """Simulate the whole task."""
         tree = self.robot.copy()
         events = (self.grasp, self.release)
-        start, step = State(tree, self.path.start), self.seconds / 500
+        start, step = State(tree, self.path.start), self.seconds / SAMPLES
         return simulate(tree, start, self.seconds, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
 
     def attach_seconds(self, state: State, repeats: int = 100) -> float:

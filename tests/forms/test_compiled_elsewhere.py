@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import statistics
 import subprocess
 import sys
 
@@ -145,12 +146,12 @@ def test_what_is_said_of_the_coordinates(arm, fast):
     assert (fast.coordinates, fast.nq, fast.nv) == (arm.coordinates, arm.nq, arm.nv)
 
 
-@pytest.mark.slow
 def test_code_of_many_structures_takes_little_memory_and_gives_it_back():
-    """Megabytes for each of ten structures that are kept, then for each of twenty of which only a few are kept."""
-    kept, dropped = map(float, run(MANY_STRUCTURES).split())
+    """Megabytes for each structure: of four that are kept, then of three times three of which only a few are kept."""
+    kept, *more = map(float, run(MANY_STRUCTURES).split())
     assert kept < 2
-    assert dropped < 0.1
+    # Once in a while the allocator takes some memory in advance.
+    assert statistics.median(more) < 0.1
 
 
 MANY_STRUCTURES = """
@@ -161,17 +162,21 @@ from screwdyn.robots import two_link
 
 tree, rng = two_link(), np.random.default_rng(0)
 
-def resident(count):
+def growth(count):
+    before = resident()
     for _ in range(count):
         tree.gravity = rng.normal(size=3)
         tree.compile().wait()
+    return (resident() - before) / count
+
+def resident():
     gc.collect()
     with open("/proc/self/smaps_rollup") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith("Rss")) / 1024
 
-before = resident(5)
-after = resident(10)
+growth(2)
+print(growth(4))
 code_cache._programs._most = 5_000_000
-few = resident(20)
-print((after - before) / 10, (resident(20) - few) / 20)
+growth(2)
+print(*(growth(3) for _ in range(3)))
 """

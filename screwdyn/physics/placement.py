@@ -6,6 +6,7 @@ Links welded to one another share a row, so fixed joints and massless frames cos
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -87,41 +88,76 @@ class Placement(NamedTuple):
         return com
 
 
+class JointFrames(NamedTuple):
+    """The frames of a joint's rows: what depends on the joint alone.
+
+    Attributes
+    ----------
+    first : Pose
+        Of the first row's frame in the link's frame at home.
+    screw : 2 floats
+        Turn and slide of the first row.
+    others : tuple of 14 floats each
+        Home pose, turn and slide of the rows after the first.
+    link : Pose
+        Of the link in the last row's frame.
+    axes : 9 floats or None
+        The axes of a group joint in the first row's frame; ``None`` for any other joint.
+    """
+
+    first: Pose
+    screw: tuple[float, float]
+    others: tuple[tuple[float, ...], ...]
+    link: Pose
+    axes: Matrix | None
+
+
 def place(at: Attachment, parent: Placement | None) -> Placement:
     """Placement of a link from how it is attached and its parent's placement; the base has none."""
-    link, joint, name = at.link, at.joint, at.name
-    R, p = _pose(at.home)
+    link, joint, name, pose = at.link, at.joint, at.name, _pose(at.home)
     if parent is None:
-        return Placement(None, R, p, _body(link, R, p), (), None, None, None, link, None, None, ())
-    R, p = _composed(parent.R, parent.p, R, p)
-    coordinate, freedoms, axes, d = parent.coordinate, [], None, None
+        return Placement(None, *pose, _body(link, pose), (), None, None, None, link, None, None, ())
+    pose = _composed(Pose(parent.R, parent.p), pose)
+    frames = _joint_frames(joint)
+    on, above = parent.coordinate, parent.link.name
+    if frames is None:
+        R, p = pose = _cleared(pose)
+        return Placement(on, R, p, _body(link, pose), (), None, on, above, link, joint, name, ())
+    freedoms = (_freedom(_composed(pose, frames.first), frames.screw), *frames.others)
+    names, body, (R, p) = joint.freedom_names(name), _body(link, frames.link), frames.link
+    return Placement(names[-1], R, p, body, freedoms, frames.axes, on, above, link, joint, name, names)
+
+
+# Joints are compared by identity, so each has its own frames; what is attached again finds them made.
+@functools.lru_cache(maxsize=1024)
+def _joint_frames(joint: Joint) -> JointFrames | None:
+    """The frames of a joint's rows; ``None`` for a fixed joint."""
+    frames: list[Pose] = []
+    screws: list[tuple[float, float]] = []
     for S in joint.screws.T:
-        D, d, turn, slide = _screw_frame(S, d)
-        if joint.chart is not None:
-            d = tuple(joint.chart.center.tolist())
-            if axes is None:
-                axes = _tidied(multiply(*expressions.alike(transpose(D), tuple(joint.chart.axes.ravel().tolist()))))
-        R, p = _composed(R, p, D, d)
-        freedoms.append((*_tidied(_squared(R)), *_tidied(p), turn, slide))
-        R, p = transpose(D), scale(-1, rotate_back(D, d))
-    names = joint.freedom_names(name)
-    if names:
-        coordinate = names[-1]
-    R, p = _tidied(_squared(R)), _tidied(p)
-    return Placement(
-        coordinate,
-        R,
-        p,
-        _body(link, R, p),
-        tuple(freedoms),
-        axes,
-        parent.coordinate,
-        parent.link.name,
-        link,
-        joint,
-        name,
-        names,
-    )
+        D, d, turn, slide = _screw_frame(S, frames[-1].p if frames else (0.0, 0.0, 0.0))
+        frames.append(Pose(D, d if joint.chart is None else tuple(joint.chart.center.tolist())))
+        screws.append((turn, slide))
+    if not frames:
+        return None
+    link = [Pose(transpose(D), scale(-1, rotate_back(D, d))) for D, d in frames]
+    homes = map(_composed, link, frames[1:])
+    axes = None
+    if joint.chart is not None:
+        axes = _tidied(multiply(*expressions.alike(link[0].R, tuple(joint.chart.axes.ravel().tolist()))))
+    others = tuple(_freedom(home, screw) for home, screw in zip(homes, screws[1:], strict=True))
+    return JointFrames(frames[0], screws[0], others, _cleared(link[-1]), axes)
+
+
+def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:
+    """Home pose, turn and slide of a row."""
+    R, p = _cleared(home)
+    return (*R, *p, *screw)
+
+
+def _cleared(T: Pose) -> Pose:
+    """A pose without what rounding has left where terms cancel."""
+    return Pose(_tidied(_squared(T.R)), _tidied(T.p))
 
 
 def _squared(R: Matrix) -> Any:
@@ -143,29 +179,31 @@ def _tidied(entries: Any) -> Any:
     return expressions.tidied(entries)
 
 
-def _body(link: Link, R: Matrix, p: Vector) -> tuple[float, ...]:
+def _body(link: Link, T: Pose) -> tuple[float, ...]:
     """The link's body in the row's frame, brought there from its centre of mass."""
     if link.inertia is None:
         return NOTHING
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
     com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
-    R, p, com, (m,), I, zero = expressions.alike(R, p, com, (m,), I, (0.0, 0.0, 0.0))
+    R, p, com, (m,), I, zero = expressions.alike(*T, com, (m,), I, (0.0, 0.0, 0.0))
     m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
     return (m, *_tidied(h), *_tidied(I))
 
 
-def _composed(R: Matrix, p: Vector, D: Matrix, d: Vector) -> Pose:
-    """The pose (R, p)(D, d), exact where there are expressions."""
-    R, p, D, d = expressions.alike(R, p, D, d)
-    return compose(Pose(R, p), Pose(D, d))
+def _composed(T: Pose, X: Pose) -> Pose:
+    """The pose T X, exact where there are expressions."""
+    if expressions.possible():
+        R, p, D, d = expressions.alike(*T, *X)
+        T, X = Pose(R, p), Pose(D, d)
+    return compose(T, X)
 
 
-def _pose(T: Array) -> tuple[Matrix, Vector]:
+def _pose(T: Array) -> Pose:
     a, b, c, _ = T.tolist()
-    return (a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3])
+    return Pose((a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3]))
 
 
-def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float, float]:
+def _screw_frame(S: Array, origin: Vector) -> tuple[Matrix, Vector, float, float]:
     """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
 
     A screw that only slides has no place of its own: the given origin serves.
@@ -175,7 +213,7 @@ def _screw_frame(S: Array, origin: Vector | None) -> tuple[Matrix, Vector, float
     turns = any(w)
     D = screw.frame_along(w if turns else v)
     if not turns:
-        return D, origin or (0.0, 0.0, 0.0), 0.0, 1.0
+        return D, origin, 0.0, 1.0
     (h,) = expressions.tidied([dot(w, v)])
     if expressions.is_expression(h):
         return D, cross(w, v), 1.0, h

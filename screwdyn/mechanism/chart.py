@@ -1,5 +1,6 @@
 """Coordinates of joints whose motions form a group: spherical, free and planar (docs/mathematics.md §7)."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -90,11 +91,9 @@ class Chart:
         return expressions.array(np.transpose(columns))
 
     @property
-    def structure_constants(self) -> list[tuple[int, int, int, float]]:
+    def structure_constants(self) -> tuple[tuple[int, int, int, float], ...]:
         """All (m, k, l, c) with l > k and c ≠ 0 of [S_l, S_k] = Σ_m c S_m, the same for any axes and center."""
-        own = self._twist(np.eye(self.nv))
-        brackets = np.einsum("lij,kj->lki", screw.ad(own), own) @ own.T
-        return [(m, k, l, float(brackets[l, k, m])) for l, k, m in np.argwhere(brackets).tolist() if l > k]
+        return _structure_constants(self.orientation, self.translations)
 
     @property
     def freedom_labels(self) -> tuple[str, ...]:
@@ -167,3 +166,10 @@ class Chart:
         V = np.zeros((*nu.shape[:-1], 6))
         V[..., first : 3 + self.translations] = nu
         return V
+
+
+@functools.cache
+def _structure_constants(orientation: int, translations: int) -> tuple[tuple[int, int, int, float], ...]:
+    own = Chart(orientation, translations, np.eye(3), np.zeros(3)).screws.T
+    brackets = np.einsum("lij,kj->lki", screw.ad(own), own) @ own.T
+    return tuple((m, k, l, float(brackets[l, k, m])) for l, k, m in np.argwhere(brackets).tolist() if l > k)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Attachment, Topology
-from screwdyn.physics.charts import Charts
+from screwdyn.physics.charts import GROUP, ROW, Charts, number_of_positions
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
@@ -74,53 +74,47 @@ class Model:
             except UnboundSymbolError:
                 self.ready = None
         self.nv = len(self.index) - 1
-        if self.charts is None:
-            self.nq = self.nv
-        else:
-            self.nq = sum(at.joint.nq for at in self.placements.values() if at.joint is not None)
+        charts = self.charts
+        self.nq = self.nv if charts is None else number_of_positions(charts.where, charts.groups)
 
     def _changed(self, former: Model) -> bool:
         """Take what has not changed from a former snapshot of numbers; False if there are expressions now.
 
         What is common in the order of attachment is kept; what comes after it is taken off and put on.
         """
-        same = list(map(operator.is_, self.nodes, former.nodes))
-        common = len(same) if all(same) else same.index(False)
-        gone = [former.placements[node.link.name] for node in former.nodes[common:]]
-        n = former.nv - sum(len(at.freedoms) for at in gone)
+        common = [*map(operator.is_, self.nodes, former.nodes), False].index(False)
         self.placements, self.index = former.placements.copy(), former.index.copy()
-        for _ in gone:
-            self.placements.popitem()
-        for _ in range(n, former.nv):
-            self.index.popitem()
+        gone = [self.placements.popitem()[1] for _ in former.nodes[common:]]
+        for at in gone:
+            for _ in at.freedoms:
+                self.index.popitem()
+        n = len(self.index) - 1
         lighter = {at.coordinate for at in gone if not at.freedoms and at.coordinate in self.index}
-        rows: list[list[Any]] = []
-        welded: list[tuple[int, tuple[float, ...]]] = []
-        for node in self.nodes[common:]:
-            at = self._place(node, former)
-            rows += self._rows(at, n + len(rows))
-            if not at.freedoms and at.body is not NOTHING:
-                welded.append((self.index[at.coordinate], at.body))
+        new = [self._place(node, former) for node in self.nodes[common:]]
+        rows = [row for at in new for row in self._rows(at)]
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
         try:  # expressions are no floats
+            table[-1, :3] = self.gravity
             if rows:
                 table[n:-1] = rows
-            table[-1, :3] = self.gravity
             for coordinate in lighter:
                 # Sums begin at −0, which leaves a first body as it is, but those of the base at 0.
                 table[self.index[coordinate], MASS:PARENT] = 0.0 if coordinate is None else -0.0
                 kept = itertools.islice(self.placements.values(), common)
-                welded[:0] = [(self.index[coordinate], at.body) for at in kept if at.coordinate == coordinate]
-            for row, body in welded:
-                table[row, MASS:PARENT] += np.array(body, dtype=np.float64)
+                self._weld(table, (at for at in kept if at.coordinate == coordinate))
+            self._weld(table, (at for at in new if not at.freedoms))
         except TypeError:
             return False
         self.table = self.ready = table
-        # Without group joints before and among what is new, there are none.
-        new = (self.placements[node.link.name] for node in self.nodes[common:])
-        self.charts = self._charts() if former.charts is not None or any(at.axes is not None for at in new) else None
+        self.charts = _charts(former.charts, n, new)
         return True
+
+    def _weld(self, table: Array, links: Iterable[Placement]) -> None:
+        """Add the bodies of some links to the rows that carry them."""
+        for at in links:
+            if at.body is not NOTHING:
+                table[self.index[at.coordinate], MASS:PARENT] += np.array(at.body, dtype=np.float64)
 
     def _made(self, former: Model | None) -> None:
         """Make all rows."""
@@ -130,13 +124,13 @@ class Model:
         self.base_body = [0.0] * 10
         for attachment in self.nodes:
             at = self._place(attachment, former)
-            self.rows += self._rows(at, len(self.rows))
+            self.rows += self._rows(at)
             if not at.freedoms and at.body is not NOTHING:
                 row = self.index[at.coordinate]
                 sums, first = (self.base_body, 0) if row < 0 else (self.rows[row], MASS)
                 for k, x in enumerate(at.body, first):
                     sums[k] += x
-        self.charts = self._charts()
+        self.charts = _charts(None, 0, tuple(self.placements.values()))
 
     def _place(self, node: Attachment, former: Model | None) -> Placement:
         """Placement of a link, which a former snapshot may know, entered among the placements."""
@@ -148,38 +142,21 @@ class Model:
         self.placements[name] = at
         return at
 
-    def _rows(self, at: Placement, start: int) -> list[list[Any]]:
-        """The rows that begin with a link, from the given number on, which are entered in the index."""
-        above, rows = self.index[at.parent], []
-        for row, freedom in enumerate(at.freedoms, start):
-            self.index[at.names[row - start]] = row
+    def _rows(self, at: Placement) -> list[list[Any]]:
+        """The rows that begin with a link, which are entered in the index."""
+        if not at.freedoms:
+            return []
+        start, above, rows = len(self.index) - 1, self.index[at.parent], []
+        for row, (name, freedom) in enumerate(zip(at.names, at.freedoms, strict=True), start):
+            self.index[name] = row
             rows.append([*freedom, *NOTHING, above, row if at.axes is None else start])
             above = row
-        if rows:
-            rows[-1][MASS:PARENT] = at.body
+        rows[-1][MASS:PARENT] = at.body
         return rows
 
     def __reduce__(self) -> tuple[object, ...]:
         # A copy is made anew: compiled functions do not travel.
         return Model, (self.topology,)
-
-    def _charts(self) -> Charts | None:
-        where: list[int] = []
-        groups: list[list[float]] = []
-        terms: list[tuple[float, ...]] = []
-        position = 0
-        for at in self.placements.values():
-            if at.joint is None:
-                continue
-            row, chart = len(where), at.joint.chart
-            if chart is None or at.axes is None:
-                where += range(position, position + at.joint.nv)
-            else:
-                where += [-1] * at.joint.nv
-                groups.append([row, position, chart.orientation, chart.translations, *at.axes])
-                terms += [(row + m, row + k, row + l, c) for m, k, l, c in chart.structure_constants]
-            position += at.joint.nq
-        return Charts(np.array(where), expressions.array(groups), np.array(terms)) if groups else None
 
     @cached_property
     def table(self) -> Array:
@@ -357,3 +334,33 @@ class Model:
         full = [(*batch, a.shape[-1]) for a in arrays]
         arrays = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, full, strict=True)]
         return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch
+
+
+def _charts(former: Charts | None, row: int, new: Sequence[Placement]) -> Charts | None:
+    """Charts of a former snapshot as far as the given row, and those of links that come after it."""
+    if former is None:
+        if all([at.axes is None for at in new]):
+            return None
+        former = Charts(np.arange(row), np.zeros((0, GROUP)), np.zeros((0, 4)))
+    where, groups, terms = (former.where[:row], *(a[a[:, ROW] < row] for a in former[1:]))
+    position = number_of_positions(where, groups)
+    new_where: list[int] = []
+    new_groups: list[list[float]] = []
+    new_terms: list[tuple[float, ...]] = []
+    for at in new:
+        joint = at.joint
+        if joint is None:
+            continue
+        if joint.chart is None or at.axes is None:
+            new_where += range(position, position + joint.nv)
+        else:
+            new_where += [-1] * joint.nv
+            new_groups.append([row, position, joint.chart.orientation, joint.chart.translations, *at.axes])
+            new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
+        row, position = row + joint.nv, position + joint.nq
+    if new_where:
+        where = np.concatenate([where, np.array(new_where)])
+    if new_groups:
+        groups = np.concatenate([groups, expressions.array(new_groups)])
+        terms = np.concatenate([terms, np.array(new_terms)])
+    return Charts(where, groups, terms) if len(groups) else None

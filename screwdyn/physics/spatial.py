@@ -123,11 +123,9 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 def rotate(R: Matrix, v: Vector) -> Vector:
     """R v."""
-    return (
-        R[0] * v[0] + R[1] * v[1] + R[2] * v[2],
-        R[3] * v[0] + R[4] * v[1] + R[5] * v[2],
-        R[6] * v[0] + R[7] * v[1] + R[8] * v[2],
-    )
+    a0, a1, a2, b0, b1, b2, c0, c1, c2 = R
+    x, y, z = v
+    return (a0 * x + a1 * y + a2 * z, b0 * x + b1 * y + b2 * z, c0 * x + c1 * y + c2 * z)
 
 
 def rotate_back(R: Matrix, v: Vector) -> Vector:
@@ -146,16 +144,18 @@ def transpose(A: Matrix) -> Matrix:
 
 def multiply(A: Matrix, B: Matrix) -> Matrix:
     """A B."""
+    a0, a1, a2, b0, b1, b2, c0, c1, c2 = A
+    x0, x1, x2, y0, y1, y2, z0, z1, z2 = B
     return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
-        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
-        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
-        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+        a0 * x0 + a1 * y0 + a2 * z0,
+        a0 * x1 + a1 * y1 + a2 * z1,
+        a0 * x2 + a1 * y2 + a2 * z2,
+        b0 * x0 + b1 * y0 + b2 * z0,
+        b0 * x1 + b1 * y1 + b2 * z1,
+        b0 * x2 + b1 * y2 + b2 * z2,
+        c0 * x0 + c1 * y0 + c2 * z0,
+        c0 * x1 + c1 * y1 + c2 * z1,
+        c0 * x2 + c1 * y2 + c2 * z2,
     )
 
 
@@ -223,12 +223,13 @@ def add6(I: Symmetric, J: Symmetric) -> Symmetric:
 
 def congruence(R: Matrix, I: Symmetric) -> Symmetric:
     """R I Rᵀ for a symmetric I."""
-    A = multiply(R, full(I))
+    a0, a1, a2, b0, b1, b2, c0, c1, c2 = R
+    x0, x1, x2, y0, y1, y2, z0, z1, z2 = multiply(R, full(I))
     return (
-        A[0] * R[0] + A[1] * R[1] + A[2] * R[2],
-        A[0] * R[3] + A[1] * R[4] + A[2] * R[5],
-        A[0] * R[6] + A[1] * R[7] + A[2] * R[8],
-        A[3] * R[3] + A[4] * R[4] + A[5] * R[5],
-        A[3] * R[6] + A[4] * R[7] + A[5] * R[8],
-        A[6] * R[6] + A[7] * R[7] + A[8] * R[8],
+        x0 * a0 + x1 * a1 + x2 * a2,
+        x0 * b0 + x1 * b1 + x2 * b2,
+        x0 * c0 + x1 * c1 + x2 * c2,
+        y0 * b0 + y1 * b1 + y2 * b2,
+        y0 * c0 + y1 * c1 + y2 * c2,
+        z0 * c0 + z1 * c1 + z2 * c2,
     )

@@ -17,6 +17,7 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.model import Model
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import impact
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from screwdyn.forms.compiled import Compiled
     from screwdyn.forms.derivatives import Derivatives
     from screwdyn.forms.symbolic import Symbolic
-    from screwdyn.physics.model import Model
 
 __all__ = ["Body", "Handle", "KinematicTree"]
 
@@ -395,8 +395,6 @@ class KinematicTree(Dynamics, Configurations, Robot):
     @cached_property
     def model(self) -> Model:
         """Frozen snapshot of the present revision of the tree."""
-        from screwdyn.physics.model import Model
-
         model = self._former = Model(self.topology, self._former)
         return model
 

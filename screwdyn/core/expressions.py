@@ -191,7 +191,7 @@ def _is_power_of(factor: Any, functions: Any) -> bool:
 def is_finite(a: Array) -> bool:
     """Whether no entry is infinite or NaN; entries with symbols count as finite."""
     if a.dtype != object:
-        return bool(np.isfinite(a).all())
+        return all(map(math.isfinite, a.ravel().tolist()))  # the arrays are small: half as long as by NumPy
     return all(math.isfinite(x) for x in a.flat if not is_expression(x))
 
 
@@ -252,7 +252,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
 
 def alike(*tuples: Any) -> Any:
     """The same tuples of numbers, with integral floats as integers if one of them holds an expression."""
-    if not possible() or {type(x) for entries in tuples for x in entries} == {float}:
+    if not possible() or {*map(type, itertools.chain(*tuples))} == {float}:
         return tuples
     return tuple(tuple(map(whole, entries)) for entries in tuples)
 

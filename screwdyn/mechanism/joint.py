@@ -7,6 +7,7 @@ screws generate; a :class:`Chart` holds the coordinates of such a group. Nothing
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf, isfinite, isnan, sqrt
@@ -103,7 +104,7 @@ class Joint:
         if self.chart is None and self.nv > 1:
             _check_independent(self.screws)
 
-    @property
+    @functools.cached_property
     def nv(self) -> int:
         """Number of freedoms k."""
         return int(self.screws.shape[1])

@@ -46,7 +46,7 @@ class Attachment:
     parent: str | None = None
     joint: Joint = FIXED
     home: Array = field(default_factory=lambda: _IDENTITY)
-    serial: int = field(default_factory=lambda: next(_serial))
+    serial: int = field(default_factory=_serial.__next__)
 
     def __post_init__(self) -> None:
         self.home.setflags(write=False)
@@ -125,13 +125,14 @@ class Topology:
         attachments, carried = self.attachments.copy(), self.carried.copy()
         hint = "give the new one another name"
         for new in newcomers:
-            link = new.link.name
-            for what, name, taken in (("link", link, attachments), ("joint", new.name, carried)):
-                if name in taken:
-                    raise TopologyError(f"there is a {what} {name!r} already; {hint}")
-            self._check_labels(new, attachments, carried)
+            link, name = new.link.name, new.name
+            if link in attachments or name in carried:
+                what = f"link {link!r}" if link in attachments else f"joint {name!r}"
+                raise TopologyError(f"there is a {what} already; {hint}")
+            if "[" in name or new.joint.nv > 1:
+                self._check_labels(new, attachments, carried)
             attachments[link] = new
-            carried[new.name] = link
+            carried[name] = link
             hint = "build the tree to be attached with other names of links and joints"
         return Topology(attachments, carried, self.gravity, self.revision + 1)
 

@@ -14,6 +14,8 @@ from screwdyn.core.types import Array, ArrayLike
 
 __all__ = ["as_pose", "cross", "entries", "inverse", "pose", "pose_of", "shaped", "skew", "skew_of", "unskew"]
 
+_IDENTITY = np.eye(4)
+
 
 def shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
     """Return x as floats, after checking that they are finite and that the last axes of x have lengths `tail`."""
@@ -119,7 +121,7 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
         given = expressions.array(at)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{what} must be numbers, got {at!r}") from error
-    T = np.eye(4, dtype=given.dtype)
+    T = np.eye(4, dtype=object) if given.dtype == object else _IDENTITY.copy()
     if not expressions.is_finite(given):
         raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
     if given.shape == (3,):
@@ -132,12 +134,13 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     if given.dtype == object:
         _check_known_entries(given, what)
         return given
-    error_size = float(np.abs(R.T @ R - T[:3, :3]).max())
+    error_size = max(map(abs, (R.T @ R - T[:3, :3]).ravel().tolist()))
     if error_size > 1e-6:
         raise ShapeError(f"the rotation of {what} is not orthonormal: R^T R - 1 reaches {error_size:.3g}")
-    if float(R[0] @ cross(R[1], R[2])) < 0.0:
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    if xx * (yy * zz - yz * zy) + xy * (yz * zx - yx * zz) + xz * (yx * zy - yy * zx) < 0.0:
         raise ShapeError(f"the rotation of {what} is a reflection (determinant -1); swap or negate an axis")
-    if float(np.abs(given[3] - T[3]).max()) > 1e-6:
+    if max(map(abs, (given[3] - T[3]).tolist())) > 1e-6:
         raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {given[3].tolist()}")
     if error_size > 1e-14:
         for _ in range(2):  # Newton's iteration for the polar factor: each step squares the error

@@ -22,9 +22,7 @@ from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import BODY, COM, frame_code
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
-from screwdyn.physics.recursions.operational import CONFINED
-from screwdyn.physics.recursions.whole_tree import MASSLESS
-from screwdyn.physics.table import TURN, WIDTHS, Workspace
+from screwdyn.physics.table import CONFINED, MASSLESS, TURN, WIDTHS, Workspace
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:  # the kernels bring numba with them, which must not slow down `import screwdyn`

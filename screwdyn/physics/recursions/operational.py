@@ -6,13 +6,12 @@ from screwdyn.physics.spatial import (
     exceeds,
 )
 from screwdyn.physics.table import (
+    CONFINED,
     Table,
     Workspace,
     parent,
 )
 
-# Status: the link cannot move in all six directions.
-CONFINED = -3
 # A pivot below this fraction of its diagonal entry is rounding.
 _CONFINED = 1e-12
 

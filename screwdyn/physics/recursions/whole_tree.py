@@ -30,6 +30,7 @@ from screwdyn.physics.spatial import (
     scale,
 )
 from screwdyn.physics.table import (
+    MASSLESS,
     Table,
     Workspace,
     add_inertia,
@@ -44,9 +45,6 @@ from screwdyn.physics.table import (
     store_twist,
     store_wrench,
 )
-
-# Status: the tree has no mass.
-MASSLESS = -2
 
 
 def base_body(table: Table) -> RigidInertia:

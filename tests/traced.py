@@ -1,6 +1,5 @@
 """The kernels once more, evaluated from the tapes that compiled code, closed forms and C are made of."""
 
-import functools
 import math
 from functools import lru_cache
 
@@ -44,53 +43,43 @@ def recorded(name, shape, table, charts, places):
 class Kernels(kernels.Kernels):
     """Kernels whose results come from tapes."""
 
-    def __getattr__(self, name):
-        if name in CATALOGUE and name not in ("contribution", "subtree_contribution"):
-            return functools.partial(self.evaluated, CATALOGUE[name])
-        return super().__getattr__(name)
+    @staticmethod
+    def function(name):
+        return kernels._refuse
 
-    def evaluated(self, entry, table, *arrays):
-        model = self._model
-        sizes = {"q": model.nq}
-        states = dict(zip(entry.arguments, arrays, strict=False))
-        arrays = arrays[len(states) :]
-        places = None
-        if entry.links:
-            places, *arrays = arrays
-        rows = [np.prod([self.sizes.get(d, d) for d in r.shape], dtype=int) for r in entry.given]
-        count = arrays[0].size // rows[0] if rows[0] else 0
-        for name, x in states.items():
-            if not isinstance(x, np.ndarray) or x.dtype != np.float64 or x.ndim != 1:
-                raise TypeError
-            if x.size != count * sizes.get(name, model.nv) or not np.isfinite(x**5).all():
-                return kernels.WRONG_INPUT
-        if not count:
-            return 0
+    def places_in(self, context):
+        places = (x for x in self._kept if kernels.address(x) == context[kernels._PLACES])
+        return next(places)
+
+    def fill(self, entry, context, states, arguments, results):
+        given = entry, context, states, arguments, results
+        if entry.name not in CATALOGUE or entry.name in ("contribution", "subtree_contribution"):
+            return super().fill(*given)
+        count, model, state = states, self.model, dict(zip(entry.arguments, arguments, strict=True))
+        if not all(np.isfinite(x**5).all() for x in state.values()):
+            return kernels.WRONG_INPUT
+        if not count or not model.nv:
+            return super().fill(*given)
+        table = model.table
         charts = model.charts and tuple(np.ascontiguousarray(x).tobytes() for x in model.charts)
-        key = table.shape, table.tobytes(), charts, None if places is None else places.tobytes()
+        key = table.shape, table.tobytes(), charts, self.places_in(context).tobytes() if entry.links else None
         try:
-            tape, results, values = recorded(entry.name, *key)
+            tape, found, values = recorded(entry.name, *key)
         except Undetermined as undetermined:
             return undetermined.status
-        columns = {g: x.reshape(count, -1) for g, x in states.items()}
+        columns = {g: x.reshape(count, -1) for g, x in state.items()}
         values = values | {(g, i): x[:, i] for g, x in columns.items() for i in range(x.shape[1])}
         bounds = [x for pair in tape.assumed for x in pair]
-        entries = [x for result in results for x in result.ravel()]
+        entries = [x for result in found for x in result.ravel()]
         with np.errstate(all="ignore"):  # where the bounds do not hold, the numbers mean nothing
-            found = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
-        least = found[len(entries) :]
+            numbers = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
+        least = numbers[len(entries) :]
         if not all(np.all(x > y) for x, y in zip(least[::2], least[1::2], strict=True)):
-            return super().__getattr__(entry.name)(
-                table, *columns_flat(columns), *([places] if entry.links else []), *arrays
-            )
+            return super().fill(*given)
         at = 0
-        for result, out in zip(results, arrays, strict=True):
+        for result, out in zip(found, results, strict=True):
             flat = out.reshape(count, result.size)
             for k in range(result.size):
-                flat[:, k] = found[at + k]
+                flat[:, k] = numbers[at + k]
             at += result.size
         return 0
-
-
-def columns_flat(columns):
-    return [x.ravel() for x in columns.values()]

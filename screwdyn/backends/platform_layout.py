@@ -1,7 +1,7 @@
 """What is assumed of the memory layout of CPython's and NumPy's objects, and whether it holds here.
 
-Two shortcuts read objects directly: the entry of a compiled function reads its arguments (``llvm.entry``), and a
-numba kernel reads the byte order of an array. Both ask :func:`understood` first; without it, calls go through Python.
+The entry of compiled functions (``backends.entry``) reads its arguments directly. It asks :func:`understood` first;
+without it, calls go through Python.
 """
 
 import ctypes
@@ -19,10 +19,9 @@ import numpy as np
 __all__ = ["address_of", "array_function", "builtin", "understood"]
 
 # Offsets in bytes, on CPython and NumPy 2 with 64 bits: of an object's type, of a tuple's length and items, of an
-# array's data, number of axes, shape, descriptor and flags, and of the byte order in a descriptor.
+# array's data, number of axes, shape, descriptor and flags.
 TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
 DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
-BYTE_ORDER = 26
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 # NumPy's number of float64, and the places of PyArray_New and PyArray_Return in its table of functions.
 DOUBLE, NEW, RETURN = 12, 93, 76
@@ -52,17 +51,12 @@ def understood() -> bool:
         return False
     frozen = np.zeros(7)
     frozen.setflags(write=False)
-    swapped = np.zeros(2, dtype=FLOAT64.newbyteorder())
     arrays = np.zeros(3), np.ones((2, 5)), np.zeros((4, 4), order="F"), frozen
-    return all(map(_as_assumed, arrays)) and _byte_order(swapped) in "<>" and _byte_order(arrays[0]) == "="
+    return all(map(_as_assumed, arrays))
 
 
 def _read(address: int, kind: Any) -> int:
     return int(kind.from_address(address).value)
-
-
-def _byte_order(a: np.ndarray) -> str:
-    return chr(_read(_read(id(a) + DESCRIPTOR, ctypes.c_int64) + BYTE_ORDER, ctypes.c_uint8))
 
 
 def _as_assumed(a: np.ndarray) -> bool:

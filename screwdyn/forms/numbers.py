@@ -19,8 +19,8 @@ from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentErr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.frames import BODY, COM, frame_code
-from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
+from screwdyn.physics.frames import BODY, frame_code
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, WIDTHS, Workspace
 from screwdyn.screws import screw
@@ -117,33 +117,25 @@ class Dynamics(Quantities):
             np.broadcast_to(flat.reshape(*q_batch, model.nq), (*batch, model.nq)), requirements=["C", "W"]
         ).ravel()
         tau = empty(math.prod(batch) * model.nv)
-        self.kernels.wrench_torque(self.kernels.table, flat, W.reshape(-1, 6), tau)
+        kernels, entry = self.kernels, INTERNAL["wrench_torque"]
+        kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
         return tau.reshape(*batch, model.nv)
 
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
         """See :meth:`Quantities.contribution`, whose documentation this method takes over."""
         kernels = self.kernels
         try:
-            shares = kernels.shares[link]
-            found = shares.arrays()
-            if kernels.contribution(kernels.table, q, qd, shares.places, *found) == 0:
-                return shares.split(found)[0]
-        except kernels.REFUSALS:
-            pass
-        share: Contribution = self._evaluate(CATALOGUE["contribution"], link, q, qd)
-        return share
+            found = kernels.contribution(kernels.of_link[link, "body"], q, qd)
+        except (KeyError, TypeError):
+            found = None
+        if found is None:
+            share: Contribution = self._evaluate(CATALOGUE["contribution"], link, q, qd)
+            return share
+        return Contribution(link, kernels.path(link), *found)
 
     def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
         """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
-        kernels = self.kernels
-        shares = kernels.all_shares
-        try:
-            found = shares.arrays()
-            if kernels.contribution(kernels.table, q, qd, shares.places, *found) == 0:
-                return shares.split(found)
-        except kernels.REFUSALS:
-            pass
-        return [self.contribution(link, q, qd) for link in shares.links]
+        return [self.contribution(link, q, qd) for link in [*self.model.placements][1:]]
 
     # Inside
 
@@ -158,20 +150,18 @@ class Dynamics(Quantities):
         model, named = self.model, given.arguments
         state = {name: named[name] for name in entry.arguments}
         code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
-        places = [self._places(entry, named.get("link"), code)] if entry.links else []
+        link = named.get("link", "")
+        if entry.links in ("one", "subtree"):
+            self._carrier(link)  # names a link that is unknown
         if named.get("wrenches") is not None and entry.wrenches == "tau":
             (tau,), batch = model.flat(tau=state["tau"])
             state["tau"] = tau.reshape(*batch, model.nv) + self.wrench_torque(named["q"], named["wrenches"])
         flat, batch = model.flat(**state)
-        count, sizes = math.prod(batch), self.kernels.sizes
-        if any("k" in result.shape for result in entry.given):
-            sizes = sizes | {"k": len(model.path(named["link"]))}
-        shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
-        arrays = [
-            empty((count * math.prod(s[:-1]), s[-1])) if len(s) > 1 and not r.flat else empty(count * math.prod(s))
-            for r, s in zip(entry.given, shapes, strict=True)
-        ]
-        status = getattr(self.kernels, entry.name)(self.kernels.table, *flat, *places, *arrays)
+        kernels, count = self.kernels, math.prod(batch)
+        context = kernels.context_of(entry, link, code)
+        shapes = kernels.shapes(entry, context)
+        arrays = [empty(count * math.prod(shape)) for shape in shapes]
+        status = kernels.fill(entry, context, count, flat, arrays)
         if status:
             raise self._error(status, named, state)
         results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
@@ -182,19 +172,18 @@ class Dynamics(Quantities):
         return results[0] if len(results) == 1 else tuple(results)
 
     def _places(self, entry: Quantity, link: Any, code: int) -> Array:
-        if entry.links == "all":
-            return np.asarray(self.kernels.all_places)
-        self._carrier(link)  # names a link that is unknown
-        if entry.links == "subtree":
-            return self.model.places(self.model.subtree(link), COM)
-        return self.model.places((link,), code)
+        if entry.links in ("one", "subtree"):
+            self._carrier(link)
+        places: Array = self.kernels.places(entry, link, code)
+        return places
 
     def _felt(self, row: int, q: ArrayLike) -> str:
         """What forward dynamics has compared in the first of some states that it refuses because of a row."""
         model, rest = self.model, np.zeros(self.model.nv)
         (flat,), _ = model.flat(q=q)
+        kernels, entry = self.kernels, CATALOGUE["forward_dynamics"]
         for one in flat.reshape(-1, model.nq):
-            if self.kernels.forward_dynamics(self.kernels.table, one, rest, rest, empty(model.nv)) == row + 1:
+            if kernels.fill(entry, kernels.context, 1, [one, rest, rest], [rest.copy()]) == row + 1:
                 break
         table, x = model.table, one
         if model.charts is not None:
@@ -266,37 +255,27 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
     """
     parameters = list(entry.signature.parameters.values())[1:]
     signature = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
-    arguments = list(entry.arguments)
+    frame = "frame" if "frame" in entry.parameters else repr("body")
+    context = {"one": f"of_link[link, {frame}]", "all": "of_all", None: "context"}[entry.links]
+    lines = [f"found = kernels.{entry.name}(kernels.{context}, {', '.join(entry.arguments)})"]
     if entry.links == "one":
-        arguments.append(f"kernels.places[link, {'frame' if 'frame' in entry.parameters else repr('body')}]")
-    elif entry.links == "all":
-        arguments.append("kernels.all_places")
-    allocated, returned = [], []
-    for result in entry.given:
-        label = "_".join(map(str, result.shape))
-        size = "1" if not label else f"kernels.rows_{label}" if len(result.shape) > 2 else f"kernels.shape_{label}"
-        view = "[0]" if not label else f".reshape(kernels.shape_{label})" if len(result.shape) > 2 else ""
-        allocated.append(f"{result.name} = empty({size})")
-        returned.append(result.name + view)
-    arrays = ", ".join(["kernels.table", *arguments, *(result.name for result in entry.given)])
-    text = f"""
-def {entry.name}(self, {", ".join(signature)}):
-    if {"wrenches is None" if entry.wrenches else "True"}:
-        kernels = self.kernels
-        {"; ".join(allocated)}
-        try:
-            if kernels.{entry.name}({arrays}) == 0:
-                return {", ".join(returned)}
-        except kernels.REFUSALS:
-            pass
-    return self._evaluate(entry, {", ".join(p.name for p in parameters)})
-"""
-    scope: dict[str, Any] = {"empty": empty, "entry": entry}
+        lines = ["try:", f"    {lines[0]}", "except (KeyError, TypeError):", "    found = None"]
+    if entry.wrenches:
+        lines = [f"found = None if wrenches is not None else {lines[0].removeprefix('found = ')}"]
+    lines = [
+        "kernels = self.kernels",
+        *lines,
+        "if found is None:",
+        f"    return self._evaluate(entry, {', '.join(p.name for p in parameters)})",
+        "return found",
+    ]
+    text = "\n    ".join([f"def {entry.name}(self, {', '.join(signature)}):", *lines])
+    scope: dict[str, Any] = {"entry": entry}
     exec(compile(text, f"<{entry.name}>", "exec"), scope)
     return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))
 
 
 for _entry in CATALOGUE.values():
-    if not any(result.flat for result in _entry.results) and _entry.links != "subtree":
+    if _entry.name not in SHARES:
         setattr(Dynamics, _entry.name, _direct(_entry))
 functools.update_wrapper(Dynamics.contribution, Quantities.contribution)

@@ -24,7 +24,7 @@ __all__ = ["CATALOGUE", "INTERNAL", "LARGEST", "Dimension", "Frame", "Quantities
 Frame = Literal["com", "body", "base", "mixed"]
 # Largest magnitude of an entry of a state: products of five such entries do not overflow.
 LARGEST = 1e60
-# Number of "v" freedoms, "q" positions, "L" links, "k" freedoms on the path to a link; products "6v", "vv"; a number.
+# Number of "v" freedoms, "q" positions, "L" links, "k" freedoms on the path to a link; the product "6v"; a number.
 Dimension = str | int
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,8 +48,6 @@ class Result:
         Whether it is q̈. With group joints, D(ν) ν is subtracted from it (docs/mathematics.md §7).
     hidden : bool
         Whether it is an intermediate result that is not returned.
-    flat : bool
-        Whether the recursion writes it to an array of one axis.
     """
 
     name: str
@@ -58,7 +56,6 @@ class Result:
     rate_of: str | None = None
     acceleration: bool = False
     hidden: bool = False
-    flat: bool = False
 
 
 @dataclass(frozen=True)
@@ -440,12 +437,12 @@ class Quantities(ABC):
     # One link
 
     @quantity(
-        contributions.contributions,
-        Result("J", (6, "k"), _J.unit, flat=True),
-        Result("J_dot", (6, "k"), "1/s, ...", flat=True),
-        Result("M", ("k", "k"), _M.unit, flat=True),
-        Result("C", ("k", "k"), _C.unit, flat=True),
-        Result("g", ("k",), _G.unit, flat=True),
+        contributions.contribution,
+        Result("J", (6, "k"), _J.unit),
+        Result("J_dot", (6, "k"), "1/s, ..."),
+        Result("M", ("k", "k"), _M.unit),
+        Result("C", ("k", "k"), _C.unit),
+        Result("g", ("k",), _G.unit),
         scratch=((2, "v", "6v"),),
     )
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
@@ -475,7 +472,7 @@ class Quantities(ABC):
         Result("M", ("v", "v"), _M.unit),
         Result("C", ("v", "v"), _C.unit),
         Result("g", ("v",), _G.unit),
-        scratch=((2, "v", "6v"), ("6v",), ("6v",), ("vv",), ("vv",), ("v",)),
+        scratch=((2, "v", "6v"), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
         links="subtree",
     )
     def subtree_contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:

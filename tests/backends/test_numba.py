@@ -24,24 +24,36 @@ BAD = [np.zeros(2), np.zeros(4), np.array([0, np.nan, 0]), np.array([0, 0, np.in
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if not CATALOGUE[name].links])
 def test_what_does_not_fit_is_refused_before_anything_is_computed(model, name, bad):
-    entry, good = CATALOGUE[name], np.zeros(3)
-    call = getattr(kernels.Kernels(model), name)
+    entry, good, of_model = CATALOGUE[name], np.zeros(3), kernels.Kernels(model)
+    call, context = getattr(of_model, name), of_model.context
     for wrong in range(len(entry.arguments)):
-        outs = [np.full([{"v": 3}.get(d, d) for d in result.shape] or [1], 7.0) for result in entry.given]
+        outs = tuple(np.full(shape, 7.0) for shape in of_model.shapes(entry, context))
         state = [bad if k == wrong else good for k in range(len(entry.arguments))]
-        assert call(model.table, *state, *outs) == kernels.WRONG_INPUT
+        assert call(context, *state) is None
+        assert call(context, *state, out=outs if len(outs) > 1 else outs[0]) is None
+        if bad.size == 3:
+            assert of_model.fill(entry, context, 1, state, outs) == kernels.WRONG_INPUT
         assert all((out == 7).all() for out in outs)
 
 
 @pytest.mark.parametrize("value", [[0.0, 0, 0], [], None, np.zeros(3, dtype=np.float32), np.zeros((1, 3)), "abc"])
-def test_types_that_a_kernel_is_not_made_for_raise_one_of_the_refusals(model, value):
-    with pytest.raises(kernels.REFUSALS):
-        kernels.Kernels(model).gravity_vector(model.table, value, np.zeros(3))
+def test_what_is_not_one_state_in_a_plain_array_is_left_to_others(model, value):
+    of_model = kernels.Kernels(model)
+    assert of_model.gravity_vector(of_model.context, value) is None
 
 
-@pytest.mark.parametrize("n", [jit.SMALL - 1, jit.SMALL, jit.SMALL + 1, 130])
+def test_kernels_of_one_link_know_the_links_of_their_model(model):
+    of_model, q = kernels.Kernels(model), np.zeros(3)
+    assert of_model.jacobian(of_model.of_link["link1", "com"], q).shape == (6, 3)
+    assert of_model.of_link["link1", "com"] is of_model.of_link["link1", "com"]
+    for unknown in ("leg", None, 3):
+        with pytest.raises(KeyError):
+            of_model.of_link[unknown, "com"]
+
+
+@pytest.mark.parametrize("n", [1, 130])
 def test_scratch_space_is_large_enough_for_any_number_of_rows(n):
-    """On the stack or not, and for one state after another."""
+    """For one state after another."""
     rng = np.random.default_rng(n)
     tree = random_tree(rng, n)
     q, qd, qdd = rng.normal(size=(3, 3, n))

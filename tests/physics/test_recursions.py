@@ -34,7 +34,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
         "one": model.places((link,), code),
     }
     k = len(model.path(link))
-    sizes = {"v": n, "q": n, "L": len(tree.links), "k": k, "6v": 6 * n, "vv": n * n}
+    sizes = {"v": n, "q": n, "L": len(tree.links), "k": k, "6v": 6 * n}
     M = norm(tree.mass_matrix(case.q))
     kappa = np.linalg.cond(tree.mass_matrix(case.q)) if n else 1
     motion = 1 + total(case.qd) ** 2 + total(case.qdd)
@@ -44,9 +44,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
             continue  # the condition of its inverse is a matter of its own: see test_numbers
         shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.results]
         outs = [
-            empty(int(np.prod(s, dtype=int)))
-            if result.flat or len(s) < 2
-            else empty(int(np.prod(s[:-1], dtype=int)), s[-1])
+            empty(int(np.prod(s, dtype=int))) if len(s) < 2 else empty(int(np.prod(s[:-1], dtype=int)), s[-1])
             for result, s in zip(entry.results, shapes, strict=True)
         ]
         status = entry.recursion(

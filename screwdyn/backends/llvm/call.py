@@ -1,16 +1,16 @@
 """Calls of a compiled function with NumPy arrays, for one state and for batches in any layout."""
 
-import ctypes
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends import platform_layout
+from screwdyn.backends import entry
+from screwdyn.backends.entry import address
 from screwdyn.backends.llvm import batch_loop
 from screwdyn.backends.llvm.machine import host
-from screwdyn.backends.llvm.program import Program, address
+from screwdyn.backends.llvm.program import Program
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["Function", "inertias"]
@@ -38,16 +38,14 @@ class Function:
 
     def builtin(self, slow: Callable[..., Any]) -> Any:
         """The built-in function for one state, which calls ``slow`` for other arguments; ``slow`` if there is none."""
-        program = self.program
-        if not program.entry:
-            return slow
-        return platform_layout.builtin(program.name, program.entry, self.parameters, slow, program)
+        program, parameters = self.program, self.parameters
+        arrays = program.lengths, program.shapes
+        return entry.builtin(program.name, program.single, address(parameters), *arrays, slow, (program, parameters))
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""
-        arrays = [self.parameters, *inputs, *outputs]
-        call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(self.program.single)
-        return not call(*map(address, arrays))
+        arrays = entry.addresses([*inputs, *outputs])
+        return not entry.Computation(self.program.single)(address(self.parameters), address(arrays))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""

@@ -10,6 +10,8 @@ from screwdyn.backends.tape.tape import Node, Recorded
 __all__ = ["BATCH", "SINGLE", "batch", "single"]
 
 SINGLE, BATCH = "single", "batch"
+# Called by ``single`` with one argument for each array, so that the compiler may assume that arrays do not overlap.
+_APART = "apart"
 # The product of this and an input overflows if the input exceeds 1.6e60, whose fifth power overflows. A sum of products
 # that has overflowed stays infinite or becomes NaN, and 0 times either is NaN.
 _SCALE = 2.0**824
@@ -125,7 +127,7 @@ class _Writer:
 
 
 def single(plan: Plan, width: int, sincos: int) -> str:
-    """Module text of ``i64 single(parameters, inputs…, outputs…)``.
+    """Module text of ``i64 single(parameters, arrays)``, where ``arrays`` holds the address of every input and output.
 
     It returns nonzero if an input is not finite or a bound does not hold. The angles are lanes of calls of ``sincos``.
     """
@@ -177,10 +179,19 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     for problem in problems:
         any_problem = code.let(f"or i1 {any_problem}, {problem}")
     code.do(f"ret i64 {code.let(f'zext i1 {any_problem} to i64')}")
+    outer, handed = Code(1), ["ptr %parameters"]
+    for k in range(len(arrays) - 1):
+        place = outer.let(f"getelementptr ptr, ptr %arrays, i64 {k}")
+        handed.append(f"ptr {outer.let(f'load ptr, ptr {place}, align 8')}")
+    found = outer.let(f"call i64 @{_APART}({', '.join(handed)})")
+    outer.do(f"ret i64 {found}")
     return "\n".join(
         [
-            f"define i64 @{SINGLE}({', '.join(arrays)}) {{",
+            f"define internal i64 @{_APART}({', '.join(arrays)}) {{",
             *code.lines,
+            "}",
+            f"define i64 @{SINGLE}(ptr %parameters, ptr %arrays) {{",
+            *outer.lines,
             "}",
             code.fma_declaration(),
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",

@@ -1,13 +1,13 @@
 """A planned function on a tape, and its machine code."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends import platform_layout
-from screwdyn.backends.llvm import emit, entry
+from screwdyn.backends import entry
+from screwdyn.backends.entry import address
+from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.llvm.interpreter import Interpreter
 from screwdyn.backends.llvm.machine import Loaded, host
@@ -15,7 +15,7 @@ from screwdyn.backends.llvm.plan import Plan
 from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.backends.tape.trace import Scalars
 
-__all__ = ["LARGEST", "Program", "address"]
+__all__ = ["LARGEST", "Program"]
 
 Array = npt.NDArray[np.float64]
 # Functions with more operations are not compiled; compiling this many takes about 5 s.
@@ -52,8 +52,8 @@ class Program:
         Number of rows of scratch space of every input and output.
     slots : list of int
         Addresses of the slots of each of them; see ``batch_loop.Field``.
-    single, entry, batch : int
-        Addresses of the code for one state, of its entry for Python and of the code for many states; 0 if not made yet.
+    single, batch : int
+        Addresses of the code for one state and of the code for many states; 0 if not made yet.
     """
 
     def __init__(self, name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> None:
@@ -75,7 +75,7 @@ class Program:
         self.slots = [address(here[len(lanes) :]) for here in self._slots]
         self._code: list[Loaded] = []
         self._interpreter: Interpreter | None = None
-        self.single = self.entry = self.batch = 0
+        self.single = self.batch = 0
 
     @property
     def nbytes(self) -> int:
@@ -93,17 +93,12 @@ class Program:
 
     @compiling
     def compile_single(self) -> None:
-        """Make the code for one state, with an entry for Python if possible, unless it exists."""
+        """Make the code for one state unless it exists."""
         if self.single:
             return
         assert self.plan is not None
-        text = emit.single(self.plan, host().width, host().sincos)
-        direct = platform_layout.understood()
-        if direct:
-            text += "\n" + entry.entry(self.lengths, self.shapes)
-        code = self._load(text)
-        if direct:
-            self.entry = code.address(entry.ENTRY)
+        code = self._load(emit.single(self.plan, host().width, host().sincos))
+        entry.prepare(len(self.lengths), [*map(len, self.shapes)])  # a call should not have to wait for it
         self.single = code.address(emit.SINGLE)
         self._forget()
 
@@ -133,9 +128,3 @@ class Program:
     def _forget(self) -> None:
         if self.single and self.batch:
             self.plan = None
-
-
-def address(a: npt.NDArray[Any]) -> int:
-    """Address of an array's first entry."""
-    address: int = a.__array_interface__["data"][0]
-    return address

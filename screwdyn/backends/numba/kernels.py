@@ -1,182 +1,234 @@
 """The default back-end: every quantity of the catalogue as a kernel that serves any tree.
 
-A kernel takes the table of a model (for trees with group joints the three arrays of its charts first), then contiguous
-float64 arrays, state after state, and fills its last arguments. It checks that the arrays are finite and fit together
-and returns 0; ``WRONG_INPUT`` if it has computed nothing; or the recursion's own status. Plan: the text of the kernel
-is made from the entry. Emit: numba compiles it when it is first called and keeps it on disk. Call: :class:`Kernels`.
+A kernel is a computation of ``backends.entry``, for states that lie one after another. Its context holds the numbers
+of the model, as :class:`Context` says; its arrays are those of the state, then the results. It checks that the state
+is finite and returns 0; ``WRONG_INPUT`` if it has computed nothing; or the recursion's own status. Plan: the text of
+the kernel is made from the entry of the catalogue. Emit: numba compiles it when it is first called and keeps it on
+disk. Call: :class:`Kernels`.
 """
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numba.np.numpy_support import carray
 
-from screwdyn.backends.numba.jit import REFUSALS, SMALL, compiled, fits, stack
+from screwdyn.backends.entry import Computation, Extent, Read, address, addresses, builtin_of_context
+from screwdyn.backends.numba.jit import array, compiled, finite, integers
 from screwdyn.physics import charts
-from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.frames import COM, frame_code
+from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity, Result
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
-from screwdyn.physics.table import WIDTHS, Workspace
+from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
 
-__all__ = ["OPERATIONS", "REFUSALS", "WRONG_INPUT", "Kernels", "play"]
+__all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "play"]
 
 WRONG_INPUT = -1
 # What ``play`` knows, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 Array = Any
 
-_flat, _table, _integers = numba.float64[::1], numba.float64[:, ::1], numba.int64[::1]
+
+class Context(NamedTuple):
+    """What a kernel reads besides its arrays: counts and, in fields with a capital, addresses."""
+
+    states: Any
+    rows: Any
+    positions: Any
+    links: Any
+    path: Any
+    groups: Any
+    terms: Any
+    Table: Any
+    Where: Any
+    Groups: Any
+    Terms: Any
+    Moved: Any
+    Places: Any
+    Work: Any
+
+
+_STATES, _LINKS, _PATH, _PLACES = map(Context._fields.index, ("states", "links", "path", "Places"))
+
 _GLOBALS: dict[str, Any] = {
     "WRONG_INPUT": WRONG_INPUT,
     "Workspace": Workspace,
     "add_rate": charts.add_rate,
+    "array": array,
     "drift": charts.drift,
-    "empty": np.empty,
-    "fits": fits,
-    "number_of_positions": charts.number_of_positions,
+    "finite": finite,
+    "integers": integers,
     "recentre": charts.recentre,
     "subtract_drift": charts.subtract_drift,
     "unit_quaternions": charts.unit_quaternions,
-    "zeros": np.zeros,
-    "SMALL": SMALL,
-    "carray": carray,
-    **{f"stack{width}": stack(width) for width in set(WIDTHS)},
 }
-_SIZES = {"v": "n", "q": "nq", "L": "places.shape[0]", "6v": "6 * n", "vv": "n * n"}
+_STATE: dict[str, Sequence[Dimension]] = {
+    "q": ("q",),
+    "qd": ("v",),
+    "qdd": ("v",),
+    "tau": ("v",),
+    "wrenches": ("v", 6),
+}
+_SIZES = {"v": "n", "q": "nq", "L": "links", "k": "path", "6v": "6 * n"}
 
 
-def _size(dimension: Dimension) -> str:
+def _extent(dimension: Dimension) -> str:
     return _SIZES[dimension] if isinstance(dimension, str) else str(dimension)
 
 
-def _out(result: Result) -> str:
-    """Name of a result's array in the kernel, where it must not be that of anything else."""
-    return f"{result.name}_out"
+def _size(dimensions: Sequence[Dimension]) -> str:
+    """Text of the number of entries of an array."""
+    return " * ".join(map(_extent, dimensions)) or "1"
 
 
-def _rows(result: Result) -> str:
-    """How many entries of the first axis of a result's array belong to one state."""
-    if not result.shape:
-        return "1"
-    leading = result.shape[:-1] if len(result.shape) > 1 else result.shape
-    return " * ".join(map(_size, leading))
+def _shape(dimensions: Sequence[Dimension]) -> str:
+    """Text of a shape."""
+    return f"({', '.join(map(_extent, dimensions))},)"
 
 
-def kernel_text(entry: Quantity, grouped: bool) -> str:
-    """Source of a quantity's kernel, for trees with or without group joints."""
-    charted = ["where", "groups", "terms"] if grouped else []
-    places = ["places"] if entry.links else []
-    given = [_out(result) for result in entry.given]
+def _shape_in_recursion(dimensions: Sequence[Dimension]) -> str:
+    """Text of a result's shape as recursions expect it: a number is an array of one, several matrices are one."""
+    if len(dimensions) > 2:
+        return f"({_size(dimensions[:-1])}, {_extent(dimensions[-1])})"
+    return _shape(dimensions or (1,))
+
+
+def _consecutive(address: str, arrays: Mapping[str, Sequence[Dimension]]) -> list[str]:
+    """Statements that name arrays, one after another from an address on."""
+    lines, first = [], "0"
+    for name, dimensions in arrays.items():
+        lines.append(f"{name} = array({address}, {first}, {_shape(dimensions)})")
+        first += f" + {name}.size"
+    return lines
+
+
+def _shared() -> dict[str, Sequence[Dimension]]:
+    """Scratch space of every kernel: coordinates, accelerations, and the workspace."""
+    return {"x": ("v",), "a": ("v",)} | {f"work_{name}": ("v", width) for name, width in WIDTHS._asdict().items()}
+
+
+def _own(entry: Quantity) -> dict[str, Sequence[Dimension]]:
+    """Scratch space of one quantity, and its hidden results."""
+    scratch: dict[str, Sequence[Dimension]] = {f"scratch{k}": shape for k, shape in enumerate(entry.scratch)}
+    return scratch | {f"{result.name}_out": result.shape for result in entry.results if result.hidden}
+
+
+@functools.cache
+def _memory(rows: int) -> int:
+    """How many numbers of scratch space any kernel needs for a table of so many rows."""
+    sizes = {"v": rows, "6v": 6 * rows}
+
+    def count(arrays: Mapping[str, Sequence[Dimension]]) -> int:
+        return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in arrays.values())
+
+    return count(_shared()) + max(count(_own(entry)) for entry in CATALOGUE.values())
+
+
+def kernel_text(entry: Quantity) -> str:
+    """Source of a quantity's kernel."""
+    context = Context(*(f"context[{k}]" for k in range(len(Context._fields))))
+    whole = [f"array(arrays[{k}], 0, (count * {_size(_STATE[x])},))" for k, x in enumerate(entry.arguments)]
+    checks = [f"finite({states})" for x, states in zip(entry.arguments, whole, strict=True) if x != "wrenches"]
     lines = [
-        f"def {entry.name}({', '.join([*charted, 'table', *entry.arguments, *places, *given])}):",
-        "n = table.shape[0] - 1",
-        f"nq = {'number_of_positions(where, groups)' if grouped else 'n'}",
+        f"def {entry.name}(context, arrays):",
+        f"count, n, nq, links, path = {', '.join(context[:5])}",
+        f"table = array({context.Table}, 0, (n + 1, {COLUMNS}))",
+        f"where = integers({context.Where}, n)",
+        f"groups = array({context.Groups}, 0, ({context.groups}, {charts.GROUP}))",
+        f"terms = array({context.Terms}, 0, ({context.terms}, 4))",
+        f"moved = array({context.Moved}, 0, (n + 1, {COLUMNS}))",
+        f"places = array({context.Places}, 0, (links, {PLACE}))",
+        *_consecutive(context.Work, _shared() | _own(entry)),
+        f"work = Workspace({', '.join(f'work_{name}' for name in Workspace._fields)})",
+        f"if not ({' and '.join(checks)} and unit_quaternions(groups, {whole[0]}, nq, count)):",
+        "    return WRONG_INPUT",
+        "for b in range(count):",
+        *(f"    {line}" for line in _one_state(entry)),
+        "return 0",
     ]
-    first = entry.given[0]
-    if first.flat:
-        lines.append("count = q.size // nq if nq else 0")
-    else:
-        lines.append(f"rows = {_rows(first)}")
-        lines.append(f"count = {_out(first)}.shape[0] // rows if rows else 0")
-    checks = [f"fits({x}, count * {'nq' if x == 'q' else 'n'})" for x in entry.arguments if x != "wrenches"]
-    if grouped:
-        checks.append("unit_quaternions(groups, q, nq, count)")
-    lines += [f"if not ({' and '.join(checks)}):", "    return WRONG_INPUT"]
-    spaces = (f"carray(stack{k}(), (SMALL, {k})) if n <= SMALL else empty((n, {k}))" for k in WIDTHS)
-    lines.append(f"work = Workspace({', '.join(spaces)})")
-    lines += [f"scratch{i} = empty(({', '.join(map(_size, shape))},))" for i, shape in enumerate(entry.scratch)]
-    lines += [
-        f"{_out(result)} = empty(({', '.join(map(_size, result.shape))},))" for result in entry.results if result.hidden
-    ]
-    if grouped:
-        lines += ["moved = table.copy()", "x = empty(n)"]
-    if "qdd" in entry.at_rest or (grouped and "qdd" in entry.arguments):
-        lines.append("a = zeros(n)")
-    if not grouped:
-        # Views of a state cost as much as a small robot's gravity: a single state goes without.
-        lines += ["if count == 1:", *(f"    {line}" for line in _one_state(entry, False, lambda name, rows: name))]
-        lines.append("    return 0")
-    lines.append("for b in range(count):")
-    lines += [f"    {line}" for line in _one_state(entry, grouped, _view)]
-    lines.append("return 0")
     return "\n    ".join(lines) + "\n"
 
 
-def _view(name: str, rows: str) -> str:
-    """State b's part of an array."""
-    return f"{name}[b * ({rows}) : (b + 1) * ({rows})]"
-
-
-def _one_state(entry: Quantity, grouped: bool, view: Callable[[str, str], str]) -> list[str]:
-    """Statements that compute the quantity for one state, whose arrays ``view`` gives."""
-    state = {name: view(name, "nq" if name == "q" else "n") for name in entry.arguments}
-    lines = []
-    if grouped:
-        lines.append(f"recentre(table, where, groups, {state['q']}, moved, x)")
-        state["q"] = "x"
-        if "qdd" in entry.arguments + entry.at_rest:
-            lines.append(f"a[:] = {state.get('qdd', '0.0')}")
-            lines.append(f"drift(terms, {state['qd']}, a)")
-            state["qdd"] = "a"
-    state |= dict.fromkeys(entry.at_rest, "a")
-    outputs = {}
-    for result in entry.results:
-        rows = f"{_out(result)}.shape[0] // count" if result.flat else _rows(result)
-        outputs[result.name] = _out(result) if result.hidden else view(_out(result), rows)
+def _one_state(entry: Quantity) -> list[str]:
+    """Statements that compute the quantity for state b."""
+    arrays = [(name, _size(_STATE[name]), _shape(_STATE[name])) for name in entry.arguments]
+    arrays += [(f"{r.name}_out", _size(r.shape), _shape_in_recursion(r.shape)) for r in entry.given]
+    lines = [f"{name} = array(arrays[{k}], b * {size}, {shape})" for k, (name, size, shape) in enumerate(arrays)]
+    lines += [
+        "rows, coordinates = table, q",
+        "if groups.shape[0] > 0:",
+        "    recentre(table, where, groups, q, moved, x)",
+        "    rows, coordinates = moved, x",
+    ]
+    if "qdd" in (*entry.arguments, *entry.at_rest):
+        lines += [
+            "for i in range(n):",
+            f"    a[i] = {'qdd[i]' if 'qdd' in entry.arguments else '0.0'}",
+            "drift(terms, qd, a)",
+        ]
+    handed = {"q": "coordinates", "qdd": "a"}
     arguments = [
-        "moved" if grouped else "table",
-        *(state[name] for name in entry.arguments + entry.at_rest),
+        "rows",
+        *(handed.get(name, name) for name in (*entry.arguments, *entry.at_rest)),
         *(["places"] if entry.links else []),
-        *(f"scratch{i}" for i in range(len(entry.scratch))),
+        *(f"scratch{k}" for k in range(len(entry.scratch))),
         "work",
-        *outputs.values(),
+        *(f"{result.name}_out" for result in entry.results),
     ]
     call = f"recursion({', '.join(arguments)})"
     if signature(entry.recursion).return_annotation is int:
         lines += [f"status = {call}", "if status != 0:", "    return status"]
     else:
         lines.append(call)
-    for result in entry.results if grouped else ():
+    for result in entry.results:
         if result.rate_of:
-            lines.append(f"add_rate(terms, {state['qd']}, {outputs[result.rate_of]}, {outputs[result.name]})")
+            lines.append(f"add_rate(terms, qd, {result.rate_of}_out, {result.name}_out)")
         if result.acceleration:
-            lines.append(f"subtract_drift(terms, {state['qd']}, {outputs[result.name]})")
+            lines.append(f"subtract_drift(terms, qd, {result.name}_out)")
     return lines
 
 
-def _types(entry: Quantity, grouped: bool) -> list[Any]:
-    types = [*([_integers, _table, _table] if grouped else []), _table]
-    types += [_table if name == "wrenches" else _flat for name in entry.arguments]
-    types += [_table] if entry.links else []
-    return types + [_table if len(r.shape) > 1 and not r.flat else _flat for r in entry.given]
-
-
 @functools.cache
-def kernel(name: str, grouped: bool) -> Callable[..., int]:
-    """The compiled kernel of a quantity."""
+def kernel(name: str) -> Any:
+    """The compiled kernel of a quantity; its code is at ``.address``."""
     entry = CATALOGUE.get(name) or INTERNAL[name]
     scope = _GLOBALS | {"recursion": entry.recursion}
     # The file that numba's cache watches; its folder is named after the text of the physics besides.
-    code = compile(kernel_text(entry, grouped), str(joint_space.__file__), "exec")
+    code = compile(kernel_text(entry), str(joint_space.__file__), "exec")
     exec(code, scope)
     function = scope[name]
-    function.__module__ = joint_space.__name__
-    function.__name__ = f"{name}_of_groups" if grouped else name
-    function.__qualname__ = function.__name__
-    return compiled(function, _types(entry, grouped))
+    function.__module__, function.__qualname__ = joint_space.__name__, name
+    return compiled(function)
+
+
+def _refuse(*state: Any, out: Any = None) -> None:
+    """What is not one state in plain arrays is for others."""
+
+
+def _function(name: str) -> Any:
+    """Builtin function of a context and one state in contiguous float64 arrays; None where they are not that."""
+    entry, code = CATALOGUE[name], kernel(name)
+    inputs, outputs = [_read(_STATE[x]) for x in entry.arguments], [_read(r.shape) for r in entry.given]
+    return builtin_of_context(name, code.address, inputs, outputs, _refuse, code)
+
+
+def _read(dimensions: Sequence[Dimension]) -> tuple[Extent, ...]:
+    """Where a shape is read in a context."""
+    fields = {"v": "rows", "q": "positions", "L": "links", "k": "path"}
+    return tuple(Read(Context._fields.index(fields[d])) if isinstance(d, str) else d for d in dimensions)
 
 
 class Kernels:
-    """The kernels of the catalogue for one model, by name: ``kernels.mass_matrix(kernels.table, q, M)``.
+    """The kernels of the catalogue for one model.
 
-    Shapes of results are ``shape_v_v`` and so on, and ``rows_L_4_4`` for those that a kernel writes as one matrix.
+    A quantity is an attribute: a builtin function of a context and of one state in contiguous float64 arrays, whose
+    result is None if the arguments are something else or it has none. ``kernels.mass_matrix(kernels.context, q)``;
+    ``kernels.jacobian(kernels.of_link[link, frame], q)``, where a link that is unknown raises KeyError;
+    ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` takes any number of states.
 
     Parameters
     ----------
@@ -184,11 +236,8 @@ class Kernels:
 
     Attributes
     ----------
-    table : (nv + 1, 26) array
-        Of the model.
-    places : mapping from (link, frame) to (1, 24) array
-    sizes : dict
-        Of the dimensions of results.
+    context : array of int64
+        For quantities that are of no link.
 
     Raises
     ------
@@ -196,140 +245,144 @@ class Kernels:
         If symbols stand in the model where numbers should.
     """
 
-    # What refuses arguments before anything is computed, an unknown link among them.
-    REFUSALS = (KeyError, *REFUSALS)
-
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self.table = model.table
-        self.places = _Places(model)
-        self.links = tuple(model.placements)
-        self.sizes = {"v": model.nv, "q": model.nq, "L": len(self.links)}
+        self.model = model
+        table, chart, memory = model.table, model.charts, np.empty(_memory(model.nv))
+        moved = table if chart is None else table.copy()
+        # The context holds addresses of these.
+        self._kept = [table, moved, memory, *(chart or ())]
+        context = Context(
+            states=1,
+            rows=model.nv,
+            positions=model.nq,
+            links=0,
+            path=0,
+            groups=0 if chart is None else len(chart.groups),
+            terms=0 if chart is None else len(chart.terms),
+            Table=address(table),
+            Where=0 if chart is None else address(chart.where),
+            Groups=0 if chart is None else address(chart.groups),
+            Terms=0 if chart is None else address(chart.terms),
+            Moved=address(moved),
+            Places=0,
+            Work=address(memory),
+        )
+        self.context = np.array(context, dtype=np.int64)
+        self._contexts: dict[tuple[str, str, int], Array] = {}
+        self.of_link = _OfLink(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Addresses mean nothing in another process."""
+        return Kernels, (self.model,)
 
     def __getattr__(self, name: str) -> Any:
-        kind, _, label = name.partition("_")
-        value: Any
-        if kind in ("shape", "rows"):
-            shape = tuple(self.sizes[d] if d in self.sizes else int(d) for d in label.split("_"))
-            value = shape if kind == "shape" else (math.prod(shape[:-1]), shape[-1])
-        elif name in CATALOGUE or name in INTERNAL:
-            charts = self._model.charts
-            value = kernel(name, charts is not None)
-            value = value if charts is None else functools.partial(value, *charts)
-        else:
+        if name not in CATALOGUE:
             raise AttributeError(name)
-        setattr(self, name, value)  # found before __getattr__ from now on
-        return value
+        function = self.function(name)
+        setattr(type(self), name, function)  # found before __getattr__ from now on
+        return function
+
+    @staticmethod
+    def function(name: str) -> Any:
+        """The builtin function of a quantity."""
+        return _function(name)
 
     @functools.cached_property
-    def all_places(self) -> Array:
-        """(links, 24): places of all links, the base first."""
-        return self._model.places(self.links, COM)
+    def of_all(self) -> Array:
+        """Context of all links, the base first."""
+        return self.context_of(CATALOGUE["link_poses"])
 
     @functools.cached_property
-    def shares(self) -> "_OfEach":
-        """By name of a link, what its contribution needs."""
-        return _OfEach(self._model)
+    def path(self) -> Callable[[str], tuple[str, ...]]:
+        """Names of the freedoms on the path to a link, found once."""
+        return functools.cache(self.model.path)
 
-    @functools.cached_property
-    def all_shares(self) -> "Shares":
-        """What the contributions of all links but the base need."""
-        return Shares(self._model, self.links[1:])
+    def places(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
+        """(links, 24): where the links sit that a quantity of some link is of, and a frame's code."""
+        links: Iterable[str] = ()
+        if entry.links == "one":
+            links = (link,)
+        elif entry.links == "subtree":
+            links = self.model.subtree(link)
+        elif entry.links == "all":
+            links = self.model.placements
+        return self.model.places(links, code)
 
+    def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
+        """Context of a quantity of a link, and of a frame's code, where it is of any."""
+        if entry.links is None:
+            return self.context
+        key = entry.links, link, code
+        context = self._contexts.get(key)
+        if context is None:
+            places, context = self.places(entry, link, code), self.context.copy()
+            self._kept.append(places)
+            context[_LINKS], context[_PLACES] = len(places), address(places)
+            context[_PATH] = len(self.path(link)) if link else 0
+            self._contexts[key] = context
+        return context
 
-class Shares:
-    """Where the contributions of some links stand in the arrays that the kernel fills, one after another."""
+    def shapes(self, entry: Quantity, context: Array) -> list[tuple[int, ...]]:
+        """Shapes of the results of one state."""
+        shapes = [_read(result.shape) for result in entry.given]
+        return [tuple(int(context[d.place]) if isinstance(d, Read) else d for d in shape) for shape in shapes]
 
-    def __init__(self, model: Model, links: tuple[str, ...]) -> None:
-        self.links = links
-        self.places = model.places(links, COM)
-        self._parts = []
-        columns = squares = lines = 0
-        for link in links:
-            path = model.path(link)
-            k = len(path)
-            where = slice(columns, columns + 6 * k), slice(squares, squares + k * k), slice(lines, lines + k)
-            self._parts.append((link, path, (6, k), (k, k), *where))
-            columns, squares, lines = columns + 6 * k, squares + k * k, lines + k
-        self._sizes = columns, squares, lines
-
-    def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
-        """New arrays for J, J̇, M, C and g."""
-        columns, squares, lines = self._sizes
-        return np.empty(columns), np.empty(columns), np.empty(squares), np.empty(squares), np.empty(lines)
-
-    def split(self, arrays: Sequence[Array]) -> list[Contribution]:
-        """The contributions, as views of the filled arrays."""
-        J, J_dot, M, C, g = arrays
-        return [
-            Contribution(
-                link,
-                names,
-                J[columns].reshape(wide),
-                J_dot[columns].reshape(wide),
-                M[block].reshape(square),
-                C[block].reshape(square),
-                g[line],
-            )
-            for link, names, wide, square, columns, block, line in self._parts
-        ]
+    def fill(
+        self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
+    ) -> int:
+        """Write the results for some states; returns the status. All arrays are contiguous, state after state."""
+        context, arrays = context.copy(), addresses([*arguments, *results])
+        context[_STATES] = states
+        status: int = Computation(kernel(entry.name).address)(address(context), address(arrays))
+        return status
 
 
-class _OfEach(dict[str, Shares]):
-    """Shares of single links, made when they are first asked for; KeyError for a link that is unknown."""
+class _OfLink(dict[tuple[str, str], Array]):
+    """Contexts of single links by link and frame, made when they are first asked for."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, kernels: Kernels) -> None:
         super().__init__()
-        self._model = model
-
-    def __missing__(self, link: str) -> Shares:
-        if not isinstance(link, str) or link not in self._model.placements:
-            raise KeyError(link)
-        shares = self[link] = Shares(self._model, (link,))
-        return shares
-
-
-class _Places(dict[tuple[str, str], Array]):
-    """Places by link and frame, made when they are first asked for; KeyError for a link that is unknown."""
-
-    def __init__(self, model: Model) -> None:
-        super().__init__()
-        self._model = model
+        self._kernels = weakref.ref(kernels)
 
     def __missing__(self, key: tuple[str, str]) -> Array:
+        kernels = self._kernels()
         link, frame = key
-        if not isinstance(link, str) or link not in self._model.placements:
+        if kernels is None or not isinstance(link, str) or link not in kernels.model.placements:
             raise KeyError(link)
-        place = self[key] = self._model.places((link,), frame_code(frame))
-        return place
+        context = self[key] = kernels.context_of(CATALOGUE["jacobian"], link, frame_code(frame))
+        return context
 
 
-def _play(code: Array, results: Array) -> int:
+def _play(context: Array, arrays: Array) -> int:
     """Operations on rows of results, one after the other: which of ``OPERATIONS``, the result's row, the operands'."""
-    for i in range(code.shape[0]):
-        op, at, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
-        for s in range(results.shape[1]):
-            x, y = results[a, s], results[b, s]
+    code, states = integers(arrays[0], 4 * context[0]), context[1]
+    results = arrays[1]
+    for i in range(context[0]):
+        op, at, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
+        x, y = array(results, a * states, (states,)), array(results, b * states, (states,))
+        out = array(results, at * states, (states,))
+        for s in range(states):
             if op == 0:
-                results[at, s] = x + y
+                out[s] = x[s] + y[s]
             elif op == 1:
-                results[at, s] = x - y
+                out[s] = x[s] - y[s]
             elif op == 2:
-                results[at, s] = x * y
+                out[s] = x[s] * y[s]
             elif op == 3:
-                results[at, s] = x / y
+                out[s] = x[s] / y[s]
             elif op == 4:
-                results[at, s] = math.sin(x)
+                out[s] = math.sin(x[s])
             else:
-                results[at, s] = math.cos(x)
+                out[s] = math.cos(x[s])
     return 0
 
 
 @functools.cache
-def _player() -> Callable[..., int]:
-    return compiled(_play, (numba.int64[:, ::1], _table))
+def _player() -> Any:
+    return compiled(_play)
 
 
-def play(code: Array, results: Array) -> int:
+def play(code: Array, results: Array) -> None:
     """Carry out operations on rows of results; see ``_play``."""
-    return _player()(code, results)
+    context = np.array([len(code), results.shape[1]], dtype=np.int64)
+    Computation(_player().address)(address(context), address(addresses([code, results])))

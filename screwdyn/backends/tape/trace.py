@@ -83,7 +83,7 @@ class Subject(NamedTuple):
             return 0 if self.places is None else rows_on_path(self.table, place_row(self.places, 0))
         if dimension == "L":
             return 0 if self.places is None else len(self.places)
-        return {"v": n, "q": self.nq, "6v": 6 * n, "vv": n * n}.get(str(dimension)) or (
+        return {"v": n, "q": self.nq, "6v": 6 * n}.get(str(dimension)) or (
             dimension if isinstance(dimension, int) else 0
         )
 
@@ -120,9 +120,7 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
         if "qdd" in state:
             state["qdd"] = state["qdd"].copy()
             charting.drift(chart.terms, state["qd"], state["qdd"])
-    results = {
-        result.name: _zeros(*_working_shape(result.shape, result.flat, subject.size)) for result in entry.results
-    }
+    results = {result.name: _zeros(*_working_shape(result.shape, subject.size)) for result in entry.results}
     places = [subject.places] if entry.links else []
     scratch = [_zeros(*map(subject.size, shape)) for shape in entry.scratch]
     work = Workspace(*(_zeros(n, width) for width in WIDTHS))
@@ -137,11 +135,11 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     return [results[result.name].reshape(tuple(map(subject.size, result.shape))) for result in entry.given]
 
 
-def _working_shape(shape: tuple[Dimension, ...], flat: bool, size: Callable[[Dimension], int]) -> tuple[int, ...]:
+def _working_shape(shape: tuple[Dimension, ...], size: Callable[[Dimension], int]) -> tuple[int, ...]:
     """The shape of the array that a recursion fills: (1,), one axis, or two."""
     sizes = [size(dimension) for dimension in shape]
-    if flat or not sizes:
-        return (int(np.prod(sizes)),)
+    if not sizes:
+        return (1,)
     return (int(np.prod(sizes[:-1])), sizes[-1]) if len(sizes) > 1 else (sizes[0],)
 
 

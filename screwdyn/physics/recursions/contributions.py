@@ -12,7 +12,7 @@ from screwdyn.physics.link_steps import (
     twist_to_child,
 )
 from screwdyn.physics.recursions.joint_space import clear, gravity_of, row_pose
-from screwdyn.physics.recursions.links import store_column
+from screwdyn.physics.recursions.links import load_column, store_column
 from screwdyn.physics.spatial import (
     AT_REST,
     ZERO,
@@ -82,7 +82,7 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table,
         store_row_column(rows, 1, i, i, AT_REST)
 
 
-def contributions(
+def contribution(
     table: Table,
     q: Table,
     qd: Table,
@@ -95,26 +95,10 @@ def contributions(
     C: Table,
     g: Table,
 ) -> None:
-    """J, J̇, M, C and g of some links over the k rows on their paths, stored link after link, each row by row."""
+    """J, J̇, M, C and g of a link over the k rows on its path."""
     rows_of_links(table, q, qd, places, rows, work)
-    at, square, line = 0, 0, 0
-    for l in range(places.shape[0]):
-        k = rows_on_path(table, place_row(places, l))
-        contribution_of_link(
-            table,
-            qd,
-            places,
-            l,
-            k,
-            rows,
-            work.poses,
-            J[at : at + 6 * k],
-            J_dot[at : at + 6 * k],
-            M[square : square + k * k],
-            C[square : square + k * k],
-            g[line : line + k],
-        )
-        at, square, line = at + 6 * k, square + k * k, line + k
+    k = rows_on_path(table, place_row(places, 0))
+    contribution_of_link(table, qd, places, 0, k, rows, work.poses, J, J_dot, M, C, g)
 
 
 def load_row_column(rows: Table, which: int, i: int, c: int) -> Twist:
@@ -132,11 +116,6 @@ def store_row_column(rows: Table, which: int, i: int, c: int, V: Twist) -> None:
     for r in range(3):
         rows[which, i, x + r] = V.w[r]
         rows[which, i, x + 3 + r] = V.v[r]
-
-
-def flat_twist(J: Table, k: int, c: int) -> Twist:
-    """Column c of a 6 x k matrix stored row by row."""
-    return Twist((J[c], J[k + c], J[2 * k + c]), (J[3 * k + c], J[4 * k + c], J[5 * k + c]))
 
 
 def contribution_of_link(
@@ -163,23 +142,20 @@ def contribution_of_link(
             twist_to_child(X, load_row_column(rows, 0, row, i)),
             twist_to_child(X, load_row_column(rows, 1, row, i)),
         )
-        for r in range(3):
-            J[r * k + c] = column.w[r]
-            J[(r + 3) * k + c] = column.v[r]
-            J_dot[r * k + c] = rate.w[r]
-            J_dot[(r + 3) * k + c] = rate.v[r]
+        store_column(J, c, column)
+        store_column(J_dot, c, rate)
         w = add(w, scale(qd[i], column.w))
         i = parent(table, i)
     T = compose(load_pose(poses, row), X) if row >= 0 else X
     down = rotate_back(T.R, gravity_of(table))
     for c in range(k):
-        column = flat_twist(J, k, c)
+        column = load_column(J, c)
         F = com_momentum(m, I, column)
-        G = add_wrenches(com_momentum(m, I, flat_twist(J_dot, k, c)), com_coriolis(m, I, w, column))
+        G = add_wrenches(com_momentum(m, I, load_column(J_dot, c)), com_coriolis(m, I, w, column))
         for b in range(k):
-            other = flat_twist(J, k, b)
-            M[b * k + c] = power(other, F)
-            C[b * k + c] = power(other, G)
+            other = load_column(J, b)
+            M[b, c] = power(other, F)
+            C[b, c] = power(other, G)
         g[c] = -m * dot(column.v, down)
 
 
@@ -215,12 +191,12 @@ def subtree_contribution(
         i = place_row(places, l)
         for c in range(k - 1, -1, -1):
             if l == 0:
-                store_column(J, i, flat_twist(own_J, k, c))
-                store_column(J_dot, i, flat_twist(own_J_dot, k, c))
+                store_column(J, i, load_column(own_J, c))
+                store_column(J_dot, i, load_column(own_J_dot, c))
             j = place_row(places, l)
             for b in range(k - 1, -1, -1):
-                M[j, i] += own_M[b * k + c]
-                C[j, i] += own_C[b * k + c]
+                M[j, i] += own_M[b, c]
+                C[j, i] += own_C[b, c]
                 j = parent(table, j)
             g[i] += own_g[c]
             i = parent(table, i)

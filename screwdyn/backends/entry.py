@@ -1,0 +1,281 @@
+"""The entry of compiled functions of one state: machine code that Python calls and that reads the arrays itself.
+
+Such a function is ``int64 f(context, arrays)``: it takes an address of its own, and an array with the addresses of its
+inputs and outputs; it returns 0 if it has computed its outputs. The entry answers f(q, …) and f(q, …, out=array) for
+plain, contiguous, aligned float64 arrays of the right lengths, where ``out`` is writeable and overlaps no other array.
+Any other call, and one for which the function returns something else than 0, is passed on with its arguments to a
+Python function that answers everything.
+"""
+
+import ctypes
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.backends import platform_layout as layout
+from screwdyn.backends.llvm.background import compiling
+from screwdyn.backends.llvm.ir import Code
+from screwdyn.backends.llvm.machine import Loaded
+
+__all__ = ["Computation", "Extent", "Read", "address", "addresses", "builtin", "builtin_of_context", "prepare"]
+
+Array = npt.NDArray[Any]
+_NAME = "entry"
+# ``int64 f(context, arrays)``. Python waits meanwhile, because what a context points to may be scratch space.
+Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+def address(a: Array) -> int:
+    """Address of an array's first entry."""
+    address: int = a.__array_interface__["data"][0]
+    return address
+
+
+def addresses(arrays: Sequence[Array]) -> Array:
+    """(len(arrays),): the addresses of the first entries of some arrays, as a computation takes them."""
+    return np.array([*map(address, arrays), 0], dtype=np.int64)
+
+
+class Read(NamedTuple):
+    """A length of an array that the entry reads from a line of integers.
+
+    Attributes
+    ----------
+    place : int
+    """
+
+    place: int
+
+
+Extent = int | Read
+
+
+def builtin(
+    name: str,
+    computation: int,
+    context: int,
+    lengths: Sequence[int],
+    shapes: Sequence[tuple[int, ...]],
+    slow: Callable[..., Any],
+    owner: Any,
+) -> Any:
+    """The builtin function of one state that calls a computation.
+
+    Parameters
+    ----------
+    name : str
+    computation, context : int
+        Addresses of the computation and of its context.
+    lengths : sequence of int
+        Of the inputs.
+    shapes : sequence of tuples
+        Of the outputs; several make a tuple, and are expected as one.
+    slow : callable
+        What is called for everything else. Signature and documentation are taken from it.
+    owner : object
+        What both addresses belong to; it is kept.
+
+    Returns
+    -------
+    callable
+        ``slow`` itself where the layout of Python's objects is unknown.
+    """
+    code = prepare(len(lengths), [*map(len, shapes)])
+    if code is None:
+        return slow
+    numbers = np.array([computation, context, *lengths, *itertools.chain(*shapes)], dtype=np.int64)
+    return layout.builtin(name, code.address(_NAME), numbers, slow, (owner, code))
+
+
+def prepare(inputs: int, axes: Sequence[int]) -> Loaded | None:
+    """The code that :func:`builtin` needs for so many inputs, and outputs of so many axes; None if it needs none."""
+    if not layout.understood():
+        return None
+    places = itertools.count(2)
+    lengths = tuple((Read(next(places)),) for _ in range(inputs))
+    return _code(lengths, tuple(tuple(Read(next(places)) for _ in range(n)) for n in axes), False)
+
+
+def builtin_of_context(
+    name: str,
+    computation: int,
+    inputs: Sequence[tuple[Extent, ...]],
+    outputs: Sequence[tuple[Extent, ...]],
+    slow: Callable[..., Any],
+    owner: Any,
+) -> Any:
+    """As :func:`builtin`, but the context is the first argument: a line of integers in which shapes are read."""
+    if not layout.understood():
+        return slow
+    code = _code(tuple(inputs), tuple(outputs), True)
+    return layout.builtin(name, code.address(_NAME), np.array([computation]), slow, (owner, code))
+
+
+@functools.cache
+@compiling
+def _code(inputs: tuple[tuple[Extent, ...], ...], outputs: tuple[tuple[Extent, ...], ...], handed: bool) -> Loaded:
+    """The entry of all functions with inputs and outputs of some shapes; ``handed`` the context, or bound to it."""
+    return Loaded(_text(inputs, outputs, handed))
+
+
+def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, ...]], handed: bool) -> str:
+    """Module with the entry.
+
+    Its ``self`` is a tuple of a line of integers and the function for all that does not fit. The line begins with the
+    address of the computation. Unless the context is handed over, that of the context follows, then the shapes.
+    """
+    code = Code(1)
+
+    def read(at: str, offset: int, kind: str = "i64") -> str:
+        place = code.let(f"getelementptr i8, ptr {at}, i64 {offset}")
+        return code.let(f"load {kind}, ptr {place}, align {4 if kind == 'i32' else 8}")
+
+    blocks = iter(range(1000))
+
+    def require(equal: Sequence[tuple[str, str, str]]) -> None:
+        """Go on only if all pairs of values of some type are equal."""
+        wrong = "false"
+        for kind, x, y in equal:
+            wrong = code.let(f"or i1 {wrong}, {code.let(f'icmp ne {kind} {x}, {y}')}")
+        label = f"next{next(blocks)}"
+        code.do(f"br i1 {wrong}, label %slow, label %{label}")
+        code.label(label)
+
+    def must(made: str, failed: str) -> None:
+        """Go on only if an object was made."""
+        label = f"next{next(blocks)}"
+        code.do(f"br i1 {code.let(f'icmp eq ptr {made}, null')}, label %{failed}, label %{label}")
+        code.label(label)
+
+    def pointer(thing: object) -> str:
+        return f"inttoptr (i64 {id(thing)} to ptr)"
+
+    def array_checks(arrays: Sequence[str], shapes: Sequence[Sequence[str]], flags: int) -> list[str]:
+        """Go on only if objects are plain arrays of some shapes; returns where their entries begin."""
+        require([("ptr", read(a, layout.TYPE, "ptr"), pointer(np.ndarray)) for a in arrays])
+        pairs = []
+        for a, shape in zip(arrays, shapes, strict=True):
+            pairs += [
+                ("i32", read(a, layout.NDIM, "i32"), str(len(shape))),
+                ("ptr", read(a, layout.DESCRIPTOR, "ptr"), pointer(layout.FLOAT64)),
+                ("i32", code.let(f"and i32 {read(a, layout.FLAGS, 'i32')}, {flags}"), str(flags)),
+            ]
+        require(pairs)
+        pairs = []
+        for a, shape in zip(arrays, shapes, strict=True):
+            extents = read(a, layout.SHAPE, "ptr")
+            pairs += [("i64", read(extents, 8 * axis), length) for axis, length in enumerate(shape)]
+        require(pairs)
+        return [read(a, layout.DATA, "ptr") for a in arrays]
+
+    def span(start: str, shape: Sequence[str]) -> tuple[str, str]:
+        """Where the entries of an array begin and end."""
+        size = "8"
+        for length in shape:
+            size = code.let(f"mul i64 {size}, {length}")
+        return start, code.let(f"getelementptr i8, ptr {start}, i64 {size}")
+
+    def compute(outs: Sequence[str]) -> str:
+        for k, data in enumerate((*given, *outs)):
+            code.do(f"store ptr {data}, ptr {code.let(f'getelementptr ptr, ptr %arrays, i64 {k}')}, align 8")
+        return code.let(f"call i64 {function}(ptr {context}, ptr %arrays)")
+
+    first, last = int(handed), int(handed) + len(inputs)
+    code.do(f"%arrays = alloca [{len(inputs) + len(outputs) + 1} x ptr], align 8")
+    code.do(f"%extents = alloca [{max((1, *map(len, outputs)))} x i64], align 8")
+    require([("i64", "%count", str(last))])
+    numbers = read(read("%self", layout.TUPLE_ITEMS, "ptr"), layout.DATA, "ptr")
+    function = read(numbers, 0, "ptr")
+    if handed:
+        numbers = context = read(read("%args", 0, "ptr"), layout.DATA, "ptr")
+    else:
+        context = read(numbers, 8, "ptr")
+    lengths, shapes = (
+        [[read(numbers, 8 * n.place) if isinstance(n, Read) else str(n) for n in shape] for shape in all_shapes]
+        for all_shapes in (inputs, outputs)
+    )
+    objects = [read("%args", 8 * k, "ptr") for k in range(first, last)]
+    given = array_checks(objects, lengths, layout.CONTIGUOUS | layout.ALIGNED)
+    code.do(f"br i1 {code.let('icmp eq ptr %names, null')}, label %fresh, label %named")
+
+    code.label("named")
+    require(
+        [
+            ("i64", read("%names", layout.TUPLE_SIZE), "1"),
+            ("ptr", read("%names", layout.TUPLE_ITEMS, "ptr"), pointer(layout.OUT)),
+        ]
+    )
+    out = read("%args", 8 * last, "ptr")
+    outs = [out]
+    if len(shapes) > 1:
+        require([("ptr", read(out, layout.TYPE, "ptr"), pointer(tuple))])
+        require([("i64", read(out, layout.TUPLE_SIZE), str(len(shapes)))])
+        outs = [read(out, layout.TUPLE_ITEMS + 8 * k, "ptr") for k in range(len(shapes))]
+    starts = array_checks(outs, shapes, layout.CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE)
+    spans = [span(start, shape) for start, shape in zip((*given, *starts), (*lengths, *shapes), strict=True)]
+    # What is written must not overlap anything else.
+    apart = []
+    for k in range(len(inputs), len(spans)):
+        for j in range(k):
+            before = code.let(f"icmp ult ptr {spans[k][0]}, {spans[j][1]}")
+            after = code.let(f"icmp ult ptr {spans[j][0]}, {spans[k][1]}")
+            apart.append(("i1", code.let(f"and i1 {before}, {after}"), "false"))
+    require(apart)
+    require([("i64", compute(starts), "0")])
+    code.do(f"call void {_function('Py_IncRef')}(ptr {out})")
+    code.do(f"ret ptr {out}")
+
+    code.label("fresh")
+    several = len(shapes) > 1
+    result, arrays = "", []
+    if several:
+        result = code.let(f"call ptr {_function('PyTuple_New')}(i64 {len(shapes)})")
+        must(result, "failed")
+    for k, shape in enumerate(shapes):
+        # PyArray_New: type, axes, shape, double, no strides, no data, …
+        for axis, length in enumerate(shape):
+            at = code.let(f"getelementptr i64, ptr %extents, i64 {axis}")
+            code.do(f"store i64 {length}, ptr {at}, align 8")
+        details = f"i32 {len(shape)}, ptr %extents, i32 {layout.DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+        new = code.let(
+            f"call ptr inttoptr (i64 {layout.array_function(layout.NEW)} to ptr)(ptr {pointer(np.ndarray)}, {details})"
+        )
+        must(new, "unmade" if several else "failed")
+        if several:
+            # The tuple owns it from now on.
+            code.let(f"call i32 {_function('PyTuple_SetItem')}(ptr {result}, i64 {k}, ptr {new})")
+        arrays.append(new)
+    result = result or arrays[0]
+    bad = code.let(f"icmp ne i64 {compute([read(new, layout.DATA, 'ptr') for new in arrays])}, 0")
+    code.do(f"br i1 {bad}, label %drop, label %good")
+    code.label("good")
+    if not several and not shapes[0]:
+        # A number instead of an array without axes, as NumPy's functions give.
+        scalar = code.let(f"call ptr inttoptr (i64 {layout.array_function(layout.RETURN)} to ptr)(ptr {result})")
+        code.do(f"ret ptr {scalar}")
+    else:
+        code.do(f"ret ptr {result}")
+    code.label("drop")
+    code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
+    code.do("br label %slow")
+    if several:
+        code.label("unmade")
+        code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
+        code.do("br label %failed")
+    code.label("failed")
+    code.do("ret ptr null")
+
+    code.label("slow")
+    slow = read("%self", layout.TUPLE_ITEMS + 8, "ptr")
+    call = f"{_function('PyObject_Vectorcall')}(ptr {slow}, ptr %args, i64 %count, ptr %names)"
+    code.do(f"ret ptr {code.let(f'call ptr {call}')}")
+    signature = "ptr %self, ptr %args, i64 %count, ptr %names"
+    return "\n".join([f"define ptr @{_NAME}({signature}) {{", *code.lines, "}"])
+
+
+def _function(name: str) -> str:
+    return f"inttoptr (i64 {layout.address_of(name)} to ptr)"

@@ -21,6 +21,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import SHARES, Numbers
 from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.declared import TakesOut
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
@@ -41,7 +42,7 @@ AT_ONCE = (
 _SHARE = 4096
 
 
-class Compiled(Numbers, Configurations):
+class Compiled(Numbers, Configurations, TakesOut):
     """The quantities of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
 
     It answers what a tree answers, with the same arguments and errors. Every quantity takes ``out=`` besides: a float64

@@ -13,11 +13,14 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.recursions import contributions, joint_space, links, operational, whole_tree
+
+if TYPE_CHECKING:
+    from screwdyn.physics.declared import Declared
 
 __all__ = ["CATALOGUE", "INTERNAL", "LARGEST", "Dimension", "Frame", "Quantities", "Quantity", "Result"]
 
@@ -122,10 +125,10 @@ def quantity(
     scratch: tuple[tuple[Dimension, ...], ...] = (),
     wrenches: Literal["result", "tau"] | None = None,
     links: Literal["one", "subtree", "all"] = "one",
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
     """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object."""
 
-    def enter(declaration: Callable[P, R]) -> Callable[P, R]:
+    def enter(declaration: Callable[Concatenate[Any, P], R]) -> Declared[P, R]:
         name, signature = declaration.__name__, inspect.signature(declaration)
         names = tuple(signature.parameters)[1:]
         CATALOGUE[name] = entry = Quantity(
@@ -144,12 +147,11 @@ def quantity(
         )
 
         @functools.wraps(declaration)
-        def ask(*args: P.args, **kwargs: P.kwargs) -> R:
-            form: Any = args[0]
-            result: R = form._evaluate(entry, *args[1:], **kwargs)
+        def ask(form: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+            result: R = form._evaluate(entry, *args, **kwargs)
             return result
 
-        return ask
+        return cast("Declared[P, R]", ask)
 
     return enter
 

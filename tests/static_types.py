@@ -1,0 +1,25 @@
+"""What type checkers know of quantities; checked by mypy, not run."""
+
+from typing import assert_type
+
+import numpy as np
+
+import screwdyn as sd
+from screwdyn.core.types import Array
+
+tree = sd.robots.pelican()
+fast = tree.compile()
+q, M = np.zeros(2), np.zeros((2, 2))
+
+assert_type(tree.mass_matrix(q), Array)
+assert_type(fast.mass_matrix(q), Array)
+assert_type(fast.mass_matrix(q, out=M), Array)
+assert_type(fast.dynamics(q, q, out=(M, M, q)), tuple[Array, Array, Array])
+assert_type(fast.jacobian("link2", q, "body", out=np.zeros((6, 2))), Array)
+assert_type(fast.subtree_contribution("link2", q, q), sd.Contribution)
+
+# Each of these is an error: mypy reports an ignored error that is none.
+tree.mass_matrix(q, out=M)  # type: ignore[call-arg]
+tree.jacobian("link2", q, "bdy")  # type: ignore[arg-type]
+fast.mass_matrix()  # type: ignore[call-overload]
+fast.mass_matrix(q, q)  # type: ignore[call-overload]

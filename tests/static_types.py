@@ -16,6 +16,7 @@ assert_type(fast.mass_matrix(q), Array)
 assert_type(fast.mass_matrix(q, out=M), Array)
 assert_type(fast.dynamics(q, q, out=(M, M, q)), tuple[Array, Array, Array])
 assert_type(fast.jacobian("link2", q, "body", out=np.zeros((6, 2))), Array)
+assert_type(fast.contribution("link2", q, q, out=(M, M, M, M, q)), sd.Contribution)
 assert_type(fast.subtree_contribution("link2", q, q), sd.Contribution)
 
 # Each of these is an error: mypy reports an ignored error that is none.

@@ -121,18 +121,6 @@ class Dynamics(Quantities):
         kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
         return tau.reshape(*batch, model.nv)
 
-    def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
-        """See :meth:`Quantities.contribution`, whose documentation this method takes over."""
-        kernels = self.kernels
-        try:
-            found = kernels.contribution(kernels.of_link[link, "body"], q, qd)
-        except (KeyError, TypeError):
-            found = None
-        if found is None:
-            share: Contribution = self._evaluate(CATALOGUE["contribution"], link, q, qd)
-            return share
-        return Contribution(link, kernels.path(link), *found)
-
     def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
         """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
         return [self.contribution(link, q, qd) for link in [*self.model.placements][1:]]
@@ -267,15 +255,14 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
         *lines,
         "if found is None:",
         f"    return self._evaluate(entry, {', '.join(p.name for p in parameters)})",
-        "return found",
+        "return Contribution(link, kernels.path(link), *found)" if entry.name in SHARES else "return found",
     ]
     text = "\n    ".join([f"def {entry.name}(self, {', '.join(signature)}):", *lines])
-    scope: dict[str, Any] = {"entry": entry}
+    scope: dict[str, Any] = {"entry": entry, "Contribution": Contribution}
     exec(compile(text, f"<{entry.name}>", "exec"), scope)
     return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))
 
 
 for _entry in CATALOGUE.values():
-    if _entry.name not in SHARES:
+    if _entry.links != "subtree":
         setattr(Dynamics, _entry.name, _direct(_entry))
-functools.update_wrapper(Dynamics.contribution, Quantities.contribution)

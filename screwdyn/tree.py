@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from screwdyn.core import expressions
+from screwdyn.core.cached import cached_property
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics

@@ -81,6 +81,8 @@ def array(value: Any) -> Array:
     TypeError, ValueError
         If an entry is neither a number nor an expression, or rows differ in length. Strings such as "1" are refused.
     """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return value.copy()
     given = _given(value)
     if given.dtype == object and possible() and any(is_expression(entry) for entry in given.flat):
         entries = [_entry(entry) for entry in given.flat]

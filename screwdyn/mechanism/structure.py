@@ -315,8 +315,10 @@ class Structure:
 
     def _become(self, topology: Topology) -> None:
         """Take another structure. What was cached belongs to the former one and goes with it, in one assignment."""
-        kept = {name: value for name, value in vars(self).items() if name not in self._cached}
-        self.__dict__ = kept | {"_topology": topology}
+        state = vars(self) | {"_topology": topology}
+        for name in self._cached.intersection(state):
+            del state[name]
+        self.__dict__ = state
 
     def _rooted(self, base: Link) -> Self:
         """A new tree of this kind with that base and nothing on it."""
@@ -341,22 +343,16 @@ class Structure:
     def _free_name(self, stem: str) -> str:
         """stem, stem_2, stem_3, …: the first that is free where they are taken without a gap."""
         topology = self._topology
-
-        def taken(k: int) -> bool:
-            name = numbered(k)
-            return name in topology.attachments or name in topology.carried
-
-        def numbered(k: int) -> str:
-            return stem if k == 1 else f"{stem}_{k}"
-
-        free = 1
-        while taken(free):
+        if stem not in topology:
+            return stem
+        free = 2
+        while f"{stem}_{free}" in topology:
             free *= 2
-        last = free // 2  # is taken, or 0
+        last = free // 2  # is taken
         while free - last > 1:
             middle = (last + free) // 2
-            last, free = (middle, free) if taken(middle) else (last, middle)
-        return numbered(free)
+            last, free = (middle, free) if f"{stem}_{middle}" in topology else (last, middle)
+        return f"{stem}_{free}"
 
     def _stands(self, handle: Handle) -> bool:
         at = self._topology.attachments.get(handle.name)

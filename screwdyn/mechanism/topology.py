@@ -114,6 +114,10 @@ class Topology:
         """Name of the link that does not move."""
         return next(iter(self.attachments))
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a link or a joint has that name."""
+        return name in self.attachments or name in self.carried
+
     def attach(self, newcomers: Iterable[Attachment]) -> Topology:
         """The structure with some links more, each of which comes after its parent.
 

@@ -59,7 +59,7 @@ class Inertia:
         accepts lumped numbers.
     """
 
-    __slots__ = ("_com", "_effective", "_mass", "_tensor")
+    __slots__ = ("_com", "_effective", "_entries", "_mass", "_tensor")
 
     def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> None:
         self._set(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=False)
@@ -74,6 +74,8 @@ class Inertia:
             raise InertiaError(malformed)
         self._tensor = (tensor + tensor.T) / 2
         self._com.flags.writeable = self._tensor.flags.writeable = False
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = self._tensor.tolist()
+        self._entries = tuple(com.tolist()), (xx, xy, xz, yy, yz, zz)
 
     @classmethod
     def _of(cls, mass: float, com: Array, tensor: Array, effective: bool) -> Self:
@@ -239,6 +241,11 @@ class Inertia:
     def tensor(self) -> Array:
         """Inertia tensor about the centre of mass in link axes (3, 3), in kg m^2; read-only."""
         return self._tensor
+
+    @property
+    def entries(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Centre of mass, and xx, xy, xz, yy, yz, zz of the tensor, as tuples of floats or expressions."""
+        return self._entries
 
     @property
     def first_moment(self) -> Array:

@@ -109,7 +109,7 @@ class Joint:
         """Number of freedoms k."""
         return int(self.screws.shape[1])
 
-    @property
+    @functools.cached_property
     def nq(self) -> int:
         """Number of coordinates: the freedoms, or those of the chart."""
         return self.nv if self.chart is None else self.chart.nq

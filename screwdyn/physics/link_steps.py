@@ -199,20 +199,12 @@ def power(V: Twist, F: Wrench) -> Scalar:
 
 def inertia_to_parent(T: Pose, inertia: RigidInertia) -> RigidInertia:
     """Change the frame of a rigid inertia from the child's to the parent's: XᵀIX."""
-    m, p = inertia.m, T.p
-    h = rotate(T.R, inertia.h)
-    I = congruence(T.R, inertia.I)
+    m, h, I = inertia.m, rotate(T.R, inertia.h), congruence(T.R, inertia.I)
     # About the new origin: I + 2(h·p)1 − h pᵀ − p hᵀ + m(p·p 1 − p pᵀ), gathered in k = h + m p and d = (h + k) p.
-    k = add(h, scale(m, p))
-    d = ((h[0] + k[0]) * p[0], (h[1] + k[1]) * p[1], (h[2] + k[2]) * p[2])
-    shift = (
-        d[1] + d[2],
-        -(h[0] * p[1] + p[0] * k[1]),
-        -(h[0] * p[2] + p[0] * k[2]),
-        d[0] + d[2],
-        -(h[1] * p[2] + p[1] * k[2]),
-        d[0] + d[1],
-    )
+    k = add(h, scale(m, T.p))
+    (hx, hy, hz), (kx, ky, kz), (x, y, z) = h, k, T.p
+    dx, dy, dz = (hx + kx) * x, (hy + ky) * y, (hz + kz) * z
+    shift = (dy + dz, -(hx * y + x * ky), -(hx * z + x * kz), dx + dz, -(hy * z + y * kz), dx + dy)
     return RigidInertia(m, k, add6(I, shift))
 
 

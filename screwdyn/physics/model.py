@@ -17,7 +17,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Attachment, Topology
-from screwdyn.physics.charts import GROUP, ROW, Charts, number_of_positions
+from screwdyn.physics.charts import GROUP, ROW, Charts
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
@@ -50,22 +50,19 @@ class Model:
     nq, nv : int
         Number of positions, and number of rows.
     placements : mapping from link name to :class:`Placement`
-    gravity : (3,) array
-        In the base frame, m/s².
-    revision : int
     """
 
     placements: dict[str, Placement]
     index: dict[str | None, int]
     charts: Charts | None
+    nq: int
+    nv: int
 
     # What every call reads: a slot is found faster than what lies beside a cached property.
     __slots__ = ("__dict__", "charts", "nq", "nv", "ready")
 
     def __init__(self, topology: Topology, former: Model | None = None) -> None:
         self.topology = topology
-        self.gravity = topology.gravity
-        self.revision = topology.revision
         self.nodes = tuple(topology.attachments.values())
         if former is None or former.ready is None or not self._changed(former):
             self._made(former)
@@ -74,8 +71,16 @@ class Model:
             except UnboundSymbolError:
                 self.ready = None
         self.nv = len(self.index) - 1
-        charts = self.charts
-        self.nq = self.nv if charts is None else number_of_positions(charts.where, charts.groups)
+
+    @property
+    def gravity(self) -> Array:
+        """Acceleration of gravity in the base frame, (3,), m/s²."""
+        return self.topology.gravity
+
+    @property
+    def revision(self) -> int:
+        """Which revision of the tree this is."""
+        return self.topology.revision
 
     def _changed(self, former: Model) -> bool:
         """Take what has not changed from a former snapshot of numbers; False if there are expressions now.
@@ -84,37 +89,49 @@ class Model:
         """
         common = [*map(operator.is_, self.nodes, former.nodes), False].index(False)
         self.placements, self.index = former.placements.copy(), former.index.copy()
-        gone = [self.placements.popitem()[1] for _ in former.nodes[common:]]
-        for at in gone:
+        lighter: set[str | None] = set()
+        before = former.nq
+        for _ in former.nodes[common:]:
+            _, at = self.placements.popitem()
+            before -= at.nq
             for _ in at.freedoms:
                 self.index.popitem()
-        n = len(self.index) - 1
-        lighter = {at.coordinate for at in gone if not at.freedoms and at.coordinate in self.index}
-        new = [self._place(node, former) for node in self.nodes[common:]]
-        rows = [row for at in new for row in self._rows(at)]
+            if not at.freedoms:
+                lighter.add(at.coordinate)
+        lighter &= self.index.keys()
+        n, self.nq = len(self.index) - 1, before
+        new: list[Placement] = []
+        rows: list[list[Any]] = []
+        for node in self.nodes[common:]:
+            at = self._place(node, former)
+            new.append(at)
+            rows += self._rows(at)
+            self.nq += at.nq
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
         try:  # expressions are no floats
-            table[-1, :3] = self.gravity
+            table[-1, :3] = self.topology.gravity
             if rows:
                 table[n:-1] = rows
             for coordinate in lighter:
                 # Sums begin at −0, which leaves a first body as it is, but those of the base at 0.
                 table[self.index[coordinate], MASS:PARENT] = 0.0 if coordinate is None else -0.0
-                kept = itertools.islice(self.placements.values(), common)
-                self._weld(table, (at for at in kept if at.coordinate == coordinate))
-            self._weld(table, (at for at in new if not at.freedoms))
+                for at in itertools.islice(self.placements.values(), common):
+                    if at.coordinate == coordinate:
+                        self._weld(table, at)
+            for at in new:
+                if not at.freedoms:
+                    self._weld(table, at)
         except TypeError:
             return False
         self.table = self.ready = table
-        self.charts = _charts(former.charts, n, new)
+        self.charts = _charts(former.charts, n, before, new)
         return True
 
-    def _weld(self, table: Array, links: Iterable[Placement]) -> None:
-        """Add the bodies of some links to the rows that carry them."""
-        for at in links:
-            if at.body is not NOTHING:
-                table[self.index[at.coordinate], MASS:PARENT] += np.array(at.body, dtype=np.float64)
+    def _weld(self, table: Array, at: Placement) -> None:
+        """Add a link's body to the row that carries it."""
+        if at.body is not NOTHING:
+            table[self.index[at.coordinate], MASS:PARENT] += np.array(at.body, dtype=np.float64)
 
     def _made(self, former: Model | None) -> None:
         """Make all rows."""
@@ -130,7 +147,8 @@ class Model:
                 sums, first = (self.base_body, 0) if row < 0 else (self.rows[row], MASS)
                 for k, x in enumerate(at.body, first):
                     sums[k] += x
-        self.charts = _charts(None, 0, tuple(self.placements.values()))
+        self.nq = sum(at.nq for at in self.placements.values())
+        self.charts = _charts(None, 0, 0, tuple(self.placements.values()))
 
     def _place(self, node: Attachment, former: Model | None) -> Placement:
         """Placement of a link, which a former snapshot may know, entered among the placements."""
@@ -144,14 +162,14 @@ class Model:
 
     def _rows(self, at: Placement) -> list[list[Any]]:
         """The rows that begin with a link, which are entered in the index."""
-        if not at.freedoms:
-            return []
-        start, above, rows = len(self.index) - 1, self.index[at.parent], []
-        for row, (name, freedom) in enumerate(zip(at.names, at.freedoms, strict=True), start):
-            self.index[name] = row
+        index, rows = self.index, []
+        start, above = len(index) - 1, index[at.parent]
+        for name, freedom in zip(at.names, at.freedoms, strict=True):
+            row = index[name] = len(index) - 1
             rows.append([*freedom, *NOTHING, above, row if at.axes is None else start])
             above = row
-        rows[-1][MASS:PARENT] = at.body
+        if rows:
+            rows[-1][MASS:PARENT] = at.body
         return rows
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -263,8 +281,7 @@ class Model:
         inertia = at.link.inertia
         if inertia is None:
             return [*place, *[0.0] * 7]
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tensor.tolist()
-        return [*place, inertia.mass, xx, xy, xz, yy, yz, zz]
+        return [*place, inertia.mass, *inertia.entries[1]]
 
     def carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in that row's frame.
@@ -336,14 +353,15 @@ class Model:
         return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch
 
 
-def _charts(former: Charts | None, row: int, new: Sequence[Placement]) -> Charts | None:
-    """Charts of a former snapshot as far as the given row, and those of links that come after it."""
+def _charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
+    """Charts of a former snapshot as far as the given row and position, and those of links that come after."""
     if former is None:
         if all([at.axes is None for at in new]):
             return None
         former = Charts(np.arange(row), np.zeros((0, GROUP)), np.zeros((0, 4)))
-    where, groups, terms = (former.where[:row], *(a[a[:, ROW] < row] for a in former[1:]))
-    position = number_of_positions(where, groups)
+    where, groups, terms = former.where[:row], former.groups, former.terms
+    if len(groups) and groups[-1, ROW] >= row:  # a group joint has gone
+        groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
     new_where: list[int] = []
     new_groups: list[list[float]] = []
     new_terms: list[tuple[float, ...]] = []

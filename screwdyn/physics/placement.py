@@ -48,8 +48,8 @@ class Placement(NamedTuple):
     ----------
     coordinate : str or None
         The freedom whose row carries the link; ``None`` if it is welded to the base.
-    R, p
-        Pose of the link in that row's frame.
+    pose : Pose
+        Of the link in that row's frame.
     body : 10 floats
         Mass, first moment and inertia about the origin of the row's frame.
     freedoms : tuple of 14 floats each
@@ -65,8 +65,7 @@ class Placement(NamedTuple):
     """
 
     coordinate: str | None
-    R: Matrix
-    p: Vector
+    pose: Pose
     body: tuple[float, ...]
     freedoms: tuple[tuple[float, ...], ...]
     axes: Matrix | None
@@ -78,12 +77,27 @@ class Placement(NamedTuple):
     names: tuple[str, ...]
 
     @property
+    def nq(self) -> int:
+        """Number of positions of the joint."""
+        return 0 if self.joint is None else self.joint.nq
+
+    @property
+    def R(self) -> Matrix:
+        """Orientation of the link in the row's frame."""
+        return self.pose.R
+
+    @property
+    def p(self) -> Vector:
+        """Origin of the link in the row's frame."""
+        return self.pose.p
+
+    @property
     def com(self) -> Vector:
         """Centre of mass in the row's frame; the link's origin if it is massless."""
         inertia = self.link.inertia
         if inertia is None:
             return self.p
-        R, p, c = expressions.alike(self.R, self.p, tuple(inertia.com.tolist()))
+        R, p, c = expressions.alike(*self.pose, inertia.entries[0])
         com: Vector = _tidied(add(p, rotate(R, c)))
         return com
 
@@ -114,18 +128,17 @@ class JointFrames(NamedTuple):
 
 def place(at: Attachment, parent: Placement | None) -> Placement:
     """Placement of a link from how it is attached and its parent's placement; the base has none."""
-    link, joint, name, pose = at.link, at.joint, at.name, _pose(at.home)
+    link, joint, name, home = at.link, at.joint, at.name, _pose(at.home)
     if parent is None:
-        return Placement(None, *pose, _body(link, pose), (), None, None, None, link, None, None, ())
-    pose = _composed(Pose(parent.R, parent.p), pose)
-    frames = _joint_frames(joint)
-    on, above = parent.coordinate, parent.link.name
+        return Placement(None, home, _body(link, home), (), None, None, None, link, None, None, ())
+    home = _composed(parent.pose, home)
+    row, above, frames = parent.coordinate, parent.link.name, _joint_frames(joint)
     if frames is None:
-        R, p = pose = _cleared(pose)
-        return Placement(on, R, p, _body(link, pose), (), None, on, above, link, joint, name, ())
-    freedoms = (_freedom(_composed(pose, frames.first), frames.screw), *frames.others)
-    names, body, (R, p) = joint.freedom_names(name), _body(link, frames.link), frames.link
-    return Placement(names[-1], R, p, body, freedoms, frames.axes, on, above, link, joint, name, names)
+        pose = _cleared(home)
+        return Placement(row, pose, _body(link, pose), (), None, row, above, link, joint, name, ())
+    freedoms = (_freedom(_composed(home, frames.first), frames.screw), *frames.others)
+    names, body = joint.freedom_names(name), _body(link, frames.link)
+    return Placement(names[-1], frames.link, body, freedoms, frames.axes, row, above, link, joint, name, names)
 
 
 # Joints are compared by identity, so each has its own frames; what is attached again finds them made.
@@ -181,11 +194,10 @@ def _tidied(entries: Any) -> Any:
 
 def _body(link: Link, T: Pose) -> tuple[float, ...]:
     """The link's body in the row's frame, brought there from its centre of mass."""
-    if link.inertia is None:
+    inertia = link.inertia
+    if inertia is None:
         return NOTHING
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = link.inertia.tensor.tolist()
-    com, (m,), I = tuple(link.inertia.com.tolist()), (link.inertia.mass,), (xx, xy, xz, yy, yz, zz)
-    R, p, com, (m,), I, zero = expressions.alike(*T, com, (m,), I, (0.0, 0.0, 0.0))
+    R, p, (m,), com, I, zero = expressions.alike(*T, (inertia.mass,), *inertia.entries, (0.0, 0.0, 0.0))
     m, h, I = inertia_to_parent(Pose(R, add(p, rotate(R, com))), RigidInertia(m, zero, I))
     return (m, *_tidied(h), *_tidied(I))
 
@@ -199,8 +211,8 @@ def _composed(T: Pose, X: Pose) -> Pose:
 
 
 def _pose(T: Array) -> Pose:
-    a, b, c, _ = T.tolist()
-    return Pose((a[0], a[1], a[2], b[0], b[1], b[2], c[0], c[1], c[2]), (a[3], b[3], c[3]))
+    (a, b, c, x), (d, e, f, y), (g, h, i, z), _ = T.tolist()
+    return Pose((a, b, c, d, e, f, g, h, i), (x, y, z))
 
 
 def _screw_frame(S: Array, origin: Vector) -> tuple[Matrix, Vector, float, float]:

@@ -20,19 +20,14 @@ from screwdyn.backends import platform_layout as layout
 from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.llvm.ir import Code
 from screwdyn.backends.llvm.machine import Loaded
+from screwdyn.backends.platform_layout import address
 
-__all__ = ["Computation", "Extent", "Read", "address", "addresses", "builtin", "builtin_of_context", "prepare"]
+__all__ = ["Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_context", "prepare"]
 
 Array = npt.NDArray[Any]
 _NAME = "entry"
 # ``int64 f(context, arrays)``. Python waits meanwhile, because what a context points to may be scratch space.
 Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-
-
-def address(a: Array) -> int:
-    """Address of an array's first entry."""
-    address: int = a.__array_interface__["data"][0]
-    return address
 
 
 def addresses(arrays: Sequence[Array]) -> Array:

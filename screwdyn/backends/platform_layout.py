@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["address_of", "array_function", "builtin", "understood"]
+__all__ = ["address", "address_of", "array_function", "builtin", "understood"]
 
 # Offsets in bytes, on CPython and NumPy 2 with 64 bits: of an object's type, of a tuple's length and items, of an
 # array's data, number of axes, shape, descriptor and flags.
@@ -56,7 +56,8 @@ def understood() -> bool:
 
 
 def _read(address: int, kind: Any) -> int:
-    return int(kind.from_address(address).value)
+    value: int = kind.from_address(address).value
+    return value
 
 
 def _as_assumed(a: np.ndarray) -> bool:
@@ -75,6 +76,14 @@ def _as_assumed(a: np.ndarray) -> bool:
         and _read(id(items) + TUPLE_SIZE, ctypes.c_int64) == 2
         and _read(id(items) + TUPLE_ITEMS + 8, ctypes.c_int64) == id(OUT)
     )
+
+
+def address(a: np.ndarray) -> int:
+    """Address of an array's first entry."""
+    if understood():
+        return _read(id(a) + DATA, ctypes.c_int64)
+    where: int = a.__array_interface__["data"][0]
+    return where
 
 
 def array_function(place: int) -> int:

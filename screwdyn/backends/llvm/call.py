@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import entry
-from screwdyn.backends.entry import address
 from screwdyn.backends.llvm import batch_loop
 from screwdyn.backends.llvm.machine import host
 from screwdyn.backends.llvm.program import Program
+from screwdyn.backends.platform_layout import address
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["Function", "inertias"]

@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import entry
-from screwdyn.backends.entry import address
 from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.llvm.interpreter import Interpreter
 from screwdyn.backends.llvm.machine import Loaded, host
 from screwdyn.backends.llvm.plan import Plan
+from screwdyn.backends.platform_layout import address
 from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.backends.tape.trace import Scalars
 

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.backends.entry import Computation, Extent, Read, address, addresses, builtin_of_context
+from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
 from screwdyn.backends.numba.jit import array, compiled, finite, integers
+from screwdyn.backends.platform_layout import address
 from screwdyn.physics import charts
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
@@ -118,14 +119,18 @@ def _own(entry: Quantity) -> dict[str, Sequence[Dimension]]:
 
 
 @functools.cache
-def _memory(rows: int) -> int:
-    """How many numbers of scratch space any kernel needs for a table of so many rows."""
+def _memory(rows: int) -> tuple[Array, int]:
+    """Scratch space of any kernel for a table of so many rows, and its address.
+
+    All models share it: Python waits while a kernel is running.
+    """
     sizes = {"v": rows, "6v": 6 * rows}
 
     def count(arrays: Mapping[str, Sequence[Dimension]]) -> int:
         return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in arrays.values())
 
-    return count(_shared()) + max(count(_own(entry)) for entry in CATALOGUE.values())
+    memory = np.empty(count(_shared()) + max(count(_own(entry)) for entry in CATALOGUE.values()))
+    return memory, address(memory)
 
 
 def kernel_text(entry: Quantity) -> str:
@@ -247,29 +252,20 @@ class Kernels:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        table, chart, memory = model.table, model.charts, np.empty(_memory(model.nv))
-        moved = table if chart is None else table.copy()
+        table, chart = model.table, model.charts
+        memory, work = _memory(model.nv)
+        at = moved = address(table)
         # The context holds addresses of these.
-        self._kept = [table, moved, memory, *(chart or ())]
-        context = Context(
-            states=1,
-            rows=model.nv,
-            positions=model.nq,
-            links=0,
-            path=0,
-            groups=0 if chart is None else len(chart.groups),
-            terms=0 if chart is None else len(chart.terms),
-            Table=address(table),
-            Where=0 if chart is None else address(chart.where),
-            Groups=0 if chart is None else address(chart.groups),
-            Terms=0 if chart is None else address(chart.terms),
-            Moved=address(moved),
-            Places=0,
-            Work=address(memory),
-        )
+        self._kept = [table, memory]
+        groups = terms = of_where = of_groups = of_terms = 0
+        if chart is not None:
+            copied = table.copy()
+            self._kept += [copied, *chart]
+            moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
+            of_where, of_groups, of_terms = map(address, chart)
+        context = Context(1, model.nv, model.nq, 0, 0, groups, terms, at, of_where, of_groups, of_terms, moved, 0, work)
         self.context = np.array(context, dtype=np.int64)
         self._contexts: dict[tuple[str, str, int], Array] = {}
-        self.of_link = _OfLink(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses mean nothing in another process."""
@@ -286,6 +282,11 @@ class Kernels:
     def function(name: str) -> Any:
         """The builtin function of a quantity."""
         return _function(name)
+
+    @functools.cached_property
+    def of_link(self) -> "_OfLink":
+        """Contexts of single links, by link and frame."""
+        return _OfLink(self)
 
     @functools.cached_property
     def of_all(self) -> Array:

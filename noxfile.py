@@ -20,6 +20,15 @@ ON_OTHER_PYTHONS = [
     *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
     "tests/test_tree.py",
 ]
+# What may depend on the versions of the dependencies besides: closed forms, C of them, and drawings.
+ON_OTHER_VERSIONS = [
+    *(
+        f"tests/forms/test_{name}.py"
+        for name in ("papers", "symbolic", "symbolic_papers", "operation_count", "c_parameters")
+    ),
+    *(f"tests/backends/test_{name}.py" for name in ("trace", "c_statements", "c_symbols")),
+    "tests/views",
+]
 
 nox.needs_version = ">=2025.10"
 nox.options.sessions = ["lint", "types", "layers"]
@@ -87,7 +96,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=nox.project.python_versions(PYPROJECT)[0])
 def floors(session: nox.Session) -> None:
-    """The same with the lowest Python and the lowest versions of the dependencies that pyproject.toml allows."""
+    """The same and closed forms with the lowest Python and versions of the dependencies that pyproject.toml allows."""
     project = PYPROJECT["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["jax"], *extras["casadi"]]
@@ -95,4 +104,5 @@ def floors(session: nox.Session) -> None:
     session.install("--no-deps", "-e", ".")
     session.run("pip", "check")
     session.run("pytest", "-m", "handover", "tests/backends/test_handover.py")
-    session.run("pytest", *BRIEF, *session.posargs, env={"SCREWDYN_SOAK": "brief"})
+    chosen = session.posargs or [*ON_OTHER_PYTHONS, *ON_OTHER_VERSIONS]
+    session.run("pytest", *BRIEF, *chosen, env={"SCREWDYN_SOAK": "brief"})

@@ -9,6 +9,8 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 import screwdyn as sd
 from screwdyn import screw
 
+pytestmark = pytest.mark.slow
+
 G = 9.81
 EVERY = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 

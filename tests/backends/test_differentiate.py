@@ -135,7 +135,7 @@ ONE_RESULT = [
 
 
 @pytest.mark.parametrize("name", ONE_RESULT)
-@given(joint_cases(least=1, most=3))
+@given(joint_cases(least=1, most=2))
 def test_along_freedoms(name, case):
     tape, of, n = Tape(), subject(case.tree), case.tree.nv
     (original,) = record(tape, name, of)

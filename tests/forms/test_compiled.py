@@ -46,9 +46,15 @@ def few(draw):
 
 @settings(max_examples=12)
 @given(few())
-def test_the_numbers_are_the_tree_s(case):
+def test_the_numbers_are_the_tree_s_and_obey_the_equation_of_motion(case):
+    """One test for both, since every tree is compiled."""
+    fast = case.tree.compile().wait()
+    the_numbers_are_the_tree_s(case, fast)
+    it_obeys_the_equation_of_motion(case, fast)
+
+
+def the_numbers_are_the_tree_s(case, fast):
     tree, arguments = case.tree, (case.q, case.qd, case.qdd)
-    fast = tree.compile().wait()
     M = tree.mass_matrix(case.q)
     scale = norm(M) * (total(case.qdd[0]) + 4 * tree.nq**2) + 9.81 * tree.mass
     for name, count in ARGUMENTS.items():
@@ -63,10 +69,7 @@ def test_the_numbers_are_the_tree_s(case):
         close(each, getattr(tree, one)(*arguments[: ARGUMENTS[one]]), scale, 1e-14)
 
 
-@settings(max_examples=12)
-@given(few())
-def test_it_obeys_the_equation_of_motion(case):
-    fast = case.tree.compile().wait()
+def it_obeys_the_equation_of_motion(case, fast):
     q, qd, qdd = case.q[0], case.qd[0], case.qdd[0]
     M, C, g = fast.dynamics(q, qd)
     scale = norm(M) * (total(qdd) + total(qd) ** 2) + 9.81 * case.tree.mass

@@ -142,11 +142,13 @@ def test_any_mixture_of_arguments_is_answered_or_refused(arm, fast):
         square = memory[start : start + n * n].reshape(n, n)
         frozen = one.copy()
         frozen.setflags(write=False)
-        return [
-            one, one, one, square, one.copy(), one[::-1], one.astype(np.float32), frozen, one.view(Sub),
-            memory[start : start + 2 * n : 2], list(one), np.float64(1), np.zeros(()), None, unaligned(one),
-            memory[: n + 1],
-        ][kind]  # fmt: skip
+        makers = (
+            *(lambda: one, lambda: one, lambda: one, lambda: square, one.copy, lambda: one[::-1]),
+            *(lambda: one.astype(np.float32), lambda: frozen, lambda: one.view(Sub)),
+            *(lambda: memory[start : start + 2 * n : 2], lambda: list(one), lambda: np.float64(1)),
+            *(lambda: np.zeros(()), lambda: None, lambda: unaligned(one), lambda: memory[: n + 1]),
+        )
+        return makers[kind]()
 
     answered = 0
     for _ in range(10_000):

@@ -151,7 +151,7 @@ def test_released_payload_has_the_pose_and_twist_of_its_link():
 
 def test_passive_pelican_with_a_crucible_keeps_its_energy():
     tree = pelican_with_crucible()
-    run = sd.simulate(tree, sd.State(tree, [0.3, -0.5, 0.2]), 10.0)
+    run = sd.simulate(tree, sd.State(tree, [0.3, -0.5, 0.2]), 10.0, step=0.05)
     assert np.ptp(run.energy.total) < 1e-6 * run.energy.kinetic.max()
     assert not run.energy.work.any() and not run.energy.dissipated.any()
     # It has moved far.
@@ -188,7 +188,7 @@ def test_ledger_closes_across_grasps_and_releases():
     def torque(t, state):
         return {"upper": np.sin(3 * t), "lower": -0.5 * state.velocity("lower") + 0.8 * np.cos(5 * t)}
 
-    run = sd.simulate(tree, sd.State(tree, [0.1, -0.2], [1.0, 0.5]), 3.0, torque, events)
+    run = sd.simulate(tree, sd.State(tree, [0.1, -0.2], [1.0, 0.5]), 3.0, torque, events, step=0.02)
     assert_ledger_closes(run)
     E = run.energy
     assert E.work[-1] != 0 and E.dissipated[-1] > 0.1 and E.impact_loss[-1] > 0.01

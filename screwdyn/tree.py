@@ -364,6 +364,13 @@ class KinematicTree(Dynamics, Configurations, Robot):
         Compiled
             Has a method for every quantity, which takes ``out=``; see :class:`screwdyn.compiled.Compiled`. Later
             changes of the tree do not affect it.
+
+        Raises
+        ------
+        ScrewdynError
+            If ``threads`` is not an integer of at least 1.
+        UnboundSymbolError
+            If numbers of the tree contain symbols.
         """
         from screwdyn.forms.compiled import Compiled
 
@@ -383,11 +390,17 @@ class KinematicTree(Dynamics, Configurations, Robot):
         name: str | None = None,
         body_state: State | None = None,
     ) -> GraspEvent:
-        """Attach a body while the robot moves, conserving momentum; see :func:`screwdyn.simulation.impact.grasp`."""
+        """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
+
+        Parameters, result and errors as for :func:`screwdyn.simulation.impact.grasp`.
+        """
         return impact.grasp(self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state)
 
     def release(self, state: State, what: Handle | str) -> ReleaseEvent:
-        """Detach a payload while the robot moves; see :func:`screwdyn.simulation.impact.release`."""
+        """Detach a payload while the robot moves (docs/mathematics.md §6).
+
+        Parameters, result and errors as for :func:`screwdyn.simulation.impact.release`.
+        """
         return impact.release(self, state, what)
 
     # Inside

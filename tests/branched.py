@@ -1,4 +1,4 @@
-"""The branched tree of revolute, prismatic and helical joints, whose values come from outside."""
+"""A branched tree of revolute, prismatic and helical joints with reference values from another engine."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The system's C compiler, for tests of what is exported."""
+"""The system's C compiler, for tests of exported source."""
 
 import ctypes
 import os
@@ -30,5 +30,5 @@ def load(text, folder, language="c"):
 
 
 def pointer(a):
-    """An array of doubles as C takes it."""
+    """Pointer to an array of doubles."""
     return a.ctypes.data_as(ctypes.POINTER(ctypes.c_double))

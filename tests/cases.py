@@ -1,4 +1,4 @@
-"""Random trees with random states, as hypothesis strategies, and what the tests measure errors with."""
+"""Random trees with random states, as hypothesis strategies, and functions that measure errors."""
 
 from dataclasses import dataclass
 

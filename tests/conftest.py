@@ -1,9 +1,9 @@
-"""Test settings: drawings need no screen, and random examples are the same in every run but a full soak.
+"""Test settings: figures need no display, and random examples are the same in every run except a full soak.
 
-The environment variable SCREWDYN_SOAK says how many random examples a property is tried on:
+The environment variable SCREWDYN_SOAK sets the number of random examples of a property:
 
 * unset: some, for everyday runs;
-* ``brief``: a few, where another Python or other versions of the dependencies are the question;
+* ``brief``: a few, for tests of another Python or of other versions of the dependencies;
 * ``short``: many, the same ones each time (``SCREWDYN_SOAK=short pytest -m soak``, as CI does);
 * ``full``: very many, new ones each time; a failure prints how to repeat it.
 """
@@ -17,7 +17,7 @@ from screwdyn.testing import random_tree
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# A compiled kernel's first call and a loaded machine are slow: neither says anything about the example.
+# The first call of a kernel and a busy machine are slow, which does not depend on the example.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def arm():
-    """A robot of five joints that the tests of compiled trees share, and leave as it is."""
+    """A robot of five joints for the tests of compiled trees, which do not change it."""
     return random_tree(np.random.default_rng(3), 5)
 
 

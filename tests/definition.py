@@ -1,4 +1,4 @@
-"""The contribution of a link in NumPy, line by line as in docs/mathematics.md §2: a witness for the recursions."""
+"""The contribution of a link in NumPy, as defined in docs/mathematics.md §2, independent of the recursions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from screwdyn.physics.contribution import Contribution
 
 @dataclass(frozen=True)
 class LinkMotion:
-    """How a link moves with the coordinates on its path, in its own frame.
+    """The motion of a link with the coordinates on its path, in its own frame.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Small arms to operate on, and everything that an operation could have changed."""
+"""Small arms for tests of changes, and everything that a change could affect."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def arm():
 
 
 def nearly_singular():
-    """Where the slide brings the point onto the second axis, at about q[2] = 0, that joint carries nothing."""
+    """At about q[2] = 0 the point is on the second axis, and that joint feels no inertia."""
     tree = KinematicTree()
     tree.attach(Link("a", Inertia.box(1, (0.1, 0.1, 0.1))), to="base", joint=revolute((1, 2, 3), (0.1, 0.2, 0.3)))
     tree.attach(Link("b"), to="a", joint=revolute("y"), at=(0.3, 0.7, 0.2))
@@ -27,7 +27,7 @@ def nearly_singular():
 
 
 def fingerprint(tree):
-    """All there is to a tree: names and their order, bodies, joints, homes, handles, revision, numbers."""
+    """All data of a tree: names and their order, bodies, joints, homes, handles, revision, numbers."""
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.normal(size=(3, tree.nq))
     nodes = [(name, data["link"], data["serial"]) for name, data in tree.graph.nodes.items()]

@@ -1,4 +1,4 @@
-"""What the documentation says works: docstring examples, and the Python blocks of README.md and docs/."""
+"""The code in the documentation runs: docstring examples, and the Python blocks of README.md and docs/."""
 
 import doctest
 import importlib

@@ -1,4 +1,4 @@
-"""Every example runs, in a folder of its own, without a warning."""
+"""Every example runs in a temporary folder without a warning."""
 
 import runpy
 import sys
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
-# Held to more than running, by the tests of what it shows.
+# Examples that other tests run and check.
 ELSEWHERE = {"export_controller": "test_c_source.py"}
 
 
@@ -37,7 +37,7 @@ def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):
         EXAMPLES[[p.stem for p in EXAMPLES].index("pelican_crucible")], monkeypatch, tmp_path, "--output", "made.png"
     )
     out = capsys.readouterr().out
-    # The order of the text, in which each M stands beside its C and g.
+    # The order of the paper, in which the totals M, C and g follow the contributions of the arm.
     numbered = [int(word[:2]) for word in out.split("Eq. ")[1:]]
     assert numbered == sorted(numbered, key=lambda n: 52.5 if n == 32 else n)
     assert {37, 38, 39, 40, 41, 42, 45, 46, 47, 48, 49, 50, 51, 52, 32, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64} == {

@@ -1,4 +1,4 @@
-"""What a person sees of the package: its names, their completion and their signatures."""
+"""The public names of the package, their completion and their signatures."""
 
 import inspect
 import subprocess
@@ -20,7 +20,7 @@ def public_callables():
             yield name, thing
 
 
-def test_signatures_name_array_types_instead_of_spelling_them_out():
+def test_signatures_use_short_names_of_array_types():
     texts = {}
     for name, thing in public_callables():
         with suppress(ValueError):  # exception classes have none

@@ -1,4 +1,4 @@
-"""What a tree adds to its structure: gravity, configurations, snapshots."""
+"""Functions of a tree beyond its structure: gravity, configurations, models."""
 
 import numpy as np
 import pytest
@@ -114,10 +114,10 @@ def test_integrate_and_difference_are_a_group_s(drawn):
     tree, rng = drawn
     q0, q1 = (np.array([tree.random_configuration(rng) for _ in range(4)]).reshape(4, tree.nq) for _ in range(2))
     v = rng.uniform(-1.5, 1.5, (4, tree.nv))
-    # inverse of each other, both ways round
+    # inverse of each other in both orders
     assert_allclose(tree.difference(q0, tree.integrate(q0, v)), v, atol=1e-11)
     same_place(tree, tree.integrate(q0, tree.difference(q0, q1)), q1)
-    # nothing, there and back, and half way twice
+    # the identity, the way back, and two halves
     same_place(tree, tree.integrate(q0, np.zeros(tree.nv)), q0)
     same_place(tree, tree.integrate(tree.integrate(q0, v), -v), q0)
     same_place(tree, tree.integrate(tree.integrate(q0, v / 2), v / 2), tree.integrate(q0, v))

@@ -1,4 +1,4 @@
-"""The kernels once more, evaluated from the tapes that compiled code, closed forms and C are made of."""
+"""The kernels evaluated by the tapes from which compiled code, closed forms and C are made."""
 
 import math
 from functools import lru_cache
@@ -17,13 +17,13 @@ __all__ = ["Kernels"]
 
 
 def each(function):
-    """Of every entry by itself, so that a state gives the same bits alone and in a batch."""
+    """A function of every entry separately, so that a state has the same bits alone and in a batch."""
     return lambda x: np.array([function(entry) for entry in x])
 
 
 @lru_cache(maxsize=256)
 def recorded(name, shape, table, charts, places):
-    """A tape with the results of a quantity, all inertial numbers but zeros left open."""
+    """A tape with the results of a quantity; all inertial numbers but zeros are inputs."""
     entry, tape = CATALOGUE[name], Tape()
     rows = np.frombuffer(table).reshape(shape)
     numbers = open_inertias(rows, tape, rows[:-1, 14:24] != 0)
@@ -67,7 +67,7 @@ class Kernels(kernels.Kernels):
         values = values | {(g, i): x[:, i] for g, x in columns.items() for i in range(x.shape[1])}
         bounds = [x for pair in tape.assumed for x in pair]
         entries = [x for result in found for x in result.ravel()]
-        with np.errstate(all="ignore"):  # where the bounds do not hold, the numbers mean nothing
+        with np.errstate(all="ignore"):  # the results are invalid if the bounds do not hold
             numbers = tape.evaluate(entries + bounds, values, each(math.sin), each(math.cos))
         least = numbers[len(entries) :]
         if not all(np.all(x > y) for x, y in zip(least[::2], least[1::2], strict=True)):

@@ -1,10 +1,10 @@
-"""The entry of compiled functions of one state: machine code that Python calls and that reads the arrays itself.
+"""The entry of compiled functions of one state: machine code that Python calls and that reads the arrays directly.
 
-Such a function is ``int64 f(context, arrays)``: it takes an address of its own, and an array with the addresses of its
-inputs and outputs; it returns 0 if it has computed its outputs. The entry answers f(q, …) and f(q, …, out=array) for
-plain, contiguous, aligned float64 arrays of the right lengths, where ``out`` is writeable and overlaps no other array.
-Any other call, and one for which the function returns something else than 0, is passed on with its arguments to a
-Python function that answers everything.
+Such a function is ``int64 f(context, arrays)``. Its arguments are an address that belongs to the function, and an array
+with the addresses of its inputs and outputs. It returns 0 if it has computed its outputs. The entry computes f(q, …)
+and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if ``out`` is writeable and overlaps
+no other array. For any other call, and if the function does not return 0, it calls a Python function that accepts all
+arguments.
 """
 
 import ctypes
@@ -26,17 +26,18 @@ __all__ = ["Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_
 
 Array = npt.NDArray[Any]
 _NAME = "entry"
-# ``int64 f(context, arrays)``. Python waits meanwhile, because what a context points to may be scratch space.
+# ``int64 f(context, arrays)``. The call holds Python's global lock, because a context may contain the address of
+# scratch space.
 Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 def addresses(arrays: Sequence[Array]) -> Array:
-    """(len(arrays),): the addresses of the first entries of some arrays, as a computation takes them."""
+    """The addresses of the first entries of some arrays, as arguments of a computation."""
     return np.array([*map(address, arrays), 0], dtype=np.int64)
 
 
 class Read(NamedTuple):
-    """A length of an array that the entry reads from a line of integers.
+    """A length of an array that the entry reads from an array of integers.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ def builtin(
     slow: Callable[..., Any],
     owner: Any,
 ) -> Any:
-    """The builtin function of one state that calls a computation.
+    """The built-in function of one state that calls a computation.
 
     Parameters
     ----------
@@ -68,16 +69,16 @@ def builtin(
     lengths : sequence of int
         Of the inputs.
     shapes : sequence of tuples
-        Of the outputs; several make a tuple, and are expected as one.
+        Of the outputs; several outputs are returned, and given as ``out``, as a tuple.
     slow : callable
-        What is called for everything else. Signature and documentation are taken from it.
+        The function for other arguments, whose signature and docstring are used.
     owner : object
-        What both addresses belong to; it is kept.
+        The owner of both addresses; the function holds a reference to it.
 
     Returns
     -------
     callable
-        ``slow`` itself where the layout of Python's objects is unknown.
+        ``slow`` if the layout of Python's objects is unknown.
     """
     code = prepare(len(lengths), [*map(len, shapes)])
     if code is None:
@@ -87,7 +88,7 @@ def builtin(
 
 
 def prepare(inputs: int, axes: Sequence[int]) -> Loaded | None:
-    """The code that :func:`builtin` needs for so many inputs, and outputs of so many axes; None if it needs none."""
+    """The code of :func:`builtin` for numbers of inputs and of axes of the outputs; None if it needs none."""
     if not layout.understood():
         return None
     places = itertools.count(2)
@@ -103,7 +104,7 @@ def builtin_of_context(
     slow: Callable[..., Any],
     owner: Any,
 ) -> Any:
-    """As :func:`builtin`, but the context is the first argument: a line of integers in which shapes are read."""
+    """As :func:`builtin`, but the context is the first argument: an array of integers that contains the lengths."""
     if not layout.understood():
         return slow
     code = _code(tuple(inputs), tuple(outputs), True)
@@ -113,15 +114,16 @@ def builtin_of_context(
 @functools.cache
 @compiling
 def _code(inputs: tuple[tuple[Extent, ...], ...], outputs: tuple[tuple[Extent, ...], ...], handed: bool) -> Loaded:
-    """The entry of all functions with inputs and outputs of some shapes; ``handed`` the context, or bound to it."""
+    """The entry of all functions with given shapes; ``handed`` if the context is an argument of each call."""
     return Loaded(_text(inputs, outputs, handed))
 
 
 def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, ...]], handed: bool) -> str:
-    """Module with the entry.
+    """Text of a module with the entry.
 
-    Its ``self`` is a tuple of a line of integers and the function for all that does not fit. The line begins with the
-    address of the computation. Unless the context is handed over, that of the context follows, then the shapes.
+    The ``self`` of the function is a tuple of an array of integers and the Python function for other arguments. The
+    array begins with the address of the computation. If the context is not an argument, its address follows, then the
+    lengths.
     """
     code = Code(1)
 
@@ -132,7 +134,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     blocks = iter(range(1000))
 
     def require(equal: Sequence[tuple[str, str, str]]) -> None:
-        """Go on only if all pairs of values of some type are equal."""
+        """Continue only if the values of all pairs are equal; otherwise call the Python function."""
         wrong = "false"
         for kind, x, y in equal:
             wrong = code.let(f"or i1 {wrong}, {code.let(f'icmp ne {kind} {x}, {y}')}")
@@ -141,7 +143,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         code.label(label)
 
     def must(made: str, failed: str) -> None:
-        """Go on only if an object was made."""
+        """Continue only if an object was created."""
         label = f"next{next(blocks)}"
         code.do(f"br i1 {code.let(f'icmp eq ptr {made}, null')}, label %{failed}, label %{label}")
         code.label(label)
@@ -150,7 +152,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         return f"inttoptr (i64 {id(thing)} to ptr)"
 
     def array_checks(arrays: Sequence[str], shapes: Sequence[Sequence[str]], flags: int) -> list[str]:
-        """Go on only if objects are plain arrays of some shapes; returns where their entries begin."""
+        """Continue only if objects are arrays of given shapes; returns the addresses of their entries."""
         require([("ptr", read(a, layout.TYPE, "ptr"), pointer(np.ndarray)) for a in arrays])
         pairs = []
         for a, shape in zip(arrays, shapes, strict=True):
@@ -168,7 +170,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         return [read(a, layout.DATA, "ptr") for a in arrays]
 
     def span(start: str, shape: Sequence[str]) -> tuple[str, str]:
-        """Where the entries of an array begin and end."""
+        """The addresses of the begin and the end of an array's entries."""
         size = "8"
         for length in shape:
             size = code.let(f"mul i64 {size}, {length}")
@@ -212,7 +214,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         outs = [read(out, layout.TUPLE_ITEMS + 8 * k, "ptr") for k in range(len(shapes))]
     starts = array_checks(outs, shapes, layout.CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE)
     spans = [span(start, shape) for start, shape in zip((*given, *starts), (*lengths, *shapes), strict=True)]
-    # What is written must not overlap anything else.
+    # Outputs must not overlap other arrays.
     apart = []
     for k in range(len(inputs), len(spans)):
         for j in range(k):
@@ -241,7 +243,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         )
         must(new, "unmade" if several else "failed")
         if several:
-            # The tuple owns it from now on.
+            # The tuple takes over the reference.
             code.let(f"call i32 {_function('PyTuple_SetItem')}(ptr {result}, i64 {k}, ptr {new})")
         arrays.append(new)
     result = result or arrays[0]
@@ -249,7 +251,7 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     code.do(f"br i1 {bad}, label %drop, label %good")
     code.label("good")
     if not several and not shapes[0]:
-        # A number instead of an array without axes, as NumPy's functions give.
+        # A number instead of an array without axes, as NumPy's functions return.
         scalar = code.let(f"call ptr inttoptr (i64 {layout.array_function(layout.RETURN)} to ptr)(ptr {result})")
         code.do(f"ret ptr {scalar}")
     else:

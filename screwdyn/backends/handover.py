@@ -1,6 +1,6 @@
-"""Quantities of a tree as functions for other tools: plain callables by ``sympy.lambdify``, JAX, CasADi.
+"""Quantities of a tree as functions for ``sympy.lambdify``, JAX and CasADi.
 
-For JAX and CasADi, the tape is evaluated on the tool's own arrays or symbols.
+For JAX and CasADi, the tape is evaluated on the arrays or symbols of these tools.
 """
 
 import functools
@@ -20,7 +20,7 @@ from screwdyn.mechanism.configuration import ConfigurationSpace
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
 
-# Functions with the same name and meaning in every tool; others share at most the name.
+# Functions with the same name and meaning in all tools.
 _ELEMENTARY = {
     *(sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan, sympy.atan2),
     *(sympy.sinh, sympy.cosh, sympy.tanh, sympy.exp, sympy.log, sympy.Abs, sympy.Piecewise),
@@ -28,7 +28,7 @@ _ELEMENTARY = {
 
 
 class Recording(NamedTuple):
-    """Results on a tape that become one function.
+    """Results on a tape from which one function is made.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Recording(NamedTuple):
     function : str
         Name of the function, for messages.
     outputs : sequence of arrays of scalars
-        The results; a function of one result returns it, of several a tuple.
+        The results; a function with one result returns an array, one with several a tuple.
     arguments : mapping from "q", "qd", "qdd", "tau" to names
-        What the function takes, in order: q has an entry for each position, the others one for each freedom.
+        The arguments in order: q has an entry for each position, the others have one for each freedom.
     parameters : sequence of Symbol
         Symbols whose values are the last argument, if there are any.
     configurations : ConfigurationSpace
@@ -63,7 +63,7 @@ class Recording(NamedTuple):
         Raises
         ------
         ShapeError
-            If they are not as many as the function takes, a last axis has another length, or batches do not fit.
+            If their number or the length of a last axis is wrong, or batch axes cannot be broadcast.
         """
         lengths = {name: len(names) for name, names in self.arguments.items()}
         if self.parameters:
@@ -79,12 +79,12 @@ class Recording(NamedTuple):
         raise ShapeError(f"{self.function} takes {wanted} entries, with batch axes before them; got {got}")
 
     def check(self, q: Any) -> None:
-        """Make sure that all quaternions have length 1, where q holds numbers.
+        """Check that all quaternions have length 1, if q contains numbers.
 
         Raises
         ------
         ShapeError
-            Naming the joint, and the length.
+            If one has not; the message names the joint and the length.
         """
         try:
             numbers = np.asarray(_entries(q), dtype=np.float64)
@@ -93,7 +93,7 @@ class Recording(NamedTuple):
         self.configurations.check("q", numbers)
 
     def split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
-        """All entries, as numbers or arrays over the batch, as arrays with the batch axes first."""
+        """The results as arrays with the batch axes first, from all entries as numbers or arrays over the batch."""
         results, first = [], 0
         for part in self.outputs:
             own = [module.broadcast_to(module.asarray(x), batch) for x in entries[first : first + part.size]]
@@ -110,7 +110,7 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
     groups = [[symbol(group, x) for x in names] for group, names in recording.arguments.items()]
     if recording.parameters:
         groups.append(list(recording.parameters))
-    # Names of their own: a joint or a parameter may be called like a function of the module.
+    # Dummy symbols, because a joint or a parameter may have the name of a function of the module.
     safe = {x: sympy.Dummy() for group in groups for x in group}
     intermediates, matrices = recording.derivation.shared(recording.outputs, safe)
     intermediates = [(x, e.xreplace(safe)) for x, e in intermediates]
@@ -135,7 +135,7 @@ def jax_function(recording: Recording) -> Callable[..., Any]:
 
     def made(*arguments: Any) -> Any:
         batch = recording.batch(arguments)
-        # States in the last axis, where they are contiguous: a vector instruction works on several at once.
+        # With the states in the last axis, vector instructions process several states at once.
         rows = [jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments]
         values = _values(recording, rows, jnp)
         entries = recording.derivation.tape.evaluate(recording.scalars, values, jnp.sin, jnp.cos)
@@ -154,7 +154,7 @@ def casadi_function(recording: Recording) -> Any:
     values = _values(recording, list(arguments.values()), casadi)
     results = []
     for part in recording.outputs:
-        # CasADi fills column after column.
+        # CasADi stores matrices column by column.
         rows, columns = rows_and_columns(part.shape)
         by_columns = part.reshape(rows, columns).T.ravel().tolist()
         entries = recording.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos)
@@ -164,7 +164,7 @@ def casadi_function(recording: Recording) -> Any:
 
 
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -> Any:
-    """``numpy.select`` by arithmetic, for the conditions of a ``Piecewise``: the last one is True."""
+    """``numpy.select`` by arithmetic, for the conditions of a ``Piecewise``, of which the last is True."""
     value: Any = choices[-1]
     for condition, choice in zip(conditions[-2::-1], choices[-2::-1], strict=True):
         value = value + condition * (choice - value)
@@ -172,17 +172,17 @@ def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -
 
 
 def _entries(x: Any) -> Any:
-    """The entries of a column of symbols or numbers, or the list or array itself."""
+    """The entries of a SymPy matrix as a list; a list or array unchanged."""
     return list(x) if isinstance(x, sympy.MatrixBase) else x
 
 
 def _shape(x: Any) -> tuple[Any, ...]:
-    """Shape of an array, a list or a column; without an axis for anything else."""
+    """Shape of an array, a list or a SymPy column; () for other objects."""
     if isinstance(x, sympy.MatrixBase):
         return (x.rows,) if x.cols == 1 else x.shape
     if not isinstance(x, Sequence) or isinstance(x, str):
         return tuple(getattr(x, "shape", ()))
-    # Entry by entry: NumPy does not look into traced values.
+    # Entry by entry, because NumPy does not know the shape of traced values.
     shapes = {_shape(entry) for entry in x}
     if len(shapes) > 1:
         return ()
@@ -190,7 +190,7 @@ def _shape(x: Any) -> tuple[Any, ...]:
 
 
 def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
-    """Values of the tape's inputs for one call: entries of the arguments, and constants computed from parameters."""
+    """Values of the tape's inputs: entries of the arguments, and constants computed from the parameters."""
     tape, parameters = recording.derivation.tape, recording.parameters
     groups = zip(recording.arguments.items(), arguments, strict=False)
     values = {(group, x): given[i] for (group, names), given in groups for i, x in enumerate(names)}
@@ -200,7 +200,7 @@ def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapp
         strange = {str(f.func) for _, e in constants for f in e.atoms(Application) if f.func not in _ELEMENTARY}
         if strange:
             name = module.__name__.split(".")[0]
-            raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be handed to {name}")
+            raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be used in {name}")
         made = sympy.lambdify(
             parameters,
             [expression for _, expression in constants],

@@ -1,7 +1,7 @@
-"""What is assumed of the memory layout of CPython's and NumPy's objects, and whether it holds here.
+"""Assumptions about the memory layout of CPython's and NumPy's objects, and a check of them.
 
-The entry of compiled functions (``backends.entry``) reads its arguments directly. It asks :func:`understood` first;
-without it, calls go through Python.
+The entry of compiled functions (``backends.entry``) reads its arguments directly. It is used only if :func:`understood`
+returns True; otherwise Python code reads the arguments.
 """
 
 import ctypes
@@ -23,16 +23,16 @@ __all__ = ["address", "address_of", "array_function", "builtin", "understood"]
 TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
 DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-# NumPy's number of float64, and the places of PyArray_New and PyArray_Return in its table of functions.
+# NumPy's number of float64, and the indices of PyArray_New and PyArray_Return in its table of functions.
 DOUBLE, NEW, RETURN = 12, 93, 76
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x2
-# The name of the keyword and the type of entries are compared by identity.
+# The keyword and the dtype are compared by identity.
 OUT, FLOAT64 = sys.intern("out"), np.dtype(np.float64)
 
 
 @functools.cache
 def understood() -> bool:
-    """Whether objects have the assumed layout: tried on arrays whose contents are known."""
+    """Whether objects have the assumed layout, tested on arrays with known contents."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or np.__version__.split(".")[0] != "2":
         return False
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
@@ -90,7 +90,7 @@ def array_function(place: int) -> int:
     """Address of a function of NumPy's C interface.
 
     PyArray_New takes the type, number of axes, shape, number of the dtype, and five arguments that may be null;
-    PyArray_Return makes a scalar of an array without axes, whose reference it takes.
+    PyArray_Return converts an array without axes to a scalar, and takes over its reference.
     """
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)
@@ -114,7 +114,7 @@ class _MethodDef(ctypes.Structure):
 
 
 class _Self(tuple[Any, ...]):
-    """The ``self`` of a builtin function; pickled as the object that its Python method belongs to."""
+    """The ``self`` of a built-in function, which is pickled as the object of its Python method."""
 
     __slots__ = ()
 
@@ -127,12 +127,12 @@ def _identity(x: Any) -> Any:
 
 
 def builtin(name: str, address: int, first: Any, slow: Callable[..., Any], owner: Any) -> Any:
-    """A builtin function whose machine code is at an address.
+    """A built-in function whose machine code is at an address.
 
-    Its ``self`` is the tuple ``(first, slow, …)``. It takes name, signature, documentation and pickling from ``slow``,
-    and keeps ``owner`` alive, to which the code belongs.
+    Its ``self`` is the tuple ``(first, slow, …)``. Name, signature, docstring and pickling are those of ``slow``. It
+    holds a reference to ``owner``, the object that owns the code.
     """
-    # Python reads the signature of such a function from its documentation.
+    # Python reads the signature of a built-in function from its docstring.
     signature = inspect.signature(slow)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     known = signature.replace(parameters=bare, return_annotation=signature.empty)

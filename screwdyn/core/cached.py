@@ -1,4 +1,4 @@
-"""Properties that are computed once."""
+"""Properties that are computed once for each object."""
 
 import functools
 from typing import Any, Self, TypeVar, overload
@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class cached_property(functools.cached_property[T]):
-    """``functools.cached_property`` without a lock, as it is from Python 3.12 on.
+    """``functools.cached_property`` without a lock, as in Python 3.12 and later.
 
-    The lock of Python 3.11 is one for all objects of a class, and takes a microsecond. Two threads that ask for a
-    value at once may both compute it.
+    In Python 3.11, all objects of a class share a lock, which takes a microsecond. Without it, two threads that read
+    the property at the same time may both compute it.
     """
 
     attrname: str

@@ -50,7 +50,7 @@ class UnknownNameError(ScrewdynError):
     def hint(name: object, known: Iterable[str]) -> str:
         """The known names that are similar, or all of them if none is."""
         known = list(known)
-        # A joint of several freedoms stands for its entries: "hip" for "hip[wx]", "hip[wy]" and "hip[wz]".
+        # The name of a joint matches those of its entries: "hip" matches "hip[wx]", "hip[wy]" and "hip[wz]".
         entries: dict[str, list[str]] = {x: [x] for x in known}
         for x in known:
             stem, bracket, _ = x.rpartition("[")

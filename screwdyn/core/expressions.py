@@ -1,7 +1,7 @@
 """Numbers that may be SymPy expressions.
 
 Every number of a robot (a mass, a length, a pose, an axis) may be an expression. An array with expressions has dtype
-object; all other arrays are float64. SymPy is not imported here unless it has been imported already.
+object; all other arrays are float64. This module imports SymPy only if an expression is given.
 """
 
 import itertools
@@ -61,7 +61,7 @@ def free_symbols(values: Iterable[Any]) -> set[Any]:
 
 
 def symbols_in(value: Any) -> set[Any]:
-    """Free symbols of anything that an array can be made from."""
+    """Free symbols of any array_like."""
     try:
         return free_symbols([np.array(value, dtype=object)])
     except ValueError:
@@ -69,17 +69,17 @@ def symbols_in(value: Any) -> set[Any]:
 
 
 def possible() -> bool:
-    """Whether expressions can exist: only after SymPy has been imported."""
+    """Whether there can be expressions, which is the case after SymPy has been imported."""
     return "sympy" in sys.modules
 
 
 def array(value: Any) -> Array:
-    """A new array: float64, or of dtype object if there is an expression in it.
+    """A new array: float64, or of dtype object if an entry is an expression.
 
     Raises
     ------
     TypeError, ValueError
-        If an entry is neither a number nor an expression, or rows differ in length. Strings such as "1" are refused.
+        If an entry is neither a number nor an expression, such as the string "1", or rows differ in length.
     """
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value.copy()
@@ -95,7 +95,7 @@ def array(value: Any) -> Array:
 
 
 def real(value: Any) -> Array:
-    """A float64 array of real numbers, which may be the given one; raises as :func:`array`, for expressions too."""
+    """A float64 array of real numbers, possibly the given one; errors as for :func:`array`, and for expressions."""
     return _float64(_given(value))
 
 
@@ -104,7 +104,7 @@ def _given(value: Any) -> npt.NDArray[Any]:
     given = np.asarray(value)
     kind = given.dtype.kind
     if kind not in "biufO" or (kind == "O" and any(x is None or isinstance(x, str | bytes) for x in given.flat)):
-        raise TypeError("these are no real numbers")
+        raise TypeError("the entries are not real numbers")
     return given
 
 
@@ -116,7 +116,7 @@ def _float64(given: npt.NDArray[Any]) -> Array:
 
 
 def number(value: Any) -> Any:
-    """One float or expression; raises as :func:`array` does."""
+    """One float or expression; errors as for :func:`array`."""
     if type(value) is float:
         return value
     entry = array(value)
@@ -126,7 +126,7 @@ def number(value: Any) -> Any:
 
 
 def _entry(value: Any) -> Any:
-    """An entry of an object array: expressions and whole numbers exactly, anything else as a float."""
+    """An entry of an object array: expressions and integers exactly, other numbers as floats."""
     if is_expression(value) and not (is_number(value) and (value.is_Float or not math.isfinite(float(value)))):
         return int(value) if value.is_Integer else _whole(value)
     return whole(float(value))
@@ -146,10 +146,10 @@ def _whole(expression: Any) -> Any:
 
 
 def tidied(entries: Iterable[Any]) -> tuple[Any, ...]:
-    """Expressions of one dimension multiplied out, with squares of sines and cosines summed, where that is shorter.
+    """Expressions of one physical dimension, multiplied out and with sin² + cos² summed if that is shorter.
 
-    For the constants of a robot, in which lengths from different frames cancel. Rounding that is left where terms
-    cancel is dropped; see :func:`without_rounding`. Numbers stay as they are.
+    For the constants of a robot, in which lengths of different frames cancel. Rounding that remains after cancellation
+    is dropped; see :func:`without_rounding`. Numbers are unchanged.
     """
     entries = tuple(entries)
     if not any(map(is_expression, entries)):
@@ -166,9 +166,9 @@ def tidied(entries: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def without_rounding(sums: Sequence[Any]) -> list[Any]:
-    """Sums of one dimension without the terms whose coefficient is below 1e-15 of the largest of its kind.
+    """Sums of one physical dimension without terms whose coefficient is below 1e-15 of the largest of their kind.
 
-    Terms are of one kind if they have the same factors apart from sines and cosines, which are at most 1.
+    Terms are of one kind if they have the same factors other than sines and cosines, which are at most 1.
     """
     from sympy import Add, Mul, cos, sin, sympify
 
@@ -198,7 +198,7 @@ def is_finite(a: Array) -> bool:
 
 
 def floats(value: Any, what: str = "this") -> Array:
-    """A float64 array of an array that may hold expressions.
+    """A float64 array from an array that may contain expressions.
 
     Raises
     ------
@@ -221,17 +221,17 @@ def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """The values by symbol: keys are symbols or their names, and symbols match by name whatever their assumptions.
+    """Values by symbol, from a mapping whose keys are symbols or names; assumptions of symbols are ignored.
 
     Raises
     ------
     UnknownNameError
-        For a name that no symbol has.
+        For a string that is not the name of a symbol.
     ShapeError
-        If a value is neither a number nor an expression, a symbol has several values, or `values` is no mapping.
+        If a value is neither a number nor an expression, a symbol has several values, or `values` is not a mapping.
     """
     if not isinstance(values, Mapping):
-        raise ShapeError(f"values are given as a mapping from symbols or their names; got {values!r}")
+        raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")
     for key, value in values.items():
         try:
             number(value)
@@ -253,7 +253,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
 
 
 def alike(*tuples: Any) -> Any:
-    """The same tuples of numbers, with integral floats as integers if one of them holds an expression."""
+    """The same tuples of numbers, with integral floats as integers if one of them contains an expression."""
     if not possible() or {*map(type, itertools.chain(*tuples))} == {float}:
         return tuples
     return tuple(tuple(map(whole, entries)) for entries in tuples)
@@ -269,12 +269,12 @@ def is_zero(x: Any) -> bool:
 
 
 def is_never_positive(x: Any) -> bool:
-    """Whether a number is at most 0, or an expression is known to be."""
+    """Whether a number is at most 0, or an expression is at most 0 for all values of its symbols."""
     return x.is_nonpositive is True if is_expression(x) else bool(x <= 0)
 
 
 def side(x: Any) -> Any:
-    """1 where an expression is at least 0 and −1 where it is not: a number if real symbols decide it."""
+    """1 if an expression is at least 0, −1 otherwise: a number if the sign is known for real symbols."""
     from sympy import Dummy, Piecewise
 
     real = x.xreplace({symbol: Dummy(real=True) for symbol in x.free_symbols if symbol.is_real is None})
@@ -293,5 +293,5 @@ def root(x: Any) -> Any:
 
 
 def short(x: Any, digits: int = 4) -> str:
-    """A number to some significant digits, or an expression in full."""
+    """Text of a number with some significant digits, or of an expression in full."""
     return f"{float(x):.{digits}g}" if is_number(x) else str(x)

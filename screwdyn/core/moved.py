@@ -1,6 +1,6 @@
-"""Imports of modules by the names that they had before they moved.
+"""Imports of modules by their former names.
 
-``import screwdyn.joint`` gives ``screwdyn.mechanism.joint``, the same module object.
+``import screwdyn.joint`` imports ``screwdyn.mechanism.joint``, the same module object.
 """
 
 import sys
@@ -42,7 +42,7 @@ _MOVED = {
 
 
 class _Moved(MetaPathFinder, Loader):
-    """Finds a module under its former name by importing it under its present one."""
+    """Finds a module by its former name, and imports it by its present name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -55,13 +55,13 @@ class _Moved(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Only restore the spec: the module was executed under its present name."""
+        """Only restore the spec: the module has been executed under its present name."""
         if module.__spec__ is not None and module.__spec__.loader is self:
             module.__spec__ = module.__spec__.loader_state
 
 
 def _present(fullname: str) -> str:
-    """The present name of a module that has moved, or of one inside a package that has; empty for all others."""
+    """The present name of a module that has moved, or whose package has; empty for all others."""
     package, _, name = fullname.partition(".")
     if package != "screwdyn":
         return ""
@@ -72,13 +72,13 @@ def _present(fullname: str) -> str:
 
 
 def install() -> None:
-    """Make the former names importable; those whose modules are loaded already, at once."""
+    """Make the former names importable, and set those of loaded modules at once."""
     package = vars(sys.modules["screwdyn"])
     for former, present in _MOVED.items():
         module = sys.modules.get(f"screwdyn.{present}")
         if module is not None and "." not in former:
             sys.modules.setdefault(f"screwdyn.{former}", module)
             package.setdefault(former, module)  # `simulate` stays the function
-    # Before the finder of files, which would load the files of a moved package a second time.
+    # Before the finder of files, which would load the modules of a moved package a second time.
     if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Moved())

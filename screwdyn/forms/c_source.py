@@ -1,4 +1,4 @@
-"""A tree's quantities as C99 source: one text that is header and implementation at once."""
+"""Quantities of a tree as C99 source: one text that is both header and implementation."""
 
 import itertools
 import re
@@ -22,17 +22,17 @@ from screwdyn.physics.table import MASS, OWN_MASS, PARENT, TURN
 
 __all__ = ["c_source"]
 
-# What a function is given, in order.
+# Arguments of the functions, in order.
 _ARGUMENTS = {
     "q": "positions, rad or m",
     "qd": "rates, rad/s or m/s",
     "qdd": "accelerations, rad/s^2 or m/s^2",
     "tau": "forces of the joints, N m or N",
 }
-_STRUCT = "values"  # the argument that holds the values of the robot's symbols
-# What inputs of a tape that are no state are computed from.
+_STRUCT = "values"  # the argument with the values of the robot's symbols
+# The arguments from which inputs of a tape other than the state are computed.
 _ARGUMENT_OF = {"present": "carried", "absent": "carried", "symbol": _STRUCT}
-_MOST_OPTIONAL = 32  # what unsigned long has at least
+_MOST_OPTIONAL = 32  # the minimum number of bits of an unsigned long
 
 
 def c_source(
@@ -45,7 +45,7 @@ def c_source(
         if len(set(map(_label, requests))) < len(group) or not group:
             raise ScrewdynError(f"name each function of a group once; got {group!r}")
     if not groups or len({tuple(map(_label, requests)) for requests in asked}) < len(groups):
-        raise ScrewdynError("name at least one function to write out, and each once")
+        raise ScrewdynError("name at least one function, and each once")
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
         raise ScrewdynError(f"a prefix must be the beginning of a C name; got {prefix!r}")
     if not tree.nv:
@@ -65,13 +65,13 @@ def _listed(names: Any, what: str) -> tuple[Any, ...]:
 
 
 def _label(request: Request) -> str:
-    """A request as part of a C name."""
+    """A request as a part of a C name."""
     parts = [request.entry.name, request.link and identifier(request.link), request.frame]
     return "_".join(part for part in parts if part)
 
 
 class _Source:
-    """What the functions of one text have in common."""
+    """The common data of the functions of one text."""
 
     def __init__(self, tree: Robot, prefix: str, optional: tuple[str, ...]) -> None:
         self.tree, self.model, self.prefix, self.optional = tree, tree.model, prefix, optional
@@ -81,7 +81,7 @@ class _Source:
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         bit = {link: 1 << i for i, link in enumerate(optional)}
-        # Bits that must be set for a link to be there: its own and those of all that it hangs on.
+        # Bits that must be set for a link to be present: its own and those of the links on its path.
         self.needs = {link: sum(bit.get(above, 0) for above in tree.path(link)) for link in tree.links}
         self.row_needs = [self.needs[link] for link, at in self.model.placements.items() for _ in at.freedoms]
         placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
@@ -92,12 +92,12 @@ class _Source:
 
             self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
 
-    # What is computed
+    # The results
 
     def results(self, tape: Tape, request: Request) -> list[Scalars]:
-        """Results of a request; a freedom that is left out has an inertia of its own, to divide by."""
+        """Results of a request; a freedom that is left out gets an armature of 1, so that its pivot is not zero."""
         if request.entry.name == "operational_inertia" and any(self.row_needs):
-            raise ScrewdynError("operational_inertia cannot do without links that have freedoms of their own")
+            raise ScrewdynError("operational_inertia cannot do without links that have freedoms")
         subject = request.subject(self.model, tape)
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None
@@ -110,7 +110,7 @@ class _Source:
         return found
 
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
-        """The table without optional bodies, and their inertial numbers, 0 where they are not there."""
+        """The table without optional bodies, and their inertial numbers, which are 0 if they are left out."""
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
         for row in {self.model.index[at.coordinate] for link, at in self.model.placements.items() if self.needs[link]}:
             table[row, MASS:PARENT] = 0.0
@@ -122,7 +122,7 @@ class _Source:
         return table, extra
 
     def path(self, request: Request) -> list[int]:
-        """Rows of the freedoms on the path to a link, if the results of a request are taken over those."""
+        """Rows of the freedoms on the path to a link, if the results of a request are over these freedoms."""
         if request.link is None or not any("k" in result.shape for result in request.entry.given):
             return []
         return [self.model.index[name] for name in self.model.path(request.link)]
@@ -141,7 +141,7 @@ class _Source:
             "#ifdef __cplusplus\n}\n#endif",
         ]
         defined = [f"{function.signature}\n{{\n{function.body}\n}}" for function in functions]
-        # Guards are the text's own: another text with the same names must clash with this one, not vanish behind it.
+        # Include guards contain a checksum: another text with the same names must cause an error, not be skipped.
         own = f"{upper or 'SCREWDYN_'}DYNAMICS_{crc32(''.join(declared + defined).encode()):08X}"
         parts = [
             self.introduction(hidden),
@@ -179,10 +179,10 @@ class _Source:
             macro = f"{self.prefix.upper()}CARRIES_ALL"
             lines += [
                 "",
-                "Links that may be left out, with all that hangs on them; `carried` is the sum of the bits of those",
-                f"that are there ({macro}: all). Left out, they weigh nothing: rows and columns of M and C, entries of",
-                "forces and of acceleration that belong to their own coordinates are zero, the rest is as if they had",
-                "never been attached. What is given for their coordinates must be finite all the same.",
+                "Links that can be left out, with all links beyond them; `carried` is the sum of the bits of the links",
+                f"that are present ({macro}: all). If a link is left out, the rows and columns of M and C and the",
+                "entries of forces and accelerations for its coordinates are zero, and all other entries are those of",
+                "the robot without the link. The given values for its coordinates must be finite in any case.",
             ]
             bits = zip(self.bit_names(), self.optional, strict=True)
             lines += [f"  {macro}: {_quoted(link)}" for macro, link in bits]
@@ -198,15 +198,15 @@ class _Source:
         return macros
 
     def struct(self) -> str:
-        """The type that holds the values of the robot's symbols."""
-        lines = ["/* Values of the symbols that stand in the robot's numbers, in SI units and radians. */"]
+        """The type of the values of the robot's symbols."""
+        lines = ["/* Values of the symbols in the numbers of the robot, in SI units and radians. */"]
         lines += ["typedef struct {"]
         for symbol, member in self.members.items():
             lines.append(f"    double {member};" + (f" /* {_quoted(symbol.name)} */" if symbol.name != member else ""))
         return "\n".join([*lines, f"}} {self.prefix}parameters;"])
 
     def bit_names(self) -> list[str]:
-        """A macro for each optional link; underscores and the bit's number are added where two would be the same."""
+        """A macro for each optional link; an underscore and the number of the bit are appended to equal names."""
         plain = [re.sub(r"[^A-Z0-9]+", "_", link.upper()) for link in self.optional]
         taken, names = {"ALL", *plain}, []
         for i, name in enumerate(plain):
@@ -219,7 +219,7 @@ class _Source:
 
 
 class _Function:
-    """A function of the text: a group of requests that share their work."""
+    """A function of the text, with the results of a group of requests."""
 
     def __init__(self, source: _Source, group: tuple[Request, ...]) -> None:
         self.source, self.group, self.tape = source, group, Tape()
@@ -230,7 +230,7 @@ class _Function:
             for result, y in zip(request.entry.given, source.results(self.tape, request), strict=True)
         ]
         names = [result.name for _, result, _ in found]
-        # A name that would stand for two arguments is qualified by the request.
+        # The request is added to a name that would be that of two arguments.
         self.outputs = {
             name if names.count(name) == 1 and name not in self.inputs else f"{_label(request)}_{name}": entry
             for name, entry in zip(names, found, strict=True)
@@ -250,7 +250,7 @@ class _Function:
             parts.append(f"{', '.join(names)}: {what}.")
         given = [f"{x}: {_ARGUMENTS[x]}" for x in self.inputs]
         if self.source.members:
-            given.append(f"{_STRUCT}: what the robot's symbols stand for")
+            given.append(f"{_STRUCT}: values of the robot's symbols")
         parts.append("; ".join(given) + ".")
         return "/* " + "\n   ".join(line for part in parts for line in textwrap.wrap(part, 114)) + " */"
 
@@ -285,7 +285,7 @@ class _Function:
         return "\n".join(f"    {line}" for line in [*lines, *(f"(void){x};" for x in given if x not in read)])
 
     def computed(self, numbers: list[Any]) -> tuple[list[str], dict[Any, str]]:
-        """Statements that numbers of the robot share, and C for each of them, made of its parameters."""
+        """Statements for common subexpressions of the robot's numbers, and C text of each number."""
         if not numbers:
             return [], {}
         from screwdyn.backends.c.parameters import computed
@@ -294,12 +294,12 @@ class _Function:
 
 
 def _present(tape: Tape, needs: int) -> Any:
-    """Whether all links with these bits are there, 1 or 0."""
+    """1 if all links with these bits are present, 0 otherwise."""
     return tape.input(("present", needs)) if needs else 1.0
 
 
 def _read(name: Any, numbers: Mapping[Any, str]) -> str:
-    """C for an input of a tape, given that of the numbers that hold symbols."""
+    """C text of an input of a tape; ``numbers`` has the text of numbers with symbols."""
     group, i = name
     if group == "symbol":
         return numbers[i]
@@ -315,6 +315,6 @@ def _gravity(x: Any) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name for a comment, which it must neither end nor begin."""
+    """A name in quotes that can be part of a comment."""
     plain = name.encode("unicode_escape").decode("ascii")
     return '"' + plain.replace("*", "\\x2a").replace("?", "\\x3f") + '"'

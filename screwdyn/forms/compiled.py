@@ -1,4 +1,4 @@
-"""What ``tree.compile()`` gives: a tree's quantities as machine code made for its own structure."""
+"""The result of ``tree.compile()``: machine code for the quantities of one tree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
 
 __all__ = ["AT_ONCE", "Compiled"]
 
-# What is compiled at once; every other quantity when it is first asked for.
+# Quantities that are compiled at once; the others are compiled after their first call.
 AT_ONCE = (
     "mass_matrix",
     "coriolis_matrix",
@@ -38,36 +38,35 @@ AT_ONCE = (
     "forward_dynamics",
     "dynamics",
 )
-# States that are worth a thread.
+# Number of states for which a further thread is used.
 _SHARE = 4096
 
 
 class Compiled(Numbers, Configurations, TakesOut):
-    """The quantities of a snapshot of a tree, compiled; made by :meth:`KinematicTree.compile`.
+    """The quantities of a model as machine code; made by :meth:`KinematicTree.compile`.
 
-    It answers what a tree answers, with the same arguments and errors. Every quantity takes ``out=`` besides: a float64
-    array of the shape of the result, or a tuple of arrays where there are several results, in any layout. ``out`` may
-    alias the arguments. After an error its contents are undefined.
+    It has a method for every quantity of the tree, with the same arguments, units and errors. Every method also takes
+    ``out=``: a float64 array of the shape of the result, or a tuple of arrays if there are several results, in any
+    layout. ``out`` may alias the arguments. After an error its contents are undefined.
 
-    Calls are quickest where nothing has to be converted: single states as contiguous float64 arrays with ``out=``, and
-    batches as transposed views ``x.T`` of contiguous (nv, B) arrays, so that states are contiguous. Where all
-    arguments of a batch are laid out so, and ``out`` is not given, the result is too. A state gives the same bits
-    alone, in any batch and on any number of threads, save for a batch that is left to the default kernel because an
-    assumption of the compiled code does not hold for some state.
+    Calls without conversions are fastest: single states as contiguous float64 arrays with ``out=``, and batches as
+    transposed views ``x.T`` of contiguous (nv, B) arrays, in which a coordinate of all states is contiguous. If all
+    arguments of a batch have this layout and ``out`` is not given, so has the result. The results for a state have the
+    same bits alone, in any batch and with any number of threads. The exception is a batch with a state that violates an
+    assumption of the compiled code: the default kernel then computes the whole batch.
 
-    Code is compiled in the background: M, C, g, bias force, inverse and forward dynamics from the beginning, any other
-    quantity, and those of one link for each link and frame, from the first call on. Until a function is ready, the
-    default kernel answers. It also answers for good for functions of more than
-    ``screwdyn.backends.llvm.program.LARGEST`` operations. A forked process has the code that was ready, and compiles
-    the rest when something is next asked. Code is kept in the process and reused for trees that differ in inertias
-    only: see docs/compiled.md. Methods can be pickled.
+    A thread compiles in the background: M, C, g, bias force, inverse and forward dynamics at once, and any other
+    quantity, for each link and frame, after its first call. Until a function is compiled, the default kernel computes
+    it. Functions of more than ``screwdyn.backends.llvm.program.LARGEST`` operations are never compiled. A forked
+    process has the code that was ready, and compiles other functions when they are next called. The process caches the
+    code and uses it for all trees that differ in inertias only: see docs/compiled.md. Methods can be pickled.
 
     Parameters
     ----------
     model : Model
-        It goes on answering for that form of the tree.
+        The snapshot; later changes of the tree do not affect it.
     threads : int, optional
-        How many threads share a large batch; as many as there are processors if not given.
+        Number of threads for large batches; by default the number of processors.
 
     Attributes
     ----------
@@ -76,14 +75,14 @@ class Compiled(Numbers, Configurations, TakesOut):
     Raises
     ------
     ScrewdynError
-        If ``threads`` is no whole number of at least 1.
+        If ``threads`` is not an integer of at least 1.
     """
 
     def __init__(self, model: Model, threads: int | None = None) -> None:
         if threads is None:
             threads = os.cpu_count() or 1
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-            raise ScrewdynError(f"threads must be a whole number of at least 1, or None for all; got {threads!r}")
+            raise ScrewdynError(f"threads must be an integer of at least 1, or None for all of them; got {threads!r}")
         super().__init__(model)
         self.threads = int(threads)
         self._programs = code_cache.programs_of(model) if model.nv else None
@@ -95,7 +94,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             self._compilation(CATALOGUE[name])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Code is not copied: a copy compiles again, or takes what the process has."""
+        """Code is not pickled: a copy uses the code that its process has, or compiles it."""
         return Compiled, (self._model, self.threads)
 
     @property
@@ -119,27 +118,27 @@ class Compiled(Numbers, Configurations, TakesOut):
         return self._model.nv
 
     def __repr__(self) -> str:
-        state = "ready" if self.ready else "at work"
+        state = "ready" if self.ready else "compiling"
         return f"<Compiled {self.nv} coordinates, {state}: {', '.join(self.compiled) or 'nothing compiled'}>"
 
     @property
     def compiled(self) -> tuple[str, ...]:
-        """Quantities that are compiled by now; what is missing when all is ready is left to the default kernel."""
+        """Names of the quantities whose code is ready; the default kernels compute all others."""
         return () if self._programs is None else self._programs.names
 
     @property
     def ready(self) -> bool:
-        """Whether all code that was asked for is there."""
+        """Whether all code that was requested is ready."""
         background.resume()
         return self._programs is None or self._programs.ready
 
     def wait(self, timeout: float | None = None) -> Compiled:
-        """Wait until all code that was asked for is there.
+        """Wait until all code that was requested is ready; returns the object itself.
 
         Raises
         ------
         TimeoutError
-            If it is not, after so many seconds.
+            If it is not ready after ``timeout`` seconds.
         """
         background.resume()
         if self._programs is not None:
@@ -149,7 +148,7 @@ class Compiled(Numbers, Configurations, TakesOut):
     # Inside
 
     def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> code_cache.Compilation | None:
-        """A quantity in the background; None if it has no entries."""
+        """Request the compilation of a quantity; None if a result has no entries."""
         if self._programs is None:
             return None
         places = code_cache.NO_PLACES
@@ -170,7 +169,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
 
     def _function(self, entry: Quantity, link: Any = None, frame: Any = None) -> Function | None:
-        """A compiled quantity with this model's numbers, if its code is there; otherwise it is asked for."""
+        """A compiled quantity with the numbers of this model if its code is ready; otherwise request it."""
         key = entry.name, link, frame
         function = self._functions.get(key)
         if function is None:
@@ -182,9 +181,9 @@ class Compiled(Numbers, Configurations, TakesOut):
         return function
 
     def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
-        """What answers a quantity of one link for states: the builtin function as soon as there is one."""
+        """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""
         slow = partial(self._answer, entry, link, frame)
-        self._carrier(link)  # names a link that is unknown
+        self._carrier(link)  # raises an error for an unknown link
         if "frame" in entry.parameters:
             frame_code(frame)
         function = self._function(entry, link, frame)
@@ -197,7 +196,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         return call
 
     def _share_of(self, entry: Quantity, link: str) -> Callable[..., Contribution]:
-        """What makes the contribution of a link from the results for one state, with its coordinates found once."""
+        """A function that makes the contribution of a link from the results for one state."""
         numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._shapes(entry, link)]
         share = SHARES[entry.name](self._model, link, numbered)
         entries: Sequence[Any] = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
@@ -214,7 +213,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         wrenches: Mapping[str, ArrayLike] | None = None,
         out: Any = None,
     ) -> Any:
-        """What a quantity is, by its code if that is there and the arguments are in order."""
+        """Evaluate a quantity, by compiled code if it is ready and the arguments are valid."""
         model, named = self._model, dict(zip(entry.arguments, state, strict=True))
         if wrenches is not None and entry.wrenches == "tau":
             named["tau"] = model.numbers("tau", named["tau"]) + self.wrench_torque(named["q"], wrenches)
@@ -228,7 +227,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         except ValueError:
             fits = False
         if not fits:
-            model.flat(**named)  # names what does not fit
+            model.flat(**named)  # raises the error
         shapes = [(*batch, *shape) for shape in self._shapes(entry, link)]
         several, of_links = len(shapes) > 1, entry.name in SHARES
         arrays = (out,) if out is not None and not several else out
@@ -255,7 +254,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         return results if several else results[0][()]
 
     def _default(self, entry: Quantity, link: Any, frame: Any, named: Mapping[str, ArrayLike]) -> Any:
-        """What the default kernel gives."""
+        """Evaluate a quantity by the default kernel."""
         given = {"link": link, "frame": frame}
         return self._evaluate(entry, **named, **{name: given[name] for name in entry.parameters})
 
@@ -269,9 +268,9 @@ class Compiled(Numbers, Configurations, TakesOut):
         shapes: Sequence[tuple[int, ...]],
         out: Sequence[Array] | None,
     ) -> Sequence[Array] | None:
-        """The results by compiled code; None if there is none, or if it refuses a state.
+        """The results by compiled code; None if it is not ready, or if a state violates an assumption.
 
-        Only an ``out`` apart from the arguments is written to: these may be needed once more.
+        An ``out`` that may overlap the arguments is not written to, because the default kernel may need them.
         """
         function, count = self._function(entry, link, frame), math.prod(batch)
         if function is None:
@@ -281,7 +280,7 @@ class Compiled(Numbers, Configurations, TakesOut):
             background.resume()
             return None
         axes = len(batch)
-        # Broadcasting takes longer than all the rest of a call.
+        # Broadcasting takes longer than the rest of the call.
         inputs = [
             _states(a if a.shape[:-1] == batch else np.broadcast_to(a, (*batch, a.shape[-1])), axes, count)
             for a in values
@@ -306,21 +305,21 @@ class Compiled(Numbers, Configurations, TakesOut):
         return results
 
     def _share(self, function: Function, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """Compute a batch in as many parts as there are threads; what a state gives does not depend on it."""
+        """Compute a batch in as many parts as there are threads."""
         threads = min(self.threads, count // _SHARE)
         if threads < 2:
             return function.batch(inputs, outputs)
         if self._pool is None or self._process != os.getpid():  # threads do not exist in a forked process
             self._process = os.getpid()
             self._pool = ThreadPoolExecutor(self.threads, "screwdyn-batch")
-        # Whole cache lines for each.
+        # Each part has whole cache lines.
         ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
         parts = [slice(a, b) for a, b in pairwise(ends)]
         return all([*self._pool.map(lambda p: function.batch([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
 
 
 def _states(a: Array, axes: int, count: int) -> Array:
-    """An aligned array (count, columns) or (count, rows, columns) of its leading axes, so many; a view if possible."""
+    """An aligned array, (count, columns) or (count, rows, columns), with the batch axes merged; a view if possible."""
     entries = a.shape[axes:] or (1,)
     if len(entries) > 2:
         entries = math.prod(entries[:-1]), entries[-1]
@@ -330,7 +329,7 @@ def _states(a: Array, axes: int, count: int) -> Array:
 
 
 def _empty(shape: tuple[int, ...], axes: int, count: int, contiguous: bool) -> Array:
-    """A new array, with the states contiguous or the entries of each."""
+    """A new array, in which an entry of all states is contiguous, or all entries of a state."""
     if not contiguous:
         return np.empty(shape)
     entries = np.empty((*shape[axes:], count))
@@ -343,21 +342,21 @@ def _contribution(
     *state: ArrayLike,
     out: Any = None,
 ) -> Contribution:
-    """A contribution from what the builtin function gives: arrays, or the contribution where it asked Python."""
+    """A contribution from the result of the built-in function: arrays, or a contribution if it called Python."""
     found = builtin(*state)
     share = found if isinstance(found, Contribution) else made(*found)
     return share if out is None else _written(share, out)
 
 
 def _written(found: Contribution, out: Any) -> Contribution:
-    """A contribution, with its arrays in ``out``."""
+    """A contribution whose arrays are copied to ``out``."""
     arrays = found.J, found.J_dot, *(np.asarray(padded) for padded in (found.M, found.C, found.g))
     memory.check(out, [a.shape for a in arrays])
     return Contribution(found.link, found.coordinates, *memory.hand_over(arrays, out))
 
 
 class _Quantity:
-    """The method of a quantity of the whole tree, replaced on its object by the builtin function when there is one."""
+    """The method of a quantity of the whole tree; the built-in function replaces it as soon as its code is ready."""
 
     def __init__(self, entry: Quantity, method: Callable[..., Any]) -> None:
         self._entry, self._method = entry, method
@@ -374,7 +373,7 @@ class _Quantity:
         return builtin
 
 
-# A text for each quantity, because a function of any number of arguments would take longer than the code that it calls.
+# Source for each quantity: a function with variable arguments would take longer than the code that it calls.
 _OF_TREE = """
 def {name}(self, {parameters}, *, out=None):
     return self._answer(entry, None, None, {state}{wrenches}, out=out)
@@ -389,7 +388,7 @@ def {name}(self, {parameters}, *, out=None):
 """
 _OUT = """
 
-Compiled; see :class:`Compiled`. ``out``, optional: {kind} of float64 for the {results}.
+Compiled; see :class:`Compiled`. The optional ``out`` is {kind} of float64 for the {results}.
 """
 
 

@@ -1,4 +1,4 @@
-"""What ``tree.derivatives`` is: exact derivatives of quantities, and the regressor of the inertial parameters."""
+"""``tree.derivatives``: exact derivatives of quantities, and the regressor of the inertial parameters."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ __all__ = ["Derivatives"]
 
 Triple = tuple[Array, Array, Array]
 
-# Arguments of what is no derivative of a quantity.
+# Arguments of the functions that are not derivatives of a quantity.
 _ARGUMENTS = {"mass_matrix_dot": ("q", "qd"), "regressor": ("q", "qd", "qdd")}
 _UPPER = np.triu_indices(3)
 
 
 class Derivatives:
-    """Derivatives of one snapshot's quantities, exact to rounding (docs/mathematics.md §10).
+    """Derivatives of the quantities of one model, exact up to rounding (docs/mathematics.md §10).
 
-    Every quantity has its derivatives under its own name: ``derivatives.center_of_mass(q)`` is ∂c/∂q,
-    ``derivatives.kinetic_energy(q, qd)`` is (∂T/∂q, ∂T/∂q̇): one array for each argument, in order, and a lone array if
-    q is the only one. For a quantity of several results it is a named tuple of arrays in the place of each array: after
-    ``by_q, by_qd = derivatives.contribution("crate", q, qd)``, ``by_q.M`` is ∂M/∂q of that link's M, over the
-    coordinates of the contribution. The freedom along which something is differentiated is always the last index, and
-    runs over all coordinates of the tree.
+    Each quantity has a method of the same name: ``derivatives.center_of_mass(q)`` is ∂c/∂q, and
+    ``derivatives.kinetic_energy(q, qd)`` is (∂T/∂q, ∂T/∂q̇), with one array for each argument, in order; if q is the
+    only argument, the result is an array. For a quantity with several results, there is a named tuple of arrays instead
+    of each array: after ``by_q, by_qd = derivatives.contribution("crate", q, qd)``, ``by_q.M`` is ∂M/∂q of that link's
+    M, over the coordinates of the contribution. The freedom of differentiation is always the last index, which runs
+    over all coordinates of the tree. Units are those of the result divided by those of the freedom.
 
-    With respect to q, derivatives are taken along the freedoms: entry k is the rate at q̇ = ν = e_k. That is ∂/∂q_k for
-    joints of one freedom. For spherical, free and planar joints it is the derivative along the tangent of q,
+    Derivatives with respect to q are along the freedoms: entry k is the rate at q̇ = ν = e_k. For joints of one freedom
+    this is ∂/∂q_k. For spherical, free and planar joints it is the derivative along the tangent of q,
     d/dε f(integrate(q, ε e_k)), and the last axis has length nv, not nq.
 
-    A function is written out on a tape when it is first asked for, differentiated there operation by operation,
-    compiled for this processor and kept. That takes a good part of a second for six or seven joints, and is not done
-    again for trees that differ in inertias only. What is too long to be compiled, from 17 joints in a row on, takes
-    tenths of a millisecond a state: see docs/compiled.md.
+    In its first call a function is recorded on a tape, differentiated operation by operation, and compiled. This takes
+    a large part of a second for six or seven joints. The code is cached and serves all trees that differ in inertias
+    only. Functions that are too long to be compiled, from 17 joints in a row on, take tenths of a millisecond per
+    state: see docs/compiled.md.
 
-    Shapes: q is (…, nq); qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batches and
-    broadcast. Springs, damping and friction of the joints are no part of it, as in
-    :meth:`KinematicTree.inverse_dynamics`. Arrays of the wrong shape or with entries that are not finite raise
-    :class:`ShapeError`. Every function takes ``out=``: an array of float64 for the result, or tuples of arrays as the
-    results are.
+    Shapes: q is (…, nq); qd, qdd and tau are (…, nv), in the order of ``coordinates``; leading axes are batch axes and
+    are broadcast. Springs, damping and friction of the joints are not included, as in
+    :meth:`KinematicTree.inverse_dynamics`. Arrays of a wrong shape or with entries that are not finite raise
+    :class:`ShapeError`. Every function takes ``out=``: an array of float64 for the result, or tuples of arrays in the
+    structure of the results.
 
     Parameters
     ----------
     model : Model
-        Later changes of the tree do not matter to it.
+        The snapshot; later changes of the tree do not affect it.
     """
 
     if TYPE_CHECKING:
@@ -83,15 +83,20 @@ class Derivatives:
     def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = M, each (…, nv, nv), of τ = M q̈ + C q̇ + g.
 
-        Entry [i, j] is ∂τ_i/∂(·)_j. N m per rad, and so on: units of τ_i by units of the freedom j. ∂τ/∂q̇ is 2 C for
-        joints of one freedom, and 2 C − M ad(ν) for joints whose motions form a group (docs/mathematics.md §7).
+        Entry [i, j] is ∂τ_i/∂(·)_j, in the unit of τ_i divided by that of the argument, such as N m/rad. ∂τ/∂q̇ is 2 C
+        for joints of one freedom, and 2 C − M ad(ν) with spherical, free or planar joints (docs/mathematics.md §10).
 
         Parameters
         ----------
         q : (…, nq)
         qd, qdd : (…, nv)
         out : tuple of three (…, nv, nv) arrays, optional
-            Of float64, to write to; contiguous ones save the time to get memory for large batches.
+            Of float64, for the results; contiguous arrays save the time of allocation for large batches.
+
+        Raises
+        ------
+        ShapeError
+            As for :class:`Derivatives`.
         """
         (dq, dqd, M), _ = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
         return dq, dqd, M
@@ -99,12 +104,12 @@ class Derivatives:
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Triple | None = None) -> Triple:
         """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ = M⁻¹, each (…, nv, nv), of q̈ = M⁻¹ (τ − C q̇ − g).
 
-        Entry [i, j] is ∂q̈_i/∂(·)_j. Parameters as :meth:`inverse_dynamics`.
+        Entry [i, j] is ∂q̈_i/∂(·)_j (docs/mathematics.md §10). Parameters as for :meth:`inverse_dynamics`.
 
         Raises
         ------
         SingularAttachmentError
-            If a joint carries no inertia along its screw, so that M is singular; the message names it.
+            If a joint feels no inertia along its screw, so that M is singular; the message names the joint.
         """
         if self._in_one_piece:
             (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
@@ -118,36 +123,45 @@ class Derivatives:
         return dq, dqd, inverse
 
     def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
-        """Ṁ = Σ_k ∂M/∂q_k q̇_k, (…, nv, nv), symmetric; it equals C + Cᵀ."""
+        """Ṁ = Σ_k ∂M/∂q_k q̇_k, (…, nv, nv), symmetric, kg m²/s, kg m/s or kg/s; it equals C + Cᵀ.
+
+        docs/mathematics.md §10. Errors and ``out`` as for :class:`Derivatives`.
+        """
         return self._single("mass_matrix_dot", q, qd, out=out)
 
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, link: str | None = None, *, out: Array | None = None
     ) -> Array:
-        """Y with τ = Y π, where π are the inertial parameters of the links: :meth:`parameters`.
+        """Regressor Y with τ = Y π, where π are the inertial :meth:`parameters` (docs/mathematics.md §10).
 
         Parameters
         ----------
         q, qd, qdd : (…, nq), (…, nv), (…, nv)
         link : str, optional
-            Only this link's ten columns: what a payload adds to τ is ``regressor(…, link=name) @ its ten numbers``.
+            Return only the ten columns of this link. ``regressor(…, link=name) @ x`` is the contribution to τ of a body
+            with parameters x attached to it.
 
         Returns
         -------
         (…, nv, 10 · number of links) array, or (…, nv, 10) for one link
-            Ten columns for every link but the base, in order of attachment: [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz,
-            Izz] about the origin of the link's frame and in its axes, h = m c. Massless links have their columns too.
-            The base has none, since it does not move; a link welded to it has zeros.
+            Ten columns for every link but the base, in order of attachment, for [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy,
+            Iyz, Izz] about the origin of the link's frame and in its axes, with h = m c; kg, kg m, kg m². Massless
+            links also have columns. The base has none, because it does not move; the columns of a link welded to it are
+            zero.
 
         Raises
         ------
         UnknownNameError
             If there is no such link.
+        ShapeError
+            As for :class:`Derivatives`.
         """
         return self._single("regressor", q, qd, qdd, what=self._links(link), out=out)
 
     def parameters(self, link: str | None = None) -> Array:
-        """π, the inertial parameters that :meth:`regressor` multiplies, (10 · number of links,), or (10,) for one link.
+        """Inertial parameters π of the links, (10 · number of links,), or (10,) for one link; see :meth:`regressor`.
+
+        kg, kg m and kg m² (docs/mathematics.md §10).
 
         Raises
         ------
@@ -159,7 +173,7 @@ class Derivatives:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Code is not copied: a copy takes what the process has, or compiles again.
+        # Code is not pickled: a copy uses the code that its process has, or compiles it.
         return Derivatives, (self._model,)
 
     # Inside
@@ -173,7 +187,7 @@ class Derivatives:
         return (link,)
 
     def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        """Derivatives of a quantity: for each argument, or the only one, those of the results, or of the only one."""
+        """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
         given = entry.signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         link, frame = given.arguments.get("link"), given.arguments.get("frame")
@@ -194,15 +208,15 @@ class Derivatives:
         elif sound:
             found, sound = self._evaluate(entry.name, *state, what=what, out=out)
         if not sound:
-            getattr(Numbers(self._model), entry.name)(*args, **kwargs)  # says why there is no result
+            getattr(Numbers(self._model), entry.name)(*args, **kwargs)  # raises the error
         by = [kind(*found[k : k + count]) for k in range(0, len(found), count)] if kind else found
         return by[0] if single else tuple(by)
 
     def _shares(self, entry: Quantity, link: str, found: Sequence[Array], out: Any) -> Sequence[Array]:
-        """Derivatives of a contribution, over its own coordinates."""
+        """Derivatives of a contribution, over the coordinates of the contribution."""
         shares: list[Array] = []
         for k in range(0, len(found), len(entry.given)):
-            # With the freedom along which they are taken among the batch axes, they are contributions.
+            # With the freedom of differentiation as a batch axis, the arrays have the shapes of contributions.
             rates = [np.moveaxis(x, -1, 0) for x in found[k : k + len(entry.given)]]
             share = SHARES[entry.name](self._model, link, rates)
             parts = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
@@ -212,16 +226,16 @@ class Derivatives:
         return memory.hand_over(shares, out)
 
     def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
-        """The result of a function that has only one."""
+        """The result of a function with one result."""
         (result,), _ = self._evaluate(name, *state, what=what, out=None if out is None else (out,))
         return result
 
     def _evaluate(
         self, name: str, *state: ArrayLike, what: Hashable = None, out: tuple[Array, ...] | None = None
     ) -> tuple[Sequence[Array], bool]:
-        """The results of one function, and whether all that was assumed of the states is true.
+        """The results of one function, and whether the assumptions of its tape hold for all states.
 
-        Where it is not, nothing that the state lies in has been written to.
+        If they do not, arrays that may overlap the arguments have not been written to.
         """
         function = self._function(name, what)
         single = function.single(state, out)
@@ -243,7 +257,7 @@ class Derivatives:
 
     @cached_property
     def _in_one_piece(self) -> bool:
-        """Whether ∂q̈ is one compiled function: unless that is too long, or some joint never carries anything."""
+        """Whether ∂q̈ is one compiled function; it is not if that is too long, or if some joint never feels inertia."""
         return self._function("forward_dynamics").compiled
 
     def _function(self, name: str, what: Hashable = None) -> Evaluator:
@@ -253,10 +267,10 @@ class Derivatives:
         return function
 
     def _written(self, name: str, what: Any) -> Evaluator:
-        """A function of this model, by a program that is known from another one or new."""
+        """A function of this model; its program is taken from the cache if possible."""
         model, table, loaded = self._model, self._model.table, self._model.loaded
         if name == "regressor":
-            # τ is linear in the inertias, so that theirs do not matter.
+            # τ is linear in the inertias, so Y does not depend on them.
             table, loaded = table.copy(), np.zeros(model.nv, dtype=bool)
             table[:, MASS:PARENT] = 0.0
             places = [model.placements[link] for link in what]
@@ -264,7 +278,7 @@ class Derivatives:
         else:
             entry = CATALOGUE.get(name, CATALOGUE["mass_matrix"])
             if entry.base_parameters:
-                # What is welded to the base does not matter.
+                # Bodies welded to the base have no influence.
                 table = table.copy()
                 table[-1, MASS:PARENT] = 0.0
             request = Request(entry, *(what or ()))
@@ -278,12 +292,12 @@ def _arguments(name: str) -> tuple[str, ...]:
 
 
 def _frozen(array: Array) -> Any:
-    """An array as tuples, by which it is recognised."""
+    """An array as nested tuples, which are hashable."""
     return tuple(map(_frozen, array)) if array.ndim else array.item()
 
 
 def _program(table: Array, opened: Opened, what: Any) -> Program:
-    """A function of a structure, written out on a tape."""
+    """A function of a structure, recorded on a tape and planned."""
     (name, of, frozen), tape = what, Tape()
     charts = None if frozen is None else Charts(*map(np.array, frozen))
     subject = Subject(open_inertias(table, tape, opened), charts)
@@ -304,21 +318,24 @@ _programs = Kept(_program, MEMORY)
 
 
 def _parameters(link: Link) -> Array:
-    """The ten numbers of one link, zeros if it is massless."""
+    """The ten inertial parameters of one link; zeros if it is massless."""
     if link.inertia is None:
         return np.zeros(10)
     return np.concatenate([[link.inertia.mass], link.inertia.first_moment, link.inertia.origin_tensor[_UPPER]])
 
 
 def _method(entry: Quantity) -> Callable[..., Any]:
-    """The method that gives the derivatives of a quantity."""
+    """The method of the derivatives of a quantity."""
 
     def derivatives(self: Derivatives, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         return self._of(entry, *args, out=out, **kwargs)
 
     names = entry.arguments
     derivatives.__name__, derivatives.__qualname__ = entry.name, f"Derivatives.{entry.name}"
-    derivatives.__doc__ = f"{_listed(entry)}, of :meth:`KinematicTree.{entry.name}`."
+    derivatives.__doc__ = (
+        f"{_listed(entry)}, of :meth:`KinematicTree.{entry.name}`.\n\n"
+        "Exact derivatives (docs/mathematics.md §10). Units, errors and ``out`` as for :class:`Derivatives`."
+    )
     parameters = [x for x in entry.signature.parameters.values() if x.name != "wrenches"]
     out_ = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
     kind = _RESULTS[entry.name].__name__ if entry.name in _RESULTS else "Array"
@@ -329,7 +346,7 @@ def _method(entry: Quantity) -> Callable[..., Any]:
 
 
 def _listed(entry: Quantity) -> str:
-    """What the derivatives of a quantity are, with their shapes."""
+    """The derivatives of a quantity, with their shapes, as text."""
     sizes = {"v": "k" if entry.name in SHARES else "nv", "q": "nq", "L": "number of links"}
     shapes = [", ".join(["…", *(sizes.get(str(d), str(d)) for d in x.shape), "nv"]) for x in entry.given]
     names = [x.name for x in entry.given]
@@ -340,14 +357,14 @@ def _listed(entry: Quantity) -> str:
 
 
 def _flattened(out: Any, count: int) -> tuple[Any, ...]:
-    """The arrays of tuples of so many."""
+    """The arrays in tuples of ``count`` arrays each."""
     if not isinstance(out, tuple) or not all(isinstance(x, tuple) and len(x) == count for x in out):
-        raise ShapeError(f"out must hold, for each argument, a tuple of {count} arrays: one for each result")
+        raise ShapeError(f"out must contain, for each argument, a tuple of {count} arrays: one for each result")
     return tuple(chain.from_iterable(out))
 
 
 def _results(entry: Quantity) -> Any:
-    """The named tuple of the derivatives of several results; pickle finds it by its name here."""
+    """The named tuple of the derivatives of several results, stored under its name in this module for pickle."""
     name = entry.name.title().replace("_", "") + "Derivatives"
     kind = globals()[name] = namedtuple(name, [x.name for x in entry.given], module=__name__)
     return kind

@@ -1,7 +1,7 @@
-"""The numbers that a tree gives: every quantity of the catalogue, for one state or many.
+"""Numeric values of all quantities of a tree, for one state or many.
 
-Input is checked here and nowhere below. A call tries the kernel at once: it takes one contiguous float64 state as it
-is and refuses everything else, which is then checked, broadcast and flattened.
+Input is checked here. A call first passes its arguments to the kernel without conversion, which accepts one contiguous
+float64 state. Other arguments are checked, broadcast and flattened before the kernel is called again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, WIDTHS, Workspace
 from screwdyn.screws import screw
 
-if TYPE_CHECKING:  # the kernels bring numba with them, which must not slow down `import screwdyn`
+if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import screwdyn`
     from screwdyn.backends.numba.kernels import Kernels
     from screwdyn.physics.model import Model
 
@@ -33,9 +33,9 @@ __all__ = ["SHARES", "Dynamics", "Frame", "Numbers"]
 
 
 def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
-    """Why a recursion has stopped, by its status; None if its input is wrong.
+    """The error for the status of a recursion; None for invalid input.
 
-    ``felt`` tells what was compared where a joint carries no inertia.
+    ``felt`` states the numbers that were compared for a joint that feels no inertia.
     """
     if status > 0:
         name = model.coordinates[status - 1]
@@ -54,25 +54,26 @@ def undetermined(status: int, model: Model, link: str | None, felt: str = "") ->
 
 
 class Dynamics(Quantities):
-    """The quantities of a tree as numbers, by the default back-end."""
+    """Numeric values of the quantities of a tree, by the default back-end."""
 
     @property
     @abstractmethod
     def model(self) -> Model:
-        """The snapshot that the numbers are computed from."""
+        """The frozen snapshot from which values are computed."""
 
     @functools.cached_property
     def kernels(self) -> Kernels:
-        """The kernels of that snapshot."""
+        """The kernels of the model."""
         from screwdyn.backends.numba.kernels import Kernels
 
         return Kernels(self.model)
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv).
+        """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv), N m or N.
 
-        They stand beside τ on the right side of the equation (docs/mathematics.md §8); :func:`simulate` adds them.
-        Dry friction is smoothed: friction tanh(q̇ / 1e-3) stands for friction sgn q̇, in rad/s or m/s.
+        They are added to τ in the equation of motion (docs/mathematics.md §8); :func:`simulate` does so. sgn q̇ is
+        computed as tanh(q̇ / 1e-3), with q̇ in rad/s or m/s. Errors as for
+        :class:`~screwdyn.physics.quantities.Quantities`.
         """
         model = self.model
         (q, qd), batch = model.flat(q=q, qd=qd)
@@ -80,13 +81,18 @@ class Dynamics(Quantities):
         return forces.friction_force(qd.reshape(*batch, model.nv)) + forces.spring_force(q.reshape(*batch, model.nq))
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
-        """Joint torques Σ J_iᵀ F_i that external wrenches amount to, (…, nv).
+        """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8).
 
         Parameters
         ----------
         q : (…, nq)
         wrenches : mapping from link name to (…, 6)
-            [n; f] about the origin of the link's frame and in its axes.
+            [n; f] about the origin of the link's frame and in its axes, N m and N.
+
+        Raises
+        ------
+        ShapeError, UnknownNameError, UnboundSymbolError
+            As for :class:`~screwdyn.physics.quantities.Quantities`.
         """
         model = self.model
         (flat,), q_batch = model.flat(q=q)
@@ -105,10 +111,10 @@ class Dynamics(Quantities):
                 batch = np.broadcast_shapes(batch, F.shape[:-1])
             except ValueError:
                 raise ShapeError(
-                    f"the wrench on {link!r} has batch axes {F.shape[:-1]}, which do not fit {batch} before it"
+                    f"the wrench on {link!r} has batch axes {F.shape[:-1]}, which cannot be broadcast with {batch}"
                 ) from None
             if row >= 0:
-                # Ad(T)⁻ᵀ moves the wrench from the link's frame to its row's.
+                # Ad(T)⁻ᵀ changes the frame of the wrench from the link's to its row's.
                 on_rows[row] = on_rows.get(row, 0.0) + F @ screw.Ad(screw.inverse(T))
         W = np.zeros((*batch, model.nv, 6))
         for row, F in on_rows.items():
@@ -122,7 +128,10 @@ class Dynamics(Quantities):
         return tau.reshape(*batch, model.nv)
 
     def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
-        """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
+        """The contributions of all links but the base, in order of attachment; their padded sum ‡ is the whole model.
+
+        See :meth:`contribution` and docs/mathematics.md §3.
+        """
         return [self.contribution(link, q, qd) for link in [*self.model.placements][1:]]
 
     # Inside
@@ -132,7 +141,7 @@ class Dynamics(Quantities):
         return self.model.carrier(link)
 
     def _evaluate(self, entry: Quantity, *args: Any, **kwargs: Any) -> Any:
-        """The results of a quantity after all its arguments have been checked."""
+        """Check all arguments of a quantity and compute its results."""
         given = entry.signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         model, named = self.model, given.arguments
@@ -140,7 +149,7 @@ class Dynamics(Quantities):
         code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
         link = named.get("link", "")
         if entry.links in ("one", "subtree"):
-            self._carrier(link)  # names a link that is unknown
+            self._carrier(link)  # raises an error for an unknown link
         if named.get("wrenches") is not None and entry.wrenches == "tau":
             (tau,), batch = model.flat(tau=state["tau"])
             state["tau"] = tau.reshape(*batch, model.nv) + self.wrench_torque(named["q"], named["wrenches"])
@@ -166,7 +175,7 @@ class Dynamics(Quantities):
         return places
 
     def _felt(self, row: int, q: ArrayLike) -> str:
-        """What forward dynamics has compared in the first of some states that it refuses because of a row."""
+        """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""
         model, rest = self.model, np.zeros(self.model.nv)
         (flat,), _ = model.flat(q=q)
         kernels, entry = self.kernels, CATALOGUE["forward_dynamics"]
@@ -184,7 +193,7 @@ class Dynamics(Quantities):
         return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is no more than rounding"
 
     def _error(self, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]) -> Exception:
-        """Why there is no result."""
+        """The error for a status other than 0."""
         model = self.model
         felt = self._felt(status - 1, state["q"]) if status > 0 and "tau" in state else ""
         reason = undetermined(status, model, named.get("link"), felt)
@@ -196,11 +205,11 @@ class Dynamics(Quantities):
                 names = model.positions if name == "q" else model.coordinates
                 where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
                 return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow beyond 1e60")
-        return ShapeError(f"a quaternion in q is not of length 1 to {LENGTH_TOLERANCE:g}; normalise it")
+        return ShapeError(f"a quaternion in q differs from length 1 by more than {LENGTH_TOLERANCE:g}; normalise it")
 
 
 class Numbers(Dynamics):
-    """The quantities of one snapshot of a tree.
+    """The quantities of one model.
 
     Parameters
     ----------
@@ -212,7 +221,7 @@ class Numbers(Dynamics):
 
     @property
     def model(self) -> Model:
-        """The snapshot."""
+        """The model."""
         return self._model
 
 
@@ -229,7 +238,7 @@ def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Cont
     )
 
 
-# From the results of a recursion to the contribution over the freedoms that it is over.
+# Functions that make a contribution, over its freedoms, from the results of a recursion.
 SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
     "contribution": _share_of_link,
     "subtree_contribution": _share_of_subtree,
@@ -237,9 +246,9 @@ SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
 
 
 def _direct(entry: Quantity) -> Callable[..., Any]:
-    """The method of a quantity that tries the kernel on the arguments as they are: what a control loop calls.
+    """The method of a quantity, which first calls the kernel with the unchanged arguments.
 
-    Its text is made for each quantity: a function of any number of arguments would take as long as the kernel.
+    Its source is generated for each quantity: a function with variable arguments would take as long as the kernel.
     """
     parameters = list(entry.signature.parameters.values())[1:]
     signature = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]

@@ -1,7 +1,7 @@
-"""Quantities that are asked for by name, and their results on a tape.
+"""Requests of quantities by name, and their results on a tape.
 
-A request is the name of a quantity: ``"mass_matrix"``. For a quantity of one link, the link's name follows, and a frame
-may: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``.
+A request is the name of a quantity, ``"mass_matrix"``. For a quantity of one link, the name of the link follows and,
+optionally, a frame: ``"jacobian:tool0"``, ``"jacobian:tool0:body"``.
 """
 
 import functools
@@ -26,7 +26,7 @@ __all__ = ["Request", "requested", "results", "scalars"]
 
 
 class Request(NamedTuple):
-    """A quantity, and the link and the frame that it is one of.
+    """A quantity with its link and frame.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Request(NamedTuple):
 
     @property
     def code(self) -> int:
-        """Number of the frame."""
+        """Code of the frame."""
         if self.entry.links == "subtree":
             return COM
         if "frame" not in self.entry.parameters:
@@ -59,9 +59,9 @@ class Request(NamedTuple):
         return model.subtree(self.link) if self.entry.links == "subtree" else (self.link,)
 
     def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
-        """What the quantity is recorded of: the table of a model, its charts, and the places of the links.
+        """The subject of a recording: the table of a model, its charts, and the places of the links.
 
-        ``read`` turns the robot's numbers into scalars; if not given, :func:`scalars` does where symbols stand.
+        ``read`` converts the robot's numbers to scalars; by default :func:`scalars` does if there are symbols.
         """
         numbers = read is None and model.ready is not None
         read = functools.partial(scalars, tape) if read is None else read
@@ -75,14 +75,15 @@ class Request(NamedTuple):
 
 
 def requested(name: object, links: Sequence[str]) -> Request:
-    """The request that a name stands for.
+    """The request with a given name.
 
-    What follows the last colon is taken as a frame if what stands before it is a link, and not all of it together.
+    The text after the last colon is a frame if the text before it is a link and the whole text is not.
 
     Raises
     ------
     ScrewdynError
-        If there is no such quantity, with the nearest name; or if a link or a frame is missing or not wanted.
+        If there is no such quantity (the message gives the most similar name), or if the link is missing, or the
+        quantity has no link or frame.
     UnknownNameError
         If there is no such link.
     ShapeError
@@ -93,7 +94,7 @@ def requested(name: object, links: Sequence[str]) -> Request:
     if entry is None:
         near = get_close_matches(quantity or str(name), CATALOGUE, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(CATALOGUE)}"
-        raise ScrewdynError(f"no function {name!r} can be written out; {hint}")
+        raise ScrewdynError(f"there is no function {name!r}; {hint}")
     if "link" not in entry.parameters:
         if rest:
             raise ScrewdynError(f"{quantity} is a quantity of the whole tree, not of a link; got {name!r}")
@@ -113,7 +114,7 @@ def requested(name: object, links: Sequence[str]) -> Request:
 
 
 def scalars(tape: Tape, numbers: Iterable[Any]) -> Scalars:
-    """Numbers of a robot as floats, or as inputs ("symbol", expression) where they hold symbols."""
+    """Numbers of a robot as floats, or as inputs ("symbol", expression) if they contain symbols."""
     return np.array([_scalar(tape, x) for x in numbers], dtype=object)
 
 
@@ -138,9 +139,9 @@ def results(
     Raises
     ------
     SingularAttachmentError
-        If a joint carries no inertia, or the link is confined, whatever the state.
+        If a joint feels no inertia, or the link cannot move in all six directions, in any state.
     InertiaError
-        If there is no centre of mass, as no link has a mass.
+        If there is no centre of mass, because no link has a mass.
     """
     subject = request.subject(model, tape) if subject is None else subject
     try:

@@ -1,7 +1,7 @@
-"""The closed form of a tree: every quantity of the catalogue as SymPy expressions.
+"""Closed forms of a tree: every quantity of the catalogue as SymPy expressions.
 
-The recursions that compute the numbers run on a tape, and the tape is written out as expressions. Nothing is simplified
-by search for identities and nothing is differentiated.
+The recursions run on traced scalars, and the tape is converted to expressions. There is no differentiation, and no
+search for identities as in ``sympy.simplify``.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ Matrix: TypeAlias = sympy.ImmutableDenseMatrix
 
 @dataclass(frozen=True, eq=False)
 class SymbolicContribution:
-    """What one link or one subtree contributes, over k freedoms, as in :class:`screwdyn.Contribution`.
+    """Contribution of one link or one subtree over k freedoms, as in :class:`screwdyn.Contribution`.
 
     Attributes
     ----------
     link : str
     coordinates : tuple of str
     J, J_dot : (6, k) matrices
-        Twist Jacobian of the link's centre of mass in link axes (Laus Eqs. 22-31), and its rate entry by entry.
+        Jacobian of the twist of the link in the com frame (Laus Eqs. 22-31), and its time derivative, entry by entry.
     M, C : (k, k) matrices
         Mass matrix (Laus Eq. 21) and Coriolis matrix (Eq. 35).
     g : (k, 1) matrix
-        Gravity forces of the joints (Eq. 36).
+        Joint forces that hold the link or subtree against gravity (Eq. 36).
     """
 
     link: str
@@ -56,26 +56,27 @@ class SymbolicContribution:
 
 
 class _Found(NamedTuple):
-    """The results of a quantity on the tape, and the freedoms that a contribution is over."""
+    """The results of a quantity on the tape, and the freedoms of a contribution."""
 
     parts: list[Scalars]
     coordinates: tuple[str, ...] = ()
 
 
 class Symbolic:
-    """What :meth:`screwdyn.KinematicTree.symbolic` returns: the quantities of a tree as it was then.
+    """Closed forms of the quantities of one model; made by :meth:`screwdyn.KinematicTree.symbolic`.
 
-    There is a method for each quantity of the catalogue, with the arguments ``link`` and ``frame`` where it is one of a
-    link, and ``expand``. Results are immutable SymPy matrices, vectors as columns, numbers as expressions, poses of all
-    links as a tuple; and the same object each time they are asked for. After an attachment only what is new is
-    derived: results that do not depend on it, such as contributions of other links, are the very same objects.
+    There is a method for each quantity of the catalogue, with the arguments ``link`` and ``frame`` if it is a quantity
+    of a link, and ``expand``. Results are immutable SymPy matrices; vectors are columns, numbers are expressions, and
+    the poses of all links are a tuple. The same call returns the same object. After an attachment only new expressions
+    are derived: results that do not depend on the new link, such as contributions of other links, are the same objects
+    as before.
 
     Parameters
     ----------
     expand : bool
-        Of every method: whole expressions for reading, which are shortened if they are not too long; or else, as
-        ``sympy.cse`` would give it, a pair (intermediates, result), where intermediates is a list of (symbol,
-        expression) in the order of computation. The latter is for robots of more than a few axes.
+        Parameter of every method. True returns whole expressions, which are shortened if they are not too long. False
+        returns a pair (intermediates, result) as ``sympy.cse`` does, where intermediates is a list of (symbol,
+        expression) in the order of computation. Use False for robots of more than a few axes.
 
     Attributes
     ----------
@@ -83,16 +84,21 @@ class Symbolic:
         Names of the nv freedoms and of the nq positions.
     q : (nq, 1) matrix
     qd, qdd, tau : (nv, 1) matrices
-        Real symbols: ``elbow``, ``elbow_dot``, ``elbow_ddot`` and ``elbow_tau`` for a joint "elbow" of one freedom. A
-        freedom of a joint of several is a rate itself: ``hip_wx``, ``hip_wx_dot`` and ``hip_wx_tau`` for "hip[wx]";
-        and ``hip_x`` is its position "hip[x]".
+        Real symbols: ``elbow``, ``elbow_dot``, ``elbow_ddot`` and ``elbow_tau`` for a joint "elbow" of one freedom. The
+        freedoms of joints of several freedoms are rates: ``hip_wx``, ``hip_wx_dot`` and ``hip_wx_tau`` for "hip[wx]".
+        The symbol of the position "hip[x]" is ``hip_x``.
     parameters : tuple of symbols
-        All other symbols, by name.
+        All other symbols, sorted by name.
+
+    Raises
+    ------
+    ScrewdynError
+        If two symbols have the same name.
 
     Notes
     -----
-    Numbers that were given as floats stay floats, except whole and half ones; integers, rationals and π stay exact.
-    Quaternions need not have length 1 in closed forms: it is divided out.
+    Floats remain floats, except multiples of ½; integers, rationals and π remain exact. Closed forms divide quaternions
+    by their length, so any length but 0 is valid.
     """
 
     if TYPE_CHECKING:
@@ -115,15 +121,18 @@ class Symbolic:
             Counter(x.name for x in group) for group in ([*self.q, *self.qd, *self.qdd, *self.tau], self.parameters)
         )
         for names, problem in (
-            (_repeated(own), "the symbol of two things, such as a rate and a coordinate; rename a joint"),
-            (_repeated(parameters), "the name of two symbols that are assumed to be different things; use one of them"),
-            (own.keys() & parameters, "both a parameter and a coordinate's symbol; rename the one or the other"),
+            (_repeated(own), "the symbol of two inputs, such as a rate and a position; rename a joint"),
+            (_repeated(parameters), "the name of two symbols with different assumptions; use one symbol"),
+            (own.keys() & parameters, "both a parameter and the symbol of a coordinate; rename one of them"),
         ):
             if names:
                 raise ScrewdynError(f"{', '.join(sorted(names))} is {problem}")
 
     def contributions(self, expand: bool = True) -> list[Any]:
-        """The contribution of every link but the base, in order of attachment; their ‡ is the whole model."""
+        """The contributions of all links but the base, in order of attachment; their padded sum ‡ is the whole model.
+
+        docs/mathematics.md §2 and §3; ``expand`` as in :class:`Symbolic`.
+        """
         return [self.contribution(link, expand=expand) for link in self._model.placements][1:]
 
     def shared(self, *functions: str) -> tuple[Intermediates, list[Matrix]]:
@@ -132,8 +141,8 @@ class Symbolic:
         Parameters
         ----------
         *functions : str
-            Names such as "mass_matrix"; of a link, with its name and perhaps a frame: "jacobian:tool0:body". A quantity
-            of several results gives several matrices.
+            Names such as "mass_matrix". For a quantity of a link, the link follows and, optionally, a frame:
+            "jacobian:tool0:body". A quantity with several results returns several matrices.
 
         Raises
         ------
@@ -148,45 +157,51 @@ class Symbolic:
     def lambdify(
         self, function: str, modules: Any = "numpy", *, link: str | None = None, frame: Frame | None = None
     ) -> Callable[..., Any]:
-        """A function for numbers, by ``sympy.lambdify`` with the shared intermediates.
+        """A function of numbers, made by ``sympy.lambdify`` from shared intermediates.
 
         Parameters
         ----------
         function : str
-            A quantity such as "mass_matrix". Arguments of the result are those of q, qd, qdd and tau that the quantity
-            is a function of, in this order, (…, nq) or (…, nv); and, last, the values of ``parameters``, if there are
-            any, (…, their number).
+            A quantity such as "mass_matrix". The arguments of the resulting function are those of q, qd, qdd and tau
+            that the quantity depends on, in this order, (…, nq) or (…, nv); the last argument is the values of
+            ``parameters``, (…, number of parameters), if there are any.
         modules
             As for ``sympy.lambdify``.
         link, frame : str, optional
-            For a quantity of a link; the frame is the quantity's default if not given.
+            For a quantity of a link; the default frame is that of the quantity.
 
         Returns
         -------
         callable
-            Giving an array (…, nv, nv), (…, nv) or (…), or a tuple of arrays for a quantity of several results (J, J̇,
-            M, C and g of a contribution, over its own coordinates); of dtype object if ``modules`` computes with other
-            numbers than floats. Raises ShapeError for arguments of another number or length, and for quaternions that
-            are not of length 1 to 1e-3.
+            Returns an array (…, nv, nv), (…, nv) or (…), or a tuple of arrays for a quantity with several results (J,
+            J̇, M, C and g of a contribution, over its coordinates); of dtype object if ``modules`` does not compute with
+            floats. Raises ShapeError if the number or the length of the arguments is wrong, or if the length of a
+            quaternion differs from 1 by more than 1e-3.
+
+        Raises
+        ------
+        ScrewdynError, UnknownNameError
+            If there is no such quantity or link.
         """
         return lambdified(self._recording(function, link, frame), modules)
 
     def jax(self, function: str, link: str | None = None, frame: Frame | None = None) -> Callable[..., Any]:
-        """A function of JAX arrays, to be compiled, mapped and differentiated there; needs the extra ``jax``.
+        """A function of JAX arrays, which JAX can compile, map and differentiate; needs the extra ``jax``.
 
-        Arguments and results as for :meth:`lambdify`, in single precision unless JAX is set otherwise; batches need no
-        ``jax.vmap``. Quaternions are divided by their length, which cannot be checked while JAX traces the function:
-        a quaternion of zeros gives NaN. Raises ShapeError for arguments of another number or length, and ScrewdynError
-        when it is called if numbers of the robot hold other functions than elementary ones.
+        Arguments and results as for :meth:`lambdify`, in single precision unless JAX is configured otherwise; batches
+        do not need ``jax.vmap``. Quaternions are divided by their length, which cannot be checked while JAX traces the
+        function: for a quaternion of zeros the result is NaN. The function raises ShapeError if the number or the
+        length of the arguments is wrong, and ScrewdynError if numbers of the robot contain functions that are not
+        elementary.
         """
         return jax_function(self._recording(function, link, frame))
 
     def casadi(self, function: str, link: str | None = None, frame: Frame | None = None) -> Any:
-        """A CasADi function with inputs of these names, to be differentiated and optimised with; needs ``casadi``.
+        """A CasADi function whose inputs have the names of the arguments; needs the extra ``casadi``.
 
-        Arguments of one state as for :meth:`lambdify`. CasADi has matrices only: a vector is a column, (nv, 1), and the
-        poses of all links stand one below the other. A quaternion of zeros gives NaN, as for :meth:`jax`. Raises
-        ScrewdynError if numbers of the robot hold other functions than elementary ones.
+        Arguments as for :meth:`lambdify`, for one state. CasADi has matrices only: a vector is a column, (nv, 1), and
+        the poses of all links are below each other. For a quaternion of zeros the result is NaN. Raises ScrewdynError
+        if numbers of the robot contain functions that are not elementary.
         """
         return casadi_function(self._recording(function, link, frame))
 
@@ -205,7 +220,7 @@ class Symbolic:
 
     @property
     def _symbols(self) -> list[sympy.Symbol]:
-        """All symbols that stand for something."""
+        """All symbols of inputs and parameters."""
         return [*self.q, *self.qd, *self.qdd, *self.tau, *self.parameters]
 
     def _request(self, function: str, link: str | None = None, frame: object = None) -> Request:
@@ -236,7 +251,7 @@ class Symbolic:
         return self._found[key]
 
     def _form(self, request: Request, expand: bool) -> Any:
-        """A quantity as its method gives it."""
+        """The result of the method of a quantity."""
         parts, names = self._recorded(request)
         if expand:
             return self._shaped(request, parts, names, [self._derivation.matrix(part) for part in parts])
@@ -254,7 +269,7 @@ class Symbolic:
 
 
 def _as_shaped(matrix: Matrix, shape: tuple[int, ...]) -> Any:
-    """A matrix as what it stands for: a number, itself, or a stack of matrices."""
+    """The array that a matrix represents: a number, the matrix itself, or a tuple of matrices."""
     if not shape:
         return matrix[0]
     if len(shape) < 3:
@@ -285,7 +300,8 @@ def _method(entry: Quantity) -> Callable[..., Any]:
     method.__signature__ = signature  # type: ignore[attr-defined]
     summary = entry.summary.replace("(…, ", "(").replace(", (…)", "")
     method.__doc__ = (
-        f"{summary}\n\n``expand`` as in :class:`Symbolic`; see :meth:`screwdyn.KinematicTree.{entry.name}`."
+        f"{summary}\n\n``expand`` as in :class:`Symbolic`; equations, units and errors as for "
+        f":meth:`screwdyn.KinematicTree.{entry.name}`."
     )
     return method
 

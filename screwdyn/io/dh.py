@@ -1,4 +1,4 @@
-"""Reader of Denavit-Hartenberg tables: each link's frame is its DH frame, and its joint's screw is given there."""
+"""Reader of Denavit-Hartenberg tables: the frame of each link is its DH frame, which also has the joint's screw."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def from_dh(
     base: str | Link = "base",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
 ) -> Topology:
-    """Read the links and joints of a Denavit-Hartenberg table; :meth:`KinematicTree.from_dh` makes a tree of them.
+    """Read the links and joints of a Denavit-Hartenberg table; :meth:`KinematicTree.from_dh` makes a tree from them.
 
-    Row i gives the pose of frame i in frame i-1:
+    Row i defines the pose of frame i in frame i-1:
 
     - standard: T = Rz(theta) Dz(d) Dx(a) Rx(alpha), the joint's axis is z of frame i-1 (Fu Eq. 3.2-5);
     - modified: T = Rx(alpha) Dx(a) Rz(theta) Dz(d), the joint's axis is z of frame i.
@@ -56,7 +56,7 @@ def from_dh(
         and inertia the link is massless.
     convention : "standard" or "modified"
     base : str or Link
-        Name of frame 0, or the link it belongs to.
+        Name of frame 0, or its link.
     gravity : (3,) array
         In frame 0, m/s².
 
@@ -67,19 +67,19 @@ def from_dh(
     Raises
     ------
     ScrewdynError
-        Unknown convention, no rows, a row that is no dict, or an unknown key of a row (with its near names).
+        If the convention or a key of a row is unknown (with similar names), there are no rows, or a row is not a dict.
     JointError
-        A type that is neither "R" nor "P", or bad joint parameters.
+        If a type is neither "R" nor "P", or a parameter of a joint is invalid.
     ShapeError
-        ``d``, ``a``, ``alpha``, ``theta`` or ``m`` is not a finite number.
+        If ``d``, ``a``, ``alpha``, ``theta`` or ``m`` is not a finite number.
     InertiaError
-        A negative mass, NaN, wrong shapes or an asymmetric tensor.
+        If a mass is negative, an entry is NaN, a shape is wrong or a tensor is not symmetric.
 
     Warns
     -----
     ScrewdynWarning
-        Once per table, for rows whose mass and inertia no rigid body has; they are used as they are. An
-        :class:`Inertia` given as such is not checked.
+        Once per table, for rows whose mass and inertia no rigid body has; they are used without change. Objects of
+        class :class:`Inertia` are not checked.
     """
     if convention not in ("standard", "modified"):
         raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
@@ -127,7 +127,7 @@ def _number(row: Mapping[str, Any], key: str, where: str) -> Any:
 
 
 def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, Array, Array]:
-    """Home pose, axis of the joint and a point of it, the latter two in the link's own frame."""
+    """Home pose, and the axis of the joint and a point on it in the link's own frame."""
     d, a, alpha, theta = (_number(row, key, where) for key in _GEOMETRY)
     (ca, sa), (ct, st) = _cos_sin(alpha), _cos_sin(theta)
     if convention == "standard":

@@ -1,4 +1,4 @@
-"""Effective inertias whose warning the reader issues itself."""
+"""Effective inertias without a warning, which the reader issues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["known_effective"]
 
 
 def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
-    """Effective inertia without its warning: the caller reports it with the line or row.
+    """Effective inertia without a warning; the caller reports it with the line or row.
 
     Parameters and errors as for :meth:`screwdyn.Inertia.effective`.
     """

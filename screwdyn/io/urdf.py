@@ -1,7 +1,7 @@
 """URDF reader.
 
-All problems of a file are found at once and reported with their lines. A wrong structure is an error. Numbers that are
-doubtful but can be computed with are a warning, or an error if ``strict``.
+All problems of a file are reported together, with their lines. A wrong structure is an error. Doubtful numbers that can
+be used in computations cause a warning, or an error if ``strict``.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ __all__ = ["check_urdf", "read_urdf"]
 
 
 def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False) -> Topology:
-    """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree of them.
+    """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree from them.
 
-    The root link becomes the tree's base. Every other link hangs on its parent as in the file, depth first
-    and in the file's order of joints; fixed joints and massless links are kept. A joint's name is the name of
-    its coordinate, or begins the names of its coordinates. Joints without an axis turn about x, and rpy angles mean
-    Rz(yaw) Ry(pitch) Rx(roll), as URDF has it. A floating joint is a free one without motor; the axis of a planar
-    joint is the plane's normal; neither has limits. Mimic joints are read as independent ones (with a warning). Units
-    are those of URDF: m, kg, rad, s.
+    The root link becomes the tree's base. The other links are attached to their parents depth first and in the order of
+    the joints in the file; fixed joints and massless links are kept. The name of a joint is the name of its coordinate,
+    or the beginning of the names of its coordinates. As in URDF, the default axis of a joint is x, and rpy angles mean
+    Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the plane's
+    normal; neither has limits. Mimic joints become independent joints (with a warning). Units are those of URDF: m, kg,
+    rad, s.
 
     Parameters
     ----------
     path_or_text : str or path
         XML text if it begins with ``<``, otherwise the path of a file. Xacro is expanded first, by the package
-        ``xacro`` (extra ``xacro``); it evaluates the file's expressions, so expand only files that you trust.
+        ``xacro`` (extra ``xacro``), which evaluates the expressions of the file: expand only files that you trust.
     floating_base : bool
-        Hang the root link on a new base ``world`` by a passive free joint ``base``; ``world_2``, ``base_2``, … if the
-        file has these names.
+        Attach the root link to a new base ``world`` by a passive free joint ``base``; ``world_2``, ``base_2``, … if the
+        file uses these names.
     strict : bool
-        Refuse what is otherwise warned about: an inertia that no rigid body has, a missing limit, ….
+        Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
 
     Returns
     -------
     Topology
-        With the usual gravity (0, 0, -9.81).
+        With gravity (0, 0, -9.81) m/s².
 
     Raises
     ------
     URDFError
-        Lists every problem of the file with its line; or says which file cannot be opened.
+        Lists every problem of the file with its line, or states which file cannot be opened.
     ScrewdynError
-        If ``floating_base`` is no bool.
+        If ``floating_base`` is not a bool.
 
     Warns
     -----
@@ -76,7 +76,7 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
 
 
 def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
-    """Every problem of a URDF file, errors and warnings, in the order of their lines.
+    """All problems of a URDF file, errors and warnings, in the order of their lines.
 
     Parameters
     ----------
@@ -86,14 +86,14 @@ def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
     Raises
     ------
     URDFError
-        Only if the file cannot be opened; bad content is what the list is for.
+        Only if the file cannot be opened.
     """
     return _in_order(_read(path_or_text)[1])
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A document, what messages call it, and where it came from."""
+    """A document, its name in messages, and its origin."""
 
     title: str
     document: bytes
@@ -131,7 +131,7 @@ def _expand(source: _Source, found: Unexpanded, report: Report) -> Element | Non
         report.add(found.element, message, hint)
     except Unexpanded as left:
         report.add(left.element, f"this is still xacro after expansion{left.where}")
-    except Exception as error:  # an expression raises whatever it likes
+    except Exception as error:  # an expression can raise any error
         report.add(found.element, f"xacro cannot expand this: {error or type(error).__name__}")
     return None
 
@@ -147,7 +147,7 @@ def _source(path_or_text: str | os.PathLike[str]) -> _Source:
             raise URDFError(f"cannot read the file {shown(path_or_text)!r}: the path is empty; {hint}")
     elif not isinstance(path_or_text, os.PathLike):
         decode = "; decode bytes to a str first" if isinstance(path_or_text, bytes) else ""
-        raise URDFError(f"a {type(path_or_text).__name__} is no URDF: {hint}{decode}")
+        raise URDFError(f"a {type(path_or_text).__name__} is not a URDF: {hint}{decode}")
     path = Path(path_or_text)
     name = shown(str(path_or_text), 200)
     try:

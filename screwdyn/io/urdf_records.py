@@ -29,7 +29,7 @@ class MassRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkRecord:
-    """A link; no mass record when it is a massless frame."""
+    """A link; a massless frame has no mass record."""
 
     element: Element
     name: str
@@ -38,7 +38,7 @@ class LinkRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointRecord:
-    """A joint; `home` is the child's frame in the parent's, `axis` is in the child's frame (none if it floats)."""
+    """A joint; `home` is the child's frame in the parent's, `axis` is in the child's frame (empty if floating)."""
 
     element: Element
     name: str
@@ -75,7 +75,7 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def model_of(root: Element, report: Report) -> Model:
-    """Read every link and joint, then check that they form one tree; problems are added to the report."""
+    """Read all links and joints, then check that they form one tree; problems are added to the report."""
     links: dict[str, LinkRecord] = {}
     for element in root.named("link"):
         mass = _mass(element, report)
@@ -149,7 +149,7 @@ def _origin(element: Element, report: Report) -> Array | None:
 
 
 def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report) -> str | None:
-    """Name of the link at one end of a joint; ``None`` if the file has no such link."""
+    """Name of the parent or child link of a joint; ``None`` if the file has no such link."""
     element = report.only(joint, tag, f'add <{tag} link="…"/>')
     name = None if element is None else report.attribute(element, "link")
     if element is None or name is None:
@@ -199,7 +199,7 @@ def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
         return None
     if axis is None:
         return None
-    largest = max(abs(x) for x in axis)  # avoids under- and overflow of the norm
+    largest = max(abs(x) for x in axis)  # avoids underflow and overflow of the norm
     return tuple(x / largest for x in axis)
 
 
@@ -258,12 +258,12 @@ def _root(
     ends: list[tuple[Element, str | None, str | None]],
     report: Report,
 ) -> str:
-    """Name of the one link without a parent; empty, with a problem, if there is no such link."""
+    """Name of the only link without a parent; empty, with a problem, if there is no such link."""
     if not links:
         report.add(robot, "there is no <link>", "a robot needs at least one")
         return ""
     claimed: dict[str, Element] = {}
-    above: dict[str, str] = {}  # from a link to one further up its branch
+    above: dict[str, str] = {}  # from a link to one of its ancestors
     unknown_children = 0
     for element, parent, child in ends:
         if child is None:
@@ -280,7 +280,7 @@ def _root(
             if parent is not None:
                 above[child] = parent
     roots = [link for name, link in links.items() if name not in claimed]
-    # A joint with an unknown child was probably meant for one of these links, and is reported already.
+    # The child of a joint with an unknown child is probably one of these links; that joint is reported already.
     if len(roots) - 1 > unknown_children:
         listed = ", ".join(f"{shown(link.name)!r} (line {link.element.line})" for link in roots[:8])
         message = f"there are {len(roots)} links without a parent: {listed}{', …' if len(roots) > 8 else ''}"
@@ -289,7 +289,7 @@ def _root(
 
 
 def _top(link: str, above: dict[str, str]) -> str:
-    """The uppermost link of a branch, with path compression."""
+    """The topmost known ancestor of a link, with path compression."""
     way = []
     while link in above:
         way.append(link)

@@ -1,8 +1,8 @@
 """URDF reader, first stage: from XML text to elements with their line numbers.
 
 Only the elements that describe the mechanism are kept; all others (visual, collision, gazebo, transmission, …) are
-ignored. Document types are refused, so no entity is ever expanded. Bad content raises nothing here: every problem is
-added to a :class:`Report`.
+ignored. Document types are an error, so entities are never expanded. Invalid content does not raise errors here: every
+problem is added to a :class:`Report`.
 """
 
 import re
@@ -23,7 +23,7 @@ _KEPT = {
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
 }
 
-# Possessive quantifiers: no backtracking over a megabyte of digits with a letter at its end.
+# Possessive quantifiers avoid backtracking over a megabyte of digits that ends with a letter.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _COMMA = re.compile(r"[+-]?[0-9]*+,[0-9]++(?:[eE][+-]?[0-9]++)?")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -40,9 +40,9 @@ class Problem:
     element : str
         The element in words, such as ``<axis> of <joint name="elbow">``.
     message, hint : str
-        What is wrong, and what to do about it (may be empty).
+        The problem, and what to do about it (may be empty).
     severity : "error" or "warning"
-        An error means that the file is not read; a warning, that it is read with the stated assumption.
+        After an error the file is not read; after a warning it is read with the stated assumption.
     """
 
     line: int
@@ -83,7 +83,7 @@ class Report:
     Attributes
     ----------
     problems : list of Problem
-        In the order in which they were found.
+        In the order of detection.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Report:
         return any(problem.severity == "error" for problem in self.problems)
 
     def attribute(self, element: Element, name: str) -> str | None:
-        """A required attribute, not empty; ``None`` and a problem otherwise."""
+        """A required attribute that is not empty; otherwise adds a problem and returns ``None``."""
         value = element.attributes.get(name)
         if value:
             return value
@@ -107,10 +107,10 @@ class Report:
         return None
 
     def only(self, element: Element, tag: str, required: str = "") -> Element | None:
-        """The one child with this tag.
+        """The only child with this tag.
 
-        `required` is the hint for a child that must be there once; when empty, the child may be missing, and
-        further ones are ignored with a warning.
+        `required` is the hint for a child that must occur once. If it is empty, the child may be missing, and further
+        children are ignored with a warning.
         """
         found = list(element.named(tag))
         for other in found[1:]:
@@ -129,10 +129,10 @@ class Report:
         severity: Severity = "error",
         largest: float = 1e50,
     ) -> tuple[float, ...] | None:
-        """The `count` finite numbers of an attribute; ``None`` and a problem if it has others.
+        """The `count` finite numbers of an attribute; adds a problem and returns ``None`` for other contents.
 
-        A missing attribute gives `default`, or is a problem if there is no default. Numbers above `largest` in
-        magnitude are refused, since their products would overflow.
+        For a missing attribute, returns `default`, or adds a problem if there is no default. Numbers above `largest` in
+        magnitude are a problem, because their products would overflow.
         """
         text = element.attributes.get(attribute)
         if text is None:
@@ -170,13 +170,13 @@ class Report:
         return None if values is None else values[0]
 
     def unused(self, element: Element, *attributes: str) -> None:
-        """Warn about bad numbers that screwdyn does not use, but that other readers refuse."""
+        """Warn about invalid numbers that screwdyn does not use but that are errors for other readers."""
         for name in attributes:
             self.number(element, name, default=0.0, severity="warning", largest=inf)
 
 
 def shown(text: str, width: int = 60) -> str:
-    """Text for a message, cut when long."""
+    """Text for a message, shortened to a width."""
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -194,14 +194,14 @@ def _not_a_number(word: str) -> tuple[str, str]:
 
 
 class Unexpanded(Exception):
-    """The document is xacro: it holds an element or an expression that is to be expanded first.
+    """The document is xacro: it contains an element or an expression that must be expanded first.
 
     Attributes
     ----------
     element : Element
         The first such element.
     where : str
-        The expression in parentheses, or nothing.
+        The expression in parentheses, or an empty string.
     """
 
     def __init__(self, element: Element, where: str = "") -> None:
@@ -214,7 +214,7 @@ class _StopReading(Exception):
 
 
 class _Builder:
-    """Receives expat's events."""
+    """Handlers of the events of expat."""
 
     def __init__(self, encoding: str | None, skipped_lines: int, report: Report) -> None:
         self.report = report
@@ -255,13 +255,13 @@ class _Builder:
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         self.report.add(
             Element("!DOCTYPE " + name, {}, self.line),
-            "document types are refused",
+            "document types are not allowed",
             "remove the <!DOCTYPE …>",
         )
         raise _StopReading
 
     def malformed(self, error: expat.ExpatError) -> None:
-        """Report where the XML is malformed, and inside which element."""
+        """Report the line and the element where the XML is malformed."""
         text = expat.ErrorString(error.code)
         cut_short = error.code in (
             expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS],
@@ -279,28 +279,28 @@ class _Builder:
 
 
 def parse(document: bytes, report: Report, encoding: str | None = None, skipped_lines: int = 0) -> Element | None:
-    """Read a URDF document as far as it goes.
+    """Read a URDF document up to the first error in the XML.
 
     Parameters
     ----------
     document : bytes
         The XML.
     report : Report
-        Receives what is wrong with the XML itself.
+        Receives the problems of the XML itself.
     encoding : str, optional
         Overrides the document's own declaration.
     skipped_lines : int
-        Lines cut off in front of `document`.
+        Number of lines removed before `document`.
 
     Returns
     -------
     Element or None
-        The root with the elements that were complete enough to be kept; the report says whether they are all.
+        The root with the elements read up to then; the report states whether there was an error.
 
     Raises
     ------
     Unexpanded
-        At the first sign of xacro.
+        At the first element or expression of xacro.
     """
     builder = _Builder(encoding, skipped_lines, report)
     try:

@@ -1,4 +1,4 @@
-"""Xacro in, URDF out: macros and expressions are expanded by the package ``xacro`` (needs the extra ``xacro``)."""
+"""Expansion of xacro to URDF by the package ``xacro`` (needs the extra ``xacro``)."""
 
 import io
 from pathlib import Path
@@ -7,7 +7,7 @@ __all__ = ["expanded"]
 
 
 def expanded(document: bytes, encoding: str | None, path: Path | None) -> bytes:
-    """The URDF that a xacro document stands for, as the command ``xacro`` writes it.
+    """The URDF that a xacro document expands to, as written by the command ``xacro``.
 
     Parameters
     ----------
@@ -16,14 +16,14 @@ def expanded(document: bytes, encoding: str | None, path: Path | None) -> bytes:
     encoding : str or None
         Overrides the document's own declaration.
     path : Path or None
-        Of the file it was read from; included files are looked for beside it, or else in the working directory.
+        Of the file of the document; included files are searched in its folder, or else in the working directory.
 
     Raises
     ------
     ModuleNotFoundError
         If xacro is not installed.
     Exception
-        Whatever an expression of the document raises, or xacro about the document.
+        Any error of an expression of the document, or of xacro.
     """
     import xacro
 

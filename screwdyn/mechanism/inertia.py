@@ -35,7 +35,7 @@ def _parallel_axis(mass: float, offset: Array) -> Array:
 
 
 def _squares(sizes: Array, what: str) -> Array:
-    """Squares of lengths, none of which may be negative."""
+    """Squares of lengths; InertiaError if one is negative."""
     return np.array([size * size for size in (read_size(x, what) for x in sizes)])
 
 
@@ -45,18 +45,18 @@ class Inertia:
     Parameters
     ----------
     mass : float
-        In kg. Every number may be a SymPy expression; what does not depend on symbols is still checked.
+        In kg. Every number may be a SymPy expression; conditions that do not depend on symbols are checked.
     com : array_like, shape (3,), or 0
         Centre of mass in the link frame, in metres.
     tensor : array_like of shape (3, 3) or (3,), or 0
-        Inertia tensor about the centre of mass in link axes, in kg m^2: in full (products of inertia with
-        their minus sign), as three moments about the link axes, or 0 for a point mass.
+        Inertia tensor about the centre of mass in link axes, in kg m^2: all nine entries (with -int xy dm off the
+        diagonal), three moments about the link axes, or 0 for a point mass.
 
     Raises
     ------
     InertiaError
-        If no rigid body has these properties (`failing_condition`), or a shape is wrong. `Inertia.effective`
-        accepts lumped numbers.
+        If no rigid body has these properties (see `failing_condition`; docs/mathematics.md §5), or a shape is
+        wrong. `Inertia.effective` accepts lumped numbers.
     """
 
     __slots__ = ("_com", "_effective", "_entries", "_mass", "_tensor")
@@ -79,19 +79,19 @@ class Inertia:
 
     @classmethod
     def _of(cls, mass: float, com: Array, tensor: Array, effective: bool) -> Self:
-        """Without asking whether the body is possible: it was asked before, or `effective` answers for it."""
+        """An inertia without the check of the conditions for a rigid body."""
         self = cls.__new__(cls)
         self._set(mass, com, tensor, effective)
         return self
 
-    # making one -----------------------------------------------------------------------------------------
+    # constructors -----------------------------------------------------------------------------------------
 
     @classmethod
     def effective(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> Self:
-        """Identified or lumped numbers that need not be those of a rigid body.
+        """Identified or lumped inertia, which need not be that of a rigid body.
 
-        Parameters as for `Inertia`. Warns (ScrewdynWarning) with the failing condition if there is one, and
-        still raises InertiaError for wrong shapes, an asymmetric tensor and numbers that are not finite.
+        Parameters as for `Inertia`. Issues a ScrewdynWarning with the failing condition if there is one. Raises
+        InertiaError for wrong shapes, an asymmetric tensor and numbers that are not finite.
         """
         self = cls._of(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=True)
         condition = self.failing_condition
@@ -101,12 +101,15 @@ class Inertia:
 
     @classmethod
     def point(cls, mass: float, com: ArrayLike = 0.0) -> Self:
-        """Point mass at `com` (3,)."""
+        """Point mass in kg at `com` (3,) in metres.
+
+        Raises InertiaError as `Inertia` does.
+        """
         return cls(mass, com)
 
     @classmethod
     def _axial(cls, mass: float, along: float, across: float, axis: str | ArrayLike, com: ArrayLike) -> Self:
-        """Body of revolution: moment `along` its axis and `across` it."""
+        """Body of revolution with moments `along` about its axis and `across` about perpendicular axes."""
         a = direction(axis)
         if a.shape != (3,):
             raise InertiaError(f"axis must be one direction, got {a.tolist()}")
@@ -114,13 +117,20 @@ class Inertia:
 
     @classmethod
     def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
-        """Thin uniform rod: m l^2 / 12 across `axis` ("x", "y", "z" or a vector), nothing along it."""
+        """Thin uniform rod along `axis` ("x", "y", "z" or a vector), with moments 0 about it and m l^2 / 12 across it.
+
+        Mass in kg, length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
+        length; ScrewdynError for a zero axis.
+        """
         m, l = read_number(mass, "mass"), read_size(length, "length")
         return cls._axial(m, 0.0, m * (l * l) / 12, axis, com)
 
     @classmethod
     def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
-        """Uniform box with edges `size` (3,) in metres along the link axes: m (y^2 + z^2) / 12 and so on."""
+        """Uniform box with edges `size` (3,) in metres along the link axes, with moments m (y^2 + z^2) / 12, ….
+
+        Mass in kg; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative edge.
+        """
         m, edges = read_number(mass, "mass"), read_array(size, "size")
         if edges.shape != (3,):
             raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
@@ -131,21 +141,30 @@ class Inertia:
     def cylinder(
         cls, mass: float, radius: float, length: float, axis: str | ArrayLike = "z", com: ArrayLike = 0.0
     ) -> Self:
-        """Uniform solid cylinder: m r^2 / 2 along `axis`, m (3 r^2 + l^2) / 12 across it."""
+        """Uniform solid cylinder, with moments m r^2 / 2 about `axis` and m (3 r^2 + l^2) / 12 across it.
+
+        Mass in kg, radius and length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a
+        negative size; ScrewdynError for a zero axis.
+        """
         m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
         return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
 
     @classmethod
     def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
-        """Uniform solid sphere: 2 m r^2 / 5."""
+        """Uniform solid sphere, with moments 2 m r^2 / 5.
+
+        Mass in kg, radius in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
+        radius.
+        """
         m, r = read_number(mass, "mass"), read_size(radius, "radius")
         return cls(m, com, [2 * m * (r * r) / 5] * 3)
 
     @classmethod
     def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
-        """Lamina in the xy plane: `izz` about z through its centre of mass (2,) or (3,), half about x and y.
+        """Lamina in the xy plane, with moment `izz` about z through its centre of mass and izz / 2 about x and y.
 
-        Textbook planar arms give no more than that, and their motion about z asks for no more.
+        For planar arms of textbooks, whose motion about z does not depend on the other moments. Mass in kg, `com` (2,)
+        or (3,) in metres, `izz` in kg m^2. Raises InertiaError as `Inertia` does.
         """
         com, izz = read_array(com, "com"), read_number(izz, "izz")
         if com.shape == (2,):
@@ -156,7 +175,7 @@ class Inertia:
     def from_radii_of_gyration(
         cls, mass: float, radii: ArrayLike, rotation: ArrayLike | None = None, com: ArrayLike = 0.0
     ) -> Self:
-        """Body with moments m a^2, m b^2, m c^2 about its principal axes.
+        """Body with moments m a^2, m b^2, m c^2 about its principal axes (docs/mathematics.md §5).
 
         Parameters
         ----------
@@ -165,7 +184,12 @@ class Inertia:
         radii : array_like, shape (3,)
             Radii of gyration a, b, c in metres.
         rotation : array_like, shape (3, 3), optional
-            Principal axes in the link frame, as columns; the link axes if left out.
+            Principal axes in the link frame, as columns; the link axes by default.
+
+        Raises
+        ------
+        InertiaError, ShapeError
+            As for `Inertia`, for a negative radius, or if the rotation is not orthonormal.
         """
         m, gyration = read_number(mass, "mass"), read_array(radii, "radii")
         if gyration.shape != (3,):
@@ -176,14 +200,19 @@ class Inertia:
 
     @classmethod
     def from_principal_screws(cls, mass: float, screws: ArrayLike, com: ArrayLike = 0.0) -> Self:
-        """Body whose six principal screws of inertia are the rows of S: M = (m/2) S^T S (Laus Eqs. 8-10).
+        """Body whose six principal screws of inertia are the rows of S: M = (m/2) S^T S (Laus Eqs. 8-11).
 
         Parameters
         ----------
         mass, com
             As for `Inertia`.
         screws : array_like, shape (6, 6)
-            As `principal_screws` gives them, in any order and with either sign.
+            Rows [h u; u] as in `principal_screws`, h in metres, in any order and with either sign.
+
+        Raises
+        ------
+        InertiaError
+            As for `Inertia`, or if the rows are not six principal screws of inertia.
         """
         m, S = read_number(mass, "mass"), expressions.floats(read_array(screws, "screws"), "the screws")
         if S.shape != (6, 6):
@@ -204,7 +233,7 @@ class Inertia:
     def from_matrix(cls, matrix: ArrayLike) -> Self:
         """Body with inertia [[Theta, h^], [-h^, m 1]] (6, 6) about the link origin (docs/mathematics.md §4).
 
-        Raises InertiaError if the matrix has not that form, or belongs to no rigid body.
+        In kg m^2, kg m and kg. Raises InertiaError if the matrix does not have this form, or no rigid body has it.
         """
         given = expressions.floats(read_array(matrix, "matrix"), "the matrix")
         if given.shape != (6, 6) or not np.isfinite(given).all():
@@ -214,18 +243,18 @@ class Inertia:
             raise InertiaError(f"no rigid body has this inertia: mass {mass:g} kg is not positive")
         theta, com = given[:3, :3], unskew(given[:3, 3:]) / mass
         tensor = theta - _parallel_axis(mass, com)
-        # Where the tensor is small, the subtraction may leave it impossible by its rounding; the condition is
-        # that tr/2 - tensor is positive semidefinite, so that much is cut off there.
+        # Rounding of the subtraction may violate the condition that tr/2 - tensor is positive semidefinite: negative
+        # eigenvalues within rounding are set to zero.
         sizes, axes = np.linalg.eigh(0.5 * np.trace(tensor) * np.eye(3) - tensor)
         if -1e-13 * np.trace(theta) <= sizes[0] < 0.0:
             sizes = np.maximum(sizes, 0.0)
             tensor = sizes.sum() * np.eye(3) - (axes * sizes) @ axes.T
         self = cls(mass, com, tensor)
         if not np.allclose(self.matrix, given, rtol=0.0, atol=ROUNDING * np.abs(given).max()):
-            raise InertiaError("matrix has not the form [[Theta, h^], [-h^, m 1]] of a rigid body's inertia")
+            raise InertiaError("matrix does not have the form [[Theta, h^], [-h^, m 1]] of a rigid body's inertia")
         return self
 
-    # reading it -----------------------------------------------------------------------------------------
+    # properties -----------------------------------------------------------------------------------------
 
     @property
     def mass(self) -> float:
@@ -259,7 +288,7 @@ class Inertia:
 
     @property
     def matrix(self) -> Array:
-        """[[Theta, h^], [-h^, m 1]], 6x6 about the link origin (docs/mathematics.md §4)."""
+        """Inertia [[Theta, h^], [-h^, m 1]] about the link origin, (6, 6), in SI units (docs/mathematics.md §4)."""
         result = self._mass_blocks()
         result[:3, :3] = self.origin_tensor
         result[:3, 3:] = skew(self.first_moment)
@@ -268,13 +297,13 @@ class Inertia:
 
     @property
     def com_matrix(self) -> Array:
-        """Laus's M-bar, [[tensor, 0], [0, m 1]], 6x6 about the centre of mass in link axes (Laus Eq. 9)."""
+        """M-bar = [[tensor, 0], [0, m 1]], (6, 6), about the centre of mass in link axes (Laus Eq. 9); SI units."""
         result = self._mass_blocks()
         result[:3, :3] = self.tensor
         return result
 
     def _mass_blocks(self) -> Array:
-        """6x6 with m in its last three places, ready for what else belongs there."""
+        """6x6 matrix with m on the diagonal."""
         return self.mass * np.eye(6, dtype=np.result_type(np.asarray(self.mass), self.com, self.tensor))
 
     @property
@@ -286,7 +315,8 @@ class Inertia:
     def principal_axes(self) -> Array:
         """Rotation (3, 3) whose columns are the principal axes in the link frame, nearest to x, y and z.
 
-        Axes of equal moment are arbitrary in their plane; a diagonal tensor has the link axes.
+        Axes of equal moments are arbitrary in their plane. For a diagonal tensor they are the link axes. Raises
+        UnboundSymbolError if the tensor contains symbols.
         """
         return self._principal()[1]
 
@@ -295,14 +325,14 @@ class Inertia:
         alignment = np.abs(axes)
         order = list(max(permutations(range(3)), key=lambda p: float(alignment[np.arange(3), list(p)].sum())))
         moments, axes = moments[order], axes[:, order]
-        # This is a rotation: the largest diagonal sum exceeds 1, and no reflection has a trace above 1.
+        # This is a rotation and not a reflection: its trace exceeds 1.
         return moments, axes * np.copysign(1.0, np.diag(axes))
 
     @property
     def radii_of_gyration(self) -> Array:
         """a, b, c = sqrt(moment / m) about the columns of `principal_axes` (3,), in metres.
 
-        Raises InertiaError for an effective inertia with a negative moment or no positive mass.
+        Raises InertiaError for an effective inertia with a negative moment or a mass that is not positive.
         """
         return self._gyration()[0]
 
@@ -317,9 +347,9 @@ class Inertia:
     def principal_screws(self) -> Array:
         """Ball's six principal screws of inertia as rows (6, 6): ``com_matrix == mass / 2 * S.T @ S``.
 
-        Pitches +a, -a, +b, -b, +c, -c along the principal axes u through the centre of mass, the coordinates
-        [h u; u] taken there in link axes, in the order [P, Q, R; L, M, N] of Laus Eqs. 2-7: the direction
-        comes last. Raises InertiaError as `radii_of_gyration` does.
+        Pitches h = +a, -a, +b, -b, +c, -c in metres, along the principal axes u through the centre of mass. The
+        components [h u; u] are about the centre of mass in link axes, in the order [P, Q, R; L, M, N] of Laus Eqs. 2-7,
+        with the direction last (docs/mathematics.md §5). Raises InertiaError as `radii_of_gyration` does.
         """
         radii, axes = self._gyration()
         pitches = np.column_stack([radii, -radii]).ravel()
@@ -328,7 +358,7 @@ class Inertia:
 
     @property
     def failing_condition(self) -> str | None:
-        """What keeps this from being a rigid body's inertia; None if nothing does."""
+        """The condition for a rigid body that fails, with its numbers; None if all hold."""
         return failing_condition(self.mass, self.tensor)
 
     @property
@@ -336,12 +366,13 @@ class Inertia:
         """Whether a rigid body can have this inertia."""
         return self.failing_condition is None
 
-    # moving and adding ----------------------------------------------------------------------------------
+    # changes of frame and sums ----------------------------------------------------------------------------------
 
     def transformed(self, T: ArrayLike) -> Self:
-        """Return the same body in a frame where the link frame has pose T: (4, 4), or a translation (3,).
+        """Return the inertia of the body in a frame in which the link frame has pose T, (4, 4), or a translation (3,).
 
-        ``b.transformed(T).matrix == Ad(inverse(T)).T @ b.matrix @ Ad(inverse(T))``.
+        ``b.transformed(T).matrix == Ad(inverse(T)).T @ b.matrix @ Ad(inverse(T))`` (docs/mathematics.md §4). Raises
+        ShapeError if T is not a pose.
         """
         T = as_pose(T)
         R = T[:3, :3]
@@ -353,16 +384,16 @@ class Inertia:
         return expressions.free_symbols((self.mass, self.com, self.tensor))
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
-        """Return the body with values in the place of symbols.
+        """Return the inertia with values substituted for symbols.
 
-        Raises InertiaError if no rigid body has the inertia that results, unless this is an `effective` one.
+        Raises InertiaError if no rigid body has the resulting inertia, unless it is `effective`.
         """
         values = expressions.bound(values, self.free_symbols)
         mass, com, tensor = (expressions.substituted(x, values) for x in (self.mass, self.com, self.tensor))
         return self._of(mass, com, tensor, True) if self._effective else type(self)(mass, com, tensor)
 
     def evaluated(self) -> Self:
-        """Return the same body with every number a float; UnboundSymbolError if there are symbols in them."""
+        """Return the inertia with floats for all numbers; UnboundSymbolError if they contain symbols."""
         if isinstance(self.mass, float) and object not in (self.com.dtype, self.tensor.dtype):
             return self
         numbers = (expressions.floats(x, "the inertia") for x in (self.mass, self.com, self.tensor))
@@ -370,7 +401,7 @@ class Inertia:
         return self._of(float(mass), com, tensor, self._effective)
 
     def __add__(self, other: object) -> Inertia:
-        """Return two bodies welded into one, given in the same frame: matrices about the origin add."""
+        """Return the inertia of two bodies welded together, both in the same frame: the matrices add."""
         if not isinstance(other, Inertia):
             return NotImplemented
         mass, moment = self.mass + other.mass, self.first_moment + other.first_moment

@@ -1,8 +1,8 @@
 """Joints as unit screws.
 
-A joint is k unit screws S₁ … S_k, given in the frame of the link that it carries (docs/mathematics.md §1 and §7). The
-link's pose in its parent is ``home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k)``, or ``home · g(q)`` with g in the group that the
-screws generate; a :class:`Chart` holds the coordinates of such a group. Nothing that computes asks for the kind.
+A joint is k unit screws S₁ … S_k in the frame of the link that it carries (docs/mathematics.md §1 and §7). The pose of
+the link in its parent is ``home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k)``, or ``home · g(q)`` with g in the group that the screws
+generate; a :class:`Chart` is the coordinates of such a group. Computations do not depend on the kind of a joint.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
     "universal",
 ]
 
-# How far |w|^2 or |v|^2 of a unit screw may be from one; what is within rounding is kept as it is.
+# Tolerance for |w|^2 or |v|^2 of a unit screw; a screw within rounding of unit length is not normalised.
 _UNIT, _ROUNDING = 1e-9, 1e-15
 # What is left of a screw, relative to its length, where it is a linear combination of others.
 _DEPENDENT = 1e-12
@@ -48,22 +48,24 @@ _NO_SCREWS.setflags(write=False)
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """What a link may do relative to its parent; made by :func:`revolute`, :func:`spherical`, :func:`free`, ….
+    """The motion of a link relative to its parent; made by :func:`revolute`, :func:`spherical`, :func:`free`, ….
+
+    docs/mathematics.md §1 and §7.
 
     Parameters
     ----------
     screws : (6,) or (6, k) array, or None
         Unit screws [ω; v] in the carried link's own frame, one for each freedom, copied; ``None`` for a fixed joint.
     passive : bool
-        No motor: simulation refuses a torque on it.
+        Whether the joint has no motor. A torque on a passive joint is an error in a simulation.
     damping, friction, stiffness, rest : float
-        The joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), in SI units: N m and radians
-        for a turning freedom, N and metres for a sliding one; the same numbers for each freedom. sgn q̇ is computed as
-        tanh(1000 q̇). They and the screws may hold SymPy expressions.
+        Parameters of the joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), the same for each
+        freedom, in N m and rad for a rotation, in N and m for a translation (docs/mathematics.md §8). sgn q̇ is computed
+        as tanh(1000 q̇). These numbers and the screws may be SymPy expressions.
     limits : (float, float) or None
-        Lower and upper position; for the user, not enforced by the dynamics.
+        Lower and upper position, rad or m; the dynamics does not enforce them.
     name : str or None
-        Name of the joint, after which its freedoms and coordinates are named; ``None`` takes the name of the link it
+        Name of the joint, after which its freedoms and positions are named; ``None`` for the name of the link that it
         carries.
     chart : Chart or None
         The coordinates of a joint whose motions form a group; the screws are then the chart's. Such a joint has
@@ -72,9 +74,9 @@ class Joint:
     Raises
     ------
     JointError
-        A screw that is none or has another length than one; screws that are linearly dependent in every configuration;
-        negative or non-finite damping, friction or stiffness;
-        limits the wrong way round; a spring or limits beside a chart; an empty name; a `passive` that is no bool.
+        If a screw is not six numbers or not of unit length; screws are linearly dependent in every configuration;
+        damping, friction or stiffness is negative or not finite; the lower limit exceeds the upper one; a joint with a
+        chart has a spring or limits; the name is empty; or `passive` is not a bool.
     """
 
     screws: Array
@@ -111,12 +113,12 @@ class Joint:
 
     @functools.cached_property
     def nq(self) -> int:
-        """Number of coordinates: the freedoms, or those of the chart."""
+        """Number of positions: that of the freedoms, or that of the chart."""
         return self.nv if self.chart is None else self.chart.nq
 
     @property
     def neutral(self) -> tuple[float, ...]:
-        """The coordinates at which the link is at home."""
+        """The positions at which the link is at its home pose."""
         return (0.0,) * self.nv if self.chart is None else self.chart.neutral
 
     @property
@@ -134,9 +136,9 @@ class Joint:
 
     @property
     def kind(self) -> str:
-        """``"revolute"``, ``"spherical"``, ``"fixed"``, …, read off the screws for people to read.
+        """Name of the kind, derived from the screws: ``"revolute"``, ``"spherical"``, ``"fixed"``, ….
 
-        What has no name of its own is called by its screws in a row, such as ``"prismatic-prismatic"``.
+        The kind of other joints is a list of the kinds of their screws, such as ``"prismatic-prismatic"``.
         """
         if self.chart is not None:
             return self.chart.kind
@@ -148,21 +150,21 @@ class Joint:
         return "-".join(kinds) or "fixed"
 
     def freedom_names(self, name: str) -> tuple[str, ...]:
-        """Names of the freedoms of a joint of that name: ``hip[wx]``, …; the joint's own if there is one freedom."""
+        """Names of the freedoms of a joint with a given name: ``hip[wx]``, …; that name if there is one freedom."""
         if self.nv < 2:
             return (name,) * self.nv
         labels = self._numbered("w", "v") if self.chart is None else self.chart.freedom_labels
         return _names(name, labels)
 
     def position_names(self, name: str) -> tuple[str, ...]:
-        """Names of the coordinates of a joint of that name: ``hip[x]``, …; the joint's own if there is one freedom."""
+        """Names of the positions of a joint with a given name: ``hip[x]``, …; that name if there is one freedom."""
         if self.nv < 2:
             return (name,) * self.nv
         labels = self._numbered("angle", "p") if self.chart is None else self.chart.position_labels
         return _names(name, labels)
 
     def _numbered(self, turn: str, slide: str) -> tuple[str, ...]:
-        """A label for each screw, numbered where there are several of that sort."""
+        """A label for each screw, numbered if several screws have the same label."""
         sorts = [turn if S[:3].any() else slide for S in self.screws.T]
         return tuple(s if sorts.count(s) == 1 else f"{s}{sorts[: i + 1].count(s)}" for i, s in enumerate(sorts))
 
@@ -172,7 +174,7 @@ class Joint:
         return expressions.free_symbols(getattr(self, field.name) for field in fields(self))
 
     def subs(self, values: Mapping[Any, Any]) -> Joint:
-        """The joint with values in the place of symbols; JointError if they make no sense."""
+        """The joint with values substituted for symbols; JointError if a value is invalid."""
         values = expressions.bound(values, self.free_symbols)
         numbers = {
             what: expressions.substituted(getattr(self, what), values)
@@ -193,7 +195,7 @@ def revolute(
     limits: Sequence[float] | None = None,
     name: str | None = None,
 ) -> Joint:
-    """Turn about an axis: S = [a; −a×r] (docs/mathematics.md §1).
+    """A revolute joint about an axis, S = [a; −a×r] (docs/mathematics.md §1).
 
     Parameters
     ----------
@@ -207,7 +209,7 @@ def revolute(
     Raises
     ------
     JointError
-        Zero or non-finite axis, or another argument that makes no sense.
+        If the axis is zero or not finite, or another argument is invalid.
     """
     return Joint(_screw(axis, point, 0.0), passive, damping, friction, stiffness, rest, limits, name)
 
@@ -223,7 +225,10 @@ def prismatic(
     limits: Sequence[float] | None = None,
     name: str | None = None,
 ) -> Joint:
-    """Slide along an axis: S = [0; a]. Parameters and errors as :func:`revolute`."""
+    """A prismatic joint along an axis, S = [0; a] (docs/mathematics.md §1).
+
+    Parameters and errors as for :func:`revolute`.
+    """
     return Joint(_screw(axis, 0, inf), passive, damping, friction, stiffness, rest, limits, name)
 
 
@@ -240,16 +245,19 @@ def helical(
     limits: Sequence[float] | None = None,
     name: str | None = None,
 ) -> Joint:
-    """Screw along an axis: S = [a; −a×r + h a], with h the pitch in metres per radian.
+    """A helical joint about an axis, S = [a; −a×r + h a], with pitch h in metres per radian (docs/mathematics.md §1).
 
-    Parameters and errors as :func:`revolute`; a pitch that is not a finite number is refused too.
+    Parameters and errors as for :func:`revolute`; raises JointError also if the pitch is not a finite number.
     """
     S = _screw(axis, point, _number("pitch", pitch))
     return Joint(S, passive, damping, friction, stiffness, rest, limits, name)
 
 
 def fixed(name: str | None = None) -> Joint:
-    """No freedom: the link is welded to its parent."""
+    """A joint without freedoms, which welds the link to its parent.
+
+    Raises JointError if the name is empty.
+    """
     return Joint(_NO_SCREWS, name=name)
 
 
@@ -265,10 +273,10 @@ def cylindrical(
     limits: Sequence[float] | None = None,
     name: str | None = None,
 ) -> Joint:
-    """Turn about an axis and slide along it: T = home · exp(Ŝ₁ angle) exp(Ŝ₂ p), S₁ = [a; −a×r], S₂ = [0; a].
+    """A cylindrical joint about and along an axis, T = home · exp(Ŝ₁ angle) exp(Ŝ₂ p), S₁ = [a; −a×r], S₂ = [0; a].
 
-    Freedoms ``pin[w]``, ``pin[v]`` and coordinates ``pin[angle]``, ``pin[p]`` for a joint named ``pin``; radians and
-    metres. Parameters and errors as :func:`revolute`.
+    docs/mathematics.md §7. A joint named ``pin`` has the freedoms ``pin[w]``, ``pin[v]`` and the positions
+    ``pin[angle]``, ``pin[p]``, in radians and metres. Parameters and errors as for :func:`revolute`.
     """
     screws = np.stack([_screw(axis, point, 0.0), _screw(axis, 0, inf)], axis=1)
     return Joint(screws, passive, damping, friction, stiffness, rest, limits, name)
@@ -287,16 +295,17 @@ def universal(
     limits: Sequence[float] | None = None,
     name: str | None = None,
 ) -> Joint:
-    """Turn about an axis and then about another through the same point: T = home · exp(Ŝ₁ angle1) exp(Ŝ₂ angle2).
+    """A universal joint about two axes through one point, T = home · exp(Ŝ₁ angle1) exp(Ŝ₂ angle2).
 
-    Freedoms ``hook[w1]``, ``hook[w2]`` and coordinates ``hook[angle1]``, ``hook[angle2]`` for a joint named ``hook``.
+    docs/mathematics.md §7. A joint named ``hook`` has the freedoms ``hook[w1]``, ``hook[w2]`` and the positions
+    ``hook[angle1]``, ``hook[angle2]``, in radians.
 
     Parameters
     ----------
     axis1 : "x", "y", "z", "-x", … or (3,) array
-        Direction of the axis that stands still in the parent, in the carried link's own frame at angle2 = 0.
+        Direction of the axis that is fixed in the parent, in the carried link's own frame at angle2 = 0.
     axis2 : "x", "y", "z", "-x", … or (3,) array
-        Direction of the axis that turns with the link, in the link's own frame.
+        Direction of the axis that is fixed in the link, in the link's own frame.
     point : (3,) array or 0
         The point where the axes meet, in the link's own frame, in metres.
     passive, damping, friction, stiffness, rest, limits, name
@@ -305,7 +314,7 @@ def universal(
     Raises
     ------
     JointError
-        As :func:`revolute`; and if the axes are parallel.
+        As for :func:`revolute`, and if the axes are parallel.
     """
     screws = np.stack([_screw(axis1, point, 0.0), _screw(axis2, point, 0.0)], axis=1)
     if _parallel(*screws.T):
@@ -321,35 +330,36 @@ def spherical(
     friction: float = 0.0,
     name: str | None = None,
 ) -> Joint:
-    """Turn freely about a point r: T = home · g(q), with screws S_k = [e_k; −e_k×r] (docs/mathematics.md §7).
+    """A spherical joint about a point r, T = home · g(q), with screws S_k = [e_k; −e_k×r] (docs/mathematics.md §7).
 
-    Coordinates are a quaternion, scalar last: ``hip[x]``, ``hip[y]``, ``hip[z]``, ``hip[w]`` for a joint named ``hip``.
-    Its length is a gauge. Freedoms are the link's angular velocity relative to its parent, in the link's own axes:
-    ``hip[wx]``, ``hip[wy]``, ``hip[wz]``, rad/s.
+    The positions of a joint named ``hip`` are the components of a quaternion of length 1, scalar last: ``hip[x]``,
+    ``hip[y]``, ``hip[z]``, ``hip[w]``. The freedoms are the components of the link's angular velocity relative to its
+    parent, in the link's own axes: ``hip[wx]``, ``hip[wy]``, ``hip[wz]``, rad/s.
 
     Parameters
     ----------
     point : (3,) array or 0
         The center, in the link's own frame, in metres.
     passive, damping, friction, name
-        As for :class:`Joint`. There is no spring and no limit.
+        As for :class:`Joint`. There are no springs and no limits.
 
     Raises
     ------
     JointError
-        A bad point, or another argument that makes no sense.
+        If the point is not three finite numbers, or another argument is invalid.
     """
     chart = Chart(4, 0, np.eye(3), _point(point))
     return Joint(chart.screws, passive, damping, friction, name=name, chart=chart)
 
 
 def free(*, passive: bool = False, damping: float = 0.0, friction: float = 0.0, name: str | None = None) -> Joint:
-    """Move freely: T = home · g(q), with g(q) = [R(x, y, z, w), p] (docs/mathematics.md §7).
+    """A free joint, T = home · g(q), with g(q) = [R(x, y, z, w), p] (docs/mathematics.md §7).
 
-    Coordinates are a quaternion, scalar last, and the position of the link's origin in home's axes, in metres:
-    ``base[x]``, ``base[y]``, ``base[z]``, ``base[w]``, ``base[px]``, ``base[py]``, ``base[pz]`` for a joint named
-    ``base``. Freedoms are the link's twist [ω; v] relative to its parent, in the link's own frame: ``base[wx]``, …,
-    ``base[vz]``, rad/s and m/s. Arguments and errors as :func:`spherical`.
+    The positions of a joint named ``base`` are a quaternion of length 1, scalar last, ``base[x]``, ``base[y]``,
+    ``base[z]``, ``base[w]``, and the position of the link's origin in the axes of the home pose, ``base[px]``,
+    ``base[py]``, ``base[pz]``, in metres. The freedoms are the components of the link's twist [ω; v] relative to its
+    parent, in the link's own frame: ``base[wx]``, …, ``base[vz]``, rad/s and m/s. Parameters and errors as for
+    :func:`spherical`.
     """
     chart = Chart(4, 3, np.eye(3), np.zeros(3))
     return Joint(chart.screws, passive, damping, friction, name=name, chart=chart)
@@ -364,17 +374,18 @@ def planar(
     friction: float = 0.0,
     name: str | None = None,
 ) -> Joint:
-    """Move in a plane: S₁ = [a; −a×r], S₂ = [0; e₁], S₃ = [0; e₂] with e₁×e₂ = a (docs/mathematics.md §7).
+    """A planar joint: S₁ = [a; −a×r], S₂ = [0; e₁], S₃ = [0; e₂] with e₁×e₂ = a (docs/mathematics.md §7).
 
-    Coordinates of a joint named ``base`` are the angle about a, and the position of the point r along e₁ and e₂ in
-    home's axes: ``base[angle]``, ``base[px]``, ``base[py]``, radians and metres. Freedoms are the rate of the angle and
-    the velocity of that point along e₁ and e₂ in the link's own axes: ``base[w]``, ``base[vx]``, ``base[vy]``.
+    The positions of a joint named ``base`` are the angle about a, and the position of the point r along e₁ and e₂ in
+    the axes of the home pose: ``base[angle]``, ``base[px]``, ``base[py]``, radians and metres. The freedoms are the
+    rate of the angle and the velocity of this point along e₁ and e₂ in the link's own axes: ``base[w]``, ``base[vx]``,
+    ``base[vy]``, rad/s and m/s.
 
     Parameters
     ----------
     axis : "x", "y", "z", "-x", … or (3,) array
-        Normal a of the plane, in the link's own frame; any length but zero. e₁ is the part across a of the first of the
-        link's axes among those most nearly perpendicular to a: for "z", e₁ and e₂ are x and y.
+        Normal a of the plane, in the link's own frame; any length but zero. e₁ is the projection on the plane of the
+        first link axis among those most nearly perpendicular to a: for "z", e₁ and e₂ are x and y.
     point : (3,) array or 0
         The point r, in the link's own frame, in metres.
     passive, damping, friction, name
@@ -383,7 +394,7 @@ def planar(
     Raises
     ------
     JointError
-        Zero or non-finite axis, a bad point, or another argument that makes no sense.
+        If the axis is zero or not finite, the point is not three finite numbers, or another argument is invalid.
     """
     axes = np.reshape(frame_along(_screw(axis, 0, 0.0)[:3].tolist()), (3, 3))
     chart = Chart(1, 2, axes, _point(point))
@@ -399,7 +410,7 @@ def _vanishes(x: Any) -> bool:
 
 
 def _meet(S: Array, Z: Array) -> bool:
-    """Whether the axes of two screws without pitch lie in a plane: their reciprocal product is zero."""
+    """Whether the axes of two screws of pitch 0 are coplanar: their reciprocal product is zero."""
     return _vanishes(S[:3] @ Z[3:] + S[3:] @ Z[:3])
 
 
@@ -415,7 +426,7 @@ def _kind(S: Array) -> str:
 
 
 def _unit_screws(value: ArrayLike | None) -> Array:
-    """Read-only copies of screws, (6, k), scaled to unit length as far as their symbols let it be known."""
+    """Read-only copies of screws, (6, k), normalised if their length does not depend on symbols."""
     if value is None:
         return _NO_SCREWS
     try:
@@ -435,9 +446,9 @@ def _unit_screws(value: ArrayLike | None) -> Array:
 
 
 def _check_independent(screws: Array) -> None:
-    """Refuse screws of numbers that are linearly dependent in every configuration: at home and at a generic one.
+    """Raise JointError for numeric screws that are linearly dependent at the home pose and at a generic configuration.
 
-    Turns about z, x and z again are dependent at home only: a joint of three freedoms.
+    Rotations about z, x and z are dependent at the home pose only: a joint of three freedoms.
     """
     if screws.dtype != np.float64 or np.linalg.svd(screws, compute_uv=False)[-1] > _CLEARLY_INDEPENDENT:
         return
@@ -457,7 +468,7 @@ def _check_independent(screws: Array) -> None:
 
 
 def _length(S: list[Any]) -> float:
-    """What to divide a screw by, 1 within rounding; JointError unless it is near enough to a unit screw."""
+    """The length of a screw, 1 within rounding; JointError if it is not a unit screw within the tolerance."""
     if not all(isfinite(x) for x in S if expressions.is_number(x)):
         raise JointError(f"a joint's screw has entries that are not finite: {S}")
     part = S[:3] if any(S[:3]) else S[3:]

@@ -1,4 +1,4 @@
-"""A link: a name and, unless it is massless, what it weighs."""
+"""A link: a name and, unless it is massless, an inertia."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ class Link:
     TopologyError
         If the name is not a non-empty string.
     InertiaError
-        If ``inertia`` is something else than an :class:`Inertia`.
+        If ``inertia`` is neither an :class:`Inertia` nor ``None``.
     """
 
     name: str
     inertia: Inertia | None = None
 
     def subs(self, values: Mapping[Any, Any]) -> "Link":
-        """The link with values in the place of the symbols in its inertia.
+        """The link with values substituted for the symbols in its inertia.
 
         Raises
         ------
         InertiaError
-            If no rigid body has what results.
+            If no rigid body has the resulting inertia.
         """
         if self.inertia is None:
             return self

@@ -1,4 +1,4 @@
-"""What is read as mass properties, and which of them a rigid body can have (docs/mathematics.md §5)."""
+"""Reading of mass properties, and the conditions for those of a rigid body (docs/mathematics.md §5)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
     "read_tensor",
 ]
 
-# What rounding may add to a moment of a point, a rod or a lamina, relative to the sum of the moments.
+# Tolerance for rounding of the moments of a point, a rod or a lamina, relative to the sum of the moments.
 ROUNDING = 1e-9
-# What a length in metres may be, so that no product overflows.
+# Largest length in metres; products of such lengths do not overflow.
 LARGEST = 1e50
 
 
 def read_array(value: ArrayLike, what: str) -> Array:
-    """Numbers and expressions as a new array of any shape; InertiaError, as by all readers, if they are none."""
+    """Numbers and expressions as a new array of any shape. All readers raise InertiaError for other input."""
     try:
         return expressions.array(value)
     except (TypeError, ValueError) as error:
@@ -45,7 +45,7 @@ def read_number(value: ArrayLike, what: str) -> Any:
 
 
 def read_size(value: ArrayLike, what: str) -> Any:
-    """One length, which is not negative, or an expression."""
+    """One length that is not negative, or an expression."""
     size = read_number(value, what)
     if expressions.is_number(size) and not 0.0 <= size <= LARGEST:
         raise InertiaError(f"{what} must be finite, not negative and at most {LARGEST:g} m, got {float(size):g}")
@@ -53,7 +53,7 @@ def read_size(value: ArrayLike, what: str) -> Any:
 
 
 def read_com(value: ArrayLike) -> Array:
-    """Centre of mass, (3,); 0 stands for the origin."""
+    """Centre of mass, (3,); 0 means the origin."""
     com = read_array(value, "com")
     if com.shape == () and com == 0.0:
         return np.zeros(3)
@@ -77,7 +77,7 @@ def read_tensor(value: ArrayLike) -> Array:
 
 
 def malformed_numbers(mass: float, tensor: Array) -> str | None:
-    """What keeps the numbers from being mass properties of anything, even of a fictitious body."""
+    """Why the numbers are invalid even for an effective inertia; None if they are not."""
     if expressions.is_number(mass) and not math.isfinite(mass):
         return f"mass {mass} is not finite"
     if not expressions.is_finite(tensor):
@@ -91,11 +91,11 @@ def malformed_numbers(mass: float, tensor: Array) -> str | None:
 
 
 def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
-    """Name the first condition for a rigid body that mass and tensor fail.
+    """The first condition for a rigid body that mass and tensor do not satisfy.
 
-    The mass must be positive, the principal moments not negative and none larger than the sum of the other
-    two (docs/mathematics.md §5), with 1e-9 of the sum of the moments to spare for rounding: points, thin rods
-    and laminas lie on the edge and pass.
+    The mass must be positive, and no principal moment may be negative or larger than the sum of the other two
+    (docs/mathematics.md §5), with a tolerance of 1e-9 of the sum of the moments. Points, thin rods and laminas satisfy
+    the conditions with equality.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
     Returns
     -------
     str or None
-        The failing condition with its numbers, or None for a possible body. Where there are symbols, what fails
-        whatever their values.
+        The failing condition with its numbers, or None if all hold. If there are symbols, only conditions that fail
+        for all values.
     """
     tensor = expressions.array(tensor)
     malformed = malformed_numbers(mass, tensor)

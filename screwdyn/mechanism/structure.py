@@ -1,4 +1,4 @@
-"""A tree of links and joints that is built and changed: the holder of a structure, and what is attached to it."""
+"""The holder of a topology: a tree of links and joints to which links can be attached and detached."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["Body", "Handle", "Structure"]
 
 @dataclass(frozen=True)
 class Handle:
-    """One attachment. It stays good until that attachment ends, and is stale from then on.
+    """One attachment. It is valid until the link is detached, and stale afterwards.
 
     Attributes
     ----------
     name : str
-        The link that was attached.
+        Name of the link that was attached.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Handle:
 class Structure:
     """A rooted tree of named links with a joint on every edge: the holder of a :class:`Topology`.
 
-    Coordinates are named after their joints (or, where a joint has no name, after the link it carries) and stand in
-    the order of attachment: attaching adds at the end and renumbers nothing. A change is one assignment: it happens
-    wholly or not at all, also when it is interrupted.
+    Coordinates are named after their joints (or, if a joint has no name, after the link it carries) and are in the
+    order of attachment: new coordinates come last, and the others keep their indices. A change is one assignment, so an
+    interrupted change has happened completely or not at all.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Structure:
         Acceleration of gravity in the base frame, m/s².
     """
 
-    # Names of the class's cached properties.
+    # Names of the cached properties of the class.
     _cached: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
@@ -67,22 +67,22 @@ class Structure:
 
     @property
     def topology(self) -> Topology:
-        """The structure as it is now, as a value that no later change reaches."""
+        """The present structure as an immutable value."""
         return self._topology
 
     @property
     def graph(self) -> nx.DiGraph:
         """The structure as a frozen NetworkX graph.
 
-        Nodes carry ``link``; edges ``joint``, ``home``, ``name`` and ``coordinates``. ``home`` is the link's pose in
-        its parent where the joint is neutral; ``coordinates`` are the joint's freedoms, and ``coordinate`` is the only
-        one, or ``None``.
+        Nodes have the attribute ``link``; edges have ``joint``, ``home``, ``name``, ``coordinates`` and ``coordinate``.
+        ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the names of the
+        joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``.
         """
         return self._topology.graph
 
     @property
     def gravity(self) -> Array:
-        """Acceleration of gravity in the base frame, (3,), m/s². May be set; later numbers follow."""
+        """Acceleration of gravity in the base frame, (3,), m/s². It can be set, which is a change of the tree."""
         return self._topology.gravity
 
     @gravity.setter
@@ -106,12 +106,12 @@ class Structure:
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the freedoms, nv of them, in order of attachment: M, C, g, rates and torques go by these."""
+        """Names of the nv freedoms, in order of attachment: the indices of M, C, g, rates and torques."""
         return tuple(name for at in self._attached() for name in at.coordinates)
 
     @property
     def positions(self) -> tuple[str, ...]:
-        """Names of the entries of q, nq of them, in order of attachment; quaternions are scalar last."""
+        """Names of the nq entries of q, in order of attachment; quaternions have their scalar last."""
         return tuple(name for at in self._attached() for name in at.joint.position_names(at.name))
 
     @property
@@ -126,33 +126,33 @@ class Structure:
 
     @property
     def revision(self) -> int:
-        """Counts the changes of the tree."""
+        """Number of changes of the tree."""
         return self._topology.revision
 
     @property
     def mass(self) -> float:
-        """Mass of all links together, kg; an expression if there are symbols in it."""
+        """Mass of all links together, kg; an expression if it contains symbols."""
         bodies = (at.link.inertia for at in self._topology.attachments.values())
         total = sum(inertia.mass for inertia in bodies if inertia is not None)
         return float(total) if expressions.is_number(total) else total
 
     def link(self, name: str) -> Link:
-        """The link of that name.
+        """The link with a given name.
 
         Raises
         ------
         UnknownNameError
-            If there is none; the message lists the near ones.
+            If there is none; the message lists similar names.
         """
         return self._at(name).link
 
     def joint(self, name: str) -> Joint:
-        """The joint of that name.
+        """The joint with a given name.
 
         Raises
         ------
         UnknownNameError
-            If there is none; the message lists the near ones.
+            If there is none; the message lists similar names.
         """
         topology = self._topology
         if not isinstance(name, str) or name not in topology.carried:
@@ -160,22 +160,22 @@ class Structure:
         return topology.attachments[topology.carried[name]].joint
 
     def parent(self, link: str) -> str | None:
-        """Name of the link that a link hangs on; ``None`` for the base."""
+        """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""
         return self._at(link).parent
 
     def path(self, link: str) -> tuple[str, ...]:
-        """Names of the links from the base to a link, both included."""
+        """Names of the links from the base to a link, both included. UnknownNameError if there is no such link."""
         names = [link]
         while (above := self.parent(names[-1])) is not None:
             names.append(above)
         return tuple(reversed(names))
 
     def subtree(self, link: str) -> tuple[str, ...]:
-        """Names of a link and of all that hangs on it, in order of attachment."""
+        """Names of a link and all links beyond it, in order of attachment. UnknownNameError if there is none."""
         self._at(link)
         return tuple(self._topology.subtree(link))
 
-    # Surgery
+    # Changes
 
     def attach(
         self,
@@ -185,31 +185,33 @@ class Structure:
         at: ArrayLike | None = None,
         name: str | None = None,
     ) -> Handle:
-        """Hang a body, or a whole tree, on a link.
+        """Attach a body or a whole tree to a link.
 
         Parameters
         ----------
         body : Inertia, Link or KinematicTree
-            A tree is attached by its base, with all its links and joints; it is copied, not shared.
+            A tree is attached by its base, with all its links and joints; it is copied.
         to : str
-            The link to hang it on.
+            The link to which it is attached.
         joint : Joint, optional
-            Given in the attached link's own frame; fixed by default.
+            In the attached link's own frame; fixed by default.
         at : (4, 4) pose or (3,) position, optional
-            The attached link's frame in ``to``'s frame at q = 0; the same frame by default.
+            Pose of the attached link's frame in the frame of ``to`` while the joint is neutral, m; the identity by
+            default.
         name : str, optional
-            Name of the attached link (of the base, for a tree). Default: the link's own; ``payload``, ``payload_2``,
-            … for an Inertia.
+            Name of the attached link (of the base, for a tree). By default that of the link, or ``payload``,
+            ``payload_2``, … for an Inertia.
 
         Returns
         -------
         Handle
-            For :meth:`detach` and :meth:`release`.
+            Identifies the attachment in :meth:`detach` and :meth:`release`.
 
         Raises
         ------
         UnknownNameError, TopologyError, ShapeError
-            Unknown ``to``; a link or joint name that is taken already; a bad pose. The tree is then unchanged.
+            If ``to`` is unknown, the name of a link or joint is taken, or ``at`` is not a pose. The tree is then
+            unchanged.
         """
         self._at(to)
         if joint is not None and not isinstance(joint, Joint):
@@ -225,23 +227,23 @@ class Structure:
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
-        """Take off a link with all that hangs on it.
+        """Detach a link and all links beyond it.
 
         Parameters
         ----------
         what : Handle or str
-            What :meth:`attach` returned, or the link's name.
+            The result of :meth:`attach`, or the name of the link.
 
         Returns
         -------
         KinematicTree
-            What was removed; its base is the link that was attached. Its gravity has this tree's numbers, in the base
-            frame of the removed tree: set it if that frame is turned. :meth:`release` knows the pose and does so.
+            The removed links; the base is the link that was attached. Its gravity has the same components as that of
+            this tree, but in the removed tree's base frame: set it if that frame is rotated. :meth:`release` does so.
 
         Raises
         ------
         UnknownNameError, StaleHandleError, TopologyError
-            No such link; a handle whose attachment has ended; the base, which hangs on nothing.
+            If there is no such link, the handle is stale, or the link is the base.
         """
         topology, (root, *rest) = self._topology.detach(self.resolve(what))
         removed = self._rooted(root.link)
@@ -259,7 +261,7 @@ class Structure:
         at: ArrayLike | None = None,
         name: str | None = None,
     ) -> Iterator[Handle]:
-        """:meth:`attach` for the length of a ``with`` block, and detach after it."""
+        """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`."""
         handle = self.attach(body, to, joint, at, name)
         try:
             yield handle
@@ -269,8 +271,8 @@ class Structure:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing: if the block raises, the tree is as it was when the block began."""
-        before = vars(self)  # with all that is cached: a change takes another dictionary, and leaves this one alone
+        """If the ``with`` block raises an error, restore the tree as it was at the start of the block."""
+        before = vars(self)  # includes the cache: a change makes a new dictionary
         try:
             yield
         except BaseException:
@@ -278,7 +280,7 @@ class Structure:
             raise
 
     def copy(self) -> Self:
-        """A tree of its own with the same links and joints; handles of this tree are good for the copy too."""
+        """A new tree with the same links and joints; handles of this tree are also valid for the copy."""
         twin = self._rooted(self.link(self.base))
         twin._become(self._topology)
         return twin
@@ -286,23 +288,23 @@ class Structure:
     __copy__ = copy
 
     def resolve(self, what: Handle | str) -> str:
-        """The name of the link that a handle or name stands for.
+        """The name of the link of a handle, or a name that has been checked.
 
         Raises
         ------
         StaleHandleError
-            If the handle's attachment has ended.
+            If the handle is stale.
         UnknownNameError
-            If there is no link of that name.
+            If there is no such link.
         """
         if isinstance(what, Handle):
             if not self._stands(what):
-                raise StaleHandleError(f"the attachment of {what.name!r} that this handle stands for has ended")
+                raise StaleHandleError(f"this handle of {what.name!r} is stale: its link has been detached")
             return what.name
         self._at(what)
         return what
 
-    # To look at
+    # Text
 
     def __str__(self) -> str:
         return outline(self._topology.graph, self.base)
@@ -314,14 +316,14 @@ class Structure:
     # Inside
 
     def _become(self, topology: Topology) -> None:
-        """Take another structure. What was cached belongs to the former one and goes with it, in one assignment."""
+        """Replace the structure and discard what was cached for the former one, in one assignment."""
         state = vars(self) | {"_topology": topology}
         for name in self._cached.intersection(state):
             del state[name]
         self.__dict__ = state
 
     def _rooted(self, base: Link) -> Self:
-        """A new tree of this kind with that base and nothing on it."""
+        """A new tree of this class with a given base and no further links."""
         return type(self)(base, self.gravity)
 
     def _attached(self) -> Iterable[Attachment]:
@@ -329,7 +331,7 @@ class Structure:
         return itertools.islice(self._topology.attachments.values(), 1, None)
 
     def _unpack(self, body: Body, name: str | None) -> tuple[Link, list[Attachment]]:
-        """The root that a body brings, and all that hangs on it."""
+        """The root link of a body, and the attachments of all links beyond it."""
         if isinstance(body, Inertia):
             return Link(self._free_name("payload") if name is None else name, body), []
         if isinstance(body, Link):
@@ -341,14 +343,14 @@ class Structure:
         raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {type(body).__name__}")
 
     def _free_name(self, stem: str) -> str:
-        """stem, stem_2, stem_3, …: the first that is free where they are taken without a gap."""
+        """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""
         topology = self._topology
         if stem not in topology:
             return stem
         free = 2
         while f"{stem}_{free}" in topology:
             free *= 2
-        last = free // 2  # is taken
+        last = free // 2  # taken
         while free - last > 1:
             middle = (last + free) // 2
             last, free = (middle, free) if f"{stem}_{middle}" in topology else (last, middle)

@@ -1,4 +1,4 @@
-"""The structure of a tree as one frozen value, and its surgery: names and arrows, no physics and no state."""
+"""The structure of a tree as one frozen value: links, joints, names and gravity, without physics and state."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IDENTITY.setflags(write=False)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Attachment:
-    """A link, and how it hangs on its parent; the base hangs on nothing.
+    """A link and its connection to its parent; the base has no parent.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Attachment:
     joint : Joint
         Fixed for the base.
     home : (4, 4) array
-        Pose of the link in its parent where the joint is neutral; made read-only.
+        Pose of the link in its parent while the joint is neutral; made read-only.
     serial : int
-        Tells this attachment from a later one of the same name.
+        A number that distinguishes this attachment from a later one with the same name.
     """
 
     link: Link
@@ -53,7 +53,7 @@ class Attachment:
 
     @property
     def name(self) -> str:
-        """Name of the joint, after which its freedoms and coordinates are named."""
+        """Name of the joint, after which its freedoms and positions are named."""
         return self.joint.name or self.link.name
 
     @property
@@ -67,11 +67,11 @@ class Attachment:
         return *self.coordinates, *self.joint.position_names(self.name)
 
     def again(self, parent: str | None) -> Attachment:
-        """The same link on a parent of that name, as an attachment of its own."""
+        """A new attachment of the same link to a given parent."""
         return replace(self, parent=parent, serial=next(_serial))
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
-        """The attachment of another link with values in the place of symbols."""
+        """A new attachment with values substituted for symbols."""
         home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of {self.link.name!r}")
         return replace(
             self, link=self.link.subs(values), serial=next(_serial), joint=self.joint.subs(values), home=home
@@ -80,7 +80,7 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Topology:
-    """All there is to a tree's structure, as one value that never changes; surgery returns another one.
+    """The structure of a tree as one immutable value; attaching and detaching return a new one.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Topology:
     gravity : (3,) array
         In the base frame, m/s².
     revision : int
-        Counts the changes.
+        Number of changes.
     """
 
     attachments: dict[str, Attachment]
@@ -100,12 +100,12 @@ class Topology:
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
-        """A base with nothing on it.
+        """A base without further links.
 
         Raises
         ------
         ShapeError
-            Unless gravity is three finite numbers.
+            If gravity is not three finite numbers.
         """
         return cls({base.name: Attachment(base)}, {}, _field(gravity))
 
@@ -115,16 +115,16 @@ class Topology:
         return next(iter(self.attachments))
 
     def __contains__(self, name: object) -> bool:
-        """Whether a link or a joint has that name."""
+        """Whether a link or a joint has a given name."""
         return name in self.attachments or name in self.carried
 
     def attach(self, newcomers: Iterable[Attachment]) -> Topology:
-        """The structure with some links more, each of which comes after its parent.
+        """The structure with further links, each of which comes after its parent.
 
         Raises
         ------
         TopologyError
-            A name of a link or of a joint that is taken.
+            If the name of a link or a joint is taken, or would also be the name of a freedom or position.
         """
         attachments, carried = self.attachments.copy(), self.carried.copy()
         hint = "give the new one another name"
@@ -142,19 +142,19 @@ class Topology:
 
     @staticmethod
     def _check_labels(new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
-        """Refuse a name that would stand for a joint and for a freedom or position of another, such as "hip[wx]"."""
+        """Raise TopologyError if a joint has the name of another joint's freedom or position, such as "hip[wx]"."""
         stem, bracket, _ = new.name.rpartition("[")
         other = attachments[carried[stem]] if bracket and stem in carried else None
         taken = new.name if other is not None and new.name in other.labels else None
         taken = taken or next((label for label in new.labels if label != new.name and label in carried), None)
         if taken is not None:
             raise TopologyError(
-                f"the name {taken!r} would stand for a joint and for a freedom or position of joint "
+                f"the name {taken!r} would be that of a joint and of a freedom or position of joint "
                 f"{(stem if other is not None else new.name)!r}; give one of the joints another name"
             )
 
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
-        """The structure without a link and what hangs on it, and what was taken off, that link first.
+        """The structure without a link and all links beyond it, and the removed attachments, that link first.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Topology:
             If the link is the base.
         """
         if root == self.base:
-            raise TopologyError(f"{root!r} is the base: it hangs on nothing and cannot be detached")
+            raise TopologyError(f"{root!r} is the base, which cannot be detached; name a link that was attached")
         attachments, carried, removed = self.attachments.copy(), self.carried.copy(), []
         for name in self.subtree(root):
             removed.append(attachments.pop(name))
@@ -170,7 +170,7 @@ class Topology:
         return Topology(attachments, carried, self.gravity, self.revision + 1), removed
 
     def subtree(self, root: str) -> list[str]:
-        """Names of a link and of all that hangs on it, in order of attachment."""
+        """Names of a link and all links beyond it, in order of attachment."""
         names = list(self.attachments)
         beyond = {root: None}
         for name in names[names.index(root) + 1 :]:  # children come after their parents
@@ -179,19 +179,19 @@ class Topology:
         return list(beyond)
 
     def with_gravity(self, gravity: ArrayLike) -> Topology:
-        """The structure in another field of gravity.
+        """The structure with another acceleration of gravity.
 
         Raises
         ------
         ShapeError
-            Unless gravity is three finite numbers.
+            If gravity is not three finite numbers.
         """
         return replace(self, gravity=_field(gravity), revision=self.revision + 1)
 
     @property
     def graph(self) -> nx.DiGraph:
         """The structure as a frozen graph; see :attr:`Structure.graph`."""
-        import networkx as nx  # half the time of `import screwdyn`, were it at the top
+        import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
 
         graph = nx.DiGraph()
         for name, at in self.attachments.items():

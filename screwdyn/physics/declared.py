@@ -16,7 +16,7 @@ class TakesOut:
 
 
 class _WithOut(Protocol[P, R]):
-    """The same function with and without ``out``; with it, the other arguments are left unchecked."""
+    """The same function with and without ``out``; with ``out``, the types of other arguments are not checked."""
 
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...

@@ -1,4 +1,4 @@
-"""A frozen snapshot of a tree as the table of numbers that the recursions walk."""
+"""A frozen snapshot of a tree: the table of numbers that the recursions read."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _POSITIONS = ("q", "q0", "q1")
 
 
 class Model:
-    """The numbers of one revision of a tree; never edited.
+    """The numbers of one revision of a tree; immutable.
 
     Parameters
     ----------
     topology : Topology
     former : Model, optional
-        An earlier snapshot of the tree: what has not changed is taken from it, and the same bits result.
+        An earlier model of the tree, from which unchanged numbers are copied; the result has the same bits without it.
 
     Attributes
     ----------
     topology : Topology
     table : (nv + 1, 26) array
-        The same as one array of numbers, with the base's row at the end.
+        The rows of the freedoms, and the row of the base at the end; see ``physics.table``.
     ready : array or None
-        The table if it holds numbers: what a call hands to compiled code at once, which refuses None.
+        The table if it contains numbers only. Calls pass it to compiled code, which raises an error for None.
     charts : Charts or None
-        Where positions enter the rows, if there is a group joint; otherwise positions are the rows' coordinates.
+        How positions enter the rows if there is a group joint; otherwise positions are the coordinates of the rows.
     index : mapping from coordinate to row
     nq, nv : int
         Number of positions, and number of rows.
@@ -58,7 +58,7 @@ class Model:
     nq: int
     nv: int
 
-    # What every call reads: a slot is found faster than what lies beside a cached property.
+    # Slots for the attributes that every call reads.
     __slots__ = ("__dict__", "charts", "nq", "nv", "ready")
 
     def __init__(self, topology: Topology, former: Model | None = None) -> None:
@@ -79,13 +79,13 @@ class Model:
 
     @property
     def revision(self) -> int:
-        """Which revision of the tree this is."""
+        """Number of the revision of the tree."""
         return self.topology.revision
 
     def _changed(self, former: Model) -> bool:
-        """Take what has not changed from a former snapshot of numbers; False if there are expressions now.
+        """Copy unchanged numbers from a former model without expressions; False if there are expressions now.
 
-        What is common in the order of attachment is kept; what comes after it is taken off and put on.
+        The common first part of the attachments is kept; the rows of later links are removed and made anew.
         """
         common = [*map(operator.is_, self.nodes, former.nodes), False].index(False)
         self.placements, self.index = former.placements.copy(), former.index.copy()
@@ -109,12 +109,12 @@ class Model:
             self.nq += at.nq
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
-        try:  # expressions are no floats
+        try:  # expressions cannot be stored as floats
             table[-1, :3] = self.topology.gravity
             if rows:
                 table[n:-1] = rows
             for coordinate in lighter:
-                # Sums begin at −0, which leaves a first body as it is, but those of the base at 0.
+                # Sums begin at −0, so that adding the first body is exact; those of the base begin at 0.
                 table[self.index[coordinate], MASS:PARENT] = 0.0 if coordinate is None else -0.0
                 for at in itertools.islice(self.placements.values(), common):
                     if at.coordinate == coordinate:
@@ -151,7 +151,7 @@ class Model:
         self.charts = _charts(None, 0, 0, tuple(self.placements.values()))
 
     def _place(self, node: Attachment, former: Model | None) -> Placement:
-        """Placement of a link, which a former snapshot may know, entered among the placements."""
+        """Placement of a link, from the former model if it has it; also stored in the placements."""
         name = node.link.name
         if former is not None and former.topology.attachments.get(name) is node:
             at = former.placements[name]
@@ -161,7 +161,7 @@ class Model:
         return at
 
     def _rows(self, at: Placement) -> list[list[Any]]:
-        """The rows that begin with a link, which are entered in the index."""
+        """The rows of a link's joint, which are also stored in the index."""
         index, rows = self.index, []
         start, above = len(index) - 1, index[at.parent]
         for name, freedom in zip(at.names, at.freedoms, strict=True):
@@ -173,17 +173,17 @@ class Model:
         return rows
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A copy is made anew: compiled functions do not travel.
+        # A copy computes its numbers again: compiled functions cannot be pickled.
         return Model, (self.topology,)
 
     @cached_property
     def table(self) -> Array:
-        """All rows, and the base's.
+        """All rows, and the row of the base.
 
         Raises
         ------
         UnboundSymbolError
-            If symbols stand where numbers should.
+            If the numbers contain symbols.
         """
         rows = [*self.rows, self.base_row]
         try:
@@ -200,13 +200,13 @@ class Model:
 
     @cached_property
     def base_body(self) -> list[Any]:
-        """Mass, first moment and inertia about the base's origin of all that is welded to the base."""
+        """Mass, first moment and inertia about the base's origin of all bodies welded to the base."""
         body: list[Any] = self.table[-1, MASS:PARENT].tolist()
         return body
 
     @cached_property
     def base_row(self) -> list[Any]:
-        """The last row of the table: gravity, and what is welded to the base."""
+        """The last row of the table: gravity, and the inertia of all bodies welded to the base."""
         return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, 0.0]
 
     @cached_property
@@ -238,7 +238,7 @@ class Model:
 
     @cached_property
     def loaded(self) -> npt.NDArray[np.bool_]:
-        """(nv,): rows that may carry a payload: a body welded to something, or that swings, or a point at an end."""
+        """Rows that may carry a payload, (nv,): with welded bodies, a passive joint, or a point mass at an end."""
         loaded = np.array(self.passive, dtype=bool)
         carriers = {self.index[at.parent] for at in self.placements.values() if at.freedoms}
         for at in self.placements.values():
@@ -262,7 +262,7 @@ class Model:
         return tuple(names)
 
     def subtree(self, link: str) -> tuple[str, ...]:
-        """Names of a link and of all that hangs on it, in order of attachment."""
+        """Names of a link and all links beyond it, in order of attachment."""
         beyond = {link: None}
         for name, at in self.placements.items():
             if at.above in beyond:
@@ -270,12 +270,12 @@ class Model:
         return tuple(beyond)
 
     def places(self, links: Iterable[str], frame: int) -> Array:
-        """(links, 24) array: where some links sit, and the code of a frame; see ``physics.table``."""
+        """Places of some links, (links, 24), for the code of a frame; see ``physics.table``."""
         places = np.array([self.place(link, frame) for link in links], dtype=object).reshape(-1, PLACE)
         return np.ascontiguousarray(expressions.floats(places, "the place of a link"))
 
     def place(self, link: str, frame: int) -> list[Any]:
-        """A row of :meth:`places`, in which expressions may stand."""
+        """A row of :meth:`places`, which may contain expressions."""
         at = self.placements[link]
         place = [self.index[at.coordinate], frame, *at.R, *at.p, *at.com]
         inertia = at.link.inertia
@@ -289,15 +289,15 @@ class Model:
         Raises
         ------
         UnknownNameError
-            If this snapshot does not know the link, or it is not given by its name.
+            If this model does not have the link, or ``link`` is not a name.
         """
         if not isinstance(link, str):
             raise UnknownNameError.of(link, self.placements)
         at = self.placements.get(link)
         if at is None:
             raise UnknownNameError(
-                f"this snapshot, revision {self.revision} of the tree, has no link {link!r}; take a new snapshot for "
-                f"what was attached since; {UnknownNameError.hint(link, self.placements)}"
+                f"this model, of revision {self.revision} of the tree, has no link {link!r}; use a new one for links "
+                f"attached later; {UnknownNameError.hint(link, self.placements)}"
             )
         T = np.eye(4)
         T[:3, :3] = expressions.floats(at.R, f"the pose of {link!r}").reshape(3, 3)
@@ -306,12 +306,12 @@ class Model:
 
     @staticmethod
     def numbers(what: str, value: ArrayLike) -> Array:
-        """A float64 array of real numbers; what complex numbers, words, dates and ragged lists are not.
+        """A float64 array of real numbers.
 
         Raises
         ------
         ShapeError
-            Naming the argument.
+            For complex numbers, strings, dates and ragged lists; the message names the argument.
         """
         try:
             return expressions.real(value)
@@ -319,13 +319,13 @@ class Model:
             raise ShapeError(f"{what} must be an array of real numbers; got {value!r}") from None
 
     def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
-        """Arrays over the positions or the freedoms, checked, broadcast together and flattened; and their batch shape.
+        """Check, broadcast and flatten arrays over the positions or the freedoms; returns them and the batch shape.
 
         Raises
         ------
         ShapeError
-            Naming the argument and its entries, if one has the wrong shape, an entry that is not finite or a quaternion
-            that has not length 1.
+            If an argument has a wrong shape, an entry that is not finite, or a quaternion whose length is not 1; the
+            message names the argument and its entries.
         """
         arrays = []
         for what, value in named.items():
@@ -354,13 +354,13 @@ class Model:
 
 
 def _charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
-    """Charts of a former snapshot as far as the given row and position, and those of links that come after."""
+    """Charts of a former model before the given row and position, followed by those of later links."""
     if former is None:
         if all([at.axes is None for at in new]):
             return None
         former = Charts(np.arange(row), np.zeros((0, GROUP)), np.zeros((0, 4)))
     where, groups, terms = former.where[:row], former.groups, former.terms
-    if len(groups) and groups[-1, ROW] >= row:  # a group joint has gone
+    if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
         groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
     new_where: list[int] = []
     new_groups: list[list[float]] = []

@@ -1,7 +1,7 @@
-"""Where a link sits in the working frames of its robot.
+"""The pose of a link in the working frame of the freedom that carries it.
 
-Every link hangs in the working frame of the freedom that carries it: the frame whose z axis is the joint's screw.
-Links welded to one another share a row, so fixed joints and massless frames cost nothing.
+The z axis of a working frame is the axis of the joint's screw. Links that are welded together share a row, so fixed
+joints and massless frames take no operations.
 """
 
 from __future__ import annotations
@@ -35,14 +35,12 @@ from screwdyn.screws import screw
 __all__ = ["NOTHING", "Placement", "place"]
 
 NOTHING = (0.0,) * 10
-# What entries of a rotation, at most 1, lose when two or three are multiplied.
+# Rounding of products of two or three entries of a rotation.
 _ROUNDING, _ALMOST_ONE = 1e-15, 1 - 1e-14
 
 
 class Placement(NamedTuple):
-    """Where one link sits, in numbers that do not depend on q and never change while it is attached.
-
-    Where the robot holds expressions, so does its placement.
+    """Constants of an attached link that do not depend on q; expressions if the robot's numbers are.
 
     Attributes
     ----------
@@ -53,7 +51,7 @@ class Placement(NamedTuple):
     body : 10 floats
         Mass, first moment and inertia about the origin of the row's frame.
     freedoms : tuple of 14 floats each
-        Home pose, turn and slide of every row that begins with this link.
+        Home pose, turn and slide of every row of the link's joint.
     axes : 9 floats or None
         The axes of a group joint in the frame of its first row; ``None`` for any other joint.
     parent : str or None
@@ -61,7 +59,7 @@ class Placement(NamedTuple):
     above : str or None
         Name of the parent link.
     link, joint, name, names
-        What was attached, by which joint, that joint's name and those of its freedoms; the base has none.
+        The link, its joint, and the names of the joint and of its freedoms; the base has no joint.
     """
 
     coordinate: str | None
@@ -103,7 +101,7 @@ class Placement(NamedTuple):
 
 
 class JointFrames(NamedTuple):
-    """The frames of a joint's rows: what depends on the joint alone.
+    """The frames of a joint's rows, as far as they depend on the joint alone.
 
     Attributes
     ----------
@@ -127,7 +125,7 @@ class JointFrames(NamedTuple):
 
 
 def place(at: Attachment, parent: Placement | None) -> Placement:
-    """Placement of a link from how it is attached and its parent's placement; the base has none."""
+    """Placement of a link from its attachment and its parent's placement, which is ``None`` for the base."""
     link, joint, name, home = at.link, at.joint, at.name, _pose(at.home)
     if parent is None:
         return Placement(None, home, _body(link, home), (), None, None, None, link, None, None, ())
@@ -141,7 +139,7 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
     return Placement(names[-1], frames.link, body, freedoms, frames.axes, row, above, link, joint, name, names)
 
 
-# Joints are compared by identity, so each has its own frames; what is attached again finds them made.
+# Cached by the identity of the joint, so that a body that is attached again uses them.
 @functools.lru_cache(maxsize=1024)
 def _joint_frames(joint: Joint) -> JointFrames | None:
     """The frames of a joint's rows; ``None`` for a fixed joint."""
@@ -169,12 +167,12 @@ def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:
 
 
 def _cleared(T: Pose) -> Pose:
-    """A pose without what rounding has left where terms cancel."""
+    """A pose without rounding that remains after cancellation."""
     return Pose(_tidied(_squared(T.R)), _tidied(T.p))
 
 
 def _squared(R: Matrix) -> Any:
-    """A rotation without the rounding of right angles: cos(π/2) is 6e-17 in floats, which would cost as much as 0.6."""
+    """A rotation without the rounding of right angles: the 6e-17 of cos(π/2) would take as many operations as 0.6."""
     return tuple([x if type(x) is not float or _ROUNDING < abs(x) < _ALMOST_ONE else _whole(x) for x in R])
 
 
@@ -186,14 +184,14 @@ def _whole(x: float) -> float:
 
 
 def _tidied(entries: Any) -> Any:
-    """Constants in which the lengths that cancel are cancelled."""
+    """Constants in which equal terms have been cancelled."""
     if not expressions.possible() or {*map(type, entries)} == {float}:
         return entries
     return expressions.tidied(entries)
 
 
 def _body(link: Link, T: Pose) -> tuple[float, ...]:
-    """The link's body in the row's frame, brought there from its centre of mass."""
+    """Mass, first moment and inertia of the link about the origin of the row's frame."""
     inertia = link.inertia
     if inertia is None:
         return NOTHING
@@ -203,7 +201,7 @@ def _body(link: Link, T: Pose) -> tuple[float, ...]:
 
 
 def _composed(T: Pose, X: Pose) -> Pose:
-    """The pose T X, exact where there are expressions."""
+    """The pose T X, exact for expressions."""
     if expressions.possible():
         R, p, D, d = expressions.alike(*T, *X)
         T, X = Pose(R, p), Pose(D, d)
@@ -216,9 +214,9 @@ def _pose(T: Array) -> Pose:
 
 
 def _screw_frame(S: Array, origin: Vector) -> tuple[Matrix, Vector, float, float]:
-    """Pose of a frame with the unit screw along z through its origin, and the screw's turn and slide there.
+    """Pose of a frame whose z axis is the axis of a unit screw, and the screw's turn and slide there.
 
-    A screw that only slides has no place of its own: the given origin serves.
+    The frame of a pure translation has the given origin.
     """
     *w, a, b, c = S.tolist()
     v = (a, b, c)
@@ -229,5 +227,5 @@ def _screw_frame(S: Array, origin: Vector) -> tuple[Matrix, Vector, float, float
     (h,) = expressions.tidied([dot(w, v)])
     if expressions.is_expression(h):
         return D, cross(w, v), 1.0, h
-    # A pitch that is rounding of the cross product is none.
+    # A pitch within the rounding of the cross product is zero.
     return D, cross(w, v), 1.0, h if abs(h) > 1e-15 * max(map(abs, v)) else 0.0

@@ -45,8 +45,8 @@ TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, COLUMNS = 12, 13, 14, 1
 # row's; its centre of mass there; its mass and its inertia about the centre of mass in link axes.
 ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, PLACE = 0, 1, 2, 14, 17, 18, 24
 
-# What a recursion returns where there is no result (``recursions``): the tree has no mass; the link cannot move in all
-# six directions. -1 is left to back-ends.
+# Statuses of recursions without a result: the tree has no mass; the link cannot move in all six directions. -1 is
+# reserved for back-ends.
 MASSLESS, CONFINED = -2, -3
 
 

@@ -414,16 +414,19 @@ def virtual_power(V: ArrayLike, F: ArrayLike) -> Array:
 
 
 def to_linear_first(V: ArrayLike) -> Array:
-    """[v; w] from [w; v] (or [f; n] from [n; f]), shape (..., 6)."""
+    """[v; w] from [w; v] (or [f; n] from [n; f]), shape (..., 6). Raises ShapeError for another shape."""
     V = shaped(V, (6,), "twist or wrench")
     return np.concatenate([V[..., 3:], V[..., :3]], axis=-1)
 
 
 def from_linear_first(V: ArrayLike) -> Array:
-    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): the inverse of `to_linear_first`."""
+    """[w; v] from [v; w] (or [n; f] from [f; n]), shape (..., 6): the inverse of `to_linear_first`; the same errors."""
     return to_linear_first(V)
 
 
 def to_linear_first_matrix(matrix: ArrayLike) -> Array:
-    """Matrix (..., 6, 6) of a linear map for components [v; w] from its matrix for [w; v], or the reverse."""
+    """Matrix (..., 6, 6) of a linear map for [v; w] from its matrix for [w; v], or the reverse.
+
+    Raises ShapeError for another shape.
+    """
     return np.roll(shaped(matrix, (6, 6), "matrix"), (3, 3), axis=(-2, -1))

@@ -48,7 +48,7 @@ class FreeBody:
 
     @property
     def kinetic_energy(self) -> float:
-        """Kinetic energy ½ Vᵀ𝓜V of the payload with its own joints, J."""
+        """Kinetic energy of the payload including its own joints, J (docs/mathematics.md §6)."""
         floating, q = _floating(self.tree, self.state.q)
         return float(floating.kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
 

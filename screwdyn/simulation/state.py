@@ -1,4 +1,4 @@
-"""A labelled state of a tree."""
+"""The state of a tree, with named entries."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class State:
     ----------
     tree : KinematicTree
     q : (nq,) array or mapping from position to number, optional
-        In the order of ``tree.positions``. Positions missing in a mapping, or all if `q` is omitted, are neutral. A
-        mapping may also hold the positions of a joint together, ``{"hip": [x, y, z, w]}``. Copied.
+        In the order of ``tree.positions``, rad and m. Positions missing in a mapping, or all if `q` is omitted, are
+        neutral. A mapping may also contain the positions of a joint together, ``{"hip": [x, y, z, w]}``. Copied.
     qd : (nv,) array or mapping from coordinate to number, optional
-        Rates in the order of ``tree.coordinates``; those not given are zero. Copied.
+        Rates in the order of ``tree.coordinates``, rad/s and m/s; by default zero. Copied.
 
     Attributes
     ----------
     tree : KinematicTree
-        In a state that :func:`simulate` makes, a copy of the tree as it was at that time.
+        In the states of a run, a copy of the tree as it was at that time.
     coordinates, positions : tuple of str
-        The tree's names of rates and positions when the state was made.
+        The names of rates and positions when the state was made.
 
     Raises
     ------
     ShapeError
-        Wrong shape, an entry that is not finite, or a quaternion that has not length 1.
+        If a shape is wrong, an entry is not finite, or the length of a quaternion is not 1.
     UnknownNameError
-        A name in a mapping that the tree does not have.
+        If a name in a mapping is not that of a position or coordinate.
     ScrewdynError
-        If `tree` is no KinematicTree.
+        If `tree` is not a KinematicTree.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class State:
     def unchecked(
         cls, tree: Robot, coordinates: tuple[str, ...], q: Array, qd: Array, positions: tuple[str, ...] | None = None
     ) -> State:
-        """A state made of the library's own numbers, without checks: for inner loops."""
+        """A state from valid arrays, without checks, for inner loops."""
         state = cls.__new__(cls)
         state._fill(tree, coordinates, coordinates if positions is None else positions, q, qd)
         return state
@@ -88,15 +88,21 @@ class State:
         self.qd: Array = qd.copy()
 
     def __getitem__(self, position: str) -> float:
-        """One position, such as ``state["elbow"]`` or ``state["hip[x]"]``."""
+        """One position, such as ``state["elbow"]`` or ``state["hip[x]"]``, rad or m.
+
+        Raises UnknownNameError if there is no such position.
+        """
         return float(self.q[_index(position, self.positions)])
 
     def velocity(self, coordinate: str) -> float:
-        """Rate of one coordinate, such as ``state.velocity("elbow")`` or ``state.velocity("hip[wx]")``."""
+        """Rate of one coordinate, such as ``state.velocity("elbow")`` or ``state.velocity("hip[wx]")``, rad/s or m/s.
+
+        Raises UnknownNameError if there is no such coordinate.
+        """
         return float(self.qd[_index(coordinate, self.coordinates)])
 
     def part(self, tree: Robot) -> State:
-        """The same state of a tree that has only some of the joints."""
+        """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
         q = [self.q[_index(name, self.positions)] for name in tree.positions]
         qd = [self.qd[_index(name, self.coordinates)] for name in tree.coordinates]
         return State(tree, q, qd)
@@ -111,14 +117,14 @@ class State:
 
 
 def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Entries by their own names; a mapping may also give those of a joint of several freedoms together.
+    """Entries by name, from a mapping that may also contain the entries of a joint together.
 
     Raises
     ------
     UnknownNameError
-        For a name that is neither in `names` nor that of their joint.
+        For a name that is neither in `names` nor that of a joint with several entries.
     ShapeError
-        If there are more or fewer numbers for a joint than it has entries.
+        If the number of values for a joint is not that of its entries.
     """
     found: dict[str, Any] = {}
     for name, value in given.items():
@@ -144,14 +150,14 @@ def _index(name: str, names: tuple[str, ...]) -> int:
 
 
 def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
-    """Make sure that a state is one of the tree as it is now.
+    """Check that a state belongs to the present tree.
 
     Raises
     ------
     ShapeError
-        If it is no State at all.
+        If it is not a State.
     StaleHandleError
-        If the tree's coordinates are others than the state's.
+        If the tree has other coordinates or positions than the state.
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")

@@ -1,4 +1,4 @@
-"""The thread that compiles: smaller functions first, one at a time, and none that nobody waits for any more."""
+"""The thread that compiles: smaller functions first, one at a time, and none during interpreter shutdown."""
 
 import threading
 
@@ -19,7 +19,7 @@ def test_smaller_functions_are_called_first():
     assert first.result() and order == ["a", "b", "c"]
 
 
-def test_an_error_goes_to_who_waits_for_the_result():
+def test_an_error_is_raised_where_the_result_is_awaited():
     with pytest.raises(ZeroDivisionError):
         background.submit((1,), lambda: 1 // 0).result(10)
     assert background.submit((1,), lambda: "next").result(10) == "next"

@@ -1,4 +1,4 @@
-"""A tape in C: what it computes, to the last bit, and what it looks like."""
+"""A tape in C: its results, to the last bit, and its text."""
 
 import math
 
@@ -35,7 +35,7 @@ def run(text, folder, values):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_rounds_as_the_tape_does(name, tmp_path):
-    """One order of operations in both, so that not one bit differs."""
+    """The order of operations is the same, so all bits are equal."""
     rng = np.random.default_rng(4)
     tree = random_tree(rng, 5)
     tape = Tape()
@@ -45,7 +45,7 @@ def test_rounds_as_the_tape_does(name, tmp_path):
     assert run(function(tape, outputs), tmp_path, values).tolist() == tape.evaluate(outputs, named)
 
 
-def test_parentheses_stand_where_c_would_take_another_order(tmp_path):
+def test_parentheses_keep_the_order_of_operations(tmp_path):
     tape = Tape()
     a, b, c = (tape.input(("q", i)) for i in range(3))
     outputs = [a - (b - c), a + (b + c), (a - b) - c, a / (b * c), a * (b / c), (a + b) * c, a / (b / c), (a * b).sin()]
@@ -73,7 +73,7 @@ def test_inputs_are_read_before_anything_is_written(tmp_path):
     assert q.tolist() == [2, 1, 3]
 
 
-def test_what_is_used_once_stands_inside_and_sines_are_taken_once():
+def test_results_used_once_are_inlined_and_sines_are_computed_once():
     tape = Tape()
     a, b = tape.input(("q", 0)), tape.input(("q", 1))
     s = (a + b).sin()
@@ -91,7 +91,7 @@ def test_lines_stay_short():
 
 
 @pytest.mark.parametrize("x", [0.1, 1 / 3, 1e22, 5e-324, math.pi, -2.0, 1.7976931348623157e308])
-def test_numbers_come_back(x, tmp_path):
+def test_numbers_are_written_with_all_digits(x, tmp_path):
     tape = Tape()
     assert float(number(x)) == x
     assert run(function(tape, [x]), tmp_path, {}).tolist() == [x]

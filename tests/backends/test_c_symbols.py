@@ -1,4 +1,4 @@
-"""Numbers of a robot that hold symbols, in C: names that C and C++ take, and the values of expressions."""
+"""Numbers of a robot with symbols, in C: valid names of members, and values of expressions."""
 
 import ctypes
 import math
@@ -11,7 +11,7 @@ from screwdyn import ScrewdynError
 from screwdyn.backends.c.parameters import computed, member_names
 
 
-def test_names_that_c_takes_stay():
+def test_valid_c_names_are_kept():
     symbols = sp.symbols("m L_1 Theta x9")
     assert member_names(symbols) == dict(zip(symbols, ("m", "L_1", "Theta", "x9"), strict=True))
 
@@ -79,7 +79,7 @@ EXPRESSIONS = [
 
 @pytest.mark.parametrize("language", ["c", "cpp"])
 def test_values(tmp_path, language):
-    """Alone and together, where they share intermediates."""
+    """Separately, and together with common subexpressions."""
     lines, texts = computed(EXPRESSIONS, member_names([x, y]), "values")
     head = 'extern "C" ' if language == "cpp" else ""
     text = ["#include <math.h>", "typedef struct { double x; double y; } parameters;"]

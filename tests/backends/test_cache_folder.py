@@ -1,4 +1,4 @@
-"""Kernels are kept only where no other user can write: what is refused, and what serves instead."""
+"""Kernels are kept only where no other user can write: which folders are refused, and what is used instead."""
 
 import grp
 import os
@@ -22,7 +22,7 @@ def base(tmp_path, monkeypatch):
 
 
 def others_own(monkeypatch, path, user=4711):
-    """Let a path belong to somebody else."""
+    """Make a path belong to another user."""
     lstat = os.lstat
 
     def changed(p):
@@ -97,7 +97,7 @@ def test_ancestors_may_belong_to_root_but_the_folder_may_not(base, monkeypatch):
 
 @pytest.mark.parametrize("what", ["file", "subfolder", "link"])
 def test_a_file_of_another_user_inside_is_refused(base, capsys, monkeypatch, what):
-    """It was written while the folder was open; closing the folder does not make it trustworthy."""
+    """It may have been written while others could write to the folder; later permissions do not make it safe."""
     folder = cache_folder(base, TEXT)
     (folder / "module").mkdir()
     kernel = folder / "module" / "kernel.nbi"

@@ -1,4 +1,4 @@
-"""Code is kept by what it was made for, and serves whatever differs in inertias only."""
+"""Code is cached by structure, and serves all models that differ in inertias only."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Numbered(int):
 
 
 class Named(str):
-    """As large as the name is long."""
+    """An object whose size is the length of its name."""
 
     __slots__ = ()
     nbytes = property(len)

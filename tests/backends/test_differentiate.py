@@ -1,4 +1,4 @@
-"""Derivatives on a tape against the complex step: Im f(x + ih)/h is f'(x) to rounding, by another arithmetic."""
+"""Derivatives on a tape against the complex step: Im f(x + ih)/h is f'(x) up to rounding."""
 
 import math
 
@@ -70,7 +70,7 @@ def test_both_modes_agree_with_the_complex_step(program):
         expected = complex_step(tape, np.array([output], dtype=object), values, "xyz")[0]
         forward = [tangent(tape, [output], {name: 1.0})[0] for name in "xyz"]
         backward = gradient(tape, output, "xyz")
-        # Large intermediate values bring their rounding along.
+        # Rounding is relative to large intermediate values.
         live = tape.live([*forward, *backward])
         size = norm(tape.evaluate([Recorded(tape, at) for at in live], values)) if live else 0.0
         for found in (forward, backward):
@@ -204,14 +204,14 @@ def test_regressor_is_the_gradient_by_inertial_numbers(case):
         ("kinetic_energy", 330, 230),
     ],
 )
-def test_price_on_a_known_arm(name, mul, add):
+def test_operations_for_a_known_arm(name, mul, add):
     tape = Tape()
     outputs = derivatives(tape, name, subject(screwdyn.robots.ur5()))
     cost = tape.count([x for out in outputs for x in out.ravel()])
     assert (cost["mul"] <= mul, cost["add"] <= add, cost["sincos"] <= 12) == (True, True, True), (name, cost)
 
 
-def test_price_of_the_rate_of_the_mass_matrix():
+def test_operations_of_the_rate_of_the_mass_matrix():
     tape = Tape()
     cost = tape.count(mass_matrix_dot(tape, subject(screwdyn.robots.ur5())).ravel())
     assert (cost["mul"] <= 290, cost["add"] <= 200) == (True, True), cost

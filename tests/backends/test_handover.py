@@ -1,4 +1,4 @@
-"""Functions handed over to other tools give the tree's own numbers."""
+"""Functions for other tools return the values of the tree."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_lambdify_by_other_modules():
 @pytest.mark.parametrize("tool", ["lambdify", pytest.param("jax", marks=pytest.mark.handover)])
 @pytest.mark.parametrize("function", ARGUMENTS)
 def test_batches(tool, function):
-    """Leading axes of states and of parameters, broadcast against one another."""
+    """Leading axes of states and of parameters are broadcast."""
     if tool == "jax":
         import jax
 
@@ -75,7 +75,7 @@ def test_batches(tool, function):
 
 
 def called_like_functions():
-    """An arm whose joints and parameters are called like what the made code calls."""
+    """An arm whose joints and parameters have the names of functions that the generated code calls."""
     tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
     for name, mass in (("sin", "array"), ("cos", "sqrt"), ("numpy", "ImmutableDenseMatrix")):
         body = sd.Inertia.planar(1 / sp.Symbol(mass), (0.5, 0), 1)
@@ -93,7 +93,7 @@ def test_lambdify_whatever_joints_are_called(function):
 
 @pytest.mark.parametrize("function", ARGUMENTS)
 def test_lambdify_where_parameters_are_called_like_intermediates(function):
-    """Also those that a function does not depend on, as gravity does not on moments of inertia."""
+    """Also parameters that a function does not depend on, such as moments of inertia for gravity."""
     tree, to = sd.KinematicTree(gravity=(0, -9.81, 0)), "base"
     held = {f"x{k}": 0.5 + k for k in range(3)}
     for k, name in enumerate(held):
@@ -226,7 +226,7 @@ def test_casadi(function):
 @pytest.mark.handover
 @pytest.mark.parametrize("tool", ["lambdify", "jax", "casadi"])
 def test_an_axis_of_symbols(tool):
-    """Its frame has a case for each side (screw.frame_along)."""
+    """Its frame has one case for each sign (screw.frame_along)."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -250,7 +250,7 @@ def test_functions_that_only_share_their_name_are_refused(tool, mass):
     """sinc is sin(x)/x in SymPy and sin(πx)/(πx) in JAX; CasADi has none, and decides nothing as Max must."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.point(mass, (1, 0, 0)), to="base", joint=sd.revolute("z"))
-    with pytest.raises(sd.ScrewdynError, match=f"(sinc|Max) in a number of the robot cannot be handed to {tool}"):
+    with pytest.raises(sd.ScrewdynError, match=f"(sinc|Max) in a number of the robot cannot be used in {tool}"):
         getattr(tree.symbolic(), tool)("mass_matrix")([0.1], [0.37, 0.5][: len(mass.free_symbols)])
 
 
@@ -264,7 +264,7 @@ TOOLS = [
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "operational_inertia"])
 def test_every_quantity(tool, name):
-    """On a ball, a pin and a link with parameters; quantities of links in a frame."""
+    """On a spherical joint, a cylindrical joint and a link with parameters; quantities of links in a frame."""
     if tool == "jax":
         import jax
 

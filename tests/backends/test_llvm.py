@@ -1,4 +1,4 @@
-"""Machine code of a tape: its sine and cosine, and that it does what the tape says, to the bit, in every lane."""
+"""Machine code of a tape: sine and cosine, and equality with the tape to the last bit in every lane."""
 
 import math
 
@@ -20,7 +20,7 @@ from screwdyn.robots import puma560
 
 @pytest.fixture(scope="module")
 def turned():
-    """Sine and cosine of an array by the code that all functions share, through tapes of one operation each."""
+    """Sine and cosine of an array by the shared code, from tapes of one operation each."""
     tape = Tape()
     x = tape.input(("x", 0))
     program = native.Program("turned", tape, {"x": 1}, [np.array([x.sin(), x.cos()], dtype=object)])
@@ -103,7 +103,7 @@ def test_what_is_not_finite_is_reported(turned):
 
 @pytest.mark.parametrize("x", [1e61, -1e160, 1.7e308])
 def test_numbers_whose_fifth_power_overflows_are_reported(turned, x):
-    """A mass matrix could be infinite; whether it is is left to the default kernel."""
+    """A mass matrix could be infinite: the default kernel decides."""
     for other in (0.0, -x):
         angles = np.array([[x], [other]])
         assert not turned.bound.batch([angles], [np.empty((2, 2))])
@@ -208,7 +208,7 @@ def test_every_argument_is_checked_for_nan(uneven):
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
-    """This processor does what those do, if slowly."""
+    """This processor can execute such code, although slowly."""
     other = with_lanes(width, fused)
     for module in (native, call):
         monkeypatch.setattr(module, "host", lambda: other)
@@ -242,7 +242,7 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
 @pytest.mark.parametrize("cached", [-1, 2**22])
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, few):
-    """With vectors that are aligned nowhere, or only after the first entries, and zeros kept in one place or not."""
+    """With vectors that are never aligned, or only after the first entries, with and without sparse storage."""
     other = with_lanes(width, True)
     for module in (native, call):
         monkeypatch.setattr(module, "host", lambda: other)
@@ -271,7 +271,7 @@ def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, fe
                 assert np.count_nonzero(~np.isnan(memory)) == out.size
 
 
-def test_functions_too_large_are_left_to_the_sweeps(monkeypatch):
+def test_functions_too_large_are_left_to_the_kernels(monkeypatch):
     monkeypatch.setattr(native, "LARGEST", 300)
     tree = puma560()
     tree.gravity = (0.25, 0.5, -9)

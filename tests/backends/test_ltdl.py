@@ -1,4 +1,4 @@
-"""The mass matrix factored along the tree, and what is solved with its factors."""
+"""Factors of the mass matrix along the tree, and solutions with them."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_factors_make_up_the_mass_matrix(case):
 
 @given(joint_cases(least=1))
 def test_what_joints_carry_is_bounded_for_every_angle(case):
-    """The bound of ∫ r² dm holds, and is exact where a joint carries its own link only."""
+    """The bound of ∫ r² dm holds, and is exact for a joint that carries its own link only."""
     tree, tape = case.tree, Tape()
     bounds = np.array(_carried(*subject(tree).rows(tape)), dtype=object).reshape(-1, 2)
     mass, spread = evaluated(tape, bounds, q=case.q).T

@@ -1,4 +1,4 @@
-"""The compiled kernels: what they refuse, many rows, and the folder that keeps them."""
+"""The compiled kernels: invalid input, many rows, and the cache folder."""
 
 from pathlib import Path
 

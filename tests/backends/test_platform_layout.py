@@ -1,4 +1,4 @@
-"""What is assumed of objects in memory holds here, and where it does not, answers are the same."""
+"""The assumed memory layout of objects holds here; results are the same where it does not."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from screwdyn.robots import two_link
 
 
 def test_the_layout_of_objects_is_understood_here():
-    """On CPython with NumPy 2, which is what the shortcuts are for."""
+    """On CPython with NumPy 2, for which the layout is known."""
     assert platform_layout.understood()
 
 

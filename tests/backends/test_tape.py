@@ -1,4 +1,4 @@
-"""What a tape folds, shares and forgets; and that it still computes the same."""
+"""Folding, sharing and dead code on a tape, and equality of its results."""
 
 import inspect
 import math
@@ -58,7 +58,7 @@ def test_multiples_of_one_scalar_and_equal_multiples_are_gathered():
     assert same(0.5 * x - 0.5 * y, 0.5 * (x - y))
 
 
-def test_equal_operations_stand_once():
+def test_equal_operations_are_recorded_once():
     tape, x, y = fresh("x", "y")
     assert same(x * y, y * x) and same(x + y, y + x)
     assert same(x - y, -(y - x)) and same(-x - y, -(x + y))
@@ -70,7 +70,7 @@ def test_equal_operations_stand_once():
     assert len(tape.nodes) == before + 2
 
 
-def test_signs_vanish_into_subtractions():
+def test_signs_become_subtractions():
     tape, x, y, z = fresh("x", "y", "z")
     result = -(x * y) + z
     assert tape.count([result]) == {"mul": 1, "add": 1, "div": 0, "sincos": 0}
@@ -106,7 +106,7 @@ def test_a_sum_of_angles_is_the_same_however_it_came_about():
     assert same(turned(ab, -b), a.sin())
 
 
-def test_a_double_angle_costs_no_sine_of_its_own():
+def test_a_double_angle_needs_no_further_sine():
     tape, a, b = fresh("a", "b")
     sums = [a.cos() * a.cos() - a.sin() * a.sin(), a.cos() * (a + b).sin() + a.sin() * (a + b).cos()]
     assert tape.count(sums)["sincos"] == 4
@@ -114,7 +114,7 @@ def test_a_double_angle_costs_no_sine_of_its_own():
     assert tape.evaluate(sums, {"a": x, "b": y}) == pytest.approx([math.cos(2 * x), math.sin(2 * x + y)], abs=1e-15)
 
 
-def test_what_only_looks_like_a_sum_of_angles_is_left_alone():
+def test_other_sums_of_products_are_not_changed():
     tape, a, b, c = fresh("a", "b", "c")
     for x in (
         a.sin() * b.cos() + c.cos() * b.sin(),
@@ -183,7 +183,7 @@ def test_any_program_computes_what_it_says(program):
 
 
 def test_sums_of_very_many_angles():
-    """More than calls can be nested."""
+    """More angles than calls can be nested."""
     tape, *angles = fresh(*range(200))
     s, c = 0.0, 1.0
     limit = sys.getrecursionlimit()

@@ -1,4 +1,4 @@
-"""The functions of a tree on a tape, against the same functions from the compiled sweeps."""
+"""The quantities of a tree on a tape, against the compiled kernels."""
 
 import numpy as np
 import pytest

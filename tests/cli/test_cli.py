@@ -220,7 +220,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=environment)
 
 
-def test_a_full_disk_and_a_reader_who_leaves() -> None:
+def test_a_full_disk_and_a_closed_pipe() -> None:
     info = f"{sys.executable} -m screwdyn info {ARM}"
     full = shell(f"{info} > /dev/full")
     assert (full.returncode, full.stderr) == (2, "screwdyn: [Errno 28] No space left on device\n")

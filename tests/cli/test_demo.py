@@ -182,7 +182,7 @@ def test_with_the_payload_model_the_tool_stays_on_the_path(runs) -> None:
     assert job.deviation(full)[-1] < 1e-4
 
 
-def test_the_crate_swings_and_the_books_balance(runs) -> None:
+def test_the_crate_swings_and_the_energy_balance_closes(runs) -> None:
     for run in runs[1:]:
         assert np.nanmax(run["swing"]) > 0.2 and np.nanmin(run["swing"]) < -0.1
         assert run.events[0].event.energy_lost > 0.01
@@ -206,7 +206,7 @@ def test_the_report_states_what_happened(runs) -> None:
         assert f"{1000 * runs[0].deviation(run).max():.1f} mm" in worst
 
 
-def test_numbers_line_up_and_minus_nought_is_nought() -> None:
+def test_numbers_line_up_and_minus_zero_is_printed_as_zero() -> None:
     lines = report._table("M_i", np.array([[12.3456, -1e-9], [0.0, 7.0]]))
     assert lines == ["  M_i      12.35      0.00", "            0.00      7.00"]
     assert report._table("g_i", np.zeros((1, 2))) == ["  g_i      0.000     0.000"]

@@ -1,4 +1,4 @@
-"""Errors: one family, and names that are nearly right."""
+"""Errors: their base class, and similar names in messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Expressions in the place of numbers: what is kept, what is still checked, what is put in."""
+"""Expressions instead of numbers: exactness, checks and substitution."""
 
 import functools
 import pickle
@@ -90,11 +90,11 @@ class TestBodies:
             ((x, (1, y)), "3-vector"),
         ],
     )
-    def test_what_no_value_could_mend_is_refused(self, arguments, words):
+    def test_what_is_invalid_for_all_values_is_refused(self, arguments, words):
         with pytest.raises(sd.InertiaError, match=words):
             sd.Inertia(*arguments)
 
-    def test_values_are_checked_when_they_come(self):
+    def test_substituted_values_are_checked(self):
         tree = sd.KinematicTree()
         tree.attach(sd.Inertia(x, 0, (1, 1, y)), to="base", joint=sd.revolute("z"), name="arm")
         with pytest.raises(sd.InertiaError, match=r"'arm'.*triangle"):
@@ -118,7 +118,7 @@ class TestTrees:
         with pytest.raises(sd.JointError, match="damping"):
             sd.revolute("z", damping=x).subs({x: -1})
 
-    def test_poses_that_no_value_could_mend_are_refused(self):
+    def test_poses_invalid_for_all_values_are_refused(self):
         tree = sd.KinematicTree()
         for row, entry in ((3, 0.5), (0, 2.0)):
             pose = np.eye(4, dtype=object)
@@ -150,7 +150,7 @@ class TestTrees:
 
 
 class TestSmallNumbers:
-    """Whether a constant is rounding depends on what stands beside it, not on its unit."""
+    """Whether a constant is rounding depends on the other terms, not on its unit."""
 
     def test_small_bodies_keep_their_inertia(self):
         length, rod = sp.Symbol("L"), sd.Inertia.rod(1e-6, 1e-4)

@@ -1,4 +1,4 @@
-"""Former names of modules: every one is the same module as under its present name."""
+"""Former names of modules: each is the same module as the present name."""
 
 import pickle
 import subprocess
@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 import screwdyn as sd
 from screwdyn.core import moved
 
-# What users could import from the modules that have moved into rooms.
+# Names that users could import from modules that have moved.
 FORMER = {
     "compiled": ["Compiled"],
     "contribution": ["Contribution"],

@@ -1,4 +1,4 @@
-"""C source of robots whose numbers hold symbols: a struct of parameters, held against the tree with its values."""
+"""C source of robots with symbols: a parameter struct, compared with the tree with values."""
 
 import ctypes
 import re
@@ -31,7 +31,7 @@ def arm():
 
 
 def parameters(text, values):
-    """The text's struct with the values of the symbols, which its comments name where members are called otherwise."""
+    """The struct of the text with the values of the symbols, which comments name if a member has another name."""
     declared = re.search(r"typedef struct \{\n(.*?)\n\} (\w+);", text, re.DOTALL)[1]
     members = re.findall(r'    double (\w+);(?: /\* "(.*)" \*/)?', declared)
     named = {symbol.name: value for symbol, value in values.items()}

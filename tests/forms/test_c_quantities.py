@@ -82,7 +82,7 @@ def test_every_quantity(tmp_path, seed):
 
 
 def test_optional_links_of_every_quantity(tmp_path):
-    """What is left out weighs nothing, also in the centre of mass and where it is welded to the base."""
+    """A link that is left out has no mass, also in the centre of mass and if it is welded to the base."""
     rng = np.random.default_rng(7)
     tree = random_tree(rng, 3, GROUPS)
     tree.attach(Link("ballast", random_inertia(rng)), to="base", at=random_pose(rng))

@@ -1,4 +1,4 @@
-"""C source of a tree's functions, compiled by the system's own compiler and held against the tree."""
+"""C source of a tree's functions, compiled by the system's compiler and compared with the tree."""
 
 import ctypes
 import re
@@ -53,7 +53,7 @@ def shape(tree, name):
 
 
 def sizes(tree, q, qd, qdd):
-    """What rounding in each function is relative to: the terms that its results are sums of."""
+    """The size of the terms of each function's results, to which rounding is relative."""
     M = norm(tree.mass_matrix(q))
     rates = np.abs(qd).sum()
     force = M * (rates**2 + np.abs(qdd).sum()) + 9.81 * tree.mass

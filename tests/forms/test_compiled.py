@@ -1,4 +1,4 @@
-"""What ``tree.compile()`` gives: the tree's numbers, in every layout, and nothing worse than an error for anything."""
+"""Compiled trees: the values of the tree in every layout, and an error for any invalid input."""
 
 import copy
 import gc
@@ -27,7 +27,7 @@ SIZES = (0, 1, 3, 7, 8, 9, 64, 65, 1000)
 
 
 def asked(fast, name, *arguments, **keywords):
-    """A compiled function as machine code answers it, and as Python does."""
+    """A compiled function called as machine code and through Python."""
     answer = getattr(fast, name)(*arguments, **keywords)
     again = getattr(Compiled, name)(fast, *arguments, **keywords)
     assert_array_equal(answer, again)
@@ -108,7 +108,7 @@ def test_every_layout_and_size_gives_the_bits_of_single_states(arm, fast, name, 
     for into, lay in LAYOUTS.items():
         given = [lay(a) for a in arguments]
         assert_array_equal(getattr(fast, name)(*given), expected, into)
-        # NaN around the result must survive: nothing is written beside it.
+        # NaN around the result must remain: nothing else is written.
         wide = lay(np.full((size + 2, *shape[1:]), np.nan))
         out = wide[1:-1]
         assert getattr(fast, name)(*given, out=out) is out
@@ -260,7 +260,7 @@ def test_it_is_a_snapshot():
         fast.forward_kinematics("lnk3", q)
 
 
-def test_wrenches_push(arm, fast):
+def test_wrenches_act(arm, fast):
     rng = np.random.default_rng(14)
     link = arm.links[-1]
     for shape in ((arm.nv,), (10, arm.nv)):
@@ -290,7 +290,7 @@ def test_copies_take_the_same_code(arm, fast):
         assert_array_equal(twin.mass_matrix(q), fast.mass_matrix(q))
 
 
-def test_a_process_does_not_stay_for_code_that_nobody_will_use():
+def test_a_process_exits_without_waiting_for_the_compiler():
     program = """
 import numpy as np
 from screwdyn.backends.llvm import program as native

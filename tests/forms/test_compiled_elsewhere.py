@@ -1,4 +1,4 @@
-"""Compiled functions in other processes, beside large trees and with other payloads: nobody waits for long."""
+"""Compiled functions in other processes, together with large trees and with other payloads, without long waits."""
 
 import multiprocessing
 import pickle
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(program):
-    """What a program prints; it may not hang."""
+    """Output of a program, which must end in time."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -71,7 +71,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert run(program) == "ready\n"
 
 
-def test_methods_travel_to_other_processes(arm, fast):
+def test_methods_can_be_pickled_for_other_processes(arm, fast):
     q = np.random.default_rng(16).normal(size=(5, arm.nv))
     for method in (fast.gravity_vector, fast.inverse_dynamics, fast.dynamics, fast.joint_force):
         twin = pickle.loads(pickle.dumps(method))
@@ -81,7 +81,7 @@ def test_methods_travel_to_other_processes(arm, fast):
             assert_array_equal(found, expected)
 
 
-def test_a_large_tree_keeps_nobody_waiting_for_longer_than_one_function(monkeypatch):
+def test_small_trees_wait_for_at_most_one_function_of_a_large_tree(monkeypatch):
     order, compile_single = [], code_cache._compile_single
 
     def noted(name, structure):

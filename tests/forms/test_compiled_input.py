@@ -1,4 +1,4 @@
-"""What compiled functions may be asked with: anything gives a number or an error, and memory stays whole."""
+"""Input of compiled functions: any input returns a result or raises an error, without memory errors."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_wrong_outs_are_refused(arm, fast, name):
             getattr(fast, name)(*good, out=out)
 
 
-def test_an_out_that_lies_on_itself_is_refused(arm, fast):
+def test_an_out_that_overlaps_itself_is_refused(arm, fast):
     q = np.zeros((4, 5))
     for steps in ((0, 8), (16, 8), (8, 8), (8, -8)):
         folded = np.lib.stride_tricks.as_strided(np.zeros(60)[20:], (4, 5), steps)
@@ -76,7 +76,7 @@ def test_an_out_that_lies_on_itself_is_refused(arm, fast):
 
 
 def test_out_may_lie_where_a_state_lies_that_is_nearly_singular():
-    """The compiled function declines the last state, and all are needed once more."""
+    """The compiled function refuses the last state, so the default kernel computes all of them."""
     tree = nearly_singular()
     fast = tree.compile(threads=1).wait()
     rng = np.random.default_rng(8)
@@ -130,7 +130,7 @@ class Sub(np.ndarray):
 
 
 def test_any_mixture_of_arguments_is_answered_or_refused(arm, fast):
-    """Ten thousand calls with whatever comes along: a right number or an error, and memory stays whole."""
+    """Ten thousand calls with random arguments: a correct result or an error, without memory errors."""
     rng = np.random.default_rng(8)
     n = arm.nv
     memory = rng.uniform(-1, 1, 400)

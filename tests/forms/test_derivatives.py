@@ -1,4 +1,4 @@
-"""Derivatives of a tree: against differences of the functions themselves, and the laws that tie them together."""
+"""Derivatives of a tree: against differences of the functions, and relations between them."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ NUMBERS = 10
 
 @pytest.fixture(scope="module")
 def ur5():
-    """Compiled once for all tests that leave it as it is."""
+    """Compiled once, for tests that do not change it."""
     return sd.robots.ur5()
 
 
@@ -281,7 +281,7 @@ def limited(monkeypatch, module, limit, value):
 @pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 0)])
 @pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (plan, "_FEW")])
 def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
-    """Too long to compile: NumPy plays them. Many zeros: they are kept in one place."""
+    """Too long to compile, so they are interpreted; and with many zeros, which are stored sparsely."""
     rng = np.random.default_rng(10)
     tree = sd.testing.random_tree(rng, 4, ("revolute", "prismatic"))
     state = rng.uniform(-1, 1, (3, *batch, 4))
@@ -342,7 +342,7 @@ def test_out_of_any_layout_and_of_every_function(monkeypatch, limit):
 
 
 def test_out_may_lie_where_a_state_lies_that_is_nearly_singular():
-    """The written-out solution declines some of these states, and they are needed once more."""
+    """The compiled function refuses some of these states, so they are computed again."""
     tree = nearly_singular()
     rng = np.random.default_rng(8)
     q, qd, tau = rng.normal(size=(3, 3))

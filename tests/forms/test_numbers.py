@@ -1,4 +1,4 @@
-"""Laws that hold on every tree: tried on random ones of every kind of joint, down to none at all, on both routes.
+"""Laws that hold on every tree, on random trees of every kind of joint and without joints, by kernels and by tapes.
 
 Tolerances are relative to the largest entry of the terms that are added. 1e-13 is some hundreds of roundings; 1e-11
 stands where a derivative is taken by differences (see ``cases.derivative``).

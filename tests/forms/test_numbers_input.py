@@ -1,4 +1,4 @@
-"""What the numbers may be asked with: any array-like of real numbers gives the same bits, anything else an error."""
+"""Input of quantities: any array_like of real numbers gives the same bits, other input raises an error."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_every_kind_of_array_gives_the_same_bits(tree, name, disguise):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_swapped_bytes_are_noticed_after_an_unaligned_array(tree, name):
-    """The compiler's record of types takes the one for the other, once it has met an unaligned array."""
+    """numba does not distinguish the byte orders after it has seen an unaligned array."""
     count, ask = questions(tree)[name]
     state = np.random.default_rng(0).normal(size=(count, 4))
     unaligned = np.zeros(state.nbytes + 1, np.uint8)[1:].view(float).reshape(state.shape)

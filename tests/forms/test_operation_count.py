@@ -26,7 +26,7 @@ def beats(count, mul, add):
 
 
 def parametric_count(tree, functions, table):
-    """Operations with inertias left open; what depends on parameters only is not counted."""
+    """Operations with symbolic inertias; operations on parameters alone are not counted."""
     tape = Tape()
     subject = Subject(table(tree.model.table, tape))
     outputs = [x for name in functions for y in record(tape, name, subject) for x in y.ravel()]

@@ -1,6 +1,6 @@
 """Closed forms printed in the literature, entry by entry, with their misprints named.
 
-Laus is docs/mathematics.md [1]. Two more papers' closed forms stand in ``test_robots``.
+Laus is docs/mathematics.md [1]. Closed forms of two more papers are in ``test_robots``.
 """
 
 import numpy as np
@@ -120,7 +120,7 @@ def test_laus_jacobians_in_axes_of_the_base(laus):
         equal(laus.in_base_axes(part), np.transpose([[0, 0, 1, -y, x, 0] for x, y in columns]))
 
 
-def test_laus_shares_of_the_arm(laus):
+def test_laus_contributions_of_the_arm(laus):
     """Eqs. 47, 48, 51 and 52."""
     one, two, _ = laus.parts
     equal(one.M, [[laus.m1 * laus.l1**2 + laus.I1]])
@@ -134,7 +134,7 @@ def test_laus_shares_of_the_arm(laus):
     equal(two.g, [m * laus.g * (a * laus.c1 + l * laus.c12), m * laus.g * l * laus.c12])
 
 
-def test_laus_share_of_the_payload(laus):
+def test_laus_contribution_of_the_payload(laus):
     """Eqs. 58, 59 and 61."""
     payload = laus.parts[2]
     assert payload.coordinates == ("shoulder", "elbow", "swing")

@@ -1,7 +1,8 @@
 """Laws of every quantity on random trees of every kind of joint, compiled and traced.
 
-Witnesses: the contribution of each link in NumPy (``definition``), the mass matrix, and central differences along the
-configuration space. Tolerances: 1e-12 of the largest term where a law holds exactly, 1e-7 where it is differenced.
+Independent results: the contribution of each link in NumPy (``definition``), the mass matrix, and central differences
+along the configuration space. Tolerances: 1e-12 of the largest term where a law holds exactly, 1e-7 where it is
+differenced.
 """
 
 import definition

@@ -1,4 +1,4 @@
-"""Requests by name: what they stand for, and errors that say how to write them."""
+"""Requests by name: the quantity, link and frame that they mean, and errors that state the correct form."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The laws of ``test_dynamics`` once more, on as many trees as SCREWDYN_SOAK says."""
+"""The laws of ``test_numbers`` on the number of trees that SCREWDYN_SOAK sets."""
 
 import pytest
 import test_numbers

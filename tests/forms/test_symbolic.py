@@ -1,4 +1,4 @@
-"""Closed forms against the numeric route, on random trees; what is shared, what is kept, what is refused."""
+"""Closed forms against numeric values on random trees; shared intermediates, cached results, and errors."""
 
 import inspect
 import itertools
@@ -44,7 +44,7 @@ def parts_of(result):
 
 
 def agrees(tree, state, name, expand, **parameters):
-    """Whether a quantity in closed form is the tree's own."""
+    """Whether a quantity in closed form has the values of the tree."""
     sym, entry = tree.symbolic(), CATALOGUE[name]
     expected = getattr(tree, name)(**parameters, **{group: state[group] for group in entry.arguments})
     form = getattr(sym, name)(**parameters, expand=expand)
@@ -295,7 +295,7 @@ class TestShape:
             numbers = np.asarray(getattr(expected, name))
             close(evaluated(getattr(part, name), at, numbers.shape), numbers, 1 + norm(numbers), TOLERANCE)
 
-    def test_what_is_handed_out_is_not_what_is_kept(self):
+    def test_returned_lists_are_copies(self):
         sym = sd.robots.pelican().symbolic()
         intermediates, matrices = sym.shared("mass_matrix")
         expected = list(intermediates), list(matrices)
@@ -316,7 +316,7 @@ class TestShape:
             with pytest.raises(sd.ShapeError, match="m is given several values: 2, 3"):
                 tree.subs({one: 2, "m": 3})
         tree.attach(sd.Inertia.point(sp.Symbol("elbow")), to="a", name="b")
-        with pytest.raises(sd.ScrewdynError, match="elbow is both a parameter and a coordinate"):
+        with pytest.raises(sd.ScrewdynError, match="elbow is both a parameter and the symbol of a coordinate"):
             tree.symbolic()
 
     def test_no_coordinates(self):
@@ -390,7 +390,7 @@ class TestExactness:
 
 
 class TestProgress:
-    def test_a_payload_leaves_what_there_was(self):
+    def test_a_payload_does_not_change_other_contributions(self):
         tree = sd.robots.truc_3r()
         before = tree.symbolic()
         parts, M = before.contributions(), before.mass_matrix(expand=False)
@@ -478,7 +478,7 @@ class TestRefusals:
         tree = sd.KinematicTree()
         for name, to in (("a", "base"), (f"a_{suffix}", "a")):
             tree.attach(sd.Inertia.point(1, (1, 0, 0)), to=to, joint=sd.revolute("z", name=name), name=name)
-        with pytest.raises(sd.ScrewdynError, match=f"a_{suffix} is the symbol of two things"):
+        with pytest.raises(sd.ScrewdynError, match=f"a_{suffix} is the symbol of two inputs"):
             tree.symbolic()
 
     def test_a_joint_without_inertia(self):

@@ -1,4 +1,4 @@
-"""Closed forms of the literature come out, and come out as short as they are printed."""
+"""Closed forms equal those of the literature, and are as short as printed."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""The URDF reader: what it reads, what it refuses, and that it says where."""
+"""The URDF reader: valid and invalid files, and the lines in its messages."""
 
 import json
 import warnings
@@ -34,7 +34,7 @@ def joint(name, parent, child, kind="fixed", inside=""):
 
 
 def robot(*lines):
-    """One element a line; the first of `lines` stands on line 2."""
+    """One element per line; the first of `lines` is on line 2."""
     return "\n".join(['<robot name="r">', *lines, "</robot>"])
 
 
@@ -56,7 +56,7 @@ def only_problem(text):
     [
         ("comma", 3, ("<mass>", "'1,5'", "','")),
         ("cycle", 4, ('<joint name="k">', "cycle", "'a'")),
-        ("entities", 1, ("DOCTYPE", "refused")),
+        ("entities", 1, ("DOCTYPE", "not allowed")),
         ("missing_parent", 4, ("<parent>", '"j"', "'zzz'")),
         ("neg_mass", 3, ("<mass>", '"b"', "negative", "-1")),
         ("trunc", 3, ('<link name="b">', "ends too early")),
@@ -289,7 +289,7 @@ def test_names_that_a_floating_base_would_take_stay_with_the_file():
         ),
     ],
 )
-def test_dirt_is_warned_about_unless_strict(text, line, words):
+def test_doubtful_entries_are_warned_about_unless_strict(text, line, words):
     problem = only_problem(text)
     assert (problem.line, problem.severity) == (line, "warning")
     assert words in problem.message
@@ -484,7 +484,7 @@ def test_an_empty_path_is_called_empty(path):
 def test_what_is_neither_path_nor_text_is_refused(thing, kind):
     for function in (KinematicTree.from_urdf, check_urdf):
         with pytest.raises(
-            URDFError, match=f"a {kind} is no URDF: give the path of a URDF file, or its text"
+            URDFError, match=f"a {kind} is not a URDF: give the path of a URDF file, or its text"
         ) as caught:
             function(thing)
         assert ("decode bytes" in str(caught.value)) == (kind == "bytes")

@@ -1,4 +1,4 @@
-"""Xacro: what is expanded, and what is said where it cannot be."""
+"""Xacro: expansion, and the errors if it is impossible."""
 
 import sys
 
@@ -86,4 +86,4 @@ def test_without_xacro_installed_the_error_says_what_to_do(monkeypatch):
 
 def test_a_document_type_is_refused_before_anything_is_expanded():
     text = '<!DOCTYPE robot [<!ENTITY a "b">]>' + HEAD + MACRO + "</robot>"
-    assert "document types are refused" in only_problem(text).message
+    assert "document types are not allowed" in only_problem(text).message

@@ -25,7 +25,7 @@ def drawn(kind, seed, *batch):
 
 @given(kinds, seeds)
 def test_coordinates_move_along_the_joint_s_screws(kind, seed):
-    """T · exp(S ν), ν on the right, whatever the axes, the center and the length of the quaternion."""
+    """T · exp(S ν), with ν on the right, for any axes, center and length of the quaternion."""
     joint, q, rng = drawn(kind, seed, 5)
     nu = rng.normal(size=(5, joint.nv))
     moved = joint.chart.pose(joint.chart.integrate(q, nu))
@@ -33,7 +33,7 @@ def test_coordinates_move_along_the_joint_s_screws(kind, seed):
 
 
 @given(kinds, seeds)
-def test_the_difference_is_the_way_there(kind, seed):
+def test_the_difference_is_the_motion_between_two_configurations(kind, seed):
     joint, q, rng = drawn(kind, seed, 5)
     chart, nu = joint.chart, rng.uniform(-1.7, 1.7, (5, joint.nv))
     assert_allclose(chart.difference(q, chart.integrate(q, nu)), nu, atol=1e-12)
@@ -61,7 +61,7 @@ def test_poses_form_a_group(kind, seed):
 
 
 @pytest.mark.parametrize("kind", ["spherical", "free"])
-def test_the_length_and_sign_of_a_quaternion_are_a_gauge(kind):
+def test_the_length_and_sign_of_a_quaternion_do_not_matter(kind):
     joint, q, _ = drawn(kind, 1)
     for factor in (2.0, -1.0, 1e-3):
         scaled = q.copy()

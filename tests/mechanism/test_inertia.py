@@ -1,4 +1,4 @@
-"""Textbook bodies, integrals over points, frames, and what is refused."""
+"""Bodies of textbooks, integrals over points, frames, and invalid input."""
 
 import copy
 import math

@@ -1,4 +1,4 @@
-"""Ball's principal screws of inertia, both ways (Laus Eqs. 2-11), and the axes and radii behind them."""
+"""Ball's principal screws of inertia in both directions (Laus Eqs. 2-11), principal axes and radii of gyration."""
 
 import numpy as np
 import pytest

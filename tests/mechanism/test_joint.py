@@ -1,4 +1,4 @@
-"""Joints: their unit screws, their options, and what is refused."""
+"""Joints: unit screws, options, and invalid input."""
 
 import inspect
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Links: a name and perhaps an inertia."""
+"""Links: a name and an optional inertia."""
 
 import pytest
 

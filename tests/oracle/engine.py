@@ -1,4 +1,4 @@
-"""Pinocchio as an outside engine: its answers in this library's order and signs, and trees built in both."""
+"""Pinocchio as an independent engine: its results in this library's order and signs, and trees built in both."""
 
 import warnings
 from importlib.metadata import files
@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from screwdyn import Joint, KinematicTree, ScrewdynWarning, screw
 
-# What Pinocchio calls these frames; its twists put the linear part first.
+# Names of these frames in Pinocchio, whose twists have the linear part first.
 FRAMES = {
     "body": pin.ReferenceFrame.LOCAL,
     "base": pin.ReferenceFrame.WORLD,
@@ -26,7 +26,7 @@ def robot_file(ending):
 
 
 def robot(file, floating=False):
-    """A tree from a public URDF file, whose dirt other tests count, and the same in Pinocchio."""
+    """A tree from a public URDF file, without warnings, and the same in Pinocchio."""
     path = robot_file(file)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScrewdynWarning)
@@ -55,7 +55,7 @@ GROUPS = {
     "free": pin.JointModelFreeFlyer,
     "planar": pin.JointModelPlanar,
 }
-# Where our freedoms stand among theirs, and their coordinates as functions of ours.
+# Indices of our freedoms in Pinocchio, and its coordinates as functions of ours.
 ORDER = {"spherical": [0, 1, 2], "free": [3, 4, 5, 0, 1, 2], "planar": [2, 0, 1]}
 COORDINATES = {
     "spherical": lambda q: q,
@@ -65,7 +65,7 @@ COORDINATES = {
 
 
 def _joints(joint, name):
-    """What a joint is in Pinocchio: for each of its joints there its name, its model, and its frame in the link."""
+    """A joint in Pinocchio: for each of its joints there the name, the model, and the frame in the link."""
     if joint.chart is not None:
         yield name, GROUPS[joint.kind](), pin.SE3(joint.chart.axes, joint.chart.center)
         return
@@ -101,7 +101,7 @@ def model_of(tree, only=None):
 
 
 class Engine:
-    """Pinocchio's answers over a tree's coordinates.
+    """Pinocchio's results over a tree's coordinates.
 
     Parameters
     ----------
@@ -175,12 +175,12 @@ class Engine:
         return pin.computePotentialEnergy(self.model, self.data, self.position(q))
 
     def momentum(self, q, qd):
-        """About the base's origin, not about the centre of mass as theirs is."""
+        """About the base's origin; Pinocchio's is about the centre of mass."""
         pin.computeCentroidalMomentum(self.model, self.data, self.position(q), self.velocity(qd))
         n, f = self.data.hg.angular, self.data.hg.linear
         return np.concatenate([n + np.cross(self.data.com[0], f), f])
 
-    # Centre of mass: theirs leaves out what is welded to the base, which is added here.
+    # Centre of mass: Pinocchio does not include bodies welded to the base, which are added here.
 
     def centroid(self, q, qd, qdd):
         """Centre of mass, its velocity, Jacobian and bias acceleration; centroidal momentum, its matrix and rates."""
@@ -233,7 +233,7 @@ class Engine:
         return self.data.oMf[self.frame(link)].homogeneous
 
     def place(self, link, frame):
-        """What moves twists from the link's frame to where `frame` takes them, (6, 6), and its rate."""
+        """The matrix that changes a twist from the link's frame to `frame`, (6, 6), and its rate."""
         inertia, V = self.tree.link(link).inertia, self.twist(link, "body")
         X, X_dot = np.eye(6), np.zeros((6, 6))
         if frame == "com" and inertia is not None:
@@ -256,7 +256,7 @@ class Engine:
         return angular_first(J.reshape(6, -1))[:, self.order]
 
     def jacobian_dot(self, link, frame):
-        """Entry by entry. Theirs in the link's frame is that too; what it is in other axes is not used."""
+        """Entry by entry. So is Pinocchio's in the link's frame; that in other axes is not used."""
         J_dot = pin.getFrameJacobianTimeVariation(self.model, self.data, self.frame(link), FRAMES["body"])
         X, X_dot = self.place(link, frame)
         return X @ angular_first(J_dot.reshape(6, -1))[:, self.order] + X_dot @ self.jacobian(link, "body")
@@ -273,7 +273,7 @@ class Engine:
         return X @ angular_first(A.vector) + X_dot @ self.twist(link, "body")
 
     def mobility(self, link, frame, q):
-        """J M⁻¹ Jᵀ, the inverse of the operational-space inertia; their M⁻¹ is not made from M."""
+        """J M⁻¹ Jᵀ, the inverse of the operational-space inertia; Pinocchio does not compute M⁻¹ from M."""
         if self.inverse is None:
             minv = pin.computeMinverse(self.model, self.data, self.position(q))
             self.inverse = self.matrix(np.triu(minv) + np.triu(minv, 1).T)

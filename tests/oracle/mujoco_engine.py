@@ -1,4 +1,4 @@
-"""MuJoCo as a second outside engine: the same trees, and its answers in this library's freedoms.
+"""MuJoCo as a second independent engine: the same trees, and its results in this library's freedoms.
 
 Its velocities are those of its joints, which for a free joint are the body's angular velocity in its own axes and the
 linear velocity of its origin in the world's. Here both are in the body's axes: u = T ν.
@@ -61,7 +61,7 @@ def _body(tree, name):
 
 
 class Mujoco:
-    """MuJoCo's answers over a tree's coordinates.
+    """MuJoCo's results over a tree's coordinates.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Mujoco:
                 q0, v0 = q0 + nq, v0 + nv
 
     def set(self, q, v):
-        """Take a state, and work everything out."""
+        """Set a state and compute all results."""
         self.T, self.T_dot = np.eye(self.tree.nv), np.zeros((self.tree.nv, self.tree.nv))
         for kind, part, at, home in self.positions:
             x = q[part]
@@ -123,7 +123,7 @@ class Mujoco:
         return self.T.T @ self._matrix() @ self.T
 
     def inverse_dynamics(self, a):
-        """From their M and their bias force, for the accelerations of their velocities."""
+        """From MuJoCo's M and bias force, for the accelerations of its velocities."""
         u_dot = self.T @ a + self.T_dot @ self.v
         return self.T.T @ (self._matrix() @ u_dot + self.data.qfrc_bias[self.order])
 

@@ -13,18 +13,18 @@ pytestmark = pytest.mark.oracle
 
 STATES = 10
 EPS = np.finfo(float).eps
-# Where our ten numbers stand among theirs, whose tensor is xx, xy, yy, xz, yz, zz.
+# Indices of our ten numbers in Pinocchio's, whose tensor is xx, xy, yy, xz, yz, zz.
 THEIRS = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 
 
 def agree(actual, expected, terms):
-    """1e-9 relative in every entry; entries that are sums to nothing are held to 1e-13 of the size of their terms."""
+    """1e-9 relative in every entry; for entries that cancel, 1e-13 of the size of their terms."""
     assert actual.shape == expected.shape
     assert_allclose(actual, expected, rtol=1e-9, atol=1e-13 * max(terms, 1))
 
 
 def full(A):
-    """They fill the upper triangle of a symmetric matrix."""
+    """A full matrix; Pinocchio fills the upper triangle of symmetric matrices."""
     return np.triu(A) + np.triu(A, 1).T
 
 
@@ -37,7 +37,7 @@ def moved(place):
 
 
 def regressor_of(link, Y, model):
-    """Ten columns of their regressor for a body in a link's frame instead of its joint's."""
+    """Ten columns of Pinocchio's regressor for a body in a link's frame instead of its joint's."""
     frame = model.frames[model.getFrameId(link, pin.FrameType.BODY)]
     joint = frame.parentJoint
     if joint == 0:
@@ -65,7 +65,7 @@ def compare(tree, engine, seed=0):
         for found, expected in zip(ours, (engine.matrix(dq), engine.matrix(dqd), M), strict=True):
             agree(found[s], expected, terms)
         agree(hessian[s], engine.matrix(pin.computeGeneralizedGravityDerivatives(model, data, p)), terms)
-        # What is solved for is known no better than κ(M) roundings, in either engine.
+        # Solutions have errors of κ(M) roundings in both engines.
         pin.computeABADerivatives(model, data, p, u, b)
         theirs = [engine.matrix(x) for x in (data.ddq_dq, data.ddq_dv, full(data.Minv))]
         kappa = np.linalg.cond(M)

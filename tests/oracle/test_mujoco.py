@@ -1,4 +1,4 @@
-"""Entry by entry against MuJoCo, which keeps a free body's velocity in the world's axes."""
+"""Entry by entry against MuJoCo, in which the linear velocity of a free body is in world axes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ KINDS = ("revolute", "prismatic", "cylindrical", "universal", "spherical")
 
 
 def agree(actual, expected, terms):
-    """MuJoCo turns each body's tensor to principal axes, in double precision: 1e-11 of the size of the terms."""
+    """MuJoCo rotates each tensor to principal axes, in double precision: 1e-11 of the size of the terms."""
     assert_allclose(actual, expected, rtol=1e-9, atol=1e-11 * max(terms, 1))
 
 

@@ -28,7 +28,7 @@ CENTROIDAL = (
 
 
 def agree(actual, expected, scale=None):
-    """1e-9 relative in every entry; entries that are sums to nothing are held to 1e-13 of the largest term."""
+    """1e-9 relative in every entry; for entries that cancel, 1e-13 of the largest term."""
     scale = np.abs(expected).max() if scale is None else scale
     assert np.shape(actual) == np.shape(expected)
     assert_allclose(actual, expected, rtol=1e-9, atol=1e-13 * max(scale, 1))
@@ -53,13 +53,13 @@ def of_dynamics(tree, engine, q, qd, qdd):
     agree(tree.gravity_vector(q), engine.gravity_vector(q), weight)
     agree(tree.bias_force(q, qd), engine.bias_force(q, qd), forces)
     agree(tree.inverse_dynamics(q, qd, qdd), engine.inverse_dynamics(q, qd, qdd), forces)
-    # q̈ is known from τ no better than κ(M) roundings, in either engine.
+    # q̈ has an error of κ(M) roundings in both engines.
     kappa = np.linalg.cond(M) if tree.nv else 1
     expected = engine.forward_dynamics(q, qd, 10 * qdd)
     terms = np.abs(expected).max() + np.abs(qd).sum() ** 2 + weight / np.abs(M).max()
     assert_allclose(tree.forward_dynamics(q, qd, 10 * qdd), expected, rtol=0, atol=4 * kappa * EPS * terms)
     agree(tree.kinetic_energy(q, qd), engine.kinetic_energy(q, qd))
-    # Theirs leaves out what is welded to the base.
+    # Pinocchio does not include bodies welded to the base.
     still = tree.neutral()
     raised = engine.potential_energy(q) - engine.potential_energy(still)
     agree(tree.potential_energy(q) - tree.potential_energy(still), raised, weight)
@@ -136,14 +136,14 @@ ALL = (*ROWS, "fixed", "cylindrical", "universal", *GROUPS)
 def test_random_trees(n, kinds):
     for seed in range(5):
         tree = random_tree(np.random.default_rng([n, seed]), n, kinds)
-        # Pinocchio finds no centre of mass, and so no momentum, where nothing moves.
+        # Pinocchio computes no centre of mass and no momentum if nothing moves.
         if tree.nv:
             compare(tree, Engine(model_of(tree), tree), seed, states=5)
 
 
 @pytest.mark.parametrize("kinds", [ROWS, GROUPS, ALL], ids=" ".join)
 def test_contributions(kinds):
-    """One link's share is that of the tree with all other links massless; a subtree's, that of its links."""
+    """The contribution of a link is that of the tree with all other links massless; likewise for subtrees."""
     for seed in range(5):
         rng = np.random.default_rng([7, seed])
         tree = random_tree(rng, 6, kinds)

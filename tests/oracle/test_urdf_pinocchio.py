@@ -1,4 +1,4 @@
-"""URDF read by both: floating bases, floating and planar joints, entry by entry against Pinocchio."""
+"""URDF read by both libraries: floating bases, floating and planar joints, entry by entry against Pinocchio."""
 
 import numpy as np
 import pinocchio as pin
@@ -10,7 +10,7 @@ from screwdyn import KinematicTree, padded_sum
 
 pytestmark = pytest.mark.oracle
 
-# Where each of a joint's freedoms and positions stands among Pinocchio's of the same joint.
+# Indices of a joint's freedoms and positions in Pinocchio's order.
 FREEDOMS = {"free": [3, 4, 5, 0, 1, 2], "planar": [2, 0, 1], "revolute": [0], "prismatic": [0]}
 
 
@@ -75,7 +75,7 @@ def compare(tree, model, states=10):
 
 
 def scales(tree, engine, q, qd):
-    """Largest term of a sum in M, C and g, to which entries that are sums to nothing are held."""
+    """Largest term of a sum in M, C and g, to which the error of entries that cancel is relative."""
     M = np.abs(engine.terms(q, qd)[0]).max()
     return M, M * np.abs(qd).sum(), 10 * tree.mass
 
@@ -125,7 +125,7 @@ def test_the_axis_of_a_planar_joint_is_the_normal_of_the_plane():
     tree = KinematicTree.from_urdf(text)
     axes = tree.joint("slide").chart.axes
     assert_allclose(axes[:, 2], [1, 0, 0])
-    # Pinocchio passes over the axis and takes the plane's normal for z: its frames are the joint's own axes.
+    # Pinocchio ignores the axis and uses z as the plane's normal: its frames have the joint's own axes.
     model = pin.Model()
     number = model.addJoint(0, pin.JointModelPlanar(), pin.SE3(axes, np.zeros(3)), "slide")
     body = tree.link("puck").inertia

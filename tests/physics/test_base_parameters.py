@@ -1,4 +1,4 @@
-"""Inertial numbers that joints cannot tell apart. That the dynamics stay the same: see test_unrolled."""
+"""Base parameters. That the dynamics remain the same is tested with the tapes."""
 
 import numpy as np
 from cases import cases
@@ -35,7 +35,7 @@ def test_twice_is_once_and_the_table_given_is_not_touched(case):
 
 
 def test_a_load_behind_a_pin_is_a_point_mass_to_the_arm():
-    """A disc pinned at its centre: the arm feels its mass at the pin, and the pin its moment only."""
+    """A disc on a pin through its centre: the arm feels its mass at the pin, and the pin its moment only."""
     tree = KinematicTree()
     tree.attach(Link("arm"), to="base", joint=revolute("z"))
     tree.attach(Link("disc", Inertia(3.0, 0, (0.1, 0.1, 0.2))), to="arm", joint=revolute("z"), at=(2.0, 0, 0))

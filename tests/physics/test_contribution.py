@@ -1,4 +1,4 @@
-"""One link's share: its size, its independence of all other links, and its own laws."""
+"""The contribution of one link: its size, its independence of other links, and its laws."""
 
 from itertools import pairwise
 
@@ -43,7 +43,7 @@ def test_one_link_alone_is_the_same_as_among_all(case):
 
 @given(cases(least=1))
 def test_mass_rate_less_twice_coriolis_is_skew_for_every_link(case):
-    """Ṁ_i = J̇ᵀM̄J + JᵀM̄J̇, of which C_i + C_iᵀ is the same thing."""
+    """Ṁ_i = J̇ᵀM̄J + JᵀM̄J̇ = C_i + C_iᵀ."""
     tree, q, qd = case.tree, case.q, case.qd
     for part in tree.contributions(q, qd):
         inertia = tree.link(part.link).inertia
@@ -73,8 +73,8 @@ def test_the_base_contributes_nothing():
     assert tree.contributions([], []) == []
 
 
-def test_attaching_changes_no_other_link_s_share():
-    """The idea of the whole library: a payload adds its own M, C and g, and leaves all the others' bits alone."""
+def test_attaching_changes_no_other_contribution():
+    """A payload adds its own M, C and g, and does not change a bit of the other contributions."""
     rng = np.random.default_rng(1)
     tree = random_tree(rng, 6)
     q, qd = rng.normal(size=(2, 6))

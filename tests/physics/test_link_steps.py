@@ -1,4 +1,4 @@
-"""Each step against the 6x6 algebra of docs/mathematics.md §1 and §4 that it spells out in scalars."""
+"""Each step against the 6x6 algebra of docs/mathematics.md §1 and §4."""
 
 import numpy as np
 import pytest

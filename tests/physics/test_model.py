@@ -1,4 +1,4 @@
-"""The snapshot of a tree: it goes on answering for the tree as it was, and is copied and sent like any value."""
+"""The model of a tree: it remains valid for its revision of the tree, and can be copied and pickled."""
 
 import copy
 import pickle
@@ -73,7 +73,7 @@ def test_a_snapshot_refuses_questions_about_a_newer_link():
         lambda: model.inverse_dynamics(zero, zero, zero, {"crate": np.zeros(6)}),
     ):
         with pytest.raises(
-            sd.UnknownNameError, match=f"snapshot, revision {revision} of the tree, has no link 'crate'"
+            sd.UnknownNameError, match=f"this model, of revision {revision} of the tree, has no link 'crate'"
         ):
             ask()
     assert tree.forward_kinematics("crate", zero).shape == (4, 4)
@@ -82,7 +82,7 @@ def test_a_snapshot_refuses_questions_about_a_newer_link():
 @pytest.mark.parametrize("joint", POLES.values(), ids=POLES)
 @pytest.mark.parametrize("axis", [*np.eye(3), *-np.eye(3), [1, 1, 0], [0, -1, 1], [1, 0, 1e-9], [1, 1, 1]])
 def test_no_direction_of_an_axis_is_special(joint, axis):
-    """The same joint seen from a link frame turned any way: the numbers of its coordinate do not change."""
+    """The same joint with a link frame of any orientation: the numbers of its coordinate do not change."""
     rng = np.random.default_rng(3)
     body, home, R = random_inertia(rng), random_pose(rng), random_pose(rng)
     R[:3, 3] = 0
@@ -112,7 +112,7 @@ def test_numbers_do_not_depend_on_where_a_body_s_link_frame_is():
 
 
 def test_right_angles_in_floats_cost_no_operations():
-    """cos(π/2) is 6e-17 in floats; the rows hold 0, and a chain of such turns as few operations as an exact one."""
+    """cos(π/2) is 6e-17 in floats; the rows contain 0, and a chain takes as few operations as an exact one."""
     costs, rows = [], []
     for c, s in ((np.cos(np.pi / 2), np.sin(np.pi / 2)), (0.0, 1.0)):
         tree, bend = sd.KinematicTree(), np.eye(4)
@@ -265,7 +265,7 @@ def assert_same_snapshot(one, two):
 @pytest.mark.parametrize("kinds", [ALL, ("revolute", "fixed"), ("spherical", "fixed")])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_snapshot_made_from_a_former_one_has_the_same_bits(seed, kinds):
-    """Any surgery, asked for its snapshot after each step or after a few: as if made from nothing."""
+    """Any changes, with a new model after each or after some: the same bits as without a former model."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 5, kinds)
     for step in range(25):

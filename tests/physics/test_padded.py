@@ -13,7 +13,7 @@ NAMES = tuple("abcde")
 
 @st.composite
 def terms(draw, order=2, count=3):
-    """Terms of whole numbers, so that sums are exact, over any choice of names in any order."""
+    """Terms of integers, so that sums are exact, over any names in any order."""
     found = []
     for _ in range(count):
         names = draw(st.permutations(NAMES))[: draw(st.integers(0, 5))]

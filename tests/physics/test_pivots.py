@@ -1,4 +1,4 @@
-"""When forward dynamics says that a joint carries no inertia: what is rounding is refused, what is tiny is not."""
+"""Joints without inertia in forward dynamics: rounding is an error, small inertia is not."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_thin_rod_has_none_about_itself(seed):
 
 @pytest.mark.parametrize(("joint", "unit"), [(revolute, "kg m"), (prismatic, "kg")])
 def test_more_axes_than_a_point_can_move_are_refused(joint, unit):
-    """Rounding of what is subtracted, by the inertia that was there: what is left is all rounding."""
+    """Rounding is relative to the inertia before the subtraction: the difference is rounding alone."""
     refused = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def test_more_axes_than_a_point_can_move_are_refused(joint, unit):
 
 
 def test_a_small_inertia_beside_a_far_one():
-    """100 kg at a kilometre along the axis add nothing to what a rotor of 1e-6 kg m² resists with."""
+    """100 kg at a kilometre along the axis do not change the inertia of a rotor of 1e-6 kg m²."""
     tree = KinematicTree(gravity=(0, 0, 0))
     tree.attach(Inertia(0.1, (0, 0, 0), (1e-6, 1e-6, 1e-6)), to="base", joint=revolute("z"), name="rotor")
     tree.attach(Inertia.point(100, (0, 0, 1000)), to="rotor")
@@ -78,7 +78,7 @@ def test_a_small_inertia_beside_a_far_one():
 
 
 def test_small_robots_are_not_refused():
-    """A millimetre and a microgram: what counts is the proportion."""
+    """A millimetre and a microgram: the condition is relative."""
     tree = KinematicTree()
     for k in range(2):
         body = Inertia(1e-9, (1e-3, 0, 0), (1e-16, 1e-16, 1e-16))

@@ -1,4 +1,4 @@
-"""The recursions run as plain Python, on arrays and on Python floats, and give what they give compiled."""
+"""The recursions run as Python, on arrays and on floats, with the results of the compiled kernels."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from screwdyn.physics.frames import FRAMES
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import WIDTHS, Workspace
 
-# Compiled, a product and a sum may be rounded once instead of twice.
+# Compiled code may round a product and a sum once instead of twice.
 ROUNDING = 1e-13
 
 
@@ -41,7 +41,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
     scale = (1 + M + tree.mass) * motion * 10
     for entry in CATALOGUE.values():
         if entry.name == "operational_inertia":
-            continue  # the condition of its inverse is a matter of its own: see test_numbers
+            continue  # the error depends on the condition of its inverse: see test_numbers
         shapes = [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.results]
         outs = [
             empty(int(np.prod(s, dtype=int))) if len(s) < 2 else empty(int(np.prod(s[:-1], dtype=int)), s[-1])

@@ -1,4 +1,4 @@
-"""Random trees: what is promised about their shape, and that they are repeatable and possible."""
+"""Random trees: their structure, reproducibility and valid inertias."""
 
 import numpy as np
 import pytest

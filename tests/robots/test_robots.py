@@ -1,4 +1,4 @@
-"""The robots against values from outside engines and the closed forms of their sources."""
+"""The robots against values from independent engines and the closed forms of their sources."""
 
 import json
 from pathlib import Path

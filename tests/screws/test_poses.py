@@ -1,4 +1,4 @@
-"""Poses as a person writes them: what is mended and what is refused."""
+"""Poses in all accepted forms: rounding that is corrected, and invalid input."""
 
 import math
 

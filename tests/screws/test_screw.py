@@ -1,4 +1,4 @@
-"""Group laws, scipy's matrix functions, and what books say about screws."""
+"""Group laws, SciPy's matrix functions, and statements of textbooks about screws."""
 
 import math
 
@@ -28,7 +28,7 @@ def close(a: Array, b: Array, tol: float = 1e-13) -> None:
 
 
 def hat(V: Array) -> Array:
-    """4x4 matrix whose exponential `exp` is."""
+    """4x4 matrix of which `exp` is the exponential."""
     matrix = np.zeros((4, 4))
     matrix[:3, :3], matrix[:3, 3] = np.cross(np.eye(3), V[:3]), V[3:]
     return matrix

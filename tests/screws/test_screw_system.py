@@ -1,4 +1,4 @@
-"""Orders that are known from geometry, and reciprocity."""
+"""Orders known from geometry, and reciprocity."""
 
 import numpy as np
 import pytest

@@ -15,9 +15,9 @@ from screwdyn import screw
 from screwdyn.simulation.impact import floating_mass_matrix
 
 KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free")
-# A payload on a free joint is not held at all.
+# A free joint transmits no impulse.
 HELD = KINDS[:-1]
-# Of the terms that cancel; the equations are solved to rounding times the condition of the mass matrix.
+# Relative to the terms that cancel; the error is rounding times the condition of the mass matrix.
 TIGHT = 1e-9
 
 
@@ -43,7 +43,7 @@ def random_state(rng, tree):
 
 
 def floating(body, inner=()):
-    """The body on three turns and three slides, whose rates at q = 0 are its twist: its M is the floating one."""
+    """The body on three revolute and three prismatic joints, whose rates at q = 0 are its twist."""
     free = sd.KinematicTree("ground", gravity=(0, 0, 0))
     at = "ground"
     for k, joint in enumerate([*map(sd.revolute, "xyz"), *map(sd.prismatic, "xyz")]):
@@ -136,7 +136,7 @@ SPUN = {"I": 0.7, "m": 2.5, "r": 0.4, "J": 0.09, "omega": 3.0, "u": 1.1, "spin":
 
 
 def spinning_payload(joint):
-    """A disc that comes along the arm's circle with a speed u and turns with a spin."""
+    """A disc that moves along the arm's circle with speed u and rotates with a spin."""
     I, m, r, J, omega, u, spin = SPUN.values()
     tree, state = arm(I, omega)
     disc = sd.Inertia(m, tensor=(J, J, J))
@@ -308,7 +308,7 @@ def test_release_changes_no_rate_and_loses_no_energy(meeting):
 
 @given(meetings(kinds=[kind for kind in KINDS if kind != "universal"]))
 def test_release_then_grasp_again_loses_nothing(meeting):
-    """A universal joint is left out: begun anew, its first axis stands as it does at angle2 = 0."""
+    """A universal joint is excluded: when it starts again, its first axis is that of angle2 = 0."""
     tree, to = meeting.tree, meeting.to
     held = meeting.grasp().state
     # With the joint moved, so that it has to begin anew from there.
@@ -374,7 +374,7 @@ def test_robot_on_a_fixed_base_does_not(meeting):
 
 @given(meetings(least=1))
 def test_payload_on_a_massless_hook(meeting):
-    """A massless hook turns freely: it has no equation of motion until it carries something."""
+    """A massless hook rotates freely: without a payload, its acceleration is undetermined."""
     tree = meeting.tree
     tree.attach(sd.Link("hook"), to=meeting.to, joint=sd.revolute("x"))
     state = sd.State(tree, [*meeting.state.q, 0.2], [*meeting.state.qd, 0.5])
@@ -388,7 +388,7 @@ def test_payload_on_a_massless_hook(meeting):
 
 @given(meetings(kinds=("free",)))
 def test_grasp_by_a_free_joint_changes_nothing(meeting):
-    """The payload flies on; its rates on the joint are its own twist, less that of the frame it is given in."""
+    """The payload continues its motion; the rates of the joint are its twist minus that of the frame."""
     n, carried = meeting.state.qd.size, meeting.J @ meeting.state.qd
     event = meeting.grasp()
     close(event.state.qd[:n], meeting.state.qd, norm(event.state.qd), 1e-9)
@@ -401,7 +401,7 @@ def test_grasp_by_a_free_joint_changes_nothing(meeting):
 
 @given(meetings(kinds=HELD[1:]))
 def test_grasp_by_a_joint_then_weld_is_a_fixed_grasp(meeting):
-    """Energy is lost in two parts, and the whole is the same."""
+    """The total energy lost in the two steps is the same."""
     tree = meeting.tree.copy()
     at_once = meeting.grasp(tree=tree, joint=sd.fixed())
     hung = meeting.grasp()
@@ -417,7 +417,7 @@ def test_grasp_by_a_joint_then_weld_is_a_fixed_grasp(meeting):
 
 
 def test_falling_top_grasped_by_its_tip():
-    """A rod falling upright onto a ball joint, with a spin: the spin stays, the fall is lost."""
+    """A rod with a spin falls upright on a ball joint: the spin remains, the translation is lost."""
     m, L, v, spin = 1.3, 0.8, -2.0, 30.0
     rod = sd.Inertia.cylinder(m, 0.05, L, com=(0, 0, L / 2))
     tree = sd.KinematicTree()
@@ -507,7 +507,7 @@ def test_effective_inertia_on_a_fixed_joint():
 
 
 def fingerprint(tree, state):
-    """Everything that a failure must leave unchanged."""
+    """Everything that must not change after an error."""
     graph = tree.graph
     nodes = {name: (id(data["link"]), data["serial"]) for name, data in graph.nodes(data=True)}
     edges = {

@@ -22,7 +22,7 @@ def hat(v):
 
 
 def rotation(R):
-    """The rotation nearest to what rounding has left of one."""
+    """The rotation nearest to a matrix that is a rotation up to rounding."""
     R = matrix(R)
     for _ in range(4):
         R = (R + (R**-1).T) / 2
@@ -87,7 +87,7 @@ def joint(rng, kind):
 
 
 def arm(rng, links):
-    """A chain of turning joints: with eight, some motions leave the payload where it is."""
+    """A chain of revolute joints: with eight, some motions do not move the payload."""
     tree = sd.KinematicTree()
     for i in range(links):
         body = sd.Link(f"link{i + 1}", random_inertia(rng))

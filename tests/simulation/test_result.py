@@ -1,4 +1,4 @@
-"""Events of a simulation, and how its result is read."""
+"""Events of a simulation, and access to its result."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_condition_returns_a_number_or_a_truth_value(value):
 
 @pytest.fixture(scope="module")
 def run():
-    """A slider that carries a ball on a hinge from 1 s to 2 s, under a constant force."""
+    """A slider under a constant force that carries a ball on a hinge from 1 s to 2 s."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("x"), name="cart")
     hung = sd.Inertia.point(1.0, (0, 0, -0.3))

@@ -1,4 +1,4 @@
-"""Simulations of joints of several freedoms: tops and free bodies by elliptic functions, conservation laws, events."""
+"""Simulations with joints of several freedoms: elliptic functions, conservation laws, events."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_free_body_against_elliptic_functions():
     w = np.stack([run.velocity(f"body[w{axis}]") for axis in "xyz"], axis=1)
     assert_allclose(w, np.stack([a * dn, -b * sn, c * cn], axis=1), atol=1e-9)
 
-    # The centre of mass moves straight on, and the momentum stays.
+    # The velocity of the centre of mass and the momentum are constant.
     p = np.stack([run[f"body[p{axis}]"] for axis in "xyz"], axis=1)
     assert_allclose(p, run.t[:, None] * v0, atol=1e-9)
     momenta = np.array([tree.momentum(state.q, state.qd) for state in run.states])
@@ -95,7 +95,7 @@ def test_spherical_pendulum_in_a_plane_is_a_pendulum():
 
 
 def test_puck_on_a_plane():
-    """Free motion in a plane: the centre of mass goes straight on, the puck turns evenly."""
+    """Free motion in a plane: the velocity of the centre of mass and the angular velocity are constant."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     tree.attach(sd.Inertia.cylinder(0.2, 0.04, 0.02), to="base", joint=sd.planar(), name="puck")
     run = sd.simulate(tree, sd.State(tree, qd={"puck[w]": 3.0, "puck[vx]": 1.0, "puck[vy]": -0.5}), 2.0, step=0.1)
@@ -165,7 +165,7 @@ def test_ledger_closes_on_random_trees_of_every_joint(seed):
 
 
 def test_quaternions_need_no_projection():
-    """The length of a quaternion is a gauge: the integrator alone keeps it, and motion does not depend on it."""
+    """The integrator keeps the length of a quaternion without projection; the motion does not depend on it."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.box(1.0, (0.1, 0.2, 0.3), (0.1, 0, 0.2)), to="base", joint=sd.spherical(), name="hip")
     state = sd.State(tree, qd=[1.0, -2.0, 10.0])

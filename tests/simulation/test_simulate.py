@@ -1,4 +1,4 @@
-"""Motion over time: known motions, the energy ledger, and events on the way."""
+"""Simulations: motions with known solutions, the energy ledger, and events."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def pelican_with_crucible():
 
 
 def assert_ledger_closes(run, tolerance=1e-6):
-    """The residual against what has changed hands."""
+    """The residual relative to the exchanged energy."""
     E = run.energy
     turnover = max(np.ptp(x) for x in (E.kinetic, E.potential, E.work, E.dissipated, E.exchanged))
     assert np.abs(E.residual).max() < tolerance * turnover
@@ -107,7 +107,7 @@ def test_dry_friction_brings_a_slider_to_rest():
     stop = v0 * m / F
     run = sd.simulate(tree, sd.State(tree, qd=[v0]), 1.5 * stop, method="LSODA")
     way = v0**2 * m / (2 * F)
-    # Friction is rounded off below a millimetre per second.
+    # Dry friction is smoothed below 1 mm/s.
     assert_allclose(run["box"][-1], way, atol=2e-3)
     assert np.abs(run.velocity("box")[run.t > 1.1 * stop]).max() < 1e-3
     assert_allclose(run.energy.dissipated[-1], 0.5 * m * v0**2, rtol=1e-6)
@@ -139,7 +139,7 @@ def test_released_payload_has_the_pose_and_twist_of_its_link():
     assert_allclose(free.pose[:3, 3], [np.cos(q), 0, -np.sin(q)], atol=1e-15)
     v = free.pose[:3, :3] @ free.twist[3:]
     assert_allclose(v, qd * np.array([-np.sin(q), 0, -np.cos(q)]), atol=1e-14)
-    # The ledger books its energy, and the arm goes on without it.
+    # The ledger contains its energy, and the arm continues without it.
     own = free.kinetic_energy + 0.5 * G * free.pose[2, 3]
     assert_allclose(run.energy.exchanged[-1], -own, rtol=1e-12)
     alone = sd.simulate(tree, run.events[0].event.state, 0.6, step=0.05)
@@ -154,7 +154,7 @@ def test_passive_pelican_with_a_crucible_keeps_its_energy():
     run = sd.simulate(tree, sd.State(tree, [0.3, -0.5, 0.2]), 10.0, step=0.05)
     assert np.ptp(run.energy.total) < 1e-6 * run.energy.kinetic.max()
     assert not run.energy.work.any() and not run.energy.dissipated.any()
-    # It has moved far.
+    # The motion is large.
     assert np.ptp(run["shoulder"]) > 2 and np.ptp(run["cup"]) > 2
 
 
@@ -433,7 +433,7 @@ def test_coordinates_are_followed_by_name():
     assert run.states[-1].coordinates == ("cart", "two")
 
 
-# What the result does not depend on ---------------------------------------------------------------------------------
+# Independence of the result ---------------------------------------------------------------------------------
 
 
 def test_result_does_not_depend_on_the_sampling():

@@ -1,4 +1,4 @@
-"""Bad input of simulations: a named error, and an unchanged tree."""
+"""Invalid input of simulations: the error, and an unchanged tree."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def fingerprint(tree):
 
 
 def refused(tree, error, match, **asked):
-    """Refused also in the middle of a run that has changed the tree before."""
+    """The error is also raised in the middle of a run that has changed the tree before."""
     before = fingerprint(tree)
     for events in ((), (EARLY,)):
         with pytest.raises(error, match=match):

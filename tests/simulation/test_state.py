@@ -1,4 +1,4 @@
-"""States: labelled numbers, checked once."""
+"""States: numbers with names, checked once."""
 
 import numpy as np
 import pytest

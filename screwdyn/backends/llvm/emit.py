@@ -10,7 +10,7 @@ from screwdyn.backends.tape.tape import Node, Recorded
 __all__ = ["BATCH", "SINGLE", "batch", "single"]
 
 SINGLE, BATCH = "single", "batch"
-# Called by ``single`` with one argument for each array, so that the compiler may assume that arrays do not overlap.
+# Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
 _APART = "apart"
 # The product of this and an input overflows if the input exceeds 1.6e60, whose fifth power overflows. A sum of products
 # that has overflowed stays infinite or becomes NaN, and 0 times either is NaN.
@@ -127,7 +127,7 @@ class _Writer:
 
 
 def single(plan: Plan, width: int, sincos: int) -> str:
-    """Module text of ``i64 single(parameters, arrays)``, where ``arrays`` holds the address of every input and output.
+    """Module text of ``i64 single(parameters, arrays)``, where ``arrays`` has the address of every input and output.
 
     It returns nonzero if an input is not finite or a bound does not hold. The angles are lanes of calls of ``sincos``.
     """

@@ -98,7 +98,7 @@ class Program:
             return
         assert self.plan is not None
         code = self._load(emit.single(self.plan, host().width, host().sincos))
-        entry.prepare(len(self.lengths), [*map(len, self.shapes)])  # a call should not have to wait for it
+        entry.prepare(len(self.lengths), [*map(len, self.shapes)])  # so that a call does not wait for it
         self.single = code.address(emit.SINGLE)
         self._forget()
 

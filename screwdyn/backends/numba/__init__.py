@@ -1,1 +1,1 @@
-"""The default back-end: compiled kernels that serve any tree."""
+"""The default back-end: compiled kernels, each of which serves any tree."""

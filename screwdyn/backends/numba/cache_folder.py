@@ -1,6 +1,6 @@
-"""The folder that keeps compiled kernels: only one that nobody but this user can write to.
+"""The cache folder of compiled kernels, which no other user may be able to write to.
 
-Loading a cached kernel executes what the file holds, so a file written by another user would run that user's code.
+Loading a cached kernel executes the code in its file, so a file written by another user would run that user's code.
 """
 
 import atexit
@@ -14,14 +14,14 @@ from pathlib import Path
 
 
 def cache_folder(base: str | Path, text: bytes) -> Path:
-    """The folder for the kernels made from a text, created if it is missing.
+    """The folder for the kernels compiled from a text, created if it is missing.
 
     Parameters
     ----------
     base : str or Path
         The user's folder for caches. It is created if it is missing, readable by this user only.
     text : bytes
-        The source that the kernels are compiled from; another text gets another folder.
+        The source of the kernels; each text has its own folder.
 
     Returns
     -------
@@ -31,8 +31,9 @@ def cache_folder(base: str | Path, text: bytes) -> Path:
 
     Notes
     -----
-    Windows has no user ids and no permission bits. There the folder is used unchecked: the user's profile is closed to
-    other users by its access list, and a folder named by ``NUMBA_CACHE_DIR`` or ``XDG_CACHE_HOME`` must be as well.
+    Windows has no user ids and no permission bits, so the folder is not checked there: the access list of the user's
+    profile excludes other users, and that of a folder named by ``NUMBA_CACHE_DIR`` or ``XDG_CACHE_HOME`` must do so
+    too.
     """
     try:
         folder = Path(base, "screwdyn", hashlib.sha256(text).hexdigest()[:16]).resolve()
@@ -52,14 +53,14 @@ def cache_folder(base: str | Path, text: bytes) -> Path:
 
 
 def fault(folder: Path, user: int) -> str:
-    """Why another user could have written to a folder, or could replace it; empty if nobody could.
+    """Why another user could have written to a folder, or could replace it; empty if this is impossible.
 
     Parameters
     ----------
     folder : Path
         Absolute, without symbolic links.
     user : int
-        The id of the user who wants to load code from it.
+        The id of the user who loads code from it.
     """
     for path in (folder, *folder.parents):
         entry = os.lstat(path)
@@ -68,7 +69,7 @@ def fault(folder: Path, user: int) -> str:
         if entry.st_uid not in ((user,) if path == folder else (user, 0)):
             return f"{path} belongs to another user"
         if entry.st_mode & stat.S_ISVTX and path != folder:
-            continue  # as in /tmp, only the owner of what lies in it can rename that, and the owner is checked
+            continue  # as in /tmp, only the owner of an entry can rename it, and the owner is checked
         if entry.st_mode & stat.S_IWOTH:
             return f"other users can write to {path}; chmod o-w {path}"
         if entry.st_mode & stat.S_IWGRP and not _only_member(path, entry.st_gid, user):
@@ -83,7 +84,7 @@ def fault(folder: Path, user: int) -> str:
 
 
 def _only_member(path: Path, group: int, user: int) -> bool:
-    """Whether write permission of the group admits nobody else: the user's own group, and no access list."""
+    """Whether the group has no other member and the path has no access list."""
     import grp
     import pwd
 

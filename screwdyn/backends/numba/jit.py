@@ -1,4 +1,4 @@
-"""What numba must know to compile the physics: its functions, how a kernel reads memory, and where code is kept."""
+"""Compilation of the physics by numba: registration of its functions, access to memory, and the cache folder."""
 
 import functools
 import math
@@ -26,7 +26,8 @@ RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributi
 PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, *RECURSIONS)
 config: Any = numba.config
 Array = Any
-# A kernel takes the address of its context and that of the addresses of its arrays: see ``backends.entry``.
+# The arguments of a kernel are the address of its context and that of the addresses of its arrays; see
+# ``backends.entry``.
 _ADDRESSES = types.CPointer(types.int64)
 
 
@@ -41,9 +42,9 @@ def _exceeds(x: Any, least: Any) -> Any:
 
 
 def _register() -> None:
-    """Let kernels call the functions of the physics, which know no compiler.
+    """Make the functions of the physics callable from kernels.
 
-    Recursions are inlined: to pass the ten arrays of a workspace costs a third of inverse dynamics.
+    Recursions are inlined, because passing the ten arrays of a workspace takes a third of the time of inverse dynamics.
     """
     for module in PHYSICS:
         for function in vars(module).values():
@@ -57,7 +58,7 @@ _register()
 
 @functools.cache
 def _cache_folder() -> str:
-    """A folder named after all text that kernels are made of: numba itself would not notice an edited step."""
+    """A folder named after all source of the kernels, because numba does not notice an edited link step."""
     files = [
         *(Path(str(module.__file__)) for module in (*PHYSICS, quantities)),
         *sorted(Path(__file__).parent.glob("*.py")),
@@ -67,14 +68,14 @@ def _cache_folder() -> str:
 
 
 def compiled(function: Callable[..., int]) -> Any:
-    """A kernel as machine code at ``.address``, made or loaded from disk; a line on stderr says if it takes time."""
+    """A kernel as machine code at ``.address``, compiled or loaded from disk; stderr announces compilation."""
     folder, previous, name = _cache_folder(), config.CACHE_DIR, function.__name__
     if not any(Path(folder).glob(f"*/*.{name}-*.nbi")):
         print(f"screwdyn: compiling {name} for this machine (once; kept in {folder})", file=sys.stderr, flush=True)
-    # numba reads the folder when the function is decorated, and only there.
+    # numba reads the name of the folder only when the function is decorated.
     config.CACHE_DIR = folder
     try:
-        # Nothing in a kernel raises: an error would have no one to go to.
+        # A kernel must not raise errors, because its caller cannot receive them.
         return numba.cfunc(types.int64(_ADDRESSES, _ADDRESSES), cache=True, error_model="numpy", fastmath={"contract"})(
             function
         )
@@ -83,7 +84,7 @@ def compiled(function: Callable[..., int]) -> Any:
 
 
 def _pointer(kind: Any) -> Any:
-    """A function of kernels that makes a pointer to numbers of a kind from an address."""
+    """A function that converts an address to a pointer to numbers of a type, for use in kernels."""
 
     def typed(context: Any, address: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -105,13 +106,13 @@ def integers(address: int, count: int) -> Array:
 
 @register_jitable
 def array(address: int, first: int, shape: Any) -> Array:
-    """An array of the numbers that follow the first ones at an address."""
+    """An array of the numbers at an address, from index ``first`` on."""
     return carray(_numbers(address + 8 * first), shape)
 
 
 @register_jitable
 def finite(x: Array) -> bool:
-    """Whether no number is so large that M overflows, or not finite."""
+    """Whether all numbers are finite and so small that M does not overflow."""
     zero = 0.0
     for k in range(x.shape[0]):
         square = x[k] * x[k]

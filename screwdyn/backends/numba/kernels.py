@@ -1,10 +1,10 @@
-"""The default back-end: every quantity of the catalogue as a kernel that serves any tree.
+"""The default back-end: a kernel for every quantity of the catalogue, which serves any tree.
 
-A kernel is a computation of ``backends.entry``, for states that lie one after another. Its context holds the numbers
-of the model, as :class:`Context` says; its arrays are those of the state, then the results. It checks that the state
-is finite and returns 0; ``WRONG_INPUT`` if it has computed nothing; or the recursion's own status. Plan: the text of
-the kernel is made from the entry of the catalogue. Emit: numba compiles it when it is first called and keeps it on
-disk. Call: :class:`Kernels`.
+A kernel is a computation of ``backends.entry`` for consecutive states. Its context contains the numbers of the model;
+see :class:`Context`. Its arrays are those of the state, then those of the results. It checks that the state is finite
+and returns 0, ``WRONG_INPUT`` if it has computed nothing, or the status of the recursion. Plan: the source of the
+kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it on disk. Call:
+:class:`Kernels`.
 """
 
 import functools
@@ -29,13 +29,13 @@ from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
 __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "play"]
 
 WRONG_INPUT = -1
-# What ``play`` knows, by number.
+# The operations of ``play``, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 Array = Any
 
 
 class Context(NamedTuple):
-    """What a kernel reads besides its arrays: counts and, in fields with a capital, addresses."""
+    """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter."""
 
     states: Any
     rows: Any
@@ -92,14 +92,14 @@ def _shape(dimensions: Sequence[Dimension]) -> str:
 
 
 def _shape_in_recursion(dimensions: Sequence[Dimension]) -> str:
-    """Text of a result's shape as recursions expect it: a number is an array of one, several matrices are one."""
+    """Text of a result's shape for recursions: a number is an array of length 1, several matrices form one."""
     if len(dimensions) > 2:
         return f"({_size(dimensions[:-1])}, {_extent(dimensions[-1])})"
     return _shape(dimensions or (1,))
 
 
 def _consecutive(address: str, arrays: Mapping[str, Sequence[Dimension]]) -> list[str]:
-    """Statements that name arrays, one after another from an address on."""
+    """Statements that define consecutive arrays from an address on."""
     lines, first = [], "0"
     for name, dimensions in arrays.items():
         lines.append(f"{name} = array({address}, {first}, {_shape(dimensions)})")
@@ -120,9 +120,9 @@ def _own(entry: Quantity) -> dict[str, Sequence[Dimension]]:
 
 @functools.cache
 def _memory(rows: int) -> tuple[Array, int]:
-    """Scratch space of any kernel for a table of so many rows, and its address.
+    """Scratch space for any kernel and a table with ``rows`` rows, and its address.
 
-    All models share it: Python waits while a kernel is running.
+    All models share it, because a kernel runs under Python's global lock.
     """
     sizes = {"v": rows, "6v": 6 * rows}
 
@@ -202,7 +202,7 @@ def kernel(name: str) -> Any:
     """The compiled kernel of a quantity; its code is at ``.address``."""
     entry = CATALOGUE.get(name) or INTERNAL[name]
     scope = _GLOBALS | {"recursion": entry.recursion}
-    # The file that numba's cache watches; its folder is named after the text of the physics besides.
+    # The source file that numba checks for changes; the name of the folder depends on all source of the physics.
     code = compile(kernel_text(entry), str(joint_space.__file__), "exec")
     exec(code, scope)
     function = scope[name]
@@ -211,18 +211,18 @@ def kernel(name: str) -> Any:
 
 
 def _refuse(*state: Any, out: Any = None) -> None:
-    """What is not one state in plain arrays is for others."""
+    """Return None: the arguments are not one state in contiguous arrays."""
 
 
 def _function(name: str) -> Any:
-    """Builtin function of a context and one state in contiguous float64 arrays; None where they are not that."""
+    """The built-in function of a context and one state in contiguous float64 arrays; None for other arguments."""
     entry, code = CATALOGUE[name], kernel(name)
     inputs, outputs = [_read(_STATE[x]) for x in entry.arguments], [_read(r.shape) for r in entry.given]
     return builtin_of_context(name, code.address, inputs, outputs, _refuse, code)
 
 
 def _read(dimensions: Sequence[Dimension]) -> tuple[Extent, ...]:
-    """Where a shape is read in a context."""
+    """The places in a context from which a shape is read."""
     fields = {"v": "rows", "q": "positions", "L": "links", "k": "path"}
     return tuple(Read(Context._fields.index(fields[d])) if isinstance(d, str) else d for d in dimensions)
 
@@ -230,10 +230,10 @@ def _read(dimensions: Sequence[Dimension]) -> tuple[Extent, ...]:
 class Kernels:
     """The kernels of the catalogue for one model.
 
-    A quantity is an attribute: a builtin function of a context and of one state in contiguous float64 arrays, whose
-    result is None if the arguments are something else or it has none. ``kernels.mass_matrix(kernels.context, q)``;
-    ``kernels.jacobian(kernels.of_link[link, frame], q)``, where a link that is unknown raises KeyError;
-    ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` takes any number of states.
+    Each quantity is an attribute: a built-in function of a context and of one state in contiguous float64 arrays, which
+    returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)``,
+    ``kernels.jacobian(kernels.of_link[link, frame], q)``, which raises KeyError for an unknown link, and
+    ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` computes any number of states.
 
     Parameters
     ----------
@@ -242,12 +242,12 @@ class Kernels:
     Attributes
     ----------
     context : array of int64
-        For quantities that are of no link.
+        For quantities of the whole tree.
 
     Raises
     ------
     UnboundSymbolError
-        If symbols stand in the model where numbers should.
+        If the numbers of the model contain symbols.
     """
 
     def __init__(self, model: Model) -> None:
@@ -255,7 +255,7 @@ class Kernels:
         table, chart = model.table, model.charts
         memory, work = _memory(model.nv)
         at = moved = address(table)
-        # The context holds addresses of these.
+        # The context contains the addresses of these arrays.
         self._kept = [table, memory]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
@@ -268,19 +268,19 @@ class Kernels:
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Addresses mean nothing in another process."""
+        """Addresses are not valid in another process."""
         return Kernels, (self.model,)
 
     def __getattr__(self, name: str) -> Any:
         if name not in CATALOGUE:
             raise AttributeError(name)
         function = self.function(name)
-        setattr(type(self), name, function)  # found before __getattr__ from now on
+        setattr(type(self), name, function)  # later found without __getattr__
         return function
 
     @staticmethod
     def function(name: str) -> Any:
-        """The builtin function of a quantity."""
+        """The built-in function of a quantity."""
         return _function(name)
 
     @functools.cached_property
@@ -299,7 +299,7 @@ class Kernels:
         return functools.cache(self.model.path)
 
     def places(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
-        """(links, 24): where the links sit that a quantity of some link is of, and a frame's code."""
+        """The places of the links of a quantity, (links, 24), with the code of a frame."""
         links: Iterable[str] = ()
         if entry.links == "one":
             links = (link,)
@@ -310,7 +310,7 @@ class Kernels:
         return self.model.places(links, code)
 
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
-        """Context of a quantity of a link, and of a frame's code, where it is of any."""
+        """The context of a quantity, for a link and the code of a frame if it depends on them."""
         if entry.links is None:
             return self.context
         key = entry.links, link, code
@@ -331,7 +331,7 @@ class Kernels:
     def fill(
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
     ) -> int:
-        """Write the results for some states; returns the status. All arrays are contiguous, state after state."""
+        """Compute the results for some states; returns the status. All arrays are contiguous, state after state."""
         context, arrays = context.copy(), addresses([*arguments, *results])
         context[_STATES] = states
         status: int = Computation(kernel(entry.name).address)(address(context), address(arrays))
@@ -339,7 +339,7 @@ class Kernels:
 
 
 class _OfLink(dict[tuple[str, str], Array]):
-    """Contexts of single links by link and frame, made when they are first asked for."""
+    """Contexts of single links by link and frame, made on first use; KeyError for an unknown link."""
 
     def __init__(self, kernels: Kernels) -> None:
         super().__init__()
@@ -355,7 +355,7 @@ class _OfLink(dict[tuple[str, str], Array]):
 
 
 def _play(context: Array, arrays: Array) -> int:
-    """Operations on rows of results, one after the other: which of ``OPERATIONS``, the result's row, the operands'."""
+    """Execute operations on rows of results; a row of code has the operation and the rows of result and operands."""
     code, states = integers(arrays[0], 4 * context[0]), context[1]
     results = arrays[1]
     for i in range(context[0]):

@@ -15,12 +15,12 @@ BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover
 
 # Tests that may depend on the version of Python: of object layouts, threads and forks, and a selection of all others.
 ON_OTHER_PYTHONS = [
-    *(f"tests/{room}" for room in ("core", "screws", "mechanism", "physics", "simulation", "io")),
+    *(f"tests/{package}" for package in ("core", "screws", "mechanism", "physics", "simulation", "io")),
     *(f"tests/backends/test_{name}.py" for name in ("llvm", "platform_layout", "numba", "background", "code_cache")),
     *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
     "tests/test_tree.py",
 ]
-# What may depend on the versions of the dependencies besides: closed forms, C of them, and drawings.
+# Further tests that may depend on the versions of the dependencies: of closed forms, C source and figures.
 ON_OTHER_VERSIONS = [
     *(
         f"tests/forms/test_{name}.py"
@@ -96,7 +96,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=nox.project.python_versions(PYPROJECT)[0])
 def floors(session: nox.Session) -> None:
-    """The same and closed forms with the lowest Python and versions of the dependencies that pyproject.toml allows."""
+    """Run the tests that may depend on versions with the lowest Python and dependencies that pyproject.toml allows."""
     project = PYPROJECT["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["jax"], *extras["casadi"]]

@@ -7,7 +7,7 @@ import subprocess
 
 WARNINGS = "-pedantic -Wall -Wextra -Werror -Wshadow -Wconversion"
 OPTIONS = "-O0 -ffp-contract=off -fPIC -shared"
-# For each ending the variable that names a compiler, the usual compiler and its own flags.
+# For each file extension: the environment variable of the compiler, the default compiler and its flags.
 LANGUAGES = {
     "c": ("CC", "cc", "-std=c99 -Wmissing-prototypes -Wstrict-prototypes"),
     "cpp": ("CXX", "c++", "-std=c++11"),

@@ -9,7 +9,7 @@ from screwdyn.testing import random_tree
 from screwdyn import KinematicTree
 from screwdyn.physics.quantities import CATALOGUE
 
-# The dynamics, and what each is a function of, in order.
+# The dynamics, and their arguments in order.
 FUNCTIONS = {
     name: CATALOGUE[name].arguments
     for name in (
@@ -43,7 +43,7 @@ class Case:
 def cases(draw, least=0, most=8, batch=()):
     """Trees of up to ``most`` links of one kind of joint or of all, at a state of order one.
 
-    The size and the kinds shrink; what remains is drawn from a seed.
+    Examples shrink in size and kinds; all other numbers are drawn from a seed.
     """
     n = draw(st.integers(least, most))
     kinds = draw(st.sampled_from([*((kind,) for kind in KINDS), KINDS, KINDS[:3]]))
@@ -56,7 +56,7 @@ def cases(draw, least=0, most=8, batch=()):
 def derivative(f, q, direction):
     """df(q + t·direction)/dt at t = 0, for an f that takes a batch.
 
-    M is made of waves that no coordinate turns faster than twice an angle, so that its seventh derivative (h⁶/140)
+    M is a sum of sines and cosines of at most twice an angle, so that its seventh derivative (h⁶/140)
     and rounding (ε/h) both stay below 1e-12 of the size of f times the sum of the rates.
     """
     size = total(direction) or 1.0

@@ -1,4 +1,4 @@
-"""Numbers of SymPy expressions, for tests of closed forms: in a tenth of the time that ``lambdify`` takes."""
+"""Values of SymPy expressions for tests of closed forms, in a tenth of the time of ``lambdify``."""
 
 import math
 import operator
@@ -30,7 +30,7 @@ def evaluated(form, at, shape=()):
 
 
 def _number(expression, known):
-    """The value of an expression; those of all its parts are added to what is known."""
+    """The value of an expression; values of its parts are cached."""
     if expression not in known:
         parts = [_number(x, known) for x in expression.args]
         known[expression] = OPERATIONS[expression.func](*parts) if parts else float(expression)

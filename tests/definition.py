@@ -21,7 +21,7 @@ class LinkMotion:
     Attributes
     ----------
     coordinates : tuple of str
-        Those on the path from the base, in order; k of them.
+        The k coordinates on the path from the base, in order.
     T : (…, 4, 4) array
         Pose of the link in the base.
     J, J_dot : (…, 6, k) arrays

@@ -43,7 +43,7 @@ def test_the_options_of_a_table_are_keywords_that_completion_can_find():
 
 
 def test_dir_lists_the_public_names_and_no_others():
-    # In a process of its own: names that are imported on first use are listed before that.
+    # In a separate process: names of modules that are imported on first use must be listed before their import.
     listed = "import screwdyn; print(*(name for name in dir(screwdyn) if not name.startswith('_')))"
     names = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True).stdout.split()
     assert names == sorted(sd.__all__)

@@ -187,7 +187,7 @@ def test_regressor_is_the_gradient_by_inertial_numbers(case):
     names = [("inertia", (row, k)) for row in range(n) for k in range(PARENT - MASS)]
     values |= dict(zip(names, model.table[:-1, MASS:PARENT].ravel(), strict=True))
     expected = complex_step(tape, tau, values, names)
-    # A body in each row's own frame has the row's own numbers.
+    # With one body in each row's frame, the parameters are the numbers of the rows.
     at_rest = ((1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
     Y = regressor(tape, subject(case.tree), [(row, *at_rest) for row in range(n)])
     assert Y.shape == (n, 10 * n)

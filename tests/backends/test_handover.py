@@ -247,7 +247,7 @@ def test_an_axis_of_symbols(tool):
 @pytest.mark.parametrize("mass", [sp.sinc(sp.Symbol("p")), sp.sqrt(sp.Max(sp.Symbol("p"), sp.Symbol("r")))])
 @pytest.mark.parametrize("tool", ["jax", "casadi"])
 def test_functions_that_only_share_their_name_are_refused(tool, mass):
-    """sinc is sin(x)/x in SymPy and sin(πx)/(πx) in JAX; CasADi has none, and decides nothing as Max must."""
+    """sinc is sin(x)/x in SymPy and sin(πx)/(πx) in JAX; CasADi has neither sinc nor the comparison of Max."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.point(mass, (1, 0, 0)), to="base", joint=sd.revolute("z"))
     with pytest.raises(sd.ScrewdynError, match=f"(sinc|Max) in a number of the robot cannot be used in {tool}"):

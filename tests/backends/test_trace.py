@@ -54,7 +54,7 @@ def test_agrees_with_the_kernels(case, table):
 
 
 def test_parallel_axes_need_the_sum_of_their_angles_only():
-    """PUMA 560: joints 2 and 3 are parallel, and gravity is seen along θ2 and θ2 + θ3."""
+    """PUMA 560: joints 2 and 3 are parallel, so the direction of gravity depends on θ2 and θ2 + θ3."""
     tape = Tape()
     outputs = record(tape, "gravity_vector", Subject(constants(sd.robots.puma560().model.table)))[0]
     waves = [tape.nodes[at] for at in tape.live(outputs) if tape.nodes[at].op in ("sin", "cos")]

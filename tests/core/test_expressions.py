@@ -212,7 +212,7 @@ class TestAxes:
         ids=["body", "point"],
     )
     def test_what_a_symbolic_axis_moves(self, first, point):
-        """A body of its own, or one that hangs on an axis away from the origin; both at once take long to derive."""
+        """A symbolic body, or an axis away from the origin; both together would take long to derive."""
         tree = sd.KinematicTree()
         tree.attach(sd.Link("one", first), to="base", joint=sd.revolute((self.a, self.b, self.c), point=point))
         tree.attach(sd.Link("two", BODY), to="one", joint=sd.revolute("y", point=(0.1, 0, 0.2)))

@@ -109,7 +109,7 @@ def test_optional_links_of_every_quantity(tmp_path):
 
 
 def test_symbols_in_places_and_in_the_base(tmp_path):
-    """Poses of massless frames, and bodies that do not move, hold symbols that only some quantities need."""
+    """Poses of massless frames, and bodies that do not move, contain symbols that only some quantities need."""
     a, m = sp.symbols("a m")
     tree = KinematicTree()
     tree.attach(Inertia(2.0, (0.1, 0, 0), (0.1, 0.1, 0.1)), to="base", joint=sd.revolute("y"), name="arm")

@@ -72,7 +72,7 @@ def state(tree, rng):
 
 
 def check(library, tree, rng, prefix="", *, carried=None, without=None):
-    """All functions at a random state, against the tree without what is left out."""
+    """All functions at a random state, against the tree without the links that are left out."""
     without = tree if without is None else without
     kept = [tree.coordinates.index(name) for name in without.coordinates]
     at = state(tree, rng)

@@ -109,7 +109,7 @@ def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
 
 
 def laden(joint, flange, body):
-    """An arm with a payload on a joint of its own, with or without a massless flange between."""
+    """An arm with a payload on its own joint, with or without a massless flange between them."""
     tree = random_tree(np.random.default_rng(19), 3, ("revolute",))
     if flange:
         tree.attach(Link("flange"), to="link3", joint=joint, at=(0, 0, 0.3), name="flange")
@@ -150,7 +150,7 @@ def test_code_of_many_structures_takes_little_memory_and_gives_it_back():
     """Megabytes for each structure: of four that are kept, then of three times three of which only a few are kept."""
     kept, *more = map(float, run(MANY_STRUCTURES).split())
     assert kept < 2
-    # Once in a while the allocator takes some memory in advance.
+    # The allocator sometimes reserves some memory in advance.
     assert statistics.median(more) < 0.1
 
 

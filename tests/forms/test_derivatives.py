@@ -133,7 +133,7 @@ def test_order_of_the_ten_numbers():
     expected = [2.0, 0.2, 0.4, 0.6, I[0, 0], I[0, 1], I[0, 2], I[1, 1], I[1, 2], I[2, 2]]
     assert np.allclose(tree.derivatives.parameters("body"), expected, rtol=1e-15)
     assert not tree.derivatives.parameters("frame").any()
-    # About a fixed vertical axis only Izz matters, and what is welded to the base never does.
+    # About a fixed vertical axis only Izz has an influence; bodies welded to the base have none.
     Y = tree.derivatives.regressor([0.4], [0.5], [2.0])
     assert np.allclose(Y, [[*[0] * 19, 2.0]], atol=1e-15)
 

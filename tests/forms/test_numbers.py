@@ -379,5 +379,5 @@ def test_a_branched_tree_of_every_kind_of_joint_has_the_values_of_another_engine
             (tree.inverse_dynamics(q, qd, qdd), "inverse_dynamics"),
         ):
             expected = np.array(state[name])
-            # Entries that are zero but for rounding are held to 1e-13 of the largest.
+            # The tolerance of entries that are zero up to rounding is 1e-13 of the largest.
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * np.abs(expected).max(), err_msg=name)

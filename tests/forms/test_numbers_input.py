@@ -226,7 +226,7 @@ def test_a_joint_that_carries_no_inertia_is_named(joint, body):
 
 
 def test_a_small_inertia_is_not_taken_for_none():
-    """A microgram at a tenth of a millimetre, beside a tonne: small, but nothing is undetermined."""
+    """A microgram at a tenth of a millimetre, next to a tonne: small, but not undetermined."""
     tree = KinematicTree(gravity=(0, 0, 0))
     tree.attach(Inertia.sphere(1000, 1), to="base", joint=revolute("x"), name="big")
     tree.attach(Inertia.point(1e-9, (1e-4, 0, 0)), to="big", joint=revolute("z"), name="small")

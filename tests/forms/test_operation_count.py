@@ -41,7 +41,7 @@ def test_puma_560_by_its_numbers():
 
 
 def test_puma_560_with_ten_open_inertial_parameters_a_link():
-    """The reference counts, which hold for the inertias that are not zero, even where none is."""
+    """The reference counts for inertias that are not zero hold even if none is zero."""
     puma = sd.robots.puma560()
 
     def table(rows, tape):
@@ -52,7 +52,7 @@ def test_puma_560_with_ten_open_inertial_parameters_a_link():
 
 
 def test_puma_560_with_its_nonzero_inertial_parameters_open():
-    """No regrouping: as many parameters as Corke's table has."""
+    """Without base parameters: the parameters of Corke's table."""
 
     def table(rows, tape):
         opened = constants(rows)
@@ -149,7 +149,7 @@ def planar(n):
 
 
 def test_a_planar_arm_needs_three_of_six_dimensions_only():
-    """Nothing out of the plane is left: an arm whose axes have any direction costs several times as much.
+    """Operations out of the plane are omitted: an arm with general axes takes several times as many.
 
     A screw system of order λ = 3 halves every vector and quarters every matrix of the general λ = 6.
     """

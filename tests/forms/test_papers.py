@@ -160,7 +160,7 @@ def test_laus_totals(laus):
 
 
 def test_laus_misprints(laus):
-    """What is printed in Eqs. 58 and 59 where the entries above differ from it; no unit or symmetry allows these.
+    """The printed entries of Eqs. 58 and 59 that differ from those above; units or symmetry exclude the printed ones.
 
     * m_3,11 has a factor m_3 too many on its second square (kg² m²).
     * m_3,33 repeats m_3,32; a link's inertia about its own axis does not depend on θ_3.
@@ -216,7 +216,7 @@ def test_truc_energy_and_skewness(seed):
 
 
 class TestModernRobotics:
-    """The three links of an arm like the UR5 that the functions of the modern_robotics package show as example.
+    """The three links of an arm similar to the UR5, the example of functions of the modern_robotics package.
 
     Numbers as in the documentation of MassMatrix, VelQuadraticForces, GravityForces, EndEffectorForces,
     InverseDynamics and ForwardDynamics (K. M. Lynch, F. C. Park, "Modern Robotics", Cambridge 2017, chapter 8), to all

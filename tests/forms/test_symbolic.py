@@ -130,7 +130,7 @@ def test_methods_have_the_signatures_of_the_catalogue():
 
 
 def symbolised(tree):
-    """The same tree with every number of it a symbol of its own, and the values of the symbols."""
+    """The same tree with a symbol for each of its numbers, and the values of the symbols."""
     held, serial = {}, itertools.count()
 
     def named(array):
@@ -327,7 +327,7 @@ class TestShape:
         assert sym.contribution("base").J.shape == (6, 0)
 
     def test_puma_is_small_and_whole(self):
-        """The issue's bound: SymPy's own Kane method needs about 108 000 operations for a generic 6R arm."""
+        """For comparison, SymPy's Kane method needs about 108 000 operations for a generic 6R arm."""
         intermediates, matrices = (
             sd.robots.puma560().symbolic().shared("mass_matrix", "coriolis_matrix", "gravity_vector")
         )

@@ -83,7 +83,7 @@ class TestLaus:
     @classmethod
     @cache
     def derived(cls):
-        """The arm's closed form, then the one with its payload, and what the arm had derived before."""
+        """The closed forms of the arm without and with its payload, and those derived before the attachment."""
 
         def body(m, length, a, I):
             return sd.Inertia.planar(m, (length - a, 0), I)

@@ -103,7 +103,7 @@ def test_a_mimic_that_names_no_joint_is_warned_about_and_passed_over():
         KinematicTree.from_urdf(BAD / "mimic_missing.urdf", strict=True)
 
 
-# what is read ------------------------------------------------------------------------
+# valid files ------------------------------------------------------------------------
 
 
 def test_arm_agrees_with_outside_engine():
@@ -262,7 +262,7 @@ def test_names_that_a_floating_base_would_take_stay_with_the_file():
     assert tree.joints == ("base_2", "base")
 
 
-# what is warned about ------------------------------------------------------------------------
+# warnings ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_all_warnings_of_a_file_come_as_one():
         assert f"line {line}, " in str(caught[0].message)
 
 
-# what is refused ------------------------------------------------------------------------
+# errors ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_problem_reads_well():
     assert str(Problem(3, "<x>", "odd", severity="warning")) == "line 3, <x> (warning): odd"
 
 
-# whatever comes ------------------------------------------------------------------------
+# random changes ------------------------------------------------------------------------
 
 ORIGINAL = ARM.read_bytes()
 VALUES = [

@@ -37,7 +37,7 @@ def test_files_are_expanded_with_what_they_include(tmp_path, monkeypatch):
     path = tmp_path / "robot.urdf.xacro"
     path.write_text(HEAD + '<xacro:include filename="macros.xacro"/>' + TWO + "</robot>")
     assert KinematicTree.from_urdf(path).links == ("base", "arm")
-    # Text has no folder of its own: the working directory stands for it.
+    # Files included by a text are searched in the working directory.
     monkeypatch.chdir(tmp_path)
     assert KinematicTree.from_urdf(path.read_text()).links == ("base", "arm")
 

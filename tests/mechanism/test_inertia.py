@@ -218,7 +218,7 @@ def test_what_is_no_inertia_matrix_is_refused():
         Inertia.from_matrix(bad)
 
 
-# what no rigid body has ---------------------------------------------------------------------------------
+# impossible bodies ---------------------------------------------------------------------------------
 
 IMPOSSIBLE = [
     (0.0, 0.0, "mass 0 kg is not positive"),

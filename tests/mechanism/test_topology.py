@@ -360,7 +360,7 @@ def test_a_chain_of_two_thousand_links():
     assert len(tree.subtree("l0")) == 2000
     assert str(tree).count("\n") == 2000
     assert_allclose(tree.forward_kinematics("l1999", np.zeros(1000))[:3, 3], [20, 0, 0], rtol=1e-12)
-    # A hanging chain held level: each joint carries what lies beyond it.
+    # A horizontal chain: each joint holds the weight of all links beyond it.
     tree.gravity = (0, -10, 0)
     g = tree.gravity_vector(np.zeros(1000))
     arms = 0.01 * np.arange(1999) + 0.005

@@ -77,7 +77,7 @@ def _joints(joint, name):
 def model_of(tree, only=None):
     """The same tree in Pinocchio: joints on their axis, welded links as inertias and frames.
 
-    Branch after branch, because Pinocchio takes the joints of a subtree to follow one another. A joint of several
+    Branch by branch, because Pinocchio requires the joints of a subtree to be consecutive. A joint of several
     screws in a row is several joints there. Given ``only``, all other links are massless.
     """
     model = pin.Model()

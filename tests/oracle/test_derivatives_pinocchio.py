@@ -107,7 +107,7 @@ def test_random_trees(n, kinds):
 @pytest.mark.parametrize("kinds", [("spherical",), ("free",), ("planar",), ("universal", "cylindrical"), SEVERAL])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_random_trees_of_joints_of_several_freedoms(n, kinds):
-    """Derivatives with respect to q are along tangents in both; theirs have the linear part of a free joint first."""
+    """Derivatives with respect to q are along tangents in both; in Pinocchio the linear part comes first."""
     for seed in range(3):
         tree = random_tree(np.random.default_rng([n, seed, 1]), n, kinds)
         if tree.nv:

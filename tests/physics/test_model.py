@@ -153,7 +153,7 @@ ALL = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherica
 
 
 def recentred(tree, q):
-    """The table at q, and the rows' coordinates: the pose of each group joint goes into its first row's home."""
+    """The table at q, and the rows' coordinates: the home of a group joint's first row includes the joint's pose."""
     where, groups, _ = tree.model.charts
     table, x = tree.model.table.copy(), np.where(where < 0, 0.0, q[where])
     for row, first, orientation, translations, *axes in groups:

@@ -230,7 +230,7 @@ def test_momentum_equations(meeting):
     after = event.state
     momentum = M_payload @ rates
 
-    # Row by row, the left side being the mass matrix of the tree as it is now.
+    # Row by row; the matrix on the left is the mass matrix of the tree with its payload.
     left = meeting.tree.mass_matrix(after.q) @ after.qd
     right = np.concatenate([M @ qd + J.T @ momentum[:6], S.T @ momentum[:6], momentum[6:]])
     scale = norm(meeting.tree.mass_matrix(after.q)) * norm(after.qd) + norm(right) + norm(momentum)

@@ -181,7 +181,7 @@ def test_quaternions_need_no_projection():
 
 
 def test_released_payload_flies_a_parabola():
-    """A payload released from a ball joint, simulated on a free joint from where it was released."""
+    """A payload released from a spherical joint, then simulated on a free joint."""
     tree = sd.robots.ur5()
     rng = np.random.default_rng(4)
     crate = sd.Inertia.box(1.5, (0.2, 0.3, 0.1), (0.05, 0.02, 0.1))
@@ -230,7 +230,7 @@ def test_names_of_positions_and_rates_stay_with_their_joints():
 
 
 def test_torques_of_a_free_joint_are_a_wrench_on_its_link():
-    """Torques of a free joint are a wrench on the body, in its own frame."""
+    """The torques of a free joint are a wrench on the body, in its own frame."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.box(2.0, (0.1, 0.2, 0.3), (0.1, 0, 0)), to="base", joint=sd.free(), name="drone")
     start = sd.State(tree, tree.integrate(tree.neutral(), [0.3, -0.5, 0.2, 1.0, 2.0, 3.0]))

@@ -80,7 +80,7 @@ def test_free_fall_down_a_slope():
 
 
 def test_external_wrenches():
-    """A cart pushed by a constant force on its payload; a pendulum held against gravity by a force on its bob."""
+    """A cart accelerated by a constant force on its payload; a pendulum held by a force on its bob."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     tree.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("x"), name="cart")
     tree.attach(sd.Inertia.point(1.0), to="cart", at=(0, 0, 1), name="crate")

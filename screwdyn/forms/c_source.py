@@ -97,7 +97,7 @@ class _Source:
     def results(self, tape: Tape, request: Request) -> list[Scalars]:
         """Results of a request; a freedom that is left out gets an armature of 1, so that its pivot is not zero."""
         if request.entry.name == "operational_inertia" and any(self.row_needs):
-            raise ScrewdynError("operational_inertia cannot do without links that have freedoms")
+            raise ScrewdynError("operational_inertia cannot have optional links with freedoms")
         subject = request.subject(self.model, tape)
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None

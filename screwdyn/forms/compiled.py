@@ -82,7 +82,7 @@ class Compiled(Numbers, Configurations, TakesOut):
         if threads is None:
             threads = os.cpu_count() or 1
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-            raise ScrewdynError(f"threads must be an integer of at least 1, or None for all of them; got {threads!r}")
+            raise ScrewdynError(f"threads must be an integer >= 1, or None for one per processor; got {threads!r}")
         super().__init__(model)
         self.threads = int(threads)
         self._programs = code_cache.programs_of(model) if model.nv else None

@@ -106,7 +106,7 @@ def requested(name: object, links: Sequence[str]) -> Request:
     if link in links and of_frame:
         return Request(entry, link, FRAMES[frame_code(frame)])
     if link in links:
-        raise ScrewdynError(f"{quantity} is not given in frames; write '{quantity}:{link}', not {name!r}")
+        raise ScrewdynError(f"{quantity} has no frame; write '{quantity}:{link}', not {name!r}")
     if not rest or (of_frame and not link and is_frame(frame)):
         also = f" or, with a frame, '{quantity}:<link>:body'" if of_frame else ""
         raise ScrewdynError(f"{quantity} is a quantity of a link; write '{quantity}:<link>'{also}")

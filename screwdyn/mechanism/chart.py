@@ -68,7 +68,7 @@ class Chart:
 
     @property
     def nq(self) -> int:
-        """Number of coordinates."""
+        """Number of positions."""
         return self.orientation + self.translations
 
     @property
@@ -78,7 +78,7 @@ class Chart:
 
     @property
     def neutral(self) -> tuple[float, ...]:
-        """The coordinates of the identity."""
+        """The positions of the identity."""
         turn = (0.0, 0.0, 0.0, 1.0) if self.orientation == 4 else (0.0,)
         return turn + (0.0,) * self.translations
 
@@ -103,7 +103,7 @@ class Chart:
 
     @property
     def position_labels(self) -> tuple[str, ...]:
-        """Labels of the coordinates: orientation, then position."""
+        """Labels of the positions: orientation, then translation."""
         turns = ("x", "y", "z", "w") if self.orientation == 4 else ("angle",)
         return turns + ("px", "py", "pz")[: self.translations]
 
@@ -127,7 +127,7 @@ class Chart:
         return pose_of(R, center - R @ center + q[..., self.orientation :] @ axes[:, : self.translations].T)
 
     def integrate(self, q: Array, nu: Array) -> Array:
-        """The coordinates of g(q) exp(S ν), (…, nq), with a quaternion of length 1."""
+        """The positions of g(q) exp(S ν), (…, nq), with a quaternion of length 1."""
         o, t = self.orientation, self.translations
         if o == 4:
             turn = quaternion_product(q[..., :4], quaternion_of(nu[..., :3]))

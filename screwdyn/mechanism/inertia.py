@@ -96,7 +96,7 @@ class Inertia:
         self = cls._of(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=True)
         condition = self.failing_condition
         if condition:
-            warnings.warn(f"effective inertia of no rigid body: {condition}", ScrewdynWarning, stacklevel=2)
+            warnings.warn(f"no rigid body has this effective inertia: {condition}", ScrewdynWarning, stacklevel=2)
         return self
 
     @classmethod

@@ -347,7 +347,7 @@ class Model:
             batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
         except ValueError:
             shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
-            raise ShapeError(f"the batch axes do not fit together: {shapes}") from None
+            raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
         full = [(*batch, a.shape[-1]) for a in arrays]
         arrays = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, full, strict=True)]
         return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch

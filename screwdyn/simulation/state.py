@@ -57,7 +57,7 @@ class State:
         qd: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:
         if not isinstance(tree, Robot):
-            raise ScrewdynError(f"a State(tree, q, qd) is of a KinematicTree; got {type(tree).__name__}")
+            raise ScrewdynError(f"the first argument of State must be a KinematicTree; got {type(tree).__name__}")
         model = tree.model
         if q is None or isinstance(q, Mapping):
             given = by_name(tree, "q", q or {}, model.positions)

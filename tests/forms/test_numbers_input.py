@@ -167,7 +167,7 @@ def test_complex_arrays_are_refused_even_if_real(tree):
 
 
 def test_batches_that_do_not_fit_are_refused(tree):
-    with pytest.raises(ShapeError, match=r"batch axes do not fit together: q \(2, 4\), qd \(3, 4\)"):
+    with pytest.raises(ShapeError, match=r"batch axes cannot be broadcast together: q \(2, 4\), qd \(3, 4\)"):
         tree.coriolis_matrix(np.zeros((2, 4)), np.zeros((3, 4)))
 
 

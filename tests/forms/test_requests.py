@@ -34,7 +34,7 @@ def test_what_names_stand_for(name, link, frame):
         ("jacobian", sd.ScrewdynError, "write 'jacobian:<link>' or, with a frame, 'jacobian:<link>:body'"),
         ("jacobian:body", sd.ScrewdynError, "is a quantity of a link; write 'jacobian:<link>'"),
         ("contribution", sd.ScrewdynError, "write 'contribution:<link>'$"),
-        ("forward_kinematics:tool:body", sd.ScrewdynError, "not given in frames; write 'forward_kinematics:tool'"),
+        ("forward_kinematics:tool:body", sd.ScrewdynError, "has no frame; write 'forward_kinematics:tool'"),
         ("mass_matrix:tool", sd.ScrewdynError, "of the whole tree"),
         ("mass_matriks", sd.ScrewdynError, "did you mean 'mass_matrix'"),
     ],

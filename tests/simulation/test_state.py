@@ -143,7 +143,7 @@ def test_states_of_another_type_are_refused(arm, thing):
 
 @pytest.mark.parametrize("thing", [None, 3, "arm"])
 def test_state_needs_a_tree(thing):
-    with pytest.raises(sd.ScrewdynError, match="is of a KinematicTree; got"):
+    with pytest.raises(sd.ScrewdynError, match="must be a KinematicTree; got"):
         sd.State(thing)
 
 

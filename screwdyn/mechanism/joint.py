@@ -38,7 +38,7 @@ __all__ = [
 
 # Tolerance for |w|^2 or |v|^2 of a unit screw; a screw within rounding of unit length is not normalised.
 _UNIT, _ROUNDING = 1e-9, 1e-15
-# What is left of a screw, relative to its length, where it is a linear combination of others.
+# Relative remainder below which a screw counts as a linear combination of others.
 _DEPENDENT = 1e-12
 # Least singular value of unit screws that need no closer look.
 _CLEARLY_INDEPENDENT = 1e-3

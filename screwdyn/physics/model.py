@@ -233,7 +233,7 @@ class Model:
 
     @cached_property
     def passive(self) -> tuple[bool, ...]:
-        """Which rows have no motor."""
+        """Whether each row belongs to a passive joint."""
         return tuple(joint.passive for joint in self.joints)
 
     @cached_property

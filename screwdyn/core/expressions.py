@@ -35,10 +35,16 @@ __all__ = [
     "side",
     "substituted",
     "symbols_in",
+    "terms_when_expanded",
     "tidied",
     "whole",
     "without_rounding",
 ]
+
+
+# Expressions with more terms when expanded are not expanded; those with more operations are not searched for sums of
+# squares of sines and cosines: both would take seconds.
+_MANY_TERMS, _MANY_OPERATIONS = 150, 60
 
 
 def is_expression(value: object) -> bool:
@@ -149,20 +155,41 @@ def tidied(entries: Iterable[Any]) -> tuple[Any, ...]:
     """Expressions of one physical dimension, multiplied out and with sin² + cos² summed if that is shorter.
 
     For the constants of a robot, in which lengths of different frames cancel. Rounding that remains after cancellation
-    is dropped; see :func:`without_rounding`. Numbers are unchanged.
+    is dropped; see :func:`without_rounding`. Numbers and expressions of very many terms are unchanged.
     """
     entries = tuple(entries)
     if not any(map(is_expression, entries)):
         return entries
-    from sympy import count_ops, expand, trigsimp
-    from sympy.functions.elementary.trigonometric import TrigonometricFunction
+    from sympy import count_ops
 
-    expanded = [expand(_whole(x)) if is_expression(x) else x for x in entries]
-    folded = [trigsimp(x) if is_expression(x) and x.has(TrigonometricFunction) else x for x in expanded]
+    folded = [_folded(_whole(x)) if is_expression(x) else x for x in entries]
     return tuple(
         min(_whole(short), _whole(x), key=count_ops) if is_expression(x) else x
         for short, x in zip(without_rounding(folded), entries, strict=True)
     )
+
+
+def _folded(x: Any) -> Any:
+    """An expression expanded, and with squares of sines and cosines summed, unless it is too long for it."""
+    from sympy import count_ops, expand, trigsimp
+    from sympy.functions.elementary.trigonometric import TrigonometricFunction
+
+    if terms_when_expanded(x) > _MANY_TERMS:
+        return x
+    expanded = expand(x)
+    short = expanded.has(TrigonometricFunction) and count_ops(expanded) <= _MANY_OPERATIONS
+    return trigsimp(expanded) if short else expanded
+
+
+def terms_when_expanded(x: Any) -> int:
+    """The number of terms of an expression when it is multiplied out and nothing cancels."""
+    if x.is_Add:
+        return sum(map(terms_when_expanded, x.args))
+    if x.is_Mul:
+        return math.prod(map(terms_when_expanded, x.args))
+    if x.is_Pow and x.exp.is_Integer:
+        return int(terms_when_expanded(x.base) ** min(abs(int(x.exp)), 100))
+    return 1
 
 
 def without_rounding(sums: Sequence[Any]) -> list[Any]:

@@ -126,7 +126,7 @@ class Derivation:
             elif op == "*":
                 terms = self._terms[a] * self._terms[b]
             elif op == "input":
-                terms = len(sympy.Add.make_args(a[1])) if a[0] == "symbol" else 1
+                terms = expressions.terms_when_expanded(a[1]) if a[0] == "symbol" else 1
             else:
                 terms = self._terms[a] if op == "/" else 1
             self._terms.append(min(terms, _MANY_TERMS + 1))

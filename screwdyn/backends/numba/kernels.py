@@ -118,7 +118,7 @@ def _own(entry: Quantity) -> dict[str, Sequence[Dimension]]:
     return scratch | {f"{result.name}_out": result.shape for result in entry.results if result.hidden}
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4)
 def _memory(rows: int) -> tuple[Array, int]:
     """Scratch space for any kernel and a table with ``rows`` rows, and its address.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
+from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
@@ -61,7 +62,7 @@ class Dynamics(Quantities):
     def model(self) -> Model:
         """The frozen snapshot from which values are computed."""
 
-    @functools.cached_property
+    @cached_property
     def kernels(self) -> Kernels:
         """The kernels of the model."""
         from screwdyn.backends.numba.kernels import Kernels

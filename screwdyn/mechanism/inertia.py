@@ -423,7 +423,8 @@ class Inertia:
         return hash(self._key())
 
     def _key(self) -> tuple[float, ...]:
-        return (self.mass, *self.com.tolist(), *self.tensor.ravel().tolist())
+        com, tensor = self._entries
+        return (self._mass, *com, *tensor)
 
     def __reduce__(self) -> tuple[object, ...]:
         return self._of, (self.mass, self.com.copy(), self.tensor, self._effective)

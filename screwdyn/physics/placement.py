@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
+from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Attachment
@@ -128,14 +129,14 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
     """Placement of a link from its attachment and its parent's placement, which is ``None`` for the base."""
     link, joint, name, home = at.link, at.joint, at.name, _pose(at.home)
     if parent is None:
-        return Placement(None, home, _body(link, home), (), None, None, None, link, None, None, ())
+        return Placement(None, home, _body(link.inertia, home), (), None, None, None, link, None, None, ())
     home = _composed(parent.pose, home)
     row, above, frames = parent.coordinate, parent.link.name, _joint_frames(joint)
     if frames is None:
         pose = _cleared(home)
-        return Placement(row, pose, _body(link, pose), (), None, row, above, link, joint, name, ())
+        return Placement(row, pose, _body(link.inertia, pose), (), None, row, above, link, joint, name, ())
     freedoms = (_freedom(_composed(home, frames.first), frames.screw), *frames.others)
-    names, body = joint.freedom_names(name), _body(link, frames.link)
+    names, body = joint.freedom_names(name), _body_beyond(joint, link.inertia)
     return Placement(names[-1], frames.link, body, freedoms, frames.axes, row, above, link, joint, name, names)
 
 
@@ -190,9 +191,16 @@ def _tidied(entries: Any) -> Any:
     return expressions.tidied(entries)
 
 
-def _body(link: Link, T: Pose) -> tuple[float, ...]:
-    """Mass, first moment and inertia of the link about the origin of the row's frame."""
-    inertia = link.inertia
+@functools.lru_cache(maxsize=1024)
+def _body_beyond(joint: Joint, inertia: Inertia | None) -> tuple[float, ...]:
+    """The body of a link in the frame of its joint's last row, which does not depend on where the joint is attached."""
+    frames = _joint_frames(joint)
+    assert frames is not None
+    return _body(inertia, frames.link)
+
+
+def _body(inertia: Inertia | None, T: Pose) -> tuple[float, ...]:
+    """Mass, first moment and inertia of a body about the origin of the row's frame, in which its link has pose T."""
     if inertia is None:
         return NOTHING
     R, p, (m,), com, I, zero = expressions.alike(*T, (inertia.mass,), *inertia.entries, (0.0, 0.0, 0.0))

@@ -254,7 +254,7 @@ def test_it_is_a_snapshot():
     assert_array_equal(fast.mass_matrix(q), M)
     assert_array_equal(fast.forward_kinematics("link3", q), pose)
     assert fast.kinetic_energy(q, qd) == pytest.approx(0.5 * qd @ M @ qd, rel=1e-12)
-    with pytest.raises(UnknownNameError, match="has no link 'crate'; take a new snapshot"):
+    with pytest.raises(UnknownNameError, match="has no link 'crate'; use a new one"):
         fast.forward_kinematics("crate", q)
     with pytest.raises(UnknownNameError, match="did you mean 'link3'"):
         fast.forward_kinematics("lnk3", q)

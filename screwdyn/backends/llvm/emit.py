@@ -133,8 +133,9 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     """
     code, wide = Code(1), Code(width)
     inputs = {group: f"%x{i}" for i, group in enumerate(plan.groups)}
-    arrays = [f"ptr noalias {name}" for name in ("%parameters", *inputs.values())]
-    arrays += [f"ptr noalias %y{i}" for i in range(len(plan.outputs))]
+    for k, name in enumerate([*inputs.values(), *(f"%y{i}" for i in range(len(plan.outputs)))]):
+        place = code.let(f"getelementptr ptr, ptr %arrays, i64 {k}")
+        code.do(f"{name} = load ptr, ptr {place}, align 8")
     problems = []
     # Arrays of one length are checked together.
     for n in sorted(set(plan.groups.values()) - {0}):
@@ -179,19 +180,10 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     for problem in problems:
         any_problem = code.let(f"or i1 {any_problem}, {problem}")
     code.do(f"ret i64 {code.let(f'zext i1 {any_problem} to i64')}")
-    outer, handed = Code(1), ["ptr %parameters"]
-    for k in range(len(arrays) - 1):
-        place = outer.let(f"getelementptr ptr, ptr %arrays, i64 {k}")
-        handed.append(f"ptr {outer.let(f'load ptr, ptr {place}, align 8')}")
-    found = outer.let(f"call i64 @{_APART}({', '.join(handed)})")
-    outer.do(f"ret i64 {found}")
     return "\n".join(
         [
-            f"define internal i64 @{_APART}({', '.join(arrays)}) {{",
+            f"define i64 @{SINGLE}(ptr noalias %parameters, ptr noalias %arrays) {{",
             *code.lines,
-            "}",
-            f"define i64 @{SINGLE}(ptr %parameters, ptr %arrays) {{",
-            *outer.lines,
             "}",
             code.fma_declaration(),
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",

@@ -24,5 +24,7 @@ class cached_property(functools.cached_property[T]):
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | T:
         if instance is None:
             return self
-        value = vars(instance)[self.attrname] = self.func(instance)
+        # The dictionary is read first: a tree that changes in the meantime has another one, which this is no value of.
+        state = vars(instance)
+        value = state[self.attrname] = self.func(instance)
         return value

@@ -41,3 +41,15 @@ def test_one_object_does_not_wait_for_another():
     slow.event.set()
     thread.join(10)
     assert slow.value == 1
+
+
+def test_a_value_that_is_late_is_not_kept_by_an_object_that_has_changed():
+    class Changing:
+        @cached_property
+        def value(self):
+            self.__dict__ = {}
+            return 1
+
+    changing = Changing()
+    assert changing.value == 1
+    assert not vars(changing)

@@ -1,5 +1,7 @@
 """The compiled kernels: invalid input, many rows, and the cache folder."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -81,3 +83,45 @@ def test_kernels_are_kept_in_a_folder_named_after_the_text_of_the_physics(tmp_pa
     edited.write_text(Path(link_steps.__file__).read_text() + "\n# edited\n")
     monkeypatch.setattr(link_steps, "__file__", str(edited))
     assert Path(jit._cache_folder.__wrapped__()) != folder
+
+
+def test_a_function_that_calls_may_be_using_is_never_replaced():
+    """As when a signal handler asks for a quantity while it is being loaded."""
+
+    class Owner:
+        @staticmethod
+        def function(name):
+            if name not in made:
+                made.append(name)
+                first.append(kernels._keep(Owner, name))
+            return object()
+
+    made, first = [], []
+    assert kernels._keep(Owner, "mass_matrix") is first[0]
+    assert kernels._keep(Owner, "mass_matrix") is Owner.mass_matrix is first[0]
+
+
+FIRST_CALLS = """
+import threading
+import numba
+import numpy as np
+from screwdyn.robots import two_link
+tree, q, ready, found = two_link(), np.array([0.1, 0.2]), threading.Barrier(4), []
+def work():
+    ready.wait()
+    for _ in range(300):
+        found.append((tree.mass_matrix(q).tobytes(), tree.gravity_vector(q).tobytes()))
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(found), len(set(found)), numba.config.CACHE_DIR == before)
+"""
+
+
+def test_threads_may_make_the_first_call_together():
+    program = FIRST_CALLS.replace("import numpy", "before = numba.config.CACHE_DIR\nimport numpy", 1)
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["1200", "1", "True"]

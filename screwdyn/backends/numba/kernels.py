@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
+from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.numba.jit import array, compiled, finite, integers
 from screwdyn.backends.platform_layout import address
 from screwdyn.physics import charts
@@ -30,6 +31,7 @@ __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "play"]
 
 WRONG_INPUT = -1
 # The operations of ``play``, by number.
+_PLAYER = "play"
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 Array = Any
 
@@ -197,17 +199,34 @@ def _one_state(entry: Quantity) -> list[str]:
     return lines
 
 
-@functools.cache
+_loaded: dict[str, Any] = {}
+
+
 def kernel(name: str) -> Any:
-    """The compiled kernel of a quantity; its code is at ``.address``."""
+    """The compiled kernel of a quantity, whose code is at ``.address``; it is never freed."""
+    found = _loaded.get(name)
+    return _load(name) if found is None else found
+
+
+@compiling
+def _load(name: str) -> Any:
+    """Make a kernel or load it from disk, unless another thread has done so meanwhile."""
+    if name not in _loaded:
+        made = compiled(_play if name == _PLAYER else _kernel_function(name))
+        _loaded.setdefault(name, made)  # a signal handler may have made another one in between
+    return _loaded[name]
+
+
+def _kernel_function(name: str) -> Callable[..., int]:
+    """The kernel of a quantity as a Python function."""
     entry = CATALOGUE.get(name) or INTERNAL[name]
     scope = _GLOBALS | {"recursion": entry.recursion}
     # The source file that numba checks for changes; the name of the folder depends on all source of the physics.
     code = compile(kernel_text(entry), str(joint_space.__file__), "exec")
     exec(code, scope)
-    function = scope[name]
+    function: Callable[..., int] = scope[name]
     function.__module__, function.__qualname__ = joint_space.__name__, name
-    return compiled(function)
+    return function
 
 
 def _refuse(*state: Any, out: Any = None) -> None:
@@ -274,9 +293,7 @@ class Kernels:
     def __getattr__(self, name: str) -> Any:
         if name not in CATALOGUE:
             raise AttributeError(name)
-        function = self.function(name)
-        setattr(type(self), name, function)  # later found without __getattr__
-        return function
+        return _keep(type(self), name)  # later found without __getattr__
 
     @staticmethod
     def function(name: str) -> Any:
@@ -338,6 +355,16 @@ class Kernels:
         return status
 
 
+@compiling
+def _keep(owner: type[Kernels], name: str) -> Any:
+    """Make the built-in function of a quantity an attribute of a class, once: calls may be using the first one."""
+    if name not in vars(owner):
+        function = owner.function(name)
+        if name not in vars(owner):
+            setattr(owner, name, function)
+    return vars(owner)[name]
+
+
 class _OfLink(dict[tuple[str, str], Array]):
     """Contexts of single links by link and frame, made on first use; KeyError for an unknown link."""
 
@@ -378,12 +405,7 @@ def _play(context: Array, arrays: Array) -> int:
     return 0
 
 
-@functools.cache
-def _player() -> Any:
-    return compiled(_play)
-
-
 def play(code: Array, results: Array) -> None:
     """Carry out operations on rows of results; see ``_play``."""
     context = np.array([len(code), results.shape[1]], dtype=np.int64)
-    Computation(_player().address)(address(context), address(addresses([code, results])))
+    Computation(kernel(_PLAYER).address)(address(context), address(addresses([code, results])))

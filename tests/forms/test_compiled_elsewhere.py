@@ -2,7 +2,6 @@
 
 import multiprocessing
 import pickle
-import statistics
 import subprocess
 import sys
 
@@ -147,11 +146,11 @@ def test_what_is_said_of_the_coordinates(arm, fast):
 
 
 def test_code_of_many_structures_takes_little_memory_and_gives_it_back():
-    """Megabytes for each structure: of four that are kept, then of three times three of which only a few are kept."""
+    """Megabytes for each structure: of four that are kept, then of five times four of which only a few are kept."""
     kept, *more = map(float, run(MANY_STRUCTURES).split())
     assert kept < 2
-    # The allocator sometimes reserves some memory in advance.
-    assert statistics.median(more) < 0.1
+    # The allocator sometimes reserves some memory in advance; what is never given back grows every time.
+    assert min(more) < 0.1
 
 
 MANY_STRUCTURES = """
@@ -178,5 +177,5 @@ growth(2)
 print(growth(4))
 code_cache._programs._most = 5_000_000
 growth(2)
-print(*(growth(3) for _ in range(3)))
+print(*(growth(4) for _ in range(5)))
 """

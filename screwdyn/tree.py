@@ -411,6 +411,6 @@ class KinematicTree(Dynamics, Configurations, Robot):
         model = self._former = Model(self.topology, self._former)
         return model
 
-    def _carrier(self, link: str) -> tuple[int, Array]:
+    def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
         self._at(link)
-        return super()._carrier(link)
+        return super()._carrier(model, link)

@@ -183,7 +183,7 @@ class Compiled(Numbers, Configurations, TakesOut):
     def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
         """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""
         slow = partial(self._answer, entry, link, frame)
-        self._carrier(link)  # raises an error for an unknown link
+        self._carrier(self._model, link)  # raises an error for an unknown link
         if "frame" in entry.parameters:
             frame_code(frame)
         function = self._function(entry, link, frame)

@@ -95,14 +95,31 @@ class Dynamics(Quantities):
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        model = self.model
+        return self._wrench_torque(self.kernels, q, wrenches)
+
+    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
+        """The contributions of all links but the base, in order of attachment; their padded sum ‡ is the whole model.
+
+        See :meth:`contribution` and docs/mathematics.md §3.
+        """
+        return [self.contribution(link, q, qd) for link in [*self.model.placements][1:]]
+
+    # Inside
+
+    def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
+        """Row that carries a link, and the link's pose in that row's frame."""
+        return model.carrier(link)
+
+    def _wrench_torque(self, kernels: Kernels, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
+        """:meth:`wrench_torque` by the kernels of one model."""
+        model = kernels.model
         (flat,), q_batch = model.flat(q=q)
         batch = q_batch
         on_rows: dict[int, Array] = {}
         if not isinstance(wrenches, Mapping):
             raise ShapeError(f"wrenches must map names of links to [n; f], {{link: six numbers}}; got {wrenches!r}")
         for link, F in wrenches.items():
-            row, T = self._carrier(link)
+            row, T = self._carrier(model, link)
             F = model.numbers(f"the wrench on {link!r}", F)
             if F.ndim == 0 or F.shape[-1] != 6:
                 raise ShapeError(f"the wrench on {link!r} must be (…, 6) numbers [n; f]; got shape {F.shape}")
@@ -124,62 +141,51 @@ class Dynamics(Quantities):
             np.broadcast_to(flat.reshape(*q_batch, model.nq), (*batch, model.nq)), requirements=["C", "W"]
         ).ravel()
         tau = empty(math.prod(batch) * model.nv)
-        kernels, entry = self.kernels, INTERNAL["wrench_torque"]
+        entry = INTERNAL["wrench_torque"]
         kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
         return tau.reshape(*batch, model.nv)
-
-    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
-        """The contributions of all links but the base, in order of attachment; their padded sum ‡ is the whole model.
-
-        See :meth:`contribution` and docs/mathematics.md §3.
-        """
-        return [self.contribution(link, q, qd) for link in [*self.model.placements][1:]]
-
-    # Inside
-
-    def _carrier(self, link: str) -> tuple[int, Array]:
-        """Row that carries a link, and the link's pose in that row's frame."""
-        return self.model.carrier(link)
 
     def _evaluate(self, entry: Quantity, *args: Any, **kwargs: Any) -> Any:
         """Check all arguments of a quantity and compute its results."""
         given = entry.signature.bind(self, *args, **kwargs)
         given.apply_defaults()
-        model, named = self.model, given.arguments
+        kernels, named = self.kernels, given.arguments
+        # The tree may change while arguments are converted: all that follows is of one model.
+        model = kernels.model
         state = {name: named[name] for name in entry.arguments}
         code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
         link = named.get("link", "")
         if entry.links in ("one", "subtree"):
-            self._carrier(link)  # raises an error for an unknown link
+            self._carrier(model, link)  # raises an error for an unknown link
         if named.get("wrenches") is not None and entry.wrenches == "tau":
             (tau,), batch = model.flat(tau=state["tau"])
-            state["tau"] = tau.reshape(*batch, model.nv) + self.wrench_torque(named["q"], named["wrenches"])
+            state["tau"] = tau.reshape(*batch, model.nv) + self._wrench_torque(kernels, named["q"], named["wrenches"])
         flat, batch = model.flat(**state)
-        kernels, count = self.kernels, math.prod(batch)
+        count = math.prod(batch)
         context = kernels.context_of(entry, link, code)
         shapes = kernels.shapes(entry, context)
         arrays = [empty(count * math.prod(shape)) for shape in shapes]
         status = kernels.fill(entry, context, count, flat, arrays)
         if status:
-            raise self._error(status, named, state)
+            raise self._error(kernels, status, named, state)
         results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
         if named.get("wrenches") is not None and entry.wrenches == "result":
-            return results[0] - self.wrench_torque(named["q"], named["wrenches"])
+            return results[0] - self._wrench_torque(kernels, named["q"], named["wrenches"])
         if entry.name in SHARES:
             return SHARES[entry.name](model, named["link"], results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _places(self, entry: Quantity, link: Any, code: int) -> Array:
         if entry.links in ("one", "subtree"):
-            self._carrier(link)
+            self._carrier(self.model, link)
         places: Array = self.kernels.places(entry, link, code)
         return places
 
-    def _felt(self, row: int, q: ArrayLike) -> str:
+    def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
         """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""
-        model, rest = self.model, np.zeros(self.model.nv)
+        model, entry = kernels.model, CATALOGUE["forward_dynamics"]
         (flat,), _ = model.flat(q=q)
-        kernels, entry = self.kernels, CATALOGUE["forward_dynamics"]
+        rest = np.zeros(model.nv)
         for one in flat.reshape(-1, model.nq):
             if kernels.fill(entry, kernels.context, 1, [one, rest, rest], [rest.copy()]) == row + 1:
                 break
@@ -193,10 +199,12 @@ class Dynamics(Quantities):
         carried, unit = (spread, "kg m^2") if table[row, TURN] else (mass, "kg")
         return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is no more than rounding"
 
-    def _error(self, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]) -> Exception:
+    def _error(
+        self, kernels: Kernels, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]
+    ) -> Exception:
         """The error for a status other than 0."""
-        model = self.model
-        felt = self._felt(status - 1, state["q"]) if status > 0 and "tau" in state else ""
+        model = kernels.model
+        felt = self._felt(kernels, status - 1, state["q"]) if status > 0 and "tau" in state else ""
         reason = undetermined(status, model, named.get("link"), felt)
         if reason is not None:
             return reason

@@ -124,6 +124,7 @@ class Model:
                     self._weld(table, at)
         except TypeError:
             return False
+        table.setflags(write=False)
         self.table = self.ready = table
         self.charts = _charts(former.charts, n, before, new)
         return True
@@ -187,7 +188,9 @@ class Model:
         """
         rows = [*self.rows, self.base_row]
         try:
-            return np.array(rows, dtype=np.float64)
+            table = np.array(rows, dtype=np.float64)
+            table.setflags(write=False)
+            return table
         except TypeError:
             symbols = expressions.free_symbols(itertools.chain(*rows))
             raise UnboundSymbolError.of(symbols, "the robot") from None
@@ -311,8 +314,10 @@ class Model:
         Raises
         ------
         ShapeError
-            For complex numbers, strings, dates and ragged lists; the message names the argument.
+            For complex numbers, strings, dates, masked arrays and ragged lists; the message names the argument.
         """
+        if isinstance(value, np.ma.MaskedArray):
+            raise ShapeError(f"{what} is a masked array; give a plain one, such as {what}.filled(0.0)")
         try:
             return expressions.real(value)
         except (TypeError, ValueError, OverflowError):

@@ -171,10 +171,11 @@ class Quantities(ABC):
     for each of ``coordinates``; leading axes are batch axes and are broadcast. Units are SI and radians. For spherical,
     free and planar joints ``qd`` contains quasi-velocities ν and ``qdd`` their rates (docs/mathematics.md §7).
 
-    Every function raises :class:`ShapeError` if an array has a wrong shape, an entry that is not finite or exceeds 1e60
-    in magnitude, or a quaternion whose length differs from 1 by more than 1e-3; :class:`UnknownNameError` for a link
-    that is not in the tree; and :class:`UnboundSymbolError` if numbers of the tree contain symbols. Damping, friction
-    and springs of joints are not part of the rigid-body equation: see ``joint_force``.
+    Every function raises :class:`ShapeError` if an array has a wrong shape, an entry that is not finite or so large,
+    beyond 1e60, that results could overflow, or a quaternion whose length differs from 1 by more than 1e-3;
+    :class:`UnknownNameError` for a link that is not in the tree; and :class:`UnboundSymbolError` if numbers of the tree
+    contain symbols. Damping, friction and springs of joints are not part of the rigid-body equation: see
+    ``joint_force``.
     """
 
     @abstractmethod

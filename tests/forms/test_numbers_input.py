@@ -249,3 +249,22 @@ def test_what_reads_like_numbers_but_is_none(tree, value):
     for ask in (tree.mass_matrix, tree.gravity_vector, tree.potential_energy):
         with pytest.raises(ShapeError, match="q must be an array of real numbers"):
             ask(value)
+
+
+def test_masked_arrays_are_refused(tree):
+    with pytest.raises(ShapeError, match=r"q is a masked array.*filled"):
+        tree.mass_matrix(np.ma.masked_array(np.zeros(tree.nq), [True] + [False] * (tree.nq - 1)))
+
+
+def test_a_tree_that_changes_while_an_argument_is_converted_answers_as_it_was():
+    tree = random_tree(np.random.default_rng(0), 4)
+    q = np.full(tree.nq, 0.5)
+    expected = tree.gravity_vector(q)
+
+    class Late:
+        def __array__(self, dtype=None, copy=None):
+            tree.attach(Inertia.point(1.0, com=(0.1, 0.2, 0.3)), to=tree.links[-1], joint=prismatic("x"))
+            return q
+
+    assert_array_equal(tree.gravity_vector(Late()), expected)
+    assert tree.gravity_vector(np.zeros(5)).shape == (5,)

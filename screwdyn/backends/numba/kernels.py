@@ -31,8 +31,8 @@ __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "play"]
 
 WRONG_INPUT = -1
 # The operations of ``play``, by number.
-_PLAYER = "play"
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
+_PLAYER = "play"
 Array = Any
 
 

@@ -103,6 +103,6 @@ def floors(session: nox.Session) -> None:
     session.install(*(requirement.replace(">=", "==") for requirement in wanted))
     session.install("--no-deps", "-e", ".")
     session.run("pip", "check")
-    session.run("pytest", "-m", "handover", "tests/backends/test_handover.py")
     chosen = session.posargs or [*ON_OTHER_PYTHONS, *ON_OTHER_VERSIONS]
     session.run("pytest", *BRIEF, *chosen, env={"SCREWDYN_SOAK": "brief"})
+    session.run("pytest", "-n", "2", "-m", "handover", "tests/backends/test_handover.py")

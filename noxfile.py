@@ -13,15 +13,16 @@ BIN = Path(sys.executable).parent
 # The selection of tests for other versions of Python or of the dependencies.
 BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover")
 
-# Tests that may depend on the version of Python: of object layouts, threads and forks, and a selection of all others.
+# Tests that may depend on the version of Python: of object layouts, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
-    *(f"tests/{package}" for package in ("core", "screws", "mechanism", "physics", "simulation", "io")),
+    *(f"tests/{package}" for package in ("core", "mechanism", "physics")),
     *(f"tests/backends/test_{name}.py" for name in ("llvm", "platform_layout", "numba", "background", "code_cache")),
     *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
     "tests/test_tree.py",
 ]
-# Further tests that may depend on the versions of the dependencies: of closed forms, C source and figures.
+# Further tests that may depend on the versions of the dependencies: of integrators, closed forms, C source and figures.
 ON_OTHER_VERSIONS = [
+    "tests/simulation",
     *(
         f"tests/forms/test_{name}.py"
         for name in ("papers", "symbolic", "symbolic_papers", "operation_count", "c_parameters")

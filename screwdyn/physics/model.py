@@ -43,7 +43,7 @@ class Model:
     table : (nv + 1, 26) array
         The rows of the freedoms, and the row of the base at the end; see ``physics.table``.
     ready : array or None
-        The table if it contains numbers only. Calls pass it to compiled code, which raises an error for None.
+        The table if it contains numbers only; None if there are expressions.
     charts : Charts or None
         How positions enter the rows if there is a group joint; otherwise positions are the coordinates of the rows.
     index : mapping from coordinate to row
@@ -57,9 +57,6 @@ class Model:
     charts: Charts | None
     nq: int
     nv: int
-
-    # Slots for the attributes that every call reads.
-    __slots__ = ("__dict__", "charts", "nq", "nv", "ready")
 
     def __init__(self, topology: Topology, former: Model | None = None) -> None:
         self.topology = topology

@@ -278,7 +278,9 @@ class Kernels:
         self._kept = [table, memory]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
-            copied = table.copy()
+            copied, where, *numbers = table.copy(), *chart
+            # Kernels read memory as it is: any other type would be read wrong.
+            chart = charts.Charts(where.astype(np.int64), *(x.astype(np.float64) for x in numbers))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms = map(address, chart)
@@ -288,7 +290,7 @@ class Kernels:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses are not valid in another process."""
-        return Kernels, (self.model,)
+        return type(self), (self.model,)
 
     def __getattr__(self, name: str) -> Any:
         if name not in CATALOGUE:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,10 +17,10 @@ from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist, grasp, payload_twist, release
+from screwdyn.simulation.impact import Change, GraspEvent, ReleaseEvent, Twist, grasp, payload_twist, release
 from screwdyn.simulation.state import State
 
-__all__ = ["Condition", "Grasp", "Happened", "Release", "seconds"]
+__all__ = ["Condition", "Grasp", "Happened", "Release", "Scheduled", "seconds"]
 
 Condition = Callable[[float, State], float | bool]
 
@@ -39,8 +41,11 @@ def seconds(what: str, value: object, *, positive: bool = False) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Timed:
-    """An event at a time, or as soon as a condition holds."""
+class Scheduled(ABC):
+    """A change of the tree at a time, or as soon as a condition holds."""
+
+    # For figures and texts: "grasp".
+    verb: ClassVar[str]
 
     time: float | None = None
     when: Condition | None = None
@@ -53,6 +58,10 @@ class _Timed:
             object.__setattr__(self, "time", seconds(f"the time of a {kind}", self.time))
         elif not callable(self.when):
             raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
+
+    @abstractmethod
+    def happen(self, tree: Robot, state: State) -> Change:
+        """Change the tree, which is in the given state. After an error, tree and state are unchanged."""
 
     def level(self, t: float, state: State) -> float:
         """A number that is positive if and only if the event is due at time t in the given state.
@@ -81,7 +90,7 @@ class _Timed:
 
 
 @dataclass(frozen=True, eq=False)
-class Grasp(_Timed):
+class Grasp(Scheduled):
     """A grasp at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 
     Parameters
@@ -102,6 +111,8 @@ class Grasp(_Timed):
     ShapeError
         If ``twist`` is missing.
     """
+
+    verb = "grasp"
 
     body: Body
     to: str = field(kw_only=True)
@@ -132,7 +143,7 @@ class Grasp(_Timed):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(_Timed):
+class Release(Scheduled):
     """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
 
     Parameters
@@ -148,6 +159,8 @@ class Release(_Timed):
         Unless exactly one of a valid ``time`` and a callable ``when`` is given.
     """
 
+    verb = "release"
+
     what: str | Handle
 
     def happen(self, tree: Robot, state: State) -> ReleaseEvent:
@@ -157,28 +170,28 @@ class Release(_Timed):
 
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """One grasp or release of a run.
+    """One change of the tree in a run.
 
     Attributes
     ----------
     t : float
         Time, s.
-    what : Grasp or Release
+    what : Grasp, Release, …
         The event as it was passed to :func:`simulate`.
-    event : GraspEvent or ReleaseEvent
+    event : GraspEvent, ReleaseEvent, …
         Its outcome.
     """
 
     t: float
-    what: Grasp | Release
-    event: GraspEvent | ReleaseEvent
+    what: Scheduled
+    event: Change
 
     @property
     def verb(self) -> str:
-        """``"grasp"`` or ``"release"``."""
-        return type(self.what).__name__.lower()
+        """What happened, such as ``"grasp"`` or ``"release"``."""
+        return self.what.verb
 
     @property
     def link(self) -> str:
-        """Name of the link that was attached or released."""
-        return self.event.handle.name if isinstance(self.event, GraspEvent) else self.event.released.tree.base
+        """Name of the link that it concerns, such as the one that was attached or released."""
+        return self.event.link

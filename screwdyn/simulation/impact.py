@@ -20,7 +20,7 @@ from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation.state import State, check_state
 
-__all__ = ["FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "payload_twist", "release"]
+__all__ = ["Change", "FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "payload_twist", "release"]
 
 Twist = Literal["co_moving", "at_rest"] | ArrayLike
 
@@ -53,27 +53,44 @@ class FreeBody:
         return float(floating.kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
 
 
-@dataclass(frozen=True, eq=False)
-class GraspEvent:
-    """Outcome of a grasp.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Change:
+    """Outcome of a change of a moving tree.
 
     Attributes
     ----------
     state : State
-        Of the tree with the payload, just after the grasp.
+        Of the changed tree, just after the change.
+    link : str
+        Name of the link that the change concerns.
+    energy_lost : float
+        Kinetic energy dissipated by the change, J; never negative.
+    kinetic_energy_brought : float
+        Kinetic energy just before the change of the bodies that it adds to the tree, minus that of the bodies that it
+        removes, J. The kinetic energy of the tree increases by ``kinetic_energy_brought - energy_lost``.
+    """
+
+    state: State
+    link: str
+    energy_lost: float = 0.0
+    kinetic_energy_brought: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraspEvent(Change):
+    """Outcome of a grasp: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
     impulse : (6,) array
         [n; f] on the payload, about the origin of its frame and in its axes; N m s and N s.
-    energy_lost : float
-        Kinetic energy dissipated by the impact, J; never negative.
     handle : Handle
         For :meth:`KinematicTree.release`.
     payload : FreeBody
         The payload just before the grasp.
     """
 
-    state: State
     impulse: Array
-    energy_lost: float
     handle: Handle
     payload: FreeBody
 
@@ -83,19 +100,16 @@ class GraspEvent:
         return self.payload
 
 
-@dataclass(frozen=True, eq=False)
-class ReleaseEvent:
-    """Outcome of a release.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleaseEvent(Change):
+    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attribute.
 
     Attributes
     ----------
-    state : State
-        Of the robot without the payload, just after the release.
     released : FreeBody
         The payload just after the release.
     """
 
-    state: State
     released: FreeBody
 
 
@@ -166,7 +180,16 @@ def grasp(
         jump, change = _momentum_balance(M, M_payload, J, joint.screws, V - carried)
         robot, impulse = jump[: len(M)], M_payload @ change
         lost = max(0.0, float(0.5 * (robot @ M @ robot + change @ impulse)))
-        return GraspEvent(State(tree, q, qd + jump), impulse[:6], lost, handle, FreeBody(alone, pose, V, inner))
+        payload = FreeBody(alone, pose, V, inner)
+        return GraspEvent(
+            state=State(tree, q, qd + jump),
+            link=handle.name,
+            energy_lost=lost,
+            kinetic_energy_brought=payload.kinetic_energy,
+            impulse=impulse[:6],
+            handle=handle,
+            payload=payload,
+        )
 
 
 def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
@@ -200,7 +223,10 @@ def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
     with tree.transaction():
         removed = tree.detach(what)
         removed.gravity = pose[:3, :3].T @ tree.gravity
-        return ReleaseEvent(state.part(tree), FreeBody(removed, pose, twist, state.part(removed)))
+        released = FreeBody(removed, pose, twist, state.part(removed))
+        return ReleaseEvent(
+            state=state.part(tree), link=root, kinetic_energy_brought=-released.kinetic_energy, released=released
+        )
 
 
 def floating_mass_matrix(tree: Robot, q: Array) -> Array:

@@ -35,10 +35,10 @@ class Energy:
     dissipated : array
         Energy dissipated by damping and friction in the joints up to that time.
     impact_loss : array
-        Energy dissipated by grasps up to that time.
+        Kinetic energy dissipated by changes of the tree, such as grasps, up to that time.
     exchanged : array
         Energy of the payloads grasped up to that time, minus that of the payloads released. Their kinetic energy is
-        computed from the payloads alone.
+        computed from the payloads alone, so that :attr:`residual` checks the momentum balance.
     external : array
         Work of the external wrenches up to that time.
     """

@@ -13,8 +13,7 @@ from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.events import Grasp, Happened, Release, seconds
-from screwdyn.simulation.impact import GraspEvent
+from screwdyn.simulation.events import Happened, Scheduled, seconds
 from screwdyn.simulation.result import Energy, Run
 from screwdyn.simulation.state import State, by_name, check_state
 
@@ -35,7 +34,7 @@ def simulate(
     state: State,
     duration: float,
     torque: Torque | None = None,
-    events: Sequence[Grasp | Release] = (),
+    events: Sequence[Scheduled] = (),
     progress: bool = False,
     *,
     wrenches: Wrenches | None = None,
@@ -60,7 +59,7 @@ def simulate(
         tree at that time. The integrator also calls the function for trial steps, so its results must not depend on
         earlier calls. The torque on a passive joint must be zero; below 1e-9 of the largest torque it counts as
         rounding and is set to zero. By default there are no torques.
-    events : sequence of Grasp and Release
+    events : sequence of events, such as :class:`Grasp` and :class:`Release`
         Each happens once, at its time or as soon as its condition holds. Events that are due at the same time happen in
         the given order.
     progress : bool
@@ -106,8 +105,8 @@ def simulate(
     for what, function in (("torque", torque), ("wrenches", wrenches)):
         if function is not None and not callable(function):
             raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
-    if not isinstance(events, Sequence) or not all(isinstance(event, Grasp | Release) for event in events):
-        raise ScrewdynError(f"events must be a list of Grasp and Release; got {events!r}")
+    if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
+        raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
         if event.time is not None and event.time > duration:
             kind = type(event).__name__
@@ -127,7 +126,7 @@ class _Simulation:
         duration: float,
         torque: Torque | None,
         wrenches: Wrenches | None,
-        events: Sequence[Grasp | Release],
+        events: Sequence[Scheduled],
         step: float,
         solver: tuple[str, float, float],
     ) -> None:
@@ -168,14 +167,14 @@ class _Simulation:
         states, torques, happened = tuple(self.states), tuple(self.torques), tuple(self.happened)
         return Run(t_all, states, torques, energy, happened, self.joints, self.tree)
 
-    def _due(self, t: float, state: State, fired: Grasp | Release | None) -> Grasp | Release | None:
+    def _due(self, t: float, state: State, fired: Scheduled | None) -> Scheduled | None:
         """The first pending event that is due; ``fired`` is due, although rounding may locate it slightly too early."""
         for event in self.pending:
             if event is fired or event.level(t, self._state(state.q, state.qd)) > 0:
                 return event
         return None
 
-    def _happen(self, what: Grasp | Release, t: float, state: State) -> State:
+    def _happen(self, what: Scheduled, t: float, state: State) -> State:
         self.pending.remove(what)
         potential = float(self._potential(state.q))
         try:
@@ -185,17 +184,12 @@ class _Simulation:
             raise
         self.present = self.tree.copy()
         event = replace(event, state=self._state(event.state.q, event.state.qd))
-        # The payload's kinetic energy is computed from the payload alone, so the ledger checks the momentum balance.
-        brought, lost = float(self._potential(event.state.q)) - potential, 0.0
-        if isinstance(event, GraspEvent):
-            brought, lost = brought + event.payload.kinetic_energy, event.energy_lost
-        else:
-            brought -= event.released.kinetic_energy
-        self.booked = self.booked + np.array([lost, brought])
+        brought = float(self._potential(event.state.q)) - potential + event.kinetic_energy_brought
+        self.booked = self.booked + np.array([event.energy_lost, brought])
         self.happened.append(Happened(t, what, event))
         return event.state
 
-    def _segment(self, t: float, state: State, bar: Any) -> tuple[float, State, Grasp | Release | None]:
+    def _segment(self, t: float, state: State, bar: Any) -> tuple[float, State, Scheduled | None]:
         """Integrate up to the next event and record the samples; also return the event whose condition fired."""
         from scipy.integrate import solve_ivp
 
@@ -252,7 +246,7 @@ class _Simulation:
         model = self.tree.model
         return State.unchecked(self.present, model.coordinates, q, qd, model.positions)
 
-    def _crossing(self, event: Grasp | Release) -> Callable[[float, Array], float]:
+    def _crossing(self, event: Scheduled) -> Callable[[float, Array], float]:
         """The condition of an event as an event function of SciPy, which stops where it rises through zero."""
 
         def level(t: float, y: Array) -> float:

@@ -1,5 +1,7 @@
 """Simulations: motions with known solutions, the energy ledger, and events."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,6 +10,8 @@ from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import screw
+from screwdyn.simulation.events import Scheduled
+from screwdyn.simulation.impact import Change
 
 G = 9.81
 
@@ -397,6 +401,25 @@ def test_controller_that_changes_its_tree_changes_nothing():
     run = sd.simulate(tree, sd.State(tree, [1.0]), 0.2, torque, step=0.05)
     assert tree.links == ("base", "bob")
     assert_array_equal(run["bob"], calm["bob"])
+
+
+def test_an_event_of_another_kind_enters_the_ledger():
+    @dataclass(frozen=True, eq=False)
+    class Stop(Scheduled):
+        verb = "stop"
+
+        def happen(self, tree, state):
+            stopped = sd.State(tree, state.q)
+            return Change(state=stopped, link="bob", energy_lost=float(tree.kinetic_energy(state.q, state.qd)))
+
+    tree = pendulum()
+    run = sd.simulate(tree, sd.State(tree, [1.0]), 0.4, events=[Stop(time=0.2)])
+    (stop,) = run.events
+    assert (stop.verb, stop.link) == ("stop", "bob")
+    assert_allclose(run.energy.impact_loss[-1], run.energy.kinetic[run.t == 0.2][0])
+    assert run.energy.impact_loss[-1] > 1
+    assert_ledger_closes(run)
+    assert run.plot().axes
 
 
 def test_robot_without_coordinates():

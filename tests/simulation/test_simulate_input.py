@@ -213,7 +213,7 @@ def test_a_condition_that_raises(arm):
 @pytest.mark.parametrize("events", [EARLY, [3], [EARLY, None], "now", {"hook"}])
 def test_events_of_another_type(arm, events):
     before = fingerprint(arm)
-    with pytest.raises(sd.ScrewdynError, match="events must be a list of Grasp and Release"):
+    with pytest.raises(sd.ScrewdynError, match="events must be a list of events, such as Grasp and Release"):
         run(arm, events=events)
     assert fingerprint(arm) == before
 

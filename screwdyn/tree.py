@@ -389,12 +389,15 @@ class KinematicTree(Dynamics, Configurations, Robot):
         at: ArrayLike | None = None,
         name: str | None = None,
         body_state: State | None = None,
+        prefix: str = "",
     ) -> GraspEvent:
         """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
 
         Parameters, result and errors as for :func:`screwdyn.simulation.impact.grasp`.
         """
-        return impact.grasp(self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state)
+        return impact.grasp(
+            self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state, prefix=prefix
+        )
 
     def release(self, state: State, what: Handle | str) -> ReleaseEvent:
         """Detach a payload while the robot moves (docs/mathematics.md §6).

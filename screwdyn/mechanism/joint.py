@@ -168,6 +168,10 @@ class Joint:
         sorts = [turn if S[:3].any() else slide for S in self.screws.T]
         return tuple(s if sorts.count(s) == 1 else f"{s}{sorts[: i + 1].count(s)}" for i, s in enumerate(sorts))
 
+    def prefixed(self, prefix: str) -> Joint:
+        """The joint with a prefix before its name, if it has a name."""
+        return replace(self, name=prefix + self.name) if prefix and self.name is not None else self
+
     @property
     def free_symbols(self) -> set[Any]:
         """SymPy symbols that the joint's numbers depend on."""

@@ -32,6 +32,10 @@ class Link:
     name: str
     inertia: Inertia | None = None
 
+    def prefixed(self, prefix: str) -> "Link":
+        """The link with a prefix before its name."""
+        return Link(prefix + self.name, self.inertia) if prefix else self
+
     def subs(self, values: Mapping[Any, Any]) -> "Link":
         """The link with values substituted for the symbols in its inertia.
 

@@ -184,6 +184,8 @@ class Structure:
         joint: Joint | None = None,
         at: ArrayLike | None = None,
         name: str | None = None,
+        *,
+        prefix: str = "",
     ) -> Handle:
         """Attach a body or a whole tree to a link.
 
@@ -201,6 +203,9 @@ class Structure:
         name : str, optional
             Name of the attached link (of the base, for a tree). By default that of the link, or ``payload``,
             ``payload_2``, … for an Inertia.
+        prefix : str
+            Begins the names of all links and joints that are attached, and so those of their coordinates:
+            ``attach(ur5, to="torso", prefix="left/")`` attaches links ``left/base_link``, ….
 
         Returns
         -------
@@ -216,13 +221,16 @@ class Structure:
         self._at(to)
         if joint is not None and not isinstance(joint, Joint):
             raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
-        if body is self:
+        if body is self and not prefix:
             raise TopologyError(
-                "a tree cannot be attached to itself; attach another one, whose links and joints have other names"
+                "a tree cannot be attached to itself; attach another one, whose links and joints have other names, or "
+                "give a prefix for the names of a copy, such as prefix='left/'"
             )
-        root, rest = self._unpack(body, name)
+        if not isinstance(prefix, str):
+            raise TopologyError(f"prefix must be a string; got {prefix!r}")
+        root, rest = self._unpack(body, name, prefix)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
-        first = Attachment(root, to, joint or FIXED, home)
+        first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
         self._become(self._topology.attach([first, *rest]))
         return Handle(root.name, first.serial)
 
@@ -248,7 +256,7 @@ class Structure:
         topology, (root, *rest) = self._topology.detach(self.resolve(what))
         removed = self._rooted(root.link)
         if rest:
-            removed._become(removed._topology.attach(at.again(at.parent) for at in rest))
+            removed._become(removed._topology.attach(at.copied(at.parent) for at in rest))
         self._become(topology)
         return removed
 
@@ -260,9 +268,11 @@ class Structure:
         joint: Joint | None = None,
         at: ArrayLike | None = None,
         name: str | None = None,
+        *,
+        prefix: str = "",
     ) -> Iterator[Handle]:
         """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`."""
-        handle = self.attach(body, to, joint, at, name)
+        handle = self.attach(body, to, joint, at, name, prefix=prefix)
         try:
             yield handle
         finally:
@@ -330,17 +340,23 @@ class Structure:
         """All links but the base."""
         return itertools.islice(self._topology.attachments.values(), 1, None)
 
-    def _unpack(self, body: Body, name: str | None) -> tuple[Link, list[Attachment]]:
-        """The root link of a body, and the attachments of all links beyond it."""
+    def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment]]:
+        """The root link of a body, and the attachments of all links beyond it, with the names that they will have."""
+        rest: Iterable[Attachment] = ()
         if isinstance(body, Inertia):
-            return Link(self._free_name("payload") if name is None else name, body), []
-        if isinstance(body, Link):
-            return Link(body.name if name is None else name, body.inertia), []
-        if isinstance(body, Structure):
-            root = Link(body.base if name is None else name, body.link(body.base).inertia)
+            root = (
+                Link(self._free_name(f"{prefix}payload"), body) if name is None else Link(name, body).prefixed(prefix)
+            )
+        elif isinstance(body, Link):
+            root = Link(body.name if name is None else name, body.inertia).prefixed(prefix)
+        elif isinstance(body, Structure):
+            root = Link(body.base if name is None else name, body.link(body.base).inertia).prefixed(prefix)
             rest = body._attached()
-            return root, [at.again(root.name if at.parent == body.base else at.parent) for at in rest]
-        raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {type(body).__name__}")
+        else:
+            kind = type(body).__name__
+            raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
+        base = body.base if isinstance(body, Structure) else None
+        return root, [at.copied(root.name if at.parent == base else f"{prefix}{at.parent}", prefix) for at in rest]
 
     def _free_name(self, stem: str) -> str:
         """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""

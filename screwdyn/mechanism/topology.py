@@ -66,9 +66,10 @@ class Attachment:
         """Names of the joint's freedoms and positions."""
         return *self.coordinates, *self.joint.position_names(self.name)
 
-    def again(self, parent: str | None) -> Attachment:
-        """A new attachment of the same link to a given parent."""
-        return replace(self, parent=parent, serial=next(_serial))
+    def copied(self, parent: str | None, prefix: str = "") -> Attachment:
+        """A new attachment of the same link to a given parent; the prefix begins the names of link and joint."""
+        link, joint = self.link.prefixed(prefix), self.joint.prefixed(prefix)
+        return replace(self, link=link, parent=parent, joint=joint, serial=next(_serial))
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """A new attachment with values substituted for symbols."""
@@ -127,7 +128,7 @@ class Topology:
             If the name of a link or a joint is taken, or would also be the name of a freedom or position.
         """
         attachments, carried = self.attachments.copy(), self.carried.copy()
-        hint = "give the new one another name"
+        hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
             link, name = new.link.name, new.name
             if link in attachments or name in carried:
@@ -137,7 +138,7 @@ class Topology:
                 self._check_labels(new, attachments, carried)
             attachments[link] = new
             carried[name] = link
-            hint = "build the tree to be attached with other names of links and joints"
+            hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         return Topology(attachments, carried, self.gravity, self.revision + 1)
 
     @staticmethod

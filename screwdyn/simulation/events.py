@@ -95,7 +95,7 @@ class Grasp(Scheduled):
 
     Parameters
     ----------
-    body, to, twist, joint, at, name, body_state
+    body, to, twist, joint, at, name, body_state, prefix
         As for :meth:`KinematicTree.grasp`.
     time : float
         Seconds from the start of the run; or
@@ -121,6 +121,7 @@ class Grasp(Scheduled):
     at: ArrayLike | None = field(default=None, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
     body_state: State | None = field(default=None, kw_only=True)
+    prefix: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,6 +140,7 @@ class Grasp(Scheduled):
             at=self.at,
             name=self.name,
             body_state=self.body_state,
+            prefix=self.prefix,
         )
 
 

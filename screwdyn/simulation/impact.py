@@ -124,6 +124,7 @@ def grasp(
     at: ArrayLike | None = None,
     name: str | None = None,
     body_state: State | None = None,
+    prefix: str = "",
 ) -> GraspEvent:
     """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
 
@@ -133,7 +134,7 @@ def grasp(
         Changed by the grasp.
     state : State
         Of the tree just before the grasp.
-    body, to, joint, at, name
+    body, to, joint, at, name, prefix
         As for :meth:`KinematicTree.attach`. The new joint starts at its neutral position.
     twist : "co_moving", "at_rest" or (6,) array
         Motion of the payload's base just before the grasp: with the link that grasps it, at rest, or [ω; v] in the
@@ -163,7 +164,7 @@ def grasp(
     check_state(state, tree)
     M, J, pose = tree.mass_matrix(state.q), tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
     with tree.transaction():
-        handle = tree.attach(body, to, joint, at, name)
+        handle = tree.attach(body, to, joint, at, name, prefix=prefix)
         joint, home = joint or fixed(), screw.as_pose(at)
         J = screw.Ad(screw.inverse(home)) @ J
         carried = J @ state.qd
@@ -171,7 +172,7 @@ def grasp(
         alone = tree.copy().detach(handle.name)
         alone.gravity = pose[:3, :3].T @ tree.gravity
         if body_state is not None:
-            check_state(body_state, alone, "payload")
+            check_state(body_state, body if isinstance(body, Robot) else alone, "payload")
         inner = State(alone) if body_state is None else State(alone, body_state.q, body_state.qd)
         q = np.concatenate([state.q, joint.neutral, inner.q])
         qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])

@@ -23,6 +23,7 @@ from screwdyn import (
     helical,
     prismatic,
     revolute,
+    spherical,
 )
 
 # What there is
@@ -157,6 +158,57 @@ def test_poses_may_be_left_out_or_given_in_three_ways():
     assert_array_equal(tree.forward_kinematics("a", []), np.eye(4))
     assert_array_equal(tree.forward_kinematics("b", [])[:3, 3], [1, 2, 3])
     assert tree.forward_kinematics("c", [])[0, 3] < 10
+
+
+def test_a_prefix_begins_all_names_that_are_attached():
+    tree = KinematicTree("torso")
+    handles = [
+        tree.attach(arm(), to="torso", at=(0, y, 0), prefix=side) for side, y in (("left/", 0.3), ("right/", -0.3))
+    ]
+    assert [handle.name for handle in handles] == ["left/base", "right/base"]
+    links, coordinates = ("base", "upper", "lower", "tool", "lamp"), ("shoulder", "elbow", "lamp")
+    assert tree.links == ("torso", *(f"left/{x}" for x in links), *(f"right/{x}" for x in links))
+    assert tree.coordinates == (*(f"left/{x}" for x in coordinates), *(f"right/{x}" for x in coordinates))
+    assert tree.joints[:2] == ("left/base", "left/shoulder")
+    assert tree.path("right/tool") == ("torso", "right/base", "right/upper", "right/lower", "right/tool")
+    M, alone = tree.mass_matrix(tree.neutral()), arm().mass_matrix(np.zeros(3))
+    assert_array_equal(M[:3, :3], M[3:, 3:])
+    assert_allclose(M[:3, :3], alone, rtol=1e-14)
+    assert_array_equal(M[:3, 3:], 0)
+    assert tree.detach(handles[0]).links == tuple(f"left/{x}" for x in links)
+
+
+def test_a_prefix_begins_given_names_too():
+    tree = KinematicTree()
+    assert tree.attach(BODY, to="base", prefix="a/").name == "a/payload"
+    assert tree.attach(BODY, to="base", prefix="a/").name == "a/payload_2"
+    assert tree.attach(BODY, to="base", joint=revolute(name="pin"), name="box", prefix="a/").name == "a/box"
+    assert tree.attach(Link("frame"), to="a/box", prefix="b/").name == "b/frame"
+    with tree.attached(arm(), to="b/frame", name="stand", joint=spherical(name="ball"), prefix="c/") as handle:
+        assert handle.name == "c/stand"
+        assert tree.parent("c/upper") == "c/stand"
+        assert tree.coordinates[:4] == ("a/pin", "c/ball[wx]", "c/ball[wy]", "c/ball[wz]")
+    assert tree.coordinates == ("a/pin",)
+
+
+def test_the_same_module_ten_times():
+    module = KinematicTree("in")
+    module.attach(Link("out", BODY), to="in", joint=revolute("y", name="bend"), at=(0, 0, 0.2))
+    tree, to = KinematicTree(), "base"
+    for k in range(10):
+        tree.attach(module, to=to, prefix=f"{k}/")
+        to = f"{k}/out"
+    assert tree.coordinates == tuple(f"{k}/bend" for k in range(10))
+    assert_allclose(tree.forward_kinematics("9/out", np.zeros(10))[:3, 3], [0, 0, 2])
+    # The names are valid in other forms.
+    assert "void jacobian" in tree.c_source(["jacobian:9/out"])
+    assert str(tree.symbolic().q[3]) == "3/bend"
+
+
+def test_a_tree_may_be_attached_to_itself_with_a_prefix():
+    tree = arm()
+    tree.attach(tree, to="tool", prefix="second/")
+    assert tree.links == (*arm().links, *(f"second/{link}" for link in arm().links))
 
 
 # Detach

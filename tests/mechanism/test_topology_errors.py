@@ -38,6 +38,12 @@ CLASH.attach(Link("finger", BODY), to="palm", joint=revolute(name="new"))
         ({"joint": revolute(name="shoulder")}, TopologyError, "there is a joint 'shoulder' already"),
         ({"joint": fixed("tool")}, TopologyError, "there is a joint 'tool' already"),
         ({"name": 3}, TopologyError, "non-empty string"),
+        ({"name": "", "prefix": "left/"}, TopologyError, "non-empty string"),
+        ({"name": 3, "prefix": "left/"}, TopologyError, "non-empty string"),
+        ({"prefix": 3}, TopologyError, "prefix must be a string; got 3"),
+        ({"prefix": None}, TopologyError, "prefix must be a string; got None"),
+        ({"prefix": "up", "name": "per"}, TopologyError, "there is a link 'upper' already; .* prefix='left/'"),
+        ({"body": arm(), "to": "base"}, TopologyError, "there is a link 'upper' already; .* prefix='left/'"),
         ({"body": HAND}, TopologyError, "there is a joint 'elbow' already"),
         ({"body": CLASH}, TopologyError, "there is a joint 'new' already"),
         ({"body": None}, TopologyError, "only an Inertia, a Link or a KinematicTree"),
@@ -111,9 +117,9 @@ def test_the_name_of_a_joint_given_for_a_link_is_told_apart():
             ask("elbow")
 
 
-def test_two_like_robots_need_other_names_within():
+def test_two_like_robots_need_a_prefix():
     pair = arm()
-    with pytest.raises(TopologyError, match="a link 'upper' already; build the tree to be attached with other names"):
+    with pytest.raises(TopologyError, match="a link 'upper' already; attach the tree with a prefix"):
         pair.attach(arm(), to="base", name="second")
 
 

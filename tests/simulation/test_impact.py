@@ -452,6 +452,18 @@ def test_payloads_without_a_name_are_numbered():
     assert tree.release(state, event.handle).released.tree.base == "payload_3"
 
 
+def test_prefix_of_a_payload():
+    tree, state = arm(1.0, 1.0)
+    for side in ("left/", "right/"):
+        inner = sd.State(CUP, [0.2], [3.0])
+        event = tree.grasp(state, CUP, to="arm", twist="at_rest", body_state=inner, prefix=side)
+        state = event.state
+        assert (event.handle.name, event.link) == (f"{side}cup", f"{side}cup")
+        assert event.payload.state.velocity(f"{side}spoon") == 3.0
+    assert state.coordinates == ("arm", "left/spoon", "right/spoon")
+    assert (state["left/spoon"], state["right/spoon"]) == (0.2, 0.2)
+
+
 def test_handle_is_stale_after_the_release():
     tree, state = arm(1.0, 1.0)
     event = tree.grasp(state, sd.Inertia.point(0.1), to="arm", twist="co_moving", name="nut")

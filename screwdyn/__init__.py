@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from screwdyn.core import errors, moved
 from screwdyn.core.errors import (
+    EquilibriumError,
     InertiaError,
     JointError,
     ScrewdynError,
@@ -56,6 +57,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Contribution",
     "Energy",
+    "EquilibriumError",
     "FreeBody",
     "Grasp",
     "GraspEvent",

@@ -20,6 +20,7 @@ from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Model
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import impact
+from screwdyn.simulation.equilibrium import equilibrium
 from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
 from screwdyn.simulation.state import State
 
@@ -375,6 +376,15 @@ class KinematicTree(Dynamics, Configurations, Robot):
         from screwdyn.forms.compiled import Compiled
 
         return Compiled(self.model, threads)
+
+    # Equilibria
+
+    def equilibrium(self, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
+        """A configuration at rest, g(q) + K (q − rest) = τ, (nq,) (docs/mathematics.md §8).
+
+        Parameters, result and errors as for :func:`screwdyn.simulation.equilibrium.equilibrium`.
+        """
+        return equilibrium(self, q0, tau)
 
     # Grasp and release
 

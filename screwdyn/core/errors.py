@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from reprlib import repr as cut_repr
 
 __all__ = [
+    "EquilibriumError",
     "InertiaError",
     "JointError",
     "ScrewdynError",
@@ -83,6 +84,10 @@ class StaleHandleError(ScrewdynError):
 
 class SingularAttachmentError(ScrewdynError):
     """A joint that feels no inertia along its screw, so that its acceleration is undetermined."""
+
+
+class EquilibriumError(ScrewdynError):
+    """Gravity, springs and the given torques do not balance in any configuration that was found."""
 
 
 class UnboundSymbolError(ScrewdynError):

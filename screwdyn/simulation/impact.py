@@ -12,12 +12,13 @@ from typing import Literal
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import InertiaError, ShapeError
+from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.joint import Joint, fixed, free
+from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
+from screwdyn.simulation import momentum
 from screwdyn.simulation.state import State, check_state
 
 __all__ = ["Change", "FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "payload_twist", "release"]
@@ -49,8 +50,7 @@ class FreeBody:
     @property
     def kinetic_energy(self) -> float:
         """Kinetic energy of the payload including its own joints, J (docs/mathematics.md §6)."""
-        floating, q = _floating(self.tree, self.state.q)
-        return float(floating.kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
+        return momentum.kinetic_energy(self.tree, self.state.q, self.state.qd, self.twist)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -162,12 +162,11 @@ def grasp(
     After an error, the tree and the state are unchanged.
     """
     check_state(state, tree)
-    M, J, pose = tree.mass_matrix(state.q), tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
+    J, pose = tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
     with tree.transaction():
         handle = tree.attach(body, to, joint, at, name, prefix=prefix)
         joint, home = joint or fixed(), screw.as_pose(at)
-        J = screw.Ad(screw.inverse(home)) @ J
-        carried = J @ state.qd
+        carried = screw.Ad(screw.inverse(home)) @ J @ state.qd
         V, pose = payload_twist(twist, carried), pose @ home
         alone = tree.copy().detach(handle.name)
         alone.gravity = pose[:3, :3].T @ tree.gravity
@@ -176,18 +175,14 @@ def grasp(
         inner = State(alone) if body_state is None else State(alone, body_state.q, body_state.qd)
         q = np.concatenate([state.q, joint.neutral, inner.q])
         qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])
-        _refuse_singular(tree, q)
-        M_payload = floating_mass_matrix(alone, inner.q)
-        jump, change = _momentum_balance(M, M_payload, J, joint.screws, V - carried)
-        robot, impulse = jump[: len(M)], M_payload @ change
-        lost = max(0.0, float(0.5 * (robot @ M @ robot + change @ impulse)))
+        impact = momentum.impact(tree, q, handle.name, V - carried)
         payload = FreeBody(alone, pose, V, inner)
         return GraspEvent(
-            state=State(tree, q, qd + jump),
+            state=State(tree, q, qd + impact.rates),
             link=handle.name,
-            energy_lost=lost,
+            energy_lost=impact.energy_lost,
             kinetic_energy_brought=payload.kinetic_energy,
-            impulse=impulse[:6],
+            impulse=impact.impulse,
             handle=handle,
             payload=payload,
         )
@@ -228,102 +223,6 @@ def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
         return ReleaseEvent(
             state=state.part(tree), link=root, kinetic_energy_brought=-released.kinetic_energy, released=released
         )
-
-
-def floating_mass_matrix(tree: Robot, q: Array) -> Array:
-    """Mass matrix of a tree with a free base, (6 + nv, 6 + nv), over the base's twist in its own frame and q̇."""
-    floating, q = _floating(tree, q)
-    return floating.mass_matrix(q)
-
-
-def _floating(tree: Robot, q: Array) -> tuple[Robot, Array]:
-    """The tree on a free joint, whose rates are the base's twist, and its positions with that joint neutral."""
-    floating, joint = type(tree)(_unused("ground", tree.links)), free(name=_unused("floating", tree.joints))
-    floating.attach(tree, floating.base, joint)
-    return floating, np.concatenate([joint.neutral, q])
-
-
-def _unused(name: str, taken: tuple[str, ...]) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _momentum_balance(M: Array, M_payload: Array, J: Array, S: Array, slip: Array) -> tuple[Array, Array]:
-    """Changes of the rates in a grasp (docs/mathematics.md §6).
-
-    With W the map from the rates ν of the new tree to those of the robot and of the free payload, and
-    D = diag(M, 𝓜), the changes Δν minimise (W Δν − slip)ᵀ D (W Δν − slip).
-
-    Parameters
-    ----------
-    M : (n, n) array
-        Mass matrix of the robot.
-    M_payload : (6 + b, 6 + b) array
-        Mass matrix 𝓜 of the payload with a free base.
-    J : (6, n) array
-        Jacobian of the robot for the payload's frame, in that frame.
-    S : (6, k) array
-        Screws of the new joint.
-    slip : (6,) array
-        Twist of the payload before the grasp minus that of the link that grasps it, in the payload's frame.
-
-    Returns
-    -------
-    (n + k + b,) array
-        Changes of the rates of the new tree.
-    (6 + b,) array
-        Changes of the payload's twist and of the rates of its own joints.
-    """
-    n, k, b = len(M), S.shape[1], len(M_payload) - 6
-    W = np.zeros((6 + b, n + k + b))
-    W[:6, :n], W[:6, n : n + k], W[6:, n + k :] = J, S, np.eye(b)
-    root, payload_root = _root(M), _root(M_payload)
-    A, rhs = np.zeros((n + 6 + b, n + k + b)), np.zeros(n + 6 + b)
-    A[:n, :n], A[n:] = root, payload_root @ W
-    rhs[n:] = payload_root[:, :6] @ slip
-    jump = _least_squares(A, rhs)
-    change = W @ jump
-    change[:6] -= slip
-    return jump, change
-
-
-def _least_squares(A: Array, b: Array) -> Array:
-    """The x that minimises |A x − b|, for rows of very different magnitudes.
-
-    QR factors and one step of iterative refinement keep the digits of light bodies next to heavy ones.
-    """
-    scale = np.linalg.norm(A, axis=0)
-    A = A / scale
-    Q, R = np.linalg.qr(A)
-    x = np.linalg.solve(R, Q.T @ b)
-    x += np.linalg.solve(R, np.linalg.solve(R.T, A.T @ (b - A @ x)))
-    return np.asarray(x / scale)
-
-
-def _root(M: Array) -> Array:
-    """R with RᵀR = M for a positive semidefinite M.
-
-    Raises
-    ------
-    InertiaError
-        If M has a negative eigenvalue, as of an effective inertia that no rigid body has.
-    """
-    scale = np.sqrt(np.abs(np.diag(M)))
-    scale[scale == 0] = 1
-    squares, axes = np.linalg.eigh(M / np.outer(scale, scale))
-    if squares.min(initial=0) < -1e-12:
-        raise InertiaError(
-            "the kinetic energy of some motion is negative, so the momentum balance has no solution; "
-            "use inertias of rigid bodies (Inertia.is_physical)"
-        )
-    return np.asarray(np.sqrt(np.maximum(squares, 0))[:, None] * axes.T * scale)
-
-
-def _refuse_singular(tree: Robot, q: Array) -> None:
-    """Raise SingularAttachmentError, from forward dynamics, if a joint feels no inertia."""
-    rest = np.zeros(tree.nv)
-    tree.forward_dynamics(q, rest, rest)
 
 
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:

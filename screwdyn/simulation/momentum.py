@@ -1,0 +1,163 @@
+"""The law of all impacts: momenta are projected on the freedoms of the changed tree (docs/mathematics.md §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import NamedTuple
+
+import numpy as np
+
+from screwdyn.core.errors import InertiaError
+from screwdyn.core.types import Array
+from screwdyn.physics.robot import Robot
+from screwdyn.screws import screw
+
+__all__ = ["Bodies", "Impact", "bodies", "impact", "kinetic_energy"]
+
+
+class Bodies(NamedTuple):
+    """The rigid bodies of a tree in one configuration; links that are welded together are one body.
+
+    Attributes
+    ----------
+    links : tuple of str
+        Name of the first link of each body, in whose frame the other entries are.
+    poses : (n, 4, 4) array
+        In the base frame.
+    jacobians : (n, 6, nv) array
+        The twist of a body is J ν.
+    inertias : (n, 6, 6) array
+    """
+
+    links: tuple[str, ...]
+    poses: Array
+    jacobians: Array
+    inertias: Array
+
+
+class Impact(NamedTuple):
+    """Changes in an impact.
+
+    Attributes
+    ----------
+    rates : (nv,) array
+        ν⁺ − ν, the change of the rates.
+    impulse : (6,) array
+        [n; f] on the slipping subtree, about the origin of its root's frame and in its axes; N m s and N s.
+    energy_lost : float
+        J.
+    """
+
+    rates: Array
+    impulse: Array
+    energy_lost: float
+
+
+def bodies(tree: Robot, q: Array, apart: Container[str] = ()) -> Bodies:
+    """The bodies of a tree; links of ``apart`` are not welded to others."""
+    placements = tree.model.placements
+    first: dict[tuple[str | None, bool], int] = {}
+    pairs, matrices, names = [], [], [*placements]
+    for k, (name, at) in enumerate(placements.items()):
+        leader = first.setdefault((at.coordinate, name in apart), k)
+        if at.link.inertia is not None:
+            pairs.append((k, leader))
+            matrices.append(at.link.inertia.matrix)
+    welded, leaders = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    used, which = np.unique(leaders, return_inverse=True)
+    in_row = np.tile(np.eye(4), (len(names), 1, 1))
+    in_row[:, :3, :3] = np.reshape([at.R for at in placements.values()], (-1, 3, 3))
+    in_row[:, :3, 3] = [at.p for at in placements.values()]
+    X = screw.Ad(screw.inverse(in_row[welded]) @ in_row[leaders])
+    inertias = np.zeros((len(used), 6, 6))
+    np.add.at(inertias, which, X.swapaxes(-1, -2) @ np.reshape(matrices, (-1, 6, 6)) @ X)
+    links = tuple(names[k] for k in used)
+    J = np.array([tree.jacobian(name, q, "body") for name in links]).reshape(len(links), 6, tree.nv)
+    return Bodies(links, tree.link_poses(q)[used], J, inertias)
+
+
+def kinetic_energy(tree: Robot, q: Array, qd: Array, twist: Array) -> float:
+    """Kinetic energy of a tree whose base moves with a twist in its own frame, J."""
+    _, poses, J, inertias = bodies(tree, q)
+    V = screw.Ad(screw.inverse(poses)) @ twist + J @ qd
+    return float(0.5 * np.einsum("ni,nij,nj", V, inertias, V))
+
+
+def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
+    """The impact in which a subtree stops to slip.
+
+    Before it, every body has the twist J ν of the rates ν; those of the subtree have the slip in addition. The rates
+    after it minimise Σ |V⁺ − V⁻|² in the metrics of the bodies' inertias, so that M ν⁺ = Σ Jᵀ 𝓜 V⁻
+    (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        After the change.
+    q : (nq,) array
+    root : str
+        The link whose subtree slips.
+    slip : (6,) array
+        [ω; v] of the root before the impact minus J ν, in the root's frame, rad/s and m/s.
+
+    Raises
+    ------
+    SingularAttachmentError
+        If a joint of the tree feels no inertia.
+    InertiaError
+        If the kinetic energy of a body is negative for some motion.
+    """
+    rest = np.zeros(tree.nv)
+    tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
+    beyond = frozenset(tree.subtree(root))
+    links, poses, J, inertias = bodies(tree, q, beyond)
+    # The joint of the root takes on what it can of the slip, so that a joint that allows all of it changes no rate.
+    at = tree.topology.attachments[root]
+    own = [k for k, name in enumerate(tree.coordinates) if name in at.coordinates]
+    S = tree.jacobian(root, q, "body")[:, own]
+    rates = rest
+    rates[own] = np.linalg.lstsq(S, slip)[0]
+    slip = slip - S @ rates[own]
+    slips = np.array([name in beyond for name in links])
+    X = screw.Ad(screw.inverse(poses[slips]) @ tree.forward_kinematics(root, q))
+    excess = np.zeros((len(links), 6))
+    excess[slips] = X @ slip
+    roots = _roots(inertias, links)
+    change = _least_squares((roots @ J).reshape(6 * len(links), tree.nv), (roots @ excess[..., None]).ravel())
+    jump = J @ change - excess
+    impulses = (inertias @ jump[..., None])[..., 0]
+    lost = max(0.0, float(0.5 * np.vdot(jump, impulses)))
+    return Impact(rates + change, np.einsum("nji,nj->i", X, impulses[slips]), lost)
+
+
+def _least_squares(A: Array, b: Array) -> Array:
+    """The x that minimises |A x − b|, for rows of very different magnitudes.
+
+    QR factors and one step of iterative refinement keep the digits of light bodies next to heavy ones.
+    """
+    scale = np.linalg.norm(A, axis=0)
+    A = A / scale
+    Q, R = np.linalg.qr(A)
+    x = np.linalg.solve(R, Q.T @ b)
+    x += np.linalg.solve(R, np.linalg.solve(R.T, A.T @ (b - A @ x)))
+    return np.asarray(x / scale)
+
+
+def _roots(inertias: Array, links: tuple[str, ...]) -> Array:
+    """R, (n, 6, 6), with RᵀR = 𝓜 for positive semidefinite inertias 𝓜.
+
+    Raises
+    ------
+    InertiaError
+        If one has a negative eigenvalue, as an effective inertia that no rigid body has may have.
+    """
+    scale = np.sqrt(np.abs(np.diagonal(inertias, axis1=1, axis2=2)))
+    scale[scale == 0] = 1
+    squares, axes = np.linalg.eigh(inertias / (scale[:, :, None] * scale[:, None, :]))
+    negative = np.flatnonzero((squares < -1e-12).any(axis=1))
+    if negative.size:
+        raise InertiaError(
+            f"the kinetic energy of some motion is negative for link {links[negative[0]]!r} and what is welded to it, "
+            f"so the momentum balance has no solution; use inertias of rigid bodies (Inertia.is_physical)"
+        )
+    return np.asarray(np.sqrt(np.maximum(squares, 0))[:, :, None] * axes.swapaxes(-1, -2) * scale[:, None, :])

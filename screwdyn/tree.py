@@ -142,6 +142,58 @@ class KinematicTree(Dynamics, Configurations, Robot):
         return cls._of(from_dh(rows, convention, base=base, gravity=gravity))
 
     @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> KinematicTree:
+        """Read a JSON file written by :meth:`to_json`, or its text, which begins with ``{``.
+
+        Parameters
+        ----------
+        path_or_text : str or path
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        JSONError
+            The message lists every problem of the document with its place.
+
+        See Also
+        --------
+        screwdyn.io.json_reader : describes the format.
+        """
+        from screwdyn.io.json_reader import read_json
+
+        return cls._of(read_json(path_or_text))
+
+    def to_json(self) -> str:
+        """The tree as JSON text, from which :meth:`from_json` makes a tree with the same M, C and g to the last bit.
+
+        Numbers have all digits, and expressions are strings such as ``"m*L**2/3"``. Handles and the revision are not
+        written.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        JSONError
+            If an expression contains a function that is not elementary, or symbols that names do not distinguish.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> twin = sd.KinematicTree.from_json(arm.to_json())
+        >>> bool((twin.mass_matrix([0.1, 0.2]) == arm.mass_matrix([0.1, 0.2])).all())
+        True
+        """
+        from screwdyn.io.json_writer import write_json
+
+        return write_json(self.topology)
+
+    @classmethod
     def _of(cls, topology: Topology) -> KinematicTree:
         """A tree with a topology that a reader returned."""
         tree = cls()

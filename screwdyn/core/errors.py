@@ -10,6 +10,7 @@ from reprlib import repr as cut_repr
 __all__ = [
     "EquilibriumError",
     "InertiaError",
+    "JSONError",
     "JointError",
     "ScrewdynError",
     "ScrewdynWarning",
@@ -107,6 +108,20 @@ class URDFError(ScrewdynError):
     ----------
     problems : tuple of Problem
         Each with ``line``, ``element``, ``message`` and ``hint``.
+    """
+
+    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class JSONError(ScrewdynError):
+    """All problems of a JSON document of a tree at once, or all that cannot be written as JSON.
+
+    Attributes
+    ----------
+    problems : tuple
+        Each with ``place``, ``message`` and ``hint``; strings for what cannot be written.
     """
 
     def __init__(self, message: str, problems: Iterable[object] = ()) -> None:

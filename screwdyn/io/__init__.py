@@ -1,7 +1,10 @@
-"""Readers of robot descriptions: URDF, xacro and Denavit-Hartenberg tables."""
+"""Readers and writers of robot descriptions: JSON, URDF, xacro and Denavit-Hartenberg tables."""
 
 from screwdyn.io.dh import from_dh
+from screwdyn.io.document import PlacedProblem
+from screwdyn.io.json_reader import read_json
+from screwdyn.io.json_writer import write_json
 from screwdyn.io.urdf import check_urdf, read_urdf
 from screwdyn.io.urdf_xml import Problem
 
-__all__ = ["Problem", "check_urdf", "from_dh", "read_urdf"]
+__all__ = ["PlacedProblem", "Problem", "check_urdf", "from_dh", "read_json", "read_urdf", "write_json"]

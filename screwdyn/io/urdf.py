@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Container
-from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
+from screwdyn.io.document import listed
 from screwdyn.io.effective import known_effective
+from screwdyn.io.source import Source, read_source
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
-from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse, shown
+from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
 from screwdyn.io.xacro_text import expanded
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
@@ -69,9 +69,9 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
     title, report, model = _read(path_or_text)
     problems = _in_order(report)
     if model is None or (strict and problems):
-        raise URDFError(_listed(title, problems), problems)
+        raise URDFError(listed(title, problems), problems)
     if problems:
-        warnings.warn(_listed(title, problems), ScrewdynWarning, stacklevel=3)  # of from_urdf's caller
+        warnings.warn(listed(title, problems), ScrewdynWarning, stacklevel=3)  # of from_urdf's caller
     return _build(model, floating_base)
 
 
@@ -91,20 +91,9 @@ def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
     return _in_order(_read(path_or_text)[1])
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A document, its name in messages, and its origin."""
-
-    title: str
-    document: bytes
-    encoding: str | None = None
-    skipped_lines: int = 0
-    path: Path | None = None
-
-
 def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | None]:
     """Title for messages, all problems, and the model if there was no error."""
-    source = _source(path_or_text)
+    source = read_source(path_or_text, "URDF", "<", URDFError)
     report = Report()
     expansion = False
     try:
@@ -119,7 +108,7 @@ def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | No
     return source.title, report, None if report.failed else model
 
 
-def _expand(source: _Source, found: Unexpanded, report: Report) -> Element | None:
+def _expand(source: Source, found: Unexpanded, report: Report) -> Element | None:
     """The root of a xacro document after expansion."""
     try:
         return parse(expanded(source.document, source.encoding, source.path), report, "utf-8")
@@ -136,34 +125,8 @@ def _expand(source: _Source, found: Unexpanded, report: Report) -> Element | Non
     return None
 
 
-def _source(path_or_text: str | os.PathLike[str]) -> _Source:
-    hint = "give the path of a URDF file, or its text beginning with '<'"
-    if isinstance(path_or_text, str):
-        text = path_or_text.lstrip("\ufeff \t\r\n")
-        if text.startswith("<"):
-            skipped = path_or_text[: len(path_or_text) - len(text)]
-            return _Source("the URDF text", text.encode("utf-8", "replace"), "utf-8", skipped.count("\n"))
-        if not text:
-            raise URDFError(f"cannot read the file {shown(path_or_text)!r}: the path is empty; {hint}")
-    elif not isinstance(path_or_text, os.PathLike):
-        decode = "; decode bytes to a str first" if isinstance(path_or_text, bytes) else ""
-        raise URDFError(f"a {type(path_or_text).__name__} is not a URDF: {hint}{decode}")
-    path = Path(path_or_text)
-    name = shown(str(path_or_text), 200)
-    try:
-        return _Source(name, path.read_bytes(), path=path)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise URDFError(f"cannot read the file {name!r}: {reason}; {hint}") from None
-
-
 def _in_order(report: Report) -> list[Problem]:
     return sorted(report.problems, key=lambda problem: problem.line)
-
-
-def _listed(title: str, problems: list[Problem]) -> str:
-    count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
-    return "\n  ".join([f"{count} in {title}", *map(str, problems)])
 
 
 def _build(model: Model, floating_base: bool) -> Topology:

@@ -7,7 +7,8 @@ from difflib import get_close_matches
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.io.urdf_xml import Element, Report, shown
+from screwdyn.io.source import shown
+from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.mass_properties import failing_condition
 from screwdyn.screws.screw import pose
 

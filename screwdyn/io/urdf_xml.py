@@ -12,7 +12,9 @@ from math import inf, isfinite
 from typing import Literal
 from xml.parsers import expat
 
-__all__ = ["Element", "Problem", "Report", "Unexpanded", "parse", "shown"]
+from screwdyn.io.source import shown
+
+__all__ = ["Element", "Problem", "Report", "Unexpanded", "parse"]
 
 Severity = Literal["error", "warning"]
 
@@ -173,11 +175,6 @@ class Report:
         """Warn about invalid numbers that screwdyn does not use but that are errors for other readers."""
         for name in attributes:
             self.number(element, name, default=0.0, severity="warning", largest=inf)
-
-
-def shown(text: str, width: int = 60) -> str:
-    """Text for a message, shortened to a width."""
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _not_a_number(word: str) -> tuple[str, str]:

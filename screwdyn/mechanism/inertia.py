@@ -366,6 +366,11 @@ class Inertia:
         """Whether a rigid body can have this inertia."""
         return self.failing_condition is None
 
+    @property
+    def is_effective(self) -> bool:
+        """Whether it was made by `effective` (or from such an inertia), so that the conditions are not checked."""
+        return self._effective
+
     # changes of frame and sums ----------------------------------------------------------------------------------
 
     def transformed(self, T: ArrayLike) -> Self:

@@ -1,0 +1,204 @@
+"""Entries of a JSON or TOML document with their places; every problem is collected, and no entry raises an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import isfinite
+from typing import Any
+
+from screwdyn.io.source import shown
+
+__all__ = ["Entry", "NotANumber", "PlacedProblem", "Table", "listed"]
+
+# Similar names are searched for in the first problems of a document, among not too many names: the search is slow.
+_MOST_HINTS, _MOST_NAMES = 50, 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedProblem:
+    """One problem of a document.
+
+    Attributes
+    ----------
+    place : str
+        The keys that lead to the entry, such as ``links[3].joint.damping``; empty for the document itself.
+    message, hint : str
+        The problem, and what to do about it (may be empty).
+    """
+
+    place: str
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.place}: " if self.place else ""
+        return f"{place}{self.message}" + (f"; {self.hint}" if self.hint else "")
+
+
+class NotANumber(str):
+    """The text of a number that is not finite: NaN, Infinity, or one that no float can hold."""
+
+
+class Table(dict[str, Any]):
+    """A mapping of a document with the keys that it gives more than once."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def listed(title: str, problems: Sequence[object]) -> str:
+    """The message of an error with all problems of a document."""
+    count = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
+    return "\n  ".join([f"{count} in {title}", *map(str, problems)])
+
+
+class Entry:
+    """A value of a document, its place, and the list that receives its problems.
+
+    The readers return ``None`` (or nothing) after they have added a problem.
+    """
+
+    __slots__ = ("place", "problems", "value")
+
+    def __init__(self, value: Any, place: str, problems: list[PlacedProblem]) -> None:
+        self.value, self.place, self.problems = value, place, problems
+
+    def wrong(self, message: str, hint: str = "") -> None:
+        """Add a problem of this entry."""
+        self.problems.append(PlacedProblem(self.place, message, hint))
+
+    def unexpected(self, expected: str) -> None:
+        """Add the problem that the value is not what was expected."""
+        self.wrong(f"expected {expected}; got {_described(self.value)}")
+
+    def near(self, name: str, known: Iterable[str]) -> str:
+        """A hint with the known names that are similar, or some of them."""
+        names = list(known)
+        few = len(names) <= _MOST_NAMES and len(self.problems) < _MOST_HINTS
+        near = get_close_matches(name, names, n=3, cutoff=0.5) if few else []
+        if near:
+            return f"did you mean {' or '.join(repr(shown(x)) for x in near)}?"
+        return f"known: {', '.join(map(shown, names[:30])) or 'none'}{', …' if len(names) > 30 else ''}"
+
+    def table(self, required: Sequence[str] = (), optional: Sequence[str] = ()) -> dict[str, Entry]:
+        """Entries by key; missing, unknown and repeated keys are problems."""
+        if not isinstance(self.value, dict):
+            self.unexpected("an object with the keys " + ", ".join((*required, *optional)))
+            return {}
+        known = (*required, *optional)
+        for key in self.value:
+            if key not in known:
+                self._below(key).wrong("unknown key", self.near(key, known))
+        for key in required:
+            if key not in self.value:
+                self.wrong(f"the key {key!r} is missing")
+        for key in getattr(self.value, "repeated", ()):
+            self._below(key).wrong("the key is given more than once", "keep one")
+        return {key: self._below(key) for key in known if key in self.value}
+
+    def entries(self) -> dict[str, Entry]:
+        """Entries by key, whatever the keys are; repeated keys are problems."""
+        if not isinstance(self.value, dict):
+            self.unexpected("an object")
+            return {}
+        for key in getattr(self.value, "repeated", ()):
+            self._below(key).wrong("the key is given more than once", "keep one")
+        return {key: self._below(key) for key in self.value}
+
+    def items(self, what: str = "a list") -> list[Entry]:
+        """The entries of a list."""
+        if not isinstance(self.value, list):
+            self.unexpected(what)
+            return []
+        return [Entry(x, f"{self.place}[{k}]", self.problems) for k, x in enumerate(self.value)]
+
+    def text(self, what: str = "a non-empty string") -> str | None:
+        """A string that is not empty."""
+        if isinstance(self.value, str) and self.value and type(self.value) is not NotANumber:
+            return self.value
+        self.unexpected(what)
+        return None
+
+    def one_of(self, *known: Any) -> Any:
+        """One of some words or integers."""
+        if type(self.value) in (str, int) and self.value in known:
+            return self.value
+        self.unexpected(f"one of {', '.join(map(repr, known))}")
+        return None
+
+    def flag(self) -> bool | None:
+        """True or false."""
+        if isinstance(self.value, bool):
+            return self.value
+        self.unexpected("true or false")
+        return None
+
+    def number(self, expression: Callable[[str], Any] | None = None, what: str = "a number") -> Any:
+        """A finite number; or what `expression` makes of a string, whose ValueError is a problem."""
+        value = self.value
+        if type(value) is float and isfinite(value):
+            return value
+        if type(value) is int and _fits(value):
+            return value
+        if type(value) is str and expression is not None:
+            try:
+                return expression(value)
+            except ValueError as error:
+                self.wrong(f"the expression {shown(value)!r}: {error}")
+        elif isinstance(value, float | NotANumber) or type(value) is int:
+            self.wrong(f"{_described(value)} is not a finite number", "give a finite value in SI units")
+        else:
+            self.unexpected(what)
+        return None
+
+    def numbers(self, count: int, expression: Callable[[str], Any] | None = None) -> list[Any] | None:
+        """A list of so many finite numbers."""
+        value = self.value
+        if type(value) is not list or len(value) != count:
+            self.unexpected(f"a list of {count} numbers")
+            return None
+        if all(type(x) is float and isfinite(x) for x in value):
+            return value
+        found = [x.number(expression) for x in self.items()]
+        return None if any(x is None for x in found) else found
+
+    def matrix(
+        self, columns: int, rows: int | None = None, expression: Callable[[str], Any] | None = None
+    ) -> list[list[Any]] | None:
+        """A list of rows of so many finite numbers, at least one row."""
+        items = self.items(f"rows of {columns} numbers")
+        found = [row.numbers(columns, expression) for row in items]
+        if isinstance(self.value, list) and (not items or rows not in (None, len(items))):
+            self.unexpected(f"{'some' if rows is None else rows} rows of {columns} numbers")
+            return None
+        whole = [row for row in found if row is not None]
+        return whole if items and len(whole) == len(items) else None
+
+    def _below(self, key: str) -> Entry:
+        place = key if key.isidentifier() else repr(shown(key))
+        return Entry(self.value.get(key), f"{self.place}.{place}" if self.place else place, self.problems)
+
+
+def _fits(value: int) -> bool:
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _described(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if type(value) is str:
+        return repr(shown(value))
+    if type(value) is int and value.bit_length() > 1000:
+        return "a number too large for a float"
+    return shown(str(value))

@@ -1,0 +1,166 @@
+"""SymPy expressions as text and back. The text is parsed, never evaluated as Python code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+__all__ = ["assumptions_of", "expression_of", "symbol_of", "text_of"]
+
+FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "Abs")
+CONSTANTS = ("pi", "E")
+NOT_FINITE = ("nan", "inf", "infinity", "oo", "zoo")
+# They bound the time and memory that a text can take.
+LONGEST, DEEPEST, MOST_BITS = 100_000, 100, 2048
+
+
+def text_of(expression: Any) -> str:
+    """An expression in Python's notation, with all digits of its floats.
+
+    Raises
+    ------
+    ValueError
+        If :func:`expression_of` cannot read it: it contains another function, the name of a symbol is not an
+        identifier or has another meaning, or it is too long.
+    """
+    from sympy import Add, Mul, Number, Pow, Symbol, preorder_traversal
+    from sympy.printing.str import StrPrinter
+
+    known = {*FUNCTIONS, *CONSTANTS}
+    for part in preorder_traversal(expression):
+        if isinstance(part, Symbol):
+            if not part.name.isidentifier() or part.name in known or part.name.lower() in NOT_FINITE:
+                raise ValueError(f"the symbol {part.name!r} cannot be written; rename it")
+        elif not isinstance(part, Add | Mul | Pow | Number) and not {str(part.func), str(part)} & {
+            *FUNCTIONS,
+            *CONSTANTS,
+        }:
+            raise ValueError(f"{part.func} cannot be written; known: {', '.join(FUNCTIONS + CONSTANTS)}")
+
+    class AllDigits(StrPrinter):  # type: ignore[misc]
+        def _print_Float(self, x: Any) -> str:
+            return repr(float(x))
+
+    text = str(AllDigits().doprint(expression))
+    expression_of(text, {})  # Python's parser limits the number of terms
+    return text
+
+
+def expression_of(text: str, symbols: Mapping[str, Any]) -> Any:
+    """The expression of a text such as ``m*L**2/3``.
+
+    Parameters
+    ----------
+    text : str
+        Numbers, names, ``+ - * / **``, parentheses, and the functions and constants above.
+    symbols : mapping from name to symbol
+        Other names become symbols without assumptions.
+
+    Raises
+    ------
+    ValueError
+        If the text is anything else, too long or too deeply nested, or contains a number that is not finite or has
+        more than ``MOST_BITS`` bits.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"it has {len(text)} characters; at most {LONGEST} are read")
+    try:
+        return _Reader(symbols).value(ast.parse(text.strip(), mode="eval").body, 0)
+    except SyntaxError as error:
+        raise ValueError(f"it is not an expression ({error.msg})") from None
+    except (RecursionError, MemoryError):
+        raise ValueError("it is nested too deeply") from None
+
+
+def symbol_of(name: str, assumptions: Mapping[str, bool]) -> Any:
+    """A symbol with assumptions such as ``{"positive": True}``; ValueError if there are no such ones."""
+    from sympy import Symbol
+    from sympy.core.facts import InconsistentAssumptions
+
+    unknown = [what for what in assumptions if not hasattr(Symbol, f"is_{what}")]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not known")
+    try:
+        return Symbol(name, **assumptions)
+    except InconsistentAssumptions as error:
+        raise ValueError(str(error)) from None
+
+
+def assumptions_of(symbol: Any) -> dict[str, bool]:
+    """What makes the symbol again in :func:`symbol_of`: one assumption if the others follow from it, otherwise all."""
+    known = {what: value for what, value in symbol.assumptions0.items() if what != "commutative"}
+    alone = ({what: value} for what, value in known.items())
+    return next((one for one in alone if symbol_of(symbol.name, one) == symbol), known)
+
+
+class _Reader:
+    """Makes expressions from the nodes of Python's syntax tree."""
+
+    def __init__(self, symbols: Mapping[str, Any]) -> None:
+        self.symbols = symbols
+
+    def value(self, node: ast.expr, depth: int) -> Any:
+        import sympy
+
+        if depth > DEEPEST:
+            raise ValueError("it is nested too deeply")
+        match node:
+            case ast.Constant(value=int() | float() as x) if not isinstance(x, bool):
+                return _finite(sympy.sympify(x))
+            case ast.Name(id=name) if name in CONSTANTS:
+                return getattr(sympy, name)
+            case ast.Name(id=name) if name not in FUNCTIONS and name.lower() not in NOT_FINITE:
+                return self.symbols.get(name) or sympy.Symbol(name)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
+                x = self.value(operand, depth + 1)
+                return -x if isinstance(sign, ast.USub) else x
+            case ast.BinOp(op=ast.Add() | ast.Sub()):
+                return _finite(sympy.Add(*self.chain(node, ast.Add, ast.Sub, depth)))
+            case ast.BinOp(op=ast.Mult() | ast.Div()):
+                return _finite(sympy.Mul(*self.chain(node, ast.Mult, ast.Div, depth)))
+            case ast.BinOp(op=ast.Pow(), left=left, right=right):
+                return _power(self.value(left, depth + 1), self.value(right, depth + 1))
+            case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
+                arguments = [self.value(x, depth + 1) for x in given]
+                if len(arguments) != (2 if name == "atan2" else 1):
+                    raise ValueError(f"{name} is given {len(arguments)} arguments")
+                return _finite(getattr(sympy, name)(*arguments))
+        raise ValueError(f"{ast.unparse(node)[:60]!r} is not allowed in an expression")
+
+    def chain(self, node: ast.expr, plain: type[ast.operator], inverse: type[ast.operator], depth: int) -> list[Any]:
+        """The terms of a sum or the factors of a product, which Python nests on the left."""
+        parts = []
+        while isinstance(node, ast.BinOp) and isinstance(node.op, plain | inverse):
+            x = self.value(node.right, depth + 1)
+            if isinstance(node.op, inverse):
+                x = -x if inverse is ast.Sub else _power(x, -1)
+            parts.append(x)
+            node = node.left
+        return [self.value(node, depth + 1), *reversed(parts)]
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    from sympy import Pow, sympify
+
+    exponent = sympify(exponent)
+    if base.is_Rational and exponent.is_Rational:
+        bits = max(int(base.p).bit_length(), int(base.q).bit_length())
+        if bits > 1 and bits * abs(exponent) > MOST_BITS:
+            raise ValueError("it contains a power that is too large")
+    return _finite(Pow(base, exponent))
+
+
+def _finite(x: Any) -> Any:
+    """The same expression; ValueError if it is a number that is not real and finite, or has too many digits."""
+    if x.is_Rational and max(int(x.p).bit_length(), int(x.q).bit_length()) > MOST_BITS:
+        raise ValueError("it contains a number with too many digits")
+    if not x.free_symbols:
+        try:
+            finite = isfinite(float(x))
+        except (TypeError, OverflowError):
+            finite = False
+        if not finite:
+            raise ValueError("it contains a number that is not real and finite")
+    return x

@@ -1,0 +1,122 @@
+"""Writer of trees as JSON; :mod:`screwdyn.io.json_reader` describes the format."""
+
+from __future__ import annotations
+
+import json
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import JSONError
+from screwdyn.core.types import Array
+from screwdyn.io.expression_text import assumptions_of, text_of
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Attachment, Topology
+
+__all__ = ["FORMAT", "VERSION", "write_json"]
+
+FORMAT, VERSION = "screwdyn tree", 1
+
+
+def write_json(topology: Topology) -> str:
+    """The text of a tree, with one line for each link.
+
+    Raises
+    ------
+    JSONError
+        If an expression cannot be written; the message lists all of them.
+    """
+    return _Writer().text(topology)
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.symbols: set[Any] = set()
+        self.problems: list[str] = []
+        self.place = ""
+
+    def text(self, topology: Topology) -> str:
+        base, *others = topology.attachments.values()
+        self.place = "gravity"
+        gravity = self.numbers(topology.gravity)
+        root = self.link(base.link)
+        lines = [self.attachment(at) for at in others]
+        symbols = self.assumptions()
+        if self.problems:
+            raise JSONError("\n  ".join(["this tree cannot be written as JSON", *self.problems]), self.problems)
+        head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "gravity": gravity, "base": root}
+        if symbols:
+            head["symbols"] = symbols
+        parts = [f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in head.items()]
+        listed = ",\n".join(json.dumps(line, allow_nan=False) for line in lines)
+        parts.append(f'"links": [\n{listed}\n]' if lines else '"links": []')
+        return "{\n" + ",\n".join(parts) + "\n}\n"
+
+    def attachment(self, at: Attachment) -> dict[str, Any]:
+        record = self.link(at.link)
+        record["parent"] = at.parent
+        record["home"] = [self.numbers(row) for row in at.home[:3]]
+        joint = self.joint(at.joint)
+        return record | ({"joint": joint} if joint else {})
+
+    def link(self, link: Link) -> dict[str, Any]:
+        self.place = f"link {link.name!r}"
+        record: dict[str, Any] = {"name": link.name}
+        if link.inertia is not None:
+            record["inertia"] = self.inertia(link.inertia)
+        return record
+
+    def inertia(self, inertia: Inertia) -> dict[str, Any]:
+        com, tensor = inertia.entries
+        record = {"mass": self.number(inertia.mass), "com": self.numbers(com), "tensor": self.numbers(tensor)}
+        return record | ({"effective": True} if inertia.is_effective else {})
+
+    def joint(self, joint: Joint) -> dict[str, Any]:
+        """The entries that differ from those of a fixed joint without a name."""
+        record: dict[str, Any] = {}
+        if joint.name is not None:
+            record["name"] = joint.name
+        if joint.chart is not None:
+            record["chart"] = {
+                "orientation": joint.chart.orientation,
+                "translations": joint.chart.translations,
+                "axes": [self.numbers(row) for row in joint.chart.axes],
+                "center": self.numbers(joint.chart.center),
+            }
+        elif joint.nv:
+            record["screws"] = [self.numbers(S) for S in joint.screws.T]
+        if joint.passive:
+            record["passive"] = True
+        for what in ("damping", "friction", "stiffness", "rest"):
+            value = getattr(joint, what)
+            if value != 0:
+                record[what] = self.number(value)
+        if joint.limits is not None:
+            record["limits"] = [x if isfinite(x) else None for x in joint.limits]
+        return record
+
+    def numbers(self, values: Array | tuple[Any, ...]) -> list[Any]:
+        return [self.number(x) for x in (values.tolist() if isinstance(values, np.ndarray) else values)]
+
+    def number(self, x: Any) -> Any:
+        if not expressions.is_expression(x):
+            return x
+        self.symbols |= x.free_symbols
+        try:
+            return text_of(x)
+        except ValueError as error:
+            self.problems.append(f"{self.place}: {error}")
+            return None
+
+    def assumptions(self) -> dict[str, dict[str, bool]]:
+        """What is assumed of symbols, by name."""
+        found: dict[str, dict[str, bool]] = {}
+        for symbol in sorted(self.symbols, key=str):
+            if symbol.name in found:
+                self.problems.append(f"two symbols have the name {symbol.name!r}; rename one")
+            found[symbol.name] = assumptions_of(symbol)
+        return found

@@ -1,0 +1,112 @@
+"""Expressions as text: they come back equal, and a text can neither run code nor take much time."""
+
+import pytest
+import sympy
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from screwdyn.io.expression_text import assumptions_of, expression_of, symbol_of, text_of
+
+X, Y = sympy.symbols("x y")
+LEAVES = st.one_of(
+    st.sampled_from([X, Y, sympy.pi, sympy.E, sympy.Rational(1, 3)]),
+    st.integers(-5, 5).map(sympy.Integer),
+    st.floats(-10, 10, allow_subnormal=False).map(sympy.Float),
+)
+
+
+def grown(inner):
+    one = st.sampled_from([sympy.sin, sympy.cos, sympy.atan, sympy.Abs, lambda x: x**2, lambda x: sympy.sqrt(x**2 + 1)])
+    two = st.sampled_from([lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, sympy.atan2])
+    return st.one_of(
+        st.tuples(one, inner).map(lambda p: p[0](p[1])), st.tuples(two, inner, inner).map(lambda p: p[0](p[1], p[2]))
+    )
+
+
+@given(st.recursive(LEAVES, grown, max_leaves=8))
+def test_an_expression_comes_back(expression):
+    at = {X: 0.3, Y: -1.7}
+    assume(sympy.N(expression.subs(at)).is_Float)  # atan2(0, 0) is not a number
+    back = expression_of(text_of(expression), {})
+    assert back.free_symbols == expression.free_symbols
+    assert abs(sympy.N(back.subs(at)) - sympy.N(expression.subs(at))) <= 1e-12 * (1 + abs(sympy.N(expression.subs(at))))
+
+
+@pytest.mark.parametrize("value", [0.1, 1e-300, 1 / 3, 123456789.123456789, 5e-324])
+def test_floats_keep_all_digits(value):
+    back = expression_of(text_of(X * sympy.Float(value)), {})
+    assert float(back.coeff(X) if value != 1 else 1) == value
+
+
+def test_symbols_keep_what_is_assumed_of_them():
+    for symbol in (X, sympy.Symbol("L", positive=True), sympy.Symbol("n", integer=True, nonnegative=True)):
+        assert symbol_of(symbol.name, assumptions_of(symbol)) == symbol
+    L = sympy.Symbol("L", positive=True)
+    assert expression_of("sqrt(L**2)", {"L": L}) == L
+    assert assumptions_of(L) == {"positive": True}
+    for wrong in ({"positive": True, "negative": True}, {"tall": True}):
+        with pytest.raises(ValueError):
+            symbol_of("x", wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x +",
+        "x.y",
+        "x[0]",
+        "lambda: 0",
+        "[x]",
+        "'x'",
+        "True",
+        "1j",
+        "x if y else 0",
+        "x < y",
+        "f(x)",
+        "sin(x, y)",
+        "sin(x=1)",
+        "atan2(x)",
+        "__import__('os')",
+        "sin",
+        "x; y",
+        "x := 3",
+        "x // y",
+        "x @ y",
+        "~x",
+        "1/0",
+        "log(0)",
+        "sqrt(-1)",
+        "nan",
+        "inf*x",
+        "1e999",
+        "9**9**9**9",
+        "(((9**99)**99)**99)",
+        "(1/7)**1000000",
+        "2**-1000000",
+        "exp(exp(exp(100)))",
+        "9" * 5000,
+        "x" * 200_000,
+        "(" * 1000 + "x" + ")" * 1000,
+        "-" * 50_000 + "x",
+        "sin(" * 200 + "x" + ")" * 200,
+        "x**" * 500 + "x",
+        "\x00",
+        "x\ny",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_other_texts_are_refused(text):
+    with pytest.raises(ValueError, match=r"\w"):
+        expression_of(text, {})
+
+
+def test_long_sums_and_products_are_read():
+    assert expression_of("x+" * 500 + "x", {}) == 501 * X
+    assert expression_of("x*" * 500 + "x/y", {}) == X**501 / Y
+    assert expression_of("x - (y - x) - y", {}) == 2 * X - 2 * Y
+
+
+def test_an_expression_that_is_too_long_to_be_read_is_not_written():
+    with pytest.raises(ValueError, match="too deeply"):
+        text_of(sympy.Add(*sympy.symbols("x:9000")))

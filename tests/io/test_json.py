@@ -1,0 +1,247 @@
+"""Trees as JSON: nothing is lost, and every problem of a document is reported with its place."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from screwdyn.testing import random_tree
+
+import screwdyn as sd
+from screwdyn import JSONError, KinematicTree
+from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Attachment, Topology
+
+KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
+
+
+def decorated(rng, n):
+    """A random tree whose joints have forces and limits, and whose base has a mass."""
+    tree = random_tree(rng, n, KINDS)
+    root = KinematicTree(sd.Link("floor", sd.Inertia(2.0, (0.1, 0.2, 0.3), (1, 1, 1))), tree.gravity)
+    root.attach(tree, to="floor", at=(0.1, -0.2, 1 / 3), name="pedestal")
+    a, b, c = rng.uniform(0, 1, 3)
+    root.attach(
+        sd.Inertia(1.0),
+        to="pedestal",
+        joint=sd.revolute("y", (a, b, c), damping=a, friction=b, stiffness=c, rest=-a, limits=(-np.inf, b)),
+        name="spring",
+    )
+    root.attach(sd.Inertia(1.0), to="spring", joint=sd.planar((a, b, c), (c, b, a), passive=True, name="slide"))
+    return root
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 6))
+def test_m_c_and_g_come_back_to_the_last_bit(seed, n):
+    rng = np.random.default_rng(seed)
+    tree = decorated(rng, n)
+    text = tree.to_json()
+    twin = KinematicTree.from_json(text)
+    q, qd = tree.random_configuration(rng), rng.uniform(-2, 2, tree.nv)
+    assert (twin.links, twin.joints) == (tree.links, tree.joints)
+    assert (twin.coordinates, twin.positions) == (tree.coordinates, tree.positions)
+    assert_array_equal(twin.mass_matrix(q), tree.mass_matrix(q))
+    assert_array_equal(twin.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))
+    assert_array_equal(twin.gravity_vector(q), tree.gravity_vector(q))
+    assert_array_equal(twin.joint_force(q, qd), tree.joint_force(q, qd))
+    assert_array_equal(twin.actuation_matrix, tree.actuation_matrix)
+    assert [twin.joint(name).limits for name in twin.joints] == [tree.joint(name).limits for name in tree.joints]
+    assert twin.to_json() == text
+
+
+@pytest.mark.filterwarnings("ignore::screwdyn.ScrewdynWarning")
+@pytest.mark.parametrize("make", ["pelican", "puma560", "rtx", "stanford", "truc_3r", "two_link", "ur5"])
+def test_known_robots_also_with_effective_inertias(make):
+    tree = getattr(sd.robots, make)()
+    twin = KinematicTree.from_json(tree.to_json())
+    assert [twin.link(name).inertia for name in twin.links] == [tree.link(name).inertia for name in tree.links]
+    q = np.linspace(0, 1, tree.nv)
+    assert_array_equal(twin.mass_matrix(q), tree.mass_matrix(q))
+
+
+def test_an_effective_inertia_stays_one_without_a_warning():
+    tree = KinematicTree()
+    with pytest.warns(sd.ScrewdynWarning):
+        body = sd.Inertia.effective(0.0, 0, (0, 0.35, 0))
+    tree.attach(sd.Link("turret", body), to="base", joint=sd.revolute("y"))
+    assert KinematicTree.from_json(tree.to_json()).link("turret").inertia.is_effective
+    assert not KinematicTree.from_json(sd.robots.ur5().to_json()).link("wrist_3_link").inertia.is_effective
+
+
+def test_expressions_and_what_is_assumed_of_symbols():
+    L, m = sympy.symbols("L m", positive=True)
+    angle, g = sympy.symbols("angle g")
+    turned = sympy.Matrix(sympy.rot_axis3(-angle)).row_join(sympy.Matrix([0, L / 3, 0.1 * L + sympy.sqrt(2)]))
+    tree = KinematicTree(gravity=(0, 0, -g))
+    tree.attach(
+        sd.Inertia.rod(m, L, com=(L / 2, 0, 0)),
+        to="base",
+        joint=sd.revolute("y", damping=0.1 * L**2 + sympy.pi, name="hinge"),
+        at=turned.col_join(sympy.Matrix([[0, 0, 0, 1]])).tolist(),
+        name="rod",
+    )
+    text = tree.to_json()
+    twin = KinematicTree.from_json(text)
+    assert twin.free_symbols == tree.free_symbols
+    assert twin.to_json() == text
+    assert twin.symbolic().mass_matrix() == tree.symbolic().mass_matrix()
+    assert twin.joint("hinge").damping == tree.joint("hinge").damping
+
+
+def test_a_file_and_its_text_are_the_same(tmp_path):
+    path = tmp_path / "arm.json"
+    text = sd.robots.two_link().to_json()
+    path.write_text(text, encoding="utf-8")
+    assert KinematicTree.from_json(path).to_json() == KinematicTree.from_json(str(path)).to_json() == text
+    assert sum(line.startswith('{"name": ') for line in text.splitlines()) == len(sd.robots.two_link().links) - 1
+
+
+def test_every_field_of_a_tree_has_a_place_in_the_document():
+    """A new field must be written and read, and then be listed here."""
+    known = {
+        Topology: {"attachments", "carried", "gravity", "revision"},
+        Attachment: {"link", "parent", "joint", "home", "serial"},
+        Link: {"name", "inertia"},
+        Joint: {"screws", "passive", "damping", "friction", "stiffness", "rest", "limits", "name", "chart"},
+        Chart: {"orientation", "translations", "axes", "center"},
+    }
+    assert {cls: {field.name for field in fields(cls)} for cls in known} == known
+    assert sd.Inertia.__slots__ == ("_com", "_effective", "_entries", "_mass", "_tensor")
+
+
+# problems -----------------------------------------------------------------------------------------
+
+ROD = {
+    "name": "rod",
+    "inertia": {"mass": 1.0, "com": [0.5, 0, 0], "tensor": [0, 0, 0, 1 / 12, 0, 1 / 12]},
+    "parent": "base",
+    "home": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+    "joint": {"name": "hinge", "screws": [[0, 1, 0, 0, 0, 0]]},
+}
+
+
+def document(links=(ROD,), **changes):
+    whole = {"format": "screwdyn tree", "version": 1, "gravity": [0, 0, -9.81], "base": {"name": "base"}}
+    return json.dumps(whole | {"links": list(links)} | changes)
+
+
+def problems(text):
+    with pytest.raises(JSONError) as caught:
+        KinematicTree.from_json(text)
+    assert all(str(problem) in str(caught.value) for problem in caught.value.problems)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_document_of_these_tests_is_valid():
+    tree = KinematicTree.from_json(document())
+    assert (tree.coordinates, tree.mass_matrix([0.3])[0, 0]) == (("hinge",), pytest.approx(1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "place", "words"),
+    [
+        ({"name": ""}, "links[0].name", "expected a non-empty string"),
+        ({"name": "base"}, "links[0].name", "a second link has the name 'base'"),
+        ({"parent": "bas"}, "links[0].parent", "did you mean 'base'?"),
+        ({"parent": "rod"}, "links[0].parent", "there is no link 'rod' before this one"),
+        ({"home": [[1, 0, 0, 0]]}, "links[0].home", "3 rows of 4 numbers"),
+        ({"home": [[2, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]}, "links[0].home", "not orthonormal"),
+        ({"colour": "red"}, "links[0].colour", "unknown key"),
+        ({"inertia": ROD["inertia"] | {"mass": -1}}, "links[0].inertia", "mass -1 kg is not positive"),
+        ({"inertia": ROD["inertia"] | {"mass": True}}, "links[0].inertia.mass", "expected a number; got true"),
+        ({"inertia": ROD["inertia"] | {"mass": None}}, "links[0].inertia.mass", "expected a number; got null"),
+        ({"inertia": ROD["inertia"] | {"com": [0, 0]}}, "links[0].inertia.com", "a list of 3 numbers"),
+        ({"inertia": ROD["inertia"] | {"mass": "9**9**9**9"}}, "links[0].inertia.mass", "too large"),
+        ({"inertia": ROD["inertia"] | {"mass": "open('x')"}}, "links[0].inertia.mass", "not allowed"),
+        ({"joint": {"screws": [[0, 2, 0, 0, 0, 0]]}}, "links[0].joint", "must be a unit screw"),
+        ({"joint": {"screws": []}}, "links[0].joint.screws", "some rows of 6 numbers"),
+        ({"joint": ROD["joint"] | {"damping": -1}}, "links[0].joint", "damping must be a finite number >= 0"),
+        ({"joint": ROD["joint"] | {"limits": [1]}}, "links[0].joint.limits", "two numbers or null"),
+        ({"joint": ROD["joint"] | {"dampling": 1}}, "links[0].joint.dampling", "did you mean 'damping'?"),
+        ({"joint": ROD["joint"] | {"passive": 1}}, "links[0].joint.passive", "true or false"),
+        ({"joint": {"chart": {"orientation": 3}}}, "links[0].joint.chart", "the key 'center' is missing"),
+    ],
+)
+def test_a_problem_of_a_link_is_reported_with_its_place(changes, place, words):
+    found = problems(document([ROD | changes]))
+    assert any(problem.startswith(f"{place}: ") and words in problem for problem in found), found
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400, "-" + "9" * 5000])
+def test_numbers_that_are_not_finite(number):
+    text = document().replace("-9.81", number)
+    (problem,) = problems(text)
+    assert problem.startswith("gravity[2]: ")
+    assert "not a finite number" in problem
+
+
+def test_all_problems_are_listed_together():
+    text = document([ROD | {"parent": "elsewhere"}, {"name": "rod"}, 3], gravity=[0, 0], extra=1)
+    found = problems(text)
+    assert len(found) == 7
+    for place in ("gravity: ", "extra: ", "links[0].parent: ", "links[1]: ", "links[2]: "):
+        assert any(problem.startswith(place) for problem in found), (place, found)
+
+
+def test_repeated_keys_and_names():
+    text = document().replace('"parent": "base"', '"parent": "base", "parent": "base"')
+    assert problems(text) == ["links[0].parent: the key is given more than once; keep one"]
+    twice = problems(document([ROD, ROD]))
+    assert "links[1].name: a second link has the name 'rod'; the first is at links[0].name; rename one" in twice
+    assert any("a second joint has the name 'hinge'" in problem for problem in twice)
+    clash = document([ROD, ROD | {"name": "b", "joint": {"name": "hinge[w]"}}])
+    assert KinematicTree.from_json(clash).joints == ("hinge", "hinge[w]")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1, 2]", "expected an object"),
+        ("{}", 'the key "format" is not'),
+        ('{"format": "screwdyn tree", "version": 2}', "version 2 of the format is not known"),
+        ('{"format": "screwdyn tree", "version": true}', "version True"),
+        ("{", "line 1, column 2: not valid JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ("nowhere.json", "cannot read the file 'nowhere.json'"),
+        ("", "the path is empty"),
+        (b"{}", "a bytes is not a JSON"),
+        (3, "a int is not a JSON"),
+    ],
+)
+def test_what_is_no_such_document(text, words):
+    with pytest.raises(JSONError) as caught:
+        KinematicTree.from_json(text)
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_not_utf8(tmp_path):
+    path = tmp_path / "arm.json"
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(JSONError, match="not valid UTF-8"):
+        KinematicTree.from_json(path)
+
+
+def test_expressions_that_cannot_be_written_are_listed():
+    tree = KinematicTree()
+    x = sympy.Symbol("x")
+    for name, damping in (("a", sympy.Function("f")(x)), ("b", sympy.Symbol("two words")), ("c", sympy.Symbol("pi"))):
+        tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(damping=damping), name=name)
+    tree.attach(sd.Inertia(sympy.Symbol("x", positive=True)), to="base", name="d")
+    tree.attach(sd.Inertia(x), to="base", name="e")
+    with pytest.raises(JSONError) as caught:
+        tree.to_json()
+    assert len(caught.value.problems) == 4
+    for words in (
+        "link 'a': f cannot be written",
+        "'two words' cannot",
+        "'pi' cannot",
+        "two symbols have the name 'x'",
+    ):
+        assert words in str(caught.value)

@@ -181,8 +181,44 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
             code.do(f"store ptr {data}, ptr {code.let(f'getelementptr ptr, ptr %arrays, i64 {k}')}, align 8")
         return code.let(f"call i64 {function}(ptr {context}, ptr %arrays)")
 
+    def return_arrays() -> None:
+        """Compute new arrays, or a tuple of them, and return them."""
+        several = len(shapes) > 1
+        result, arrays = "", []
+        if several:
+            result = code.let(f"call ptr {_function('PyTuple_New')}(i64 {len(shapes)})")
+            must(result, "failed")
+        for k, shape in enumerate(shapes):
+            # PyArray_New: type, axes, shape, double, no strides, no data, …
+            for axis, length in enumerate(shape):
+                at = code.let(f"getelementptr i64, ptr %extents, i64 {axis}")
+                code.do(f"store i64 {length}, ptr {at}, align 8")
+            details = f"i32 {len(shape)}, ptr %extents, i32 {layout.DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
+            make = f"inttoptr (i64 {layout.array_function(layout.NEW)} to ptr)"
+            new = code.let(f"call ptr {make}(ptr {pointer(np.ndarray)}, {details})")
+            must(new, "unmade" if several else "failed")
+            if several:
+                # The tuple takes over the reference.
+                code.let(f"call i32 {_function('PyTuple_SetItem')}(ptr {result}, i64 {k}, ptr {new})")
+            arrays.append(new)
+        result = result or arrays[0]
+        bad = code.let(f"icmp ne i64 {compute([read(new, layout.DATA, 'ptr') for new in arrays])}, 0")
+        code.do(f"br i1 {bad}, label %drop, label %good")
+        code.label("good")
+        code.do(f"ret ptr {result}")
+        code.label("drop")
+        code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
+        code.do("br label %slow")
+        if several:
+            code.label("unmade")
+            code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
+            code.do("br label %failed")
+        code.label("failed")
+        code.do("ret ptr null")
+
     first, last = int(handed), int(handed) + len(inputs)
     code.do(f"%arrays = alloca [{len(inputs) + len(outputs) + 1} x ptr], align 8")
+    code.do("%number = alloca double, align 8")
     code.do(f"%extents = alloca [{max((1, *map(len, outputs)))} x i64], align 8")
     require([("i64", "%count", str(last))])
     numbers = read(read("%self", layout.TUPLE_ITEMS, "ptr"), layout.DATA, "ptr")
@@ -227,44 +263,14 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     code.do(f"ret ptr {out}")
 
     code.label("fresh")
-    several = len(shapes) > 1
-    result, arrays = "", []
-    if several:
-        result = code.let(f"call ptr {_function('PyTuple_New')}(i64 {len(shapes)})")
-        must(result, "failed")
-    for k, shape in enumerate(shapes):
-        # PyArray_New: type, axes, shape, double, no strides, no data, …
-        for axis, length in enumerate(shape):
-            at = code.let(f"getelementptr i64, ptr %extents, i64 {axis}")
-            code.do(f"store i64 {length}, ptr {at}, align 8")
-        details = f"i32 {len(shape)}, ptr %extents, i32 {layout.DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
-        new = code.let(
-            f"call ptr inttoptr (i64 {layout.array_function(layout.NEW)} to ptr)(ptr {pointer(np.ndarray)}, {details})"
-        )
-        must(new, "unmade" if several else "failed")
-        if several:
-            # The tuple takes over the reference.
-            code.let(f"call i32 {_function('PyTuple_SetItem')}(ptr {result}, i64 {k}, ptr {new})")
-        arrays.append(new)
-    result = result or arrays[0]
-    bad = code.let(f"icmp ne i64 {compute([read(new, layout.DATA, 'ptr') for new in arrays])}, 0")
-    code.do(f"br i1 {bad}, label %drop, label %good")
-    code.label("good")
-    if not several and not shapes[0]:
+    if shapes == [[]]:
         # A number instead of an array without axes, as NumPy's functions return.
-        scalar = code.let(f"call ptr inttoptr (i64 {layout.array_function(layout.RETURN)} to ptr)(ptr {result})")
-        code.do(f"ret ptr {scalar}")
+        require([("i64", compute(["%number"]), "0")])
+        made = f"inttoptr (i64 {layout.array_function(layout.SCALAR)} to ptr)"
+        details = f"ptr %number, ptr {pointer(layout.FLOAT64)}, ptr null"
+        code.do(f"ret ptr {code.let(f'call ptr {made}({details})')}")
     else:
-        code.do(f"ret ptr {result}")
-    code.label("drop")
-    code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
-    code.do("br label %slow")
-    if several:
-        code.label("unmade")
-        code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
-        code.do("br label %failed")
-    code.label("failed")
-    code.do("ret ptr null")
+        return_arrays()
 
     code.label("slow")
     slow = read("%self", layout.TUPLE_ITEMS + 8, "ptr")

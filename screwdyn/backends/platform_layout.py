@@ -23,8 +23,8 @@ __all__ = ["address", "address_of", "array_function", "builtin", "understood"]
 TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
 DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
-# NumPy's number of float64, and the indices of PyArray_New and PyArray_Return in its table of functions.
-DOUBLE, NEW, RETURN = 12, 93, 76
+# NumPy's number of float64, and the indices of PyArray_New and PyArray_Scalar in its table of functions.
+DOUBLE, NEW, SCALAR = 12, 93, 60
 _METH_FASTCALL_KEYWORDS = 0x80 | 0x2
 # The keyword and the dtype are compared by identity.
 OUT, FLOAT64 = sys.intern("out"), np.dtype(np.float64)
@@ -44,10 +44,9 @@ def understood() -> bool:
     made = make(id(np.ndarray), 2, (ctypes.c_int64 * 2)(3, 5), DOUBLE, None, None, 0, 0, None)
     if type(made) is not np.ndarray or (made.shape, made.dtype) != ((3, 5), FLOAT64):
         return False
-    plain = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(array_function(RETURN))
-    alone = np.ones(())
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(alone))
-    if type(plain(id(alone))) is not np.float64:
+    scalar = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    number = scalar(array_function(SCALAR))(ctypes.addressof(ctypes.c_double(0.25)), FLOAT64, None)
+    if type(number) is not np.float64 or number != 0.25:
         return False
     frozen = np.zeros(7)
     frozen.setflags(write=False)
@@ -89,8 +88,8 @@ def address(a: np.ndarray) -> int:
 def array_function(place: int) -> int:
     """Address of a function of NumPy's C interface.
 
-    PyArray_New takes the type, number of axes, shape, number of the dtype, and five arguments that may be null;
-    PyArray_Return converts an array without axes to a scalar, and takes over its reference.
+    PyArray_New takes the type, number of axes, shape, number of the dtype, and five arguments that may be null.
+    PyArray_Scalar takes an address, a dtype and null, and copies the number at the address.
     """
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", ctypes.pythonapi)

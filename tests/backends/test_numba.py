@@ -89,16 +89,18 @@ def test_a_function_that_calls_may_be_using_is_never_replaced():
     """As when a signal handler asks for a quantity while it is being loaded."""
 
     class Owner:
+        mass_matrix = kernels._OnFirstUse("mass_matrix")
+
         @staticmethod
         def function(name):
             if name not in made:
                 made.append(name)
-                first.append(kernels._keep(Owner, name))
+                first.append(Owner.mass_matrix)
             return object()
 
     made, first = [], []
-    assert kernels._keep(Owner, "mass_matrix") is first[0]
-    assert kernels._keep(Owner, "mass_matrix") is Owner.mass_matrix is first[0]
+    assert Owner.mass_matrix is first[0]
+    assert Owner().mass_matrix is Owner.mass_matrix is first[0]
 
 
 FIRST_CALLS = """

@@ -11,6 +11,7 @@ from .spatial import (
     ArticulatedInertia,
     CoriolisTensor,
     JointScrew,
+    MassMoment,
     Pose,
     RigidInertia,
     Scalar,
@@ -206,6 +207,11 @@ def inertia_to_parent(T: Pose, inertia: RigidInertia) -> RigidInertia:
     dx, dy, dz = (hx + kx) * x, (hy + ky) * y, (hz + kz) * z
     shift = (dy + dz, -(hx * y + x * ky), -(hx * z + x * kz), dx + dz, -(hy * z + y * kz), dx + dy)
     return RigidInertia(m, k, add6(I, shift))
+
+
+def moment_to_parent(T: Pose, moment: MassMoment) -> MassMoment:
+    """Change the frame of a first moment from the child's to the parent's: R h + m p."""
+    return MassMoment(moment.m, add(rotate(T.R, moment.h), scale(moment.m, T.p)))
 
 
 def momentum(inertia: RigidInertia, V: Twist) -> Wrench:

@@ -49,6 +49,13 @@ class RigidInertia(NamedTuple):
     I: Symmetric
 
 
+class MassMoment(NamedTuple):
+    """Mass m and first moment h = m c about the frame's origin."""
+
+    m: Scalar
+    h: Vector
+
+
 class CoriolisTensor(NamedTuple):
     """B = [[K, 0], [−P̂, 0]], from which C is computed (docs/mathematics.md §4)."""
 

@@ -27,6 +27,7 @@ from .spatial import (
     ArticulatedInertia,
     CoriolisTensor,
     JointScrew,
+    MassMoment,
     Matrix,
     Pose,
     RigidInertia,
@@ -162,6 +163,23 @@ def add_inertia(A: Table, i: int, x: RigidInertia) -> None:
     A[i, 0] += x.m
     add_to3(A, i, 1, x.h)
     add_to6(A, i, 4, x.I)
+
+
+def load_moment(A: Table, i: int) -> MassMoment:
+    """The mass and first moment in row i."""
+    return MassMoment(A[i, 0], load3(A, i, 1))
+
+
+def store_moment(A: Table, i: int, x: MassMoment) -> None:
+    """Write a mass and a first moment to row i."""
+    A[i, 0] = x.m
+    store3(A, i, 1, x.h)
+
+
+def add_moment(A: Table, i: int, x: MassMoment) -> None:
+    """Add a mass and a first moment to those in row i."""
+    A[i, 0] += x.m
+    add_to3(A, i, 1, x.h)
 
 
 def load_coriolis(A: Table, i: int) -> CoriolisTensor:

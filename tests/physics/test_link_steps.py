@@ -11,6 +11,7 @@ from screwdyn.physics.spatial import (
     Acceleration,
     ArticulatedInertia,
     JointScrew,
+    MassMoment,
     Pose,
     RigidInertia,
     Twist,
@@ -178,6 +179,14 @@ def test_inertia_to_parent(link):
     assert m == link.m
     equal(screw.skew(np.array(h)), expected[:3, 3:])
     equal(full(theta), expected[:3, :3])
+
+
+def test_moment_to_parent(link):
+    """As part of the inertia there, [[I, ĥ], [−ĥ, m 1]]."""
+    m, h = steps.moment_to_parent(link.pose, MassMoment(link.m, link.h))
+    expected = link.X.T @ link.I @ link.X
+    assert m == link.m
+    equal(screw.skew(np.array(h)), expected[:3, 3:])
 
 
 def test_inertia_rate(link):

@@ -7,6 +7,7 @@ from screwdyn.physics.link_steps import (
     inertia_rate,
     inertia_to_parent,
     link_twist,
+    moment_to_parent,
     momentum,
     power,
     scale_twist,
@@ -18,6 +19,7 @@ from screwdyn.physics.recursions.links import poses_in_base
 from screwdyn.physics.spatial import (
     AT_REST,
     ZERO,
+    MassMoment,
     RigidInertia,
     Scalar,
     Vector,
@@ -26,7 +28,6 @@ from screwdyn.physics.spatial import (
     cross,
     dot,
     exceeds,
-    rotate,
     scale,
 )
 from screwdyn.physics.table import (
@@ -34,13 +35,16 @@ from screwdyn.physics.table import (
     Table,
     Workspace,
     add_inertia,
+    add_moment,
     body,
     joint_screw,
     load_inertia,
+    load_moment,
     load_pose,
     load_twist,
     parent,
     store_inertia,
+    store_moment,
     store_pose,
     store_twist,
     store_wrench,
@@ -88,22 +92,41 @@ def write_wrench(F: Wrench, out: Table) -> None:
         out[r + 3] = F.f[r]
 
 
-def first_moment(table: Table, q: Table, work: Workspace) -> Vector:
-    """Σ m c of the tree in the base frame."""
-    poses_in_base(table, q, work.poses)
-    h = base_body(table).h
+def store_poses(table: Table, q: Table, work: Workspace) -> None:
+    """Write the poses of all rows in their parents to work."""
     for i in range(table.shape[0] - 1):
-        own, T = body(table, i), load_pose(work.poses, i)
-        h = add(h, add(scale(own.m, T.p), rotate(T.R, own.h)))
-    return h
+        store_pose(work.poses, i, row_pose(table, i, q))
+
+
+def store_moments(table: Table, moments: Table) -> None:
+    """Write the mass and first moment of every row's body."""
+    for i in range(table.shape[0] - 1):
+        own = body(table, i)
+        store_moment(moments, i, MassMoment(own.m, own.h))
+
+
+def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
+    """Mass and first moment Σ m c of the tree in the base frame; work has the poses of the rows in their parents."""
+    # The four numbers of a moment fit into the array of the pivots, which is not used here.
+    store_moments(table, work.pivots)
+    m, h = base_body(table).m, base_body(table).h
+    for i in range(table.shape[0] - 2, -1, -1):
+        beyond = moment_to_parent(load_pose(work.poses, i), load_moment(work.pivots, i))
+        k = parent(table, i)
+        if k >= 0:
+            add_moment(work.pivots, k, beyond)
+        else:
+            m, h = m + beyond.m, add(h, beyond.h)
+    return MassMoment(m, h)
 
 
 def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
     """Σ m c / Σ m."""
-    m = total_mass(table)
+    store_poses(table, q, work)
+    m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
-    write3(scale(1 / m, first_moment(table, q, work)), c)
+    write3(scale(1 / m, h), c)
     return 0
 
 
@@ -134,22 +157,21 @@ def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, 
 
 def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> int:
     """Momentum about the centre of mass."""
-    m = total_mass(table)
+    F = momentum_of_tree(table, q, qd, work)
+    m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
-    c = scale(1 / m, first_moment(table, q, work))
-    write_wrench(wrench_about(c, momentum_of_tree(table, q, qd, work)), out)
+    write_wrench(wrench_about(scale(1 / m, h), F), out)
     return 0
 
 
 def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, out: Table) -> int:
     """Sum of the wrenches that accelerate the rows, about the centre of mass; ċ × P vanishes because P = m ċ."""
-    m = total_mass(table)
+    outward_forces(table, q, qd, qdd, ZERO, work)
+    m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
-    c = scale(1 / m, first_moment(table, q, work))
-    outward_forces(table, q, qd, qdd, ZERO, work)
-    write_wrench(wrench_about(c, wrench_on_base(table, work.poses, work.wrenches)), out)
+    write_wrench(wrench_about(scale(1 / m, h), wrench_on_base(table, work.poses, work.wrenches)), out)
     return 0
 
 
@@ -192,16 +214,23 @@ def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table
 
 
 def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -> int:
-    """The linear part of the centroidal momentum matrix, divided by the mass."""
-    total = bodies_in_base(table, q, work)
-    if not exceeds(total.m, 0.0):
+    """Columns (m v + ω × h) / Σ m, with [ω; v] the joint's screw and m, h the moment of all bodies that it carries."""
+    n, total = table.shape[0] - 1, total_mass(table)
+    if not exceeds(total, 0.0):
         return MASSLESS
-    composites_in_base(table, work)
-    for i in range(table.shape[0] - 1):
-        S = screw_in_base(load_pose(work.poses, i), joint_screw(table, i))
-        v = scale(1 / total.m, momentum(load_inertia(work.inertias, i), S).f)
+    poses_in_base(table, q, work.poses)
+    # As in moment_of_tree, but in the base frame.
+    store_moments(table, work.pivots)
+    for i in range(n):
+        store_moment(work.pivots, i, moment_to_parent(load_pose(work.poses, i), load_moment(work.pivots, i)))
+    for i in range(n - 1, -1, -1):
+        S, carried = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), load_moment(work.pivots, i)
+        v = scale(1 / total, add(scale(carried.m, S.v), cross(S.w, carried.h)))
         for r in range(3):
             J[r, i] = v[r]
+        k = parent(table, i)
+        if k >= 0:
+            add_moment(work.pivots, k, carried)
     return 0
 
 
@@ -251,4 +280,6 @@ def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table)
 
 def potential_energy(table: Table, q: Table, work: Workspace, U: Table) -> None:
     """−g₀ᵀ Σ m c."""
-    U[0] = -dot(gravity_of(table), first_moment(table, q, work))
+    store_poses(table, q, work)
+    _, h = moment_of_tree(table, work)
+    U[0] = -dot(gravity_of(table), h)

@@ -20,6 +20,7 @@ from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
 from screwdyn.io.xacro_text import expanded
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
+from screwdyn.mechanism.joint.kinds import GroupOptions
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Attachment, Topology
 
@@ -156,12 +157,19 @@ def _link(record: LinkRecord) -> Link:
 
 
 def _joint(record: JointRecord) -> Joint:
-    name, damping, friction = record.name, record.damping, record.friction
     if record.kind == "fixed":
-        return fixed(name=name)
+        return fixed(name=record.name)
+    own = GroupOptions(
+        passive=record.kind == "floating",
+        damping=record.damping,
+        friction=record.friction,
+        effort=record.effort,
+        velocity=record.velocity,
+        name=record.name,
+    )
     if record.kind == "floating":
-        return free(passive=True, damping=damping, friction=friction, name=name)
+        return free(**own)
     if record.kind == "planar":
-        return planar(record.axis, damping=damping, friction=friction, name=name)
+        return planar(record.axis, **own)
     make = prismatic if record.kind == "prismatic" else revolute
-    return make(record.axis, damping=damping, friction=friction, limits=record.limits, name=name)
+    return make(record.axis, limits=record.limits, **own)

@@ -51,6 +51,8 @@ class JointRecord:
     damping: float = 0.0
     friction: float = 0.0
     limits: tuple[float, float] | None = None
+    effort: float | None = None
+    velocity: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -183,11 +185,13 @@ def _joint(
         return None
     axis = () if kind == "floating" else _axis(element, report)
     damping, friction = _dynamics(element, report)
-    limits = _limits(element, report, bounded=kind in ("revolute", "prismatic"))
+    limit = report.only(element, "limit")
+    limits = _limits(element, limit, report) if kind in ("revolute", "prismatic") else None
+    effort, velocity = (None if limit is None else _magnitude(limit, name, report) for name in ("effort", "velocity"))
     _mimic(element, joint_names, report)
     if home is None or axis is None or damping is None or friction is None:
         return None
-    return JointRecord(element, name, kind, parent, child, home, axis, damping, friction, limits)
+    return JointRecord(element, name, kind, parent, child, home, axis, damping, friction, limits, effort, velocity)
 
 
 def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
@@ -215,15 +219,10 @@ def _dynamics(joint: Element, report: Report) -> tuple[float | None, float | Non
     return values[0], values[1]
 
 
-def _limits(joint: Element, report: Report, bounded: bool) -> tuple[float, float] | None:
-    element = report.only(joint, "limit")
+def _limits(joint: Element, element: Element | None, report: Report) -> tuple[float, float] | None:
     if element is None:
-        if bounded:
-            kind = joint.attributes["type"]
-            report.add(joint, f"a {kind} joint without <limit>", "it is read as unlimited", "warning")
-        return None
-    report.unused(element, "effort", "velocity")
-    if not bounded:
+        kind = joint.attributes["type"]
+        report.add(joint, f"a {kind} joint without <limit>", "it is read as unlimited", "warning")
         return None
     if not {"lower", "upper"} & element.attributes.keys():
         report.add(element, "neither lower nor upper is given", "the joint is read as unlimited", "warning")
@@ -236,6 +235,15 @@ def _limits(joint: Element, report: Report, bounded: bool) -> tuple[float, float
         report.add(element, message, "the joint is read as unlimited", "warning")
         return None
     return lower, upper
+
+
+def _magnitude(limit: Element, name: str, report: Report) -> float | None:
+    """The limit of effort or velocity; ``None`` if it is not given or not valid."""
+    value = report.number(limit, name, default=np.inf, severity="warning", largest=np.inf)
+    if value is not None and value < 0:
+        report.add(limit, f"the {name} is negative ({value:g})", "it is read as unlimited", "warning")
+        return None
+    return None if value == np.inf else value
 
 
 def _mimic(joint: Element, joint_names: set[str], report: Report) -> None:

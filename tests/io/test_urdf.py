@@ -262,6 +262,18 @@ def test_names_that_a_floating_base_would_take_stay_with_the_file():
     assert tree.joints == ("base_2", "base")
 
 
+# limits ------------------------------------------------------------------------
+
+
+def test_limits_of_position_effort_and_velocity_are_read():
+    limit = '<limit lower="-1" upper="2" effort="30" velocity="4"/>'
+    bounded, endless = (KinematicTree.from_urdf(arm(limit, kind)).joint("j") for kind in ("prismatic", "continuous"))
+    assert (bounded.limits, bounded.effort, bounded.velocity) == ((-1, 2), 30, 4)
+    assert (endless.limits, endless.effort, endless.velocity) == (None, 30, 4)
+    unlimited = KinematicTree.from_urdf(arm('<limit lower="-1" upper="2"/>')).joint("j")
+    assert (unlimited.effort, unlimited.velocity) == (None, None)
+
+
 # warnings ------------------------------------------------------------------------
 
 
@@ -273,6 +285,7 @@ def test_names_that_a_floating_base_would_take_stay_with_the_file():
         (arm('<limit effort="1" velocity="1"/>'), 4, "neither lower nor upper"),
         (arm('<limit lower="2" upper="1"/>'), 4, "lower limit 2 is above the upper limit 1"),
         (arm('<limit lower="0" upper="1" effort="1,5"/>'), 4, "effort='1,5'"),
+        (arm('<limit lower="0" upper="1" velocity="-2"/>'), 4, "the velocity is negative (-2)"),
         (arm(LIMIT + '<axis xyz="0 0 1"/><axis xyz="0 1 0"/>'), 4, "a second <axis>"),
         (
             robot(link("a"), link("b", '<mass value="0"/>' + TENSOR), joint("j", "a", "b")),

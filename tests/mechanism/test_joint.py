@@ -88,8 +88,11 @@ def test_options_are_kept():
     assert (joint.passive, joint.damping, joint.friction, joint.stiffness, joint.rest) == (True, 1, 2, 3, -4)
     assert joint.limits == (-1, 2)
     assert joint.name == "slide"
+    strong = spherical(effort=3, velocity=np.inf, passive=True)
+    assert (strong.effort, strong.velocity, strong.passive) == (3, np.inf, True)
     plain = revolute()
     assert (plain.passive, plain.damping, plain.limits, plain.name) == (False, 0, None, None)
+    assert (plain.effort, plain.velocity) == (None, None)
     assert fixed("weld").name == "weld"
     assert fixed().screw is None
     assert fixed().screws.shape == (6, 0)
@@ -150,6 +153,9 @@ def test_bad_points_are_refused(point):
         ({"limits": ("a", "b")}, "limits must be two numbers"),
         ({"limits": ("-1", "1")}, "limits must be two numbers"),
         ({"limits": np.zeros((2, 2))}, "limits must be two numbers"),
+        ({"effort": -1}, "effort must be a number >= 0, or None for no limit; got -1"),
+        ({"velocity": np.nan}, "velocity must be a number"),
+        ({"velocity": "3"}, "velocity must be a number"),
         ({"damping": "1"}, "damping must be a number"),
         ({"damping": None}, "damping must be a number"),
         ({"damping": np.datetime64(3, "s")}, "damping must be a number"),
@@ -168,7 +174,7 @@ def test_bad_options_are_refused(make, options, message):
 
 @pytest.mark.parametrize("make", [revolute, prismatic, helical])
 def test_options_are_keywords_that_completion_can_find(make):
-    options = ["passive", "damping", "friction", "stiffness", "rest", "limits", "name"]
+    options = ["passive", "damping", "friction", "stiffness", "rest", "limits", "name", "effort", "velocity"]
     parameters = inspect.signature(make).parameters
     assert [name for name in parameters if parameters[name].kind is inspect.Parameter.KEYWORD_ONLY] == options
     with pytest.raises(TypeError, match=rf"{make.__name__}\(\) got an unexpected keyword argument 'dampign'"):

@@ -1,0 +1,186 @@
+"""The value of a joint: its screws and the numbers of its own forces and limits.
+
+A joint is k unit screws S₁ … S_k in the frame of the link that it carries (docs/mathematics.md §1 and §7). The pose of
+the link in its parent is ``home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k)``, or ``home · g(q)`` with g in the group that the screws
+generate; a :class:`Chart` is the coordinates of such a group. Computations do not depend on the kind of a joint.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import JointError
+from screwdyn.core.types import Array
+from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.joint.screws import (
+    check_independent,
+    interval,
+    kind,
+    magnitude,
+    meet,
+    number,
+    parallel,
+    unit_screws,
+)
+
+__all__ = ["Joint"]
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """The motion of a link relative to its parent; made by :func:`revolute`, :func:`spherical`, :func:`free`, ….
+
+    docs/mathematics.md §1 and §7.
+
+    Parameters
+    ----------
+    screws : (6,) or (6, k) array, or None
+        Unit screws [ω; v] in the carried link's own frame, one for each freedom, copied; ``None`` for a fixed joint.
+    passive : bool
+        Whether the joint has no motor. A torque on a passive joint is an error in a simulation.
+    damping, friction, stiffness, rest : float
+        Parameters of the joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), the same for each
+        freedom, in N m and rad for a rotation, in N and m for a translation (docs/mathematics.md §8). sgn q̇ is computed
+        as tanh(1000 q̇). These numbers and the screws may be SymPy expressions.
+    limits : (float, float) or None
+        Lower and upper position, rad or m; the dynamics does not enforce them.
+    name : str or None
+        Name of the joint, after which its freedoms and positions are named; ``None`` for the name of the link that it
+        carries.
+    chart : Chart or None
+        The coordinates of a joint whose motions form a group; the screws are then the chart's. Such a joint has
+        neither stiffness nor limits.
+    effort, velocity : float or None
+        Largest magnitudes of the motor's force and of the rate, the same for each freedom; N m or N, rad/s or m/s. The
+        dynamics does not enforce them.
+
+    Raises
+    ------
+    JointError
+        If a screw is not six numbers or not of unit length; screws are linearly dependent in every configuration;
+        damping, friction or stiffness is negative or not finite; the lower limit exceeds the upper one; effort or
+        velocity is negative; a joint with a chart has a spring or limits; the name is empty; or `passive` is not a
+        bool.
+    """
+
+    screws: Array
+    passive: bool = False
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    rest: float = 0.0
+    limits: Sequence[float] | None = None
+    name: str | None = None
+    chart: Chart | None = None
+    effort: float | None = field(default=None, kw_only=True)
+    velocity: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf)):
+            object.__setattr__(self, what, number(what, getattr(self, what), least))
+        object.__setattr__(self, "limits", interval(self.limits))
+        for what in ("effort", "velocity"):
+            object.__setattr__(self, what, magnitude(what, getattr(self, what)))
+        if self.name is not None and (not isinstance(self.name, str) or not self.name):
+            raise JointError(f"a joint's name must be a non-empty string; got {self.name!r}")
+        if not isinstance(self.passive, bool | np.bool_):
+            raise JointError(f"passive must be True or False; got {self.passive!r}")
+        object.__setattr__(self, "passive", bool(self.passive))
+        if self.chart is not None:
+            if self.stiffness != 0 or self.rest != 0 or self.limits is not None:
+                raise JointError(f"a {self.chart.kind} joint takes no stiffness, rest or limits")
+            object.__setattr__(self, "screws", self.chart.screws)
+        object.__setattr__(self, "screws", unit_screws(self.screws))
+        if self.chart is None and self.nv > 1:
+            check_independent(self.screws)
+
+    @functools.cached_property
+    def nv(self) -> int:
+        """Number of freedoms k."""
+        return int(self.screws.shape[1])
+
+    @functools.cached_property
+    def nq(self) -> int:
+        """Number of positions: that of the freedoms, or that of the chart."""
+        return self.nv if self.chart is None else self.chart.nq
+
+    @property
+    def neutral(self) -> tuple[float, ...]:
+        """The positions at which the link is at its home pose."""
+        return (0.0,) * self.nv if self.chart is None else self.chart.neutral
+
+    @property
+    def screw(self) -> Array | None:
+        """(6,): the only screw of a joint of one freedom; ``None`` for a fixed joint.
+
+        Raises
+        ------
+        JointError
+            If there are several.
+        """
+        if self.nv > 1:
+            raise JointError(f"a {self.kind} joint has {self.nv} screws; see its `screws`")
+        return self.screws[:, 0] if self.nv else None
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind, derived from the screws: ``"revolute"``, ``"spherical"``, ``"fixed"``, ….
+
+        The kind of other joints is a list of the kinds of their screws, such as ``"prismatic-prismatic"``.
+        """
+        if self.chart is not None:
+            return self.chart.kind
+        kinds = [kind(S) for S in self.screws.T]
+        if kinds == ["revolute", "revolute"] and meet(*self.screws.T):
+            return "universal"
+        if kinds == ["revolute", "prismatic"] and parallel(*self.screws.T):
+            return "cylindrical"
+        return "-".join(kinds) or "fixed"
+
+    def freedom_names(self, name: str) -> tuple[str, ...]:
+        """Names of the freedoms of a joint with a given name: ``hip[wx]``, …; that name if there is one freedom."""
+        if self.nv < 2:
+            return (name,) * self.nv
+        labels = self._numbered("w", "v") if self.chart is None else self.chart.freedom_labels
+        return _names(name, labels)
+
+    def position_names(self, name: str) -> tuple[str, ...]:
+        """Names of the positions of a joint with a given name: ``hip[x]``, …; that name if there is one freedom."""
+        if self.nv < 2:
+            return (name,) * self.nv
+        labels = self._numbered("angle", "p") if self.chart is None else self.chart.position_labels
+        return _names(name, labels)
+
+    def _numbered(self, turn: str, slide: str) -> tuple[str, ...]:
+        """A label for each screw, numbered if several screws have the same label."""
+        sorts = [turn if S[:3].any() else slide for S in self.screws.T]
+        return tuple(s if sorts.count(s) == 1 else f"{s}{sorts[: i + 1].count(s)}" for i, s in enumerate(sorts))
+
+    def prefixed(self, prefix: str) -> Joint:
+        """The joint with a prefix before its name, if it has a name."""
+        return replace(self, name=prefix + self.name) if prefix and self.name is not None else self
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols that the joint's numbers depend on."""
+        return expressions.free_symbols(getattr(self, field.name) for field in fields(self))
+
+    def subs(self, values: Mapping[Any, Any]) -> Joint:
+        """The joint with values substituted for symbols; JointError if a value is invalid."""
+        values = expressions.bound(values, self.free_symbols)
+        numbers = {
+            what: expressions.substituted(getattr(self, what), values)
+            for what in ("screws", "damping", "friction", "stiffness", "rest")
+        }
+        return replace(self, chart=None if self.chart is None else self.chart.subs(values), **numbers)
+
+
+def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{name}[{label}]" for label in labels)

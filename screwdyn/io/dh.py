@@ -22,7 +22,7 @@ from screwdyn.mechanism.topology import Attachment, Topology
 __all__ = ["from_dh"]
 
 _GEOMETRY = ("d", "a", "alpha", "theta")
-_JOINT = ("passive", "damping", "friction", "stiffness", "rest", "limits")
+_JOINT = ("passive", "damping", "friction", "stiffness", "rest", "limits", "effort", "velocity")
 _KEYS = ("type", *_GEOMETRY, "m", "com", "inertia", "name", "joint", *_JOINT)
 
 
@@ -52,8 +52,8 @@ def from_dh(
         in m and ``inertia`` in kg m² about the com (3x3, three principal moments, or 0), both in the DH frame of the
         link; or an :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default
         "link1", …); ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``,
-        ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits`` as for :func:`screwdyn.revolute`. Without mass
-        and inertia the link is massless.
+        ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``effort``, ``velocity`` as for
+        :func:`screwdyn.revolute`. Without mass and inertia the link is massless.
     convention : "standard" or "modified"
     base : str or Link
         Name of frame 0, or its link.

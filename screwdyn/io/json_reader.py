@@ -12,8 +12,8 @@ All problems of a document are reported together, with their places. Version 1 o
 
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
 rigid body needs to have, ``"effective": true``. A joint has ``name``, ``passive``, ``damping``, ``friction``,
-``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), and either ``screws`` (a list of six numbers each) or
-``chart`` (``orientation``, ``translations``, ``axes`` as three rows, ``center``; see
+``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, and either ``screws`` (a
+list of six numbers each) or ``chart`` (``orientation``, ``translations``, ``axes`` as three rows, ``center``; see
 :class:`screwdyn.mechanism.chart.Chart`). Numbers are finite, in SI units and in full, or strings with expressions of
 symbols such as ``"m*L**2/3"``.
 """
@@ -46,6 +46,8 @@ from screwdyn.screws import screw
 __all__ = ["read_json"]
 
 Made = TypeVar("Made")
+_FORCES, _MAGNITUDES = ("damping", "friction", "stiffness", "rest"), ("effort", "velocity")
+_JOINT = ("name", "screws", "chart", "passive", *_FORCES, "limits", *_MAGNITUDES)
 
 
 def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
@@ -192,14 +194,15 @@ class _Reader:
         return None if rows is None else _made(given, lambda: screw.as_pose([*rows, [0, 0, 0, 1]], "the pose"))
 
     def joint(self, given: Entry) -> Joint | None:
-        fields = given.table(
-            (), ("name", "screws", "chart", "passive", "damping", "friction", "stiffness", "rest", "limits")
-        )
+        fields = given.table((), _JOINT)
         before = len(given.problems)
         options: dict[str, Any] = {}
-        for what in ("damping", "friction", "stiffness", "rest"):
+        for what in _FORCES:
             if what in fields:
                 options[what] = fields[what].number(self.expression)
+        for what in _MAGNITUDES:
+            if what in fields:
+                options[what] = fields[what].number()
         if "name" in fields:
             options["name"] = fields["name"].text()
         if "passive" in fields:

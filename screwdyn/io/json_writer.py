@@ -97,6 +97,10 @@ class _Writer:
                 record[what] = self.number(value)
         if joint.limits is not None:
             record["limits"] = [x if isfinite(x) else None for x in joint.limits]
+        for what in ("effort", "velocity"):
+            value = getattr(joint, what)
+            if value is not None:
+                record[what] = value
         return record
 
     def numbers(self, values: Array | tuple[Any, ...]) -> list[Any]:

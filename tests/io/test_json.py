@@ -30,10 +30,11 @@ def decorated(rng, n):
     root.attach(
         sd.Inertia(1.0),
         to="pedestal",
-        joint=sd.revolute("y", (a, b, c), damping=a, friction=b, stiffness=c, rest=-a, limits=(-np.inf, b)),
+        joint=sd.revolute("y", (a, b, c), damping=a, friction=b, stiffness=c, rest=-a, limits=(-np.inf, b), effort=c),
         name="spring",
     )
-    root.attach(sd.Inertia(1.0), to="spring", joint=sd.planar((a, b, c), (c, b, a), passive=True, name="slide"))
+    slide = sd.planar((a, b, c), (c, b, a), passive=True, velocity=a, name="slide")
+    root.attach(sd.Inertia(1.0), to="spring", joint=slide)
     return root
 
 
@@ -51,7 +52,10 @@ def test_m_c_and_g_come_back_to_the_last_bit(seed, n):
     assert_array_equal(twin.gravity_vector(q), tree.gravity_vector(q))
     assert_array_equal(twin.joint_force(q, qd), tree.joint_force(q, qd))
     assert_array_equal(twin.actuation_matrix, tree.actuation_matrix)
-    assert [twin.joint(name).limits for name in twin.joints] == [tree.joint(name).limits for name in tree.joints]
+    for what in ("limits", "effort", "velocity"):
+        assert [getattr(twin.joint(x), what) for x in twin.joints] == [
+            getattr(tree.joint(x), what) for x in tree.joints
+        ]
     assert twin.to_json() == text
 
 
@@ -108,7 +112,8 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
         Topology: {"attachments", "carried", "gravity", "revision"},
         Attachment: {"link", "parent", "joint", "home", "serial"},
         Link: {"name", "inertia"},
-        Joint: {"screws", "passive", "damping", "friction", "stiffness", "rest", "limits", "name", "chart"},
+        Joint: {"screws", "passive", "damping", "friction", "stiffness", "rest", "limits", "name", "chart"}
+        | {"effort", "velocity"},
         Chart: {"orientation", "translations", "axes", "center"},
     }
     assert {cls: {field.name for field in fields(cls)} for cls in known} == known

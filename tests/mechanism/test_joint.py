@@ -89,7 +89,7 @@ def test_options_are_kept():
     assert joint.limits == (-1, 2)
     assert joint.name == "slide"
     strong = spherical(effort=3, velocity=np.inf, passive=True)
-    assert (strong.effort, strong.velocity, strong.passive) == (3, np.inf, True)
+    assert (strong.effort, strong.velocity, strong.passive) == (3, None, True)
     plain = revolute()
     assert (plain.passive, plain.damping, plain.limits, plain.name) == (False, 0, None, None)
     assert (plain.effort, plain.velocity) == (None, None)

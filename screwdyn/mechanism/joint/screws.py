@@ -166,7 +166,7 @@ def interval(limits: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 def magnitude(what: str, value: float | None) -> float | None:
-    """A limit of a magnitude, which may be infinite; JointError unless it is a number >= 0 or None."""
+    """A limit of a magnitude, None if there is none or if it is infinite; JointError unless it is a number >= 0."""
     if value is None:
         return None
     try:
@@ -175,4 +175,4 @@ def magnitude(what: str, value: float | None) -> float | None:
         x = -1.0
     if not x >= 0:
         raise JointError(f"{what} must be a number >= 0, or None for no limit; got {value!r}")
-    return x
+    return None if x == inf else x

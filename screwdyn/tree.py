@@ -115,6 +115,51 @@ class KinematicTree(Dynamics, Configurations, Robot):
 
         return cls._of(read_urdf(path_or_text, floating_base, strict=strict))
 
+    def to_urdf(self, name: str = "robot") -> str:
+        """The tree as URDF text, from which :meth:`from_urdf` makes a tree with the same M, C and g within rounding.
+
+        Coordinates keep their names, but not their order: a reader goes through the tree depth first. Links keep their
+        names, frames and inertias. Where the axis of a joint does not pass through the origin of its link, or a joint
+        has several freedoms, massless links ``<link>_axis`` carry joints of one freedom, named after the freedoms of
+        the joint, such as ``pin[w]``; a fixed joint ``<link>_offset`` then connects the link. Free joints become
+        floating and planar joints planar. Numbers have all digits. The largest float stands for a missing limit where
+        URDF requires one.
+
+        Parameters
+        ----------
+        name : str
+            Of the robot.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        URDFError
+            Lists every joint and name that URDF cannot express: helical and spherical joints, names with characters
+            that XML does not have.
+        UnboundSymbolError
+            If numbers contain symbols.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with everything that URDF has no place for: another gravity than (0, 0, -9.81) m/s², springs, passive
+            joints other than floating ones, free joints that are not passive. :meth:`to_json` keeps it.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.ur5()
+        >>> twin = sd.KinematicTree.from_urdf(arm.to_urdf("ur5"))
+        >>> twin.coordinates == arm.coordinates
+        True
+        """
+        from screwdyn.io.urdf_writer import write_urdf
+
+        return write_urdf(self.topology, name)
+
     @classmethod
     def from_dh(
         cls,

@@ -1,5 +1,6 @@
 """URDF reader, second stage: from XML elements to checked links and joints."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -7,12 +8,13 @@ from difflib import get_close_matches
 import numpy as np
 
 from screwdyn.core.types import Array
+from screwdyn.io.rpy import rotation_from_rpy
 from screwdyn.io.source import shown
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.mass_properties import failing_condition
 from screwdyn.screws.screw import pose
 
-__all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of", "rotation_from_rpy"]
+__all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of"]
 
 _MOVABLE = ("revolute", "continuous", "prismatic", "floating", "planar")
 _USE_ONE = f"use one of {', '.join(_MOVABLE)}, fixed"
@@ -63,18 +65,6 @@ class Model:
     joints: dict[str, JointRecord]
     root: str = ""
     outgoing: dict[str, list[JointRecord]] = field(default_factory=dict)
-
-
-def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Rotation matrix R = Rz(yaw) Ry(pitch) Rx(roll) of URDF's fixed-axis angles in radians, (3, 3)."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
 
 
 def model_of(root: Element, report: Report) -> Model:
@@ -234,7 +224,9 @@ def _limits(joint: Element, element: Element | None, report: Report) -> tuple[fl
         message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
         report.add(element, message, "the joint is read as unlimited", "warning")
         return None
-    return lower, upper
+    # The largest float, which the writer gives where URDF requires a limit and there is none.
+    low, high = (x if abs(x) < sys.float_info.max else np.copysign(np.inf, x) for x in (lower, upper))
+    return None if (low, high) == (-np.inf, np.inf) else (low, high)
 
 
 def _magnitude(limit: Element, name: str, report: Report) -> float | None:

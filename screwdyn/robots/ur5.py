@@ -2,7 +2,7 @@
 
 from math import pi
 
-from screwdyn.io.urdf_records import rotation_from_rpy
+from screwdyn.io.rpy import rotation_from_rpy
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import fixed, revolute
 from screwdyn.mechanism.link import Link

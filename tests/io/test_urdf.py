@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn import KinematicTree
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io import Problem, check_urdf
-from screwdyn.io.urdf_records import rotation_from_rpy
+from screwdyn.io.rpy import rotation_from_rpy
 
 DATA = Path(__file__).parents[1] / "data"
 BAD = DATA / "urdf_bad"

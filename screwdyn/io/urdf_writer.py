@@ -1,0 +1,198 @@
+"""URDF writer."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from dataclasses import dataclass
+from itertools import count
+from math import isfinite
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import ScrewdynWarning, UnboundSymbolError, URDFError
+from screwdyn.core.types import Array
+from screwdyn.io.rpy import rpy_from_rotation
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.screws.screw import axis as axis_of
+from screwdyn.screws.screw import inverse, pose
+
+__all__ = ["write_urdf"]
+
+# Distance in metres below which an axis counts as passing through the link's origin.
+_AT_ORIGIN = 1e-14
+# URDF requires limits for revolute and prismatic joints: the largest float means that there is none.
+_UNLIMITED = sys.float_info.max
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def write_urdf(topology: Topology, name: str = "robot") -> str:
+    """The text of a tree; :meth:`KinematicTree.to_urdf` describes it.
+
+    Raises
+    ------
+    URDFError
+        Lists every joint and name that URDF cannot express.
+    UnboundSymbolError
+        If numbers contain symbols.
+
+    Warns
+    -----
+    ScrewdynWarning
+        Once, with everything that URDF has no place for.
+    """
+    if not isinstance(name, str) or not name:
+        raise URDFError(f"the name of the robot must be a non-empty string; got {name!r}")
+    attachments = list(topology.attachments.values())
+    held = [x for at in attachments for x in (at.link.inertia, at.joint, at.home)]
+    if symbols := expressions.free_symbols(held):
+        raise UnboundSymbolError.of(symbols, "the URDF")
+    writer = _Writer(topology)
+    lines = [f"<robot name={quoteattr(name)}>"]
+    for at in attachments:
+        lines += writer.attached(at)
+    writer.check_name("robot", name)
+    if writer.problems:
+        raise URDFError("\n  ".join(["URDF cannot express this tree", *writer.problems]), writer.problems)
+    lost = writer.lost
+    if not np.array_equal(topology.gravity, _STANDARD_GRAVITY):
+        lost = [f"gravity {topology.gravity.tolist()} m/s², which readers take as {list(_STANDARD_GRAVITY)}", *lost]
+    if lost:
+        message = "URDF has no place for the following; to_json keeps it"
+        warnings.warn("\n  ".join([message, *lost]), ScrewdynWarning, stacklevel=3)  # of to_urdf's caller
+    return "\n".join([*lines, "</robot>"]) + "\n"
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One URDF joint: its type, name, frame in the carried link's frame, and axis in its own frame."""
+
+    kind: str
+    name: str
+    frame: Array
+    axis: Array | None = None
+
+
+class _Writer:
+    def __init__(self, topology: Topology) -> None:
+        self.problems: list[str] = []
+        self.lost: list[str] = []
+        labels = (label for at in topology.attachments.values() for label in at.labels)
+        self.taken = {*topology.attachments, *topology.carried, *labels}
+
+    def attached(self, at: Attachment) -> list[str]:
+        """The lines of a link and of the joints that connect it to its parent, with massless links between them."""
+        self.check_name("link", at.link.name)
+        if at.parent is None:
+            return [_link(at.link)]
+        self.check_name("joint", at.name)
+        self.note_losses(at.name, at.joint)
+        lines, parent, place = [], at.parent, at.home
+        steps = self.steps(at)
+        for k, step in enumerate(steps):
+            last = k == len(steps) - 1 and np.array_equal(step.frame, np.eye(4))
+            child = at.link.name if last else self.unused(f"{at.link.name}_axis")
+            lines += [] if last else [_link(Link(child))]
+            lines.append(_joint(step, parent, child, place @ step.frame, at.joint))
+            parent, place = child, inverse(step.frame)
+        lines.insert(0, _link(at.link))
+        if parent != at.link.name:
+            weld = at.name if not steps else self.unused(f"{at.link.name}_offset")
+            lines.append(_joint(_Step("fixed", weld, np.eye(4)), parent, at.link.name, place, at.joint))
+        return lines
+
+    def steps(self, at: Attachment) -> list[_Step]:
+        """The URDF joints in a row that move like a joint, with the same coordinates."""
+        joint = at.joint
+        if joint.chart is not None:
+            if joint.kind == "spherical":
+                hint = "three revolute joints in a row have other coordinates"
+                self.problems.append(f"joint {at.name!r} is spherical, which URDF does not have; {hint}")
+            frame = pose(expressions.floats(joint.chart.axes), expressions.floats(joint.chart.center))
+            if joint.kind == "planar":
+                return [_Step("planar", at.name, frame, np.array([0.0, 0.0, 1.0]))]
+            return [_Step("floating", at.name, frame)]
+        steps = []
+        for name, S in zip(at.coordinates, expressions.floats(joint.screws).T, strict=True):
+            frame, kind = np.eye(4), Joint(S).kind
+            direction, point = axis_of(S)
+            if kind == "helical":
+                hint = "URDF has no such joint; use to_json"
+                self.problems.append(f"joint {at.name!r} has the helical freedom {name!r}; {hint}")
+            if kind != "prismatic" and np.linalg.norm(point) > _AT_ORIGIN:
+                frame[:3, 3] = point
+            steps.append(_Step(kind, name, frame, direction))
+        return steps
+
+    def note_losses(self, name: str, joint: Joint) -> None:
+        floating = joint.kind == "free"
+        if joint.nv and joint.passive != floating:
+            self.lost.append(f"joint {name!r} is {'passive' if joint.passive else 'a free joint that is not passive'}")
+        if joint.stiffness != 0:
+            self.lost.append(f"the spring of joint {name!r}")
+
+    def check_name(self, what: str, name: str) -> None:
+        wrong = _NOT_IN_XML.search(name)
+        found = wrong[0] if wrong else next((mark for mark in ("${", "$(") if mark in name), None)
+        if found is not None:
+            reason = "XML does not have" if wrong else "means an expression of xacro"
+            self.problems.append(f"the name {name!r} of a {what} contains {found!r}, which {reason}; rename it")
+
+    def unused(self, stem: str) -> str:
+        names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
+        name = next(name for name in names if name not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+def _link(link: Link) -> str:
+    if link.inertia is None:
+        return f"  <link name={quoteattr(link.name)}/>"
+    inertia = link.inertia.evaluated()
+    com, tensor = inertia.entries
+    entries = " ".join(f'i{k}="{x!r}"' for k, x in zip(("xx", "xy", "xz", "yy", "yz", "zz"), tensor, strict=True))
+    return "\n".join(
+        [
+            f"  <link name={quoteattr(link.name)}>",
+            "    <inertial>",
+            f'      <origin xyz="{_text(com)}"/>',
+            f'      <mass value="{inertia.mass!r}"/>',
+            f"      <inertia {entries}/>",
+            "    </inertial>",
+            "  </link>",
+        ]
+    )
+
+
+def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> str:
+    home = expressions.floats(home)
+    bounded = step.kind in ("revolute", "prismatic")
+    kind = "continuous" if step.kind == "revolute" and joint.limits is None else step.kind
+    lines = [
+        f'  <joint name={quoteattr(step.name)} type="{kind}">',
+        f'    <origin xyz="{_text(home[:3, 3])}" rpy="{_text(rpy_from_rotation(home[:3, :3]))}"/>',
+        f"    <parent link={quoteattr(parent)}/>",
+        f"    <child link={quoteattr(child)}/>",
+    ]
+    if step.axis is not None:
+        lines.append(f'    <axis xyz="{_text(step.axis)}"/>')
+    if bounded and kind != "continuous":
+        low, high = (x if isfinite(x) else np.copysign(_UNLIMITED, x) for x in joint.limits or (-np.inf, np.inf))
+        lines.append(f'    <limit lower="{_text([low])}" upper="{_text([high])}" {_MOTOR}/>')
+    if step.kind != "fixed" and (joint.damping or joint.friction):
+        lines.append(f'    <dynamics damping="{_text([joint.damping])}" friction="{_text([joint.friction])}"/>')
+    return "\n".join([*lines, "  </joint>"])
+
+
+def _text(values: object) -> str:
+    """Numbers with all digits; adding zero replaces −0 by 0."""
+    return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=np.float64)))
+
+
+_MOTOR = f'effort="{_text([_UNLIMITED])}" velocity="{_text([_UNLIMITED])}"'

@@ -25,6 +25,8 @@ from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
 from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from screwdyn.backends.sympy.closed_form import Derivation
     from screwdyn.forms.compiled import Compiled
     from screwdyn.forms.derivatives import Derivatives
@@ -237,6 +239,45 @@ class KinematicTree(Dynamics, Configurations, Robot):
         from screwdyn.io.json_writer import write_json
 
         return write_json(self.topology)
+
+    @classmethod
+    def from_graph(cls, graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> KinematicTree:
+        """Make a tree of a NetworkX graph such as :attr:`graph`, for example after a change by NetworkX.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Its nodes are the names of the links; an edge leads from a parent to a child. A node may have the attribute
+            ``link``, a :class:`Link` (by default massless; its own name is ignored), and an edge the attributes
+            ``joint``, a :class:`Joint` (by default fixed), and ``home``, the pose of the child in the parent while the
+            joint is neutral (by default the identity). Other attributes are ignored. Links are attached in the order
+            of the nodes, parents before children.
+        gravity : (3,) array
+            In the frame of the link without a parent, which becomes the base, m/s².
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        TopologyError
+            If the graph is not a tree, or an attribute has a wrong type.
+        ShapeError
+            If a ``home`` is not a pose, or gravity is not three finite numbers.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> renamed = nx.relabel_nodes(arm.graph, {"base": "floor"})
+        >>> print(sd.KinematicTree.from_graph(renamed, arm.gravity).base)
+        floor
+        """
+        from screwdyn.io.graph import from_graph
+
+        return cls._of(from_graph(graph, gravity))
 
     @classmethod
     def _of(cls, topology: Topology) -> KinematicTree:

@@ -1,10 +1,22 @@
-"""Readers and writers of robot descriptions: JSON, URDF, xacro and Denavit-Hartenberg tables."""
+"""Readers and writers of robot descriptions: JSON, URDF, xacro, NetworkX graphs and Denavit-Hartenberg tables."""
 
 from screwdyn.io.dh import from_dh
 from screwdyn.io.document import PlacedProblem
+from screwdyn.io.graph import from_graph
 from screwdyn.io.json_reader import read_json
 from screwdyn.io.json_writer import write_json
 from screwdyn.io.urdf import check_urdf, read_urdf
+from screwdyn.io.urdf_writer import write_urdf
 from screwdyn.io.urdf_xml import Problem
 
-__all__ = ["PlacedProblem", "Problem", "check_urdf", "from_dh", "read_json", "read_urdf", "write_json"]
+__all__ = [
+    "PlacedProblem",
+    "Problem",
+    "check_urdf",
+    "from_dh",
+    "from_graph",
+    "read_json",
+    "read_urdf",
+    "write_json",
+    "write_urdf",
+]

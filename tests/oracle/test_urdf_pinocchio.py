@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 from engine import robot_file
 from numpy.testing import assert_allclose
+from screwdyn.testing import random_tree
 
 from screwdyn import KinematicTree, padded_sum
 
@@ -143,3 +144,11 @@ def test_real_robots_on_a_floating_base(file, nv):
     assert tree.nv == nv
     assert tree.coordinates[:6] == tuple(f"base[{x}]" for x in ("wx", "wy", "wz", "vx", "vy", "vz"))
     compare(tree, pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer()), states=3)
+
+
+@pytest.mark.filterwarnings("ignore::screwdyn.ScrewdynWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_urdf_that_was_written_here(seed):
+    rng = np.random.default_rng(seed)
+    text = random_tree(rng, 6, ("revolute", "prismatic", "cylindrical", "universal", "fixed")).to_urdf()
+    compare(KinematicTree.from_urdf(text), pin.buildModelFromXML(text), states=3)

@@ -1,0 +1,71 @@
+"""Reader of NetworkX graphs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from screwdyn.core.errors import TopologyError
+from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import FIXED, Attachment, Topology
+from screwdyn.screws import screw
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["from_graph"]
+
+
+def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
+    """Read the links and joints of a directed graph; :meth:`KinematicTree.from_graph` describes it."""
+    import networkx as nx
+
+    if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
+        raise TopologyError(f"a tree is read from a networkx.DiGraph; got {type(graph).__name__}")
+    _check_tree(graph)
+    position = {name: k for k, name in enumerate(graph)}
+    base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
+    return Topology.rooted(_link(graph, base), gravity).attach(_attachment(graph, name) for name in others)
+
+
+def _check_tree(graph: nx.DiGraph) -> None:
+    """Raise TopologyError with all reasons why the graph is not a tree with edges that point away from its root."""
+    import networkx as nx
+
+    problems = [f"the name of a link must be a non-empty string; got {x!r}" for x in graph if not _is_name(x)]
+    roots = [name for name, degree in graph.in_degree if degree == 0]
+    if len(roots) != 1:
+        names = ", ".join(map(repr, roots[:8])) + ", …" * (len(roots) > 8)
+        problems.append(f"there must be one link without a parent, the base; got {names or 'none'}")
+    for name, degree in graph.in_degree:
+        if degree > 1:
+            parents = " and ".join(map(repr, graph.predecessors(name)))
+            problems.append(f"link {name!r} has several parents: {parents}")
+    if not nx.is_directed_acyclic_graph(graph):
+        around = " → ".join(repr(edge[0]) for edge in nx.find_cycle(graph))
+        problems.append(f"there is a cycle: {around}; loops are not supported")
+    if problems:
+        raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
+
+
+def _is_name(x: object) -> bool:
+    return isinstance(x, str) and bool(x)
+
+
+def _link(graph: nx.DiGraph, name: str) -> Link:
+    link: Any = graph.nodes[name].get("link", Link(name))
+    if not isinstance(link, Link):
+        raise TopologyError(f"the attribute 'link' of node {name!r} must be a Link; got {type(link).__name__}")
+    return link if link.name == name else replace(link, name=name)
+
+
+def _attachment(graph: nx.DiGraph, name: str) -> Attachment:
+    ((parent, _, edge),) = graph.in_edges(name, data=True)
+    joint: Any = edge.get("joint", FIXED)
+    if not isinstance(joint, Joint):
+        kind = type(joint).__name__
+        raise TopologyError(f"the attribute 'joint' of edge {parent!r} → {name!r} must be a Joint; got {kind}")
+    home = screw.as_pose(edge.get("home"), f"the attribute 'home' of edge {parent!r} → {name!r}")
+    return Attachment(_link(graph, name), parent, joint, home)

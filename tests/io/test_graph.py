@@ -1,0 +1,105 @@
+"""Trees from NetworkX graphs, and pickles."""
+
+import copy
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from screwdyn.testing import random_tree
+
+import screwdyn as sd
+from screwdyn import KinematicTree, TopologyError
+
+KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
+
+
+def same(twin, tree, rng):
+    assert (twin.links, twin.joints, twin.positions) == (tree.links, tree.joints, tree.positions)
+    q, qd = tree.random_configuration(rng), rng.uniform(-2, 2, tree.nv)
+    assert_array_equal(twin.mass_matrix(q), tree.mass_matrix(q))
+    assert_array_equal(twin.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))
+    assert_array_equal(twin.gravity_vector(q), tree.gravity_vector(q))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(0, 8))
+def test_a_tree_comes_back_from_its_graph_and_its_pickle(seed, n):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, n, KINDS)
+    same(KinematicTree.from_graph(tree.graph, tree.gravity), tree, rng)
+    same(pickle.loads(pickle.dumps(tree)), tree, rng)
+    same(copy.deepcopy(tree), tree, rng)
+
+
+def test_a_pickle_can_be_changed_and_keeps_its_handles():
+    tree = sd.robots.two_link()
+    handle = tree.attach(sd.Inertia(1.0), to=tree.links[-1], name="crate")
+    tree.mass_matrix([0.1, 0.2])
+    twin, twin_handle = pickle.loads(pickle.dumps((tree, handle)))
+    twin.detach(twin_handle)
+    assert "crate" in tree.links and "crate" not in twin.links
+    q = [0.1, 0.2]
+    assert_array_equal(twin.mass_matrix(q), sd.robots.two_link().mass_matrix(q))
+
+
+def test_states_and_runs_are_pickled():
+    arm = sd.robots.two_link()
+    state = pickle.loads(pickle.dumps(sd.State(arm, [0.1, 0.2], [0.3, 0.4])))
+    assert (state[arm.positions[0]], state.velocity(arm.coordinates[1])) == (0.1, 0.4)
+    crate = sd.Grasp(sd.Inertia(0.5), to=arm.links[-1], twist="at_rest", name="crate", time=0.05)
+    run = sd.simulate(arm, sd.State(arm, [0.1, 0.2]), 0.1, events=[crate])
+    twin = pickle.loads(pickle.dumps(run))
+    assert_array_equal(twin.t, run.t)
+    for name in run.positions:
+        assert_array_equal(twin[name], run[name])
+    assert_array_equal(twin.energy.residual, run.energy.residual)
+    assert twin.tree.links == arm.links
+    assert twin.events[0].event.energy_lost == run.events[0].event.energy_lost
+
+
+def test_a_graph_by_hand():
+    graph = nx.DiGraph()
+    graph.add_edge("arm", "hand", joint=sd.revolute("y", name="wrist"), home=(0.3, 0, 0))
+    graph.add_edge("base", "arm")
+    graph.add_node("hand", link=sd.Link("anything", sd.Inertia(2.0, (0.1, 0, 0))))
+    tree = KinematicTree.from_graph(graph)
+    assert (tree.base, tree.links, tree.coordinates) == ("base", ("base", "arm", "hand"), ("wrist",))
+    assert tree.mass_matrix([0.7])[0, 0] == pytest.approx(2.0 * 0.1**2)
+    assert tree.gravity_vector([0.0])[0] == pytest.approx(-2.0 * 9.81 * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("edges", "words"),
+    [
+        ([("a", "b"), ("c", "b")], ["one link without a parent", "'a', 'c'", "'b' has several parents: 'a' and 'c'"]),
+        ([("a", "b"), ("b", "c"), ("c", "b")], ["a cycle: 'b' → 'c'"]),
+        ([("a", "b"), ("b", "a")], ["got none", "a cycle"]),
+        ([("a", 3), ("a", "")], ["got 3", "got ''"]),
+        ([], ["got none"]),
+    ],
+)
+def test_graphs_that_are_no_trees(edges, words):
+    with pytest.raises(TopologyError) as caught:
+        KinematicTree.from_graph(nx.DiGraph(edges))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_wrong_types():
+    for wrong in (None, nx.Graph([("a", "b")]), nx.MultiDiGraph([("a", "b")]), sd.robots.two_link()):
+        with pytest.raises(TopologyError, match=r"networkx\.DiGraph"):
+            KinematicTree.from_graph(wrong)
+    graph = nx.DiGraph([("a", "b")])
+    graph.nodes["b"]["link"] = sd.Inertia(1.0)
+    with pytest.raises(TopologyError, match="'link' of node 'b' must be a Link; got Inertia"):
+        KinematicTree.from_graph(graph)
+    graph.nodes["b"]["link"] = sd.Link("b")
+    graph.edges["a", "b"]["joint"] = "revolute"
+    with pytest.raises(TopologyError, match="'joint' of edge 'a' → 'b' must be a Joint"):
+        KinematicTree.from_graph(graph)
+    graph.edges["a", "b"].update(joint=sd.revolute(), home=[1])
+    with pytest.raises(sd.ShapeError, match="'home' of edge 'a' → 'b'"):
+        KinematicTree.from_graph(graph)

@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.mechanism.joint import Joint
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Dynamics, Configurations, Robot):
+class KinematicTree(Dynamics, Configurations, Actuation, Robot):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters
@@ -285,12 +284,6 @@ class KinematicTree(Dynamics, Configurations, Robot):
         tree = cls()
         tree._become(topology)
         return tree
-
-    @property
-    def actuation_matrix(self) -> Array:
-        """Matrix B of zeros and ones, (nv, number of active freedoms), with τ = B τ_active."""
-        active = [not at.joint.passive for at in self._attached() for _ in range(at.joint.nv)]
-        return np.eye(self.nv)[:, active]
 
     # Symbols
 

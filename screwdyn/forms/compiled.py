@@ -18,6 +18,7 @@ from screwdyn.backends.llvm.call import Function
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import SHARES, Numbers
 from screwdyn.physics.contribution import Contribution
@@ -42,7 +43,7 @@ AT_ONCE = (
 _SHARE = 4096
 
 
-class Compiled(Numbers, Configurations, TakesOut):
+class Compiled(Numbers, Configurations, Actuation, TakesOut):
     """The quantities of a model as machine code; made by :meth:`KinematicTree.compile`.
 
     It has a method for every quantity of the tree, with the same arguments, units and errors. Every method also takes

@@ -3,6 +3,7 @@
 Each message states what was given, what was expected (with names, not indices), and what to do.
 """
 
+import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 from reprlib import repr as cut_repr
@@ -17,6 +18,7 @@ __all__ = [
     "ShapeError",
     "SingularAttachmentError",
     "StaleHandleError",
+    "StalledError",
     "TopologyError",
     "URDFError",
     "UnboundSymbolError",
@@ -89,6 +91,22 @@ class SingularAttachmentError(ScrewdynError):
 
 class EquilibriumError(ScrewdynError):
     """Gravity, springs and the given torques do not balance in any configuration that was found."""
+
+
+class StalledError(ScrewdynError):
+    """A simulation whose steps have become so short that it would not end; the message states the cause and a remedy.
+
+    Attributes
+    ----------
+    t : float
+        Time at which the run was stopped, s.
+    coordinate : str or None
+        The coordinate whose force or motion makes the steps short.
+    """
+
+    def __init__(self, message: str, t: float = math.nan, coordinate: str | None = None) -> None:
+        super().__init__(message)
+        self.t, self.coordinate = t, coordinate
 
 
 class UnboundSymbolError(ScrewdynError):

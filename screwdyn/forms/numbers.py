@@ -72,14 +72,17 @@ class Dynamics(Quantities):
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv), N m or N.
 
-        They are added to τ in the equation of motion (docs/mathematics.md §8); :func:`simulate` does so. sgn q̇ is
-        computed as tanh(q̇ / 1e-3), with q̇ in rad/s or m/s. Errors as for
+        They are added to τ in the equation of motion (docs/mathematics.md §8). sgn q̇ is computed as tanh(q̇ / 1e-3),
+        with q̇ in rad/s or m/s, so that a controller may compensate friction without a jump of its torque;
+        :func:`simulate` itself integrates sgn q̇, and joints at rest stick. Errors as for
         :class:`~screwdyn.physics.quantities.Quantities`.
         """
         model = self.model
         (q, qd), batch = model.flat(q=q, qd=qd)
         forces = model.joint_forces
-        return forces.friction_force(qd.reshape(*batch, model.nv)) + forces.spring_force(q.reshape(*batch, model.nq))
+        qd = qd.reshape(*batch, model.nv)
+        own = forces.viscous_force(qd) + forces.smoothed_friction(qd)
+        return own + forces.spring_force(q.reshape(*batch, model.nq))
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8).

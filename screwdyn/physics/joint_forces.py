@@ -11,7 +11,7 @@ from screwdyn.mechanism.joint import Joint
 
 __all__ = ["SLIP", "JointForces"]
 
-# Rate in rad/s or m/s below which dry friction is nearly proportional to it: an integrator needs a continuous force.
+# Rate in rad/s or m/s below which smoothed dry friction is nearly proportional to it.
 SLIP = 1e-3
 
 
@@ -48,9 +48,13 @@ class JointForces(NamedTuple):
         damping, friction, stiffness, rest = numbers.reshape(-1, 4).T
         return cls(damping, friction, stiffness, rest, where)
 
-    def friction_force(self, qd: Array) -> Array:
-        """−damping q̇ − friction tanh(q̇ / 1e-3), (…, nv), N m or N: viscous damping and smoothed dry friction."""
-        return np.asarray(-self.damping * qd - self.friction * np.tanh(qd / SLIP))
+    def viscous_force(self, qd: Array) -> Array:
+        """−damping q̇, (…, nv), N m or N."""
+        return np.asarray(-self.damping * qd)
+
+    def smoothed_friction(self, qd: Array) -> Array:
+        """−friction tanh(q̇ / 1e-3), (…, nv), N m or N: dry friction as a continuous function of the rates."""
+        return np.asarray(-self.friction * np.tanh(qd / SLIP))
 
     def spring_force(self, q: Array) -> Array:
         """−stiffness (q − rest), (…, nv), N m or N."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seconds
+from screwdyn.simulation.motion import Motion
 from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
@@ -73,12 +75,8 @@ class Run:
 
     Attributes
     ----------
-    t : (samples,) array
-        Seconds. The time of an event appears twice: just before and just after it.
-    states : tuple of State
-        One for each sample; ``state.tree`` is a copy of the tree as it was at that time.
-    torques : tuple of arrays
-        Applied torques, N m or N: for each sample an array over the coordinates of its state.
+    motions : tuple of Motion
+        The parts of the run between changes of the tree.
     energy : Energy
     events : tuple of Happened
     joints : mapping from name to Joint
@@ -93,45 +91,75 @@ class Run:
     joint.
     """
 
-    t: Array
-    states: tuple[State, ...]
-    torques: tuple[Array, ...]
+    motions: tuple[Motion, ...]
     energy: Energy
     events: tuple[Happened, ...]
     joints: Mapping[str, Joint]
     tree: Robot
 
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Every coordinate that the tree had at some time."""
-        return tuple(dict.fromkeys(name for state in self.states for name in state.coordinates))
+    @cached_property
+    def t(self) -> Array:
+        """Times of the samples, (samples,), s. The time of an event appears twice: just before and just after it."""
+        return np.concatenate([motion.t for motion in self.motions])
 
     @property
+    def states(self) -> Sequence[State]:
+        """The state at each sample; ``state.tree`` is a copy of the tree as it was at that time."""
+        return _States(self.motions)
+
+    @property
+    def torques(self) -> tuple[Array, ...]:
+        """Applied torques, N m or N: for each sample an array over the coordinates of its state."""
+        return tuple(tau for motion in self.motions for tau in motion.torque)
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Every coordinate that the tree had at some time."""
+        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.coordinates))
+
+    @cached_property
     def positions(self) -> tuple[str, ...]:
         """Every position that the tree had at some time."""
-        return tuple(dict.fromkeys(name for state in self.states for name in state.positions))
+        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.positions))
+
+    @cached_property
+    def q(self) -> Array:
+        """Positions, (samples, positions), in the order of :attr:`positions`; NaN while the tree does not have them."""
+        return _table(self.positions, [(motion.positions, motion.q) for motion in self.motions])
+
+    @cached_property
+    def qd(self) -> Array:
+        """Rates, (samples, coordinates), in the order of :attr:`coordinates`; NaN while the tree does not have them."""
+        return _table(self.coordinates, [(motion.coordinates, motion.qd) for motion in self.motions])
+
+    @cached_property
+    def tau(self) -> Array:
+        """Torques, N m or N, (samples, coordinates); NaN while the tree does not have them.
+
+        With ``control_period`` a sample at the time of a call has the new torques.
+        """
+        return _table(self.coordinates, [(motion.coordinates, motion.torque) for motion in self.motions])
 
     def __getitem__(self, position: str) -> Array:
         """Values of one position, (samples,), rad, m or a component of a quaternion.
 
         Raises UnknownNameError if the tree never had it.
         """
-        return _history(position, self.positions, [(state.positions, state.q) for state in self.states])
+        return self.q[:, _index(position, self.positions)].copy()
 
     def velocity(self, coordinate: str) -> Array:
         """Rates of one coordinate, (samples,), rad/s or m/s.
 
         Raises UnknownNameError if the tree never had it.
         """
-        return _history(coordinate, self.coordinates, [(state.coordinates, state.qd) for state in self.states])
+        return self.qd[:, _index(coordinate, self.coordinates)].copy()
 
     def torque(self, coordinate: str) -> Array:
         """Torques applied to one coordinate, (samples,), N m or N.
 
         Raises UnknownNameError if the tree never had it.
         """
-        torques = zip(self.states, self.torques, strict=True)
-        return _history(coordinate, self.coordinates, [(state.coordinates, tau) for state, tau in torques])
+        return self.tau[:, _index(coordinate, self.coordinates)].copy()
 
     def plot(self) -> Figure:
         """Draw joint positions, torques and energy over time.
@@ -154,13 +182,45 @@ class Run:
         names = self.coordinates
         some = ", ".join(names if len(names) <= 6 else [*names[:5], "…", names[-1]])
         return (
-            f"<{type(self).__name__}: {self.t[-1]:.6g} s, {len(self.t)} samples, {len(self.events)} events, "
-            f"{len(names)} coordinates ({some})>"
+            f"<{type(self).__name__}: {self.t[-1] - self.t[0]:.6g} s, {len(self.t)} samples, "
+            f"{len(self.events)} events, {len(names)} coordinates ({some})>"
         )
 
 
-def _history(name: str, known: tuple[str, ...], samples: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
-    """The entry of that name of each sample's array; NaN where the sample does not have it."""
+class _States(Sequence[State]):
+    """The states of some motions, which are made when they are asked for."""
+
+    def __init__(self, motions: Sequence[Motion]) -> None:
+        self._motions = motions
+        self._ends = np.cumsum([len(motion.t) for motion in motions])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, index: int) -> State: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[State, ...]: ...
+    def __getitem__(self, index: int | slice) -> State | tuple[State, ...]:
+        if isinstance(index, slice):
+            return tuple(self[k] for k in range(*index.indices(len(self))))
+        k = range(len(self))[index]
+        at = int(np.searchsorted(self._ends, k, side="right"))
+        motion = self._motions[at]
+        return motion.state(k - int(self._ends[at]) + len(motion.t))
+
+
+def _table(names: tuple[str, ...], parts: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
+    """Rows of several arrays with named columns, below each other; NaN where an array does not have the column."""
+    rows = []
+    for known, x in parts:
+        table = np.full((len(x), len(names)), np.nan)
+        table[:, [names.index(name) for name in known]] = x
+        rows.append(table)
+    return np.concatenate(rows)
+
+
+def _index(name: str, known: tuple[str, ...]) -> int:
     if name not in known:
         raise UnknownNameError.of(name, known, "coordinate")
-    return np.array([x[names.index(name)] if name in names else np.nan for names, x in samples])
+    return known.index(name)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.errors import ScrewdynError, TopologyError
+from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
+from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches
+from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled, seconds
+from screwdyn.simulation.motion import Motion, Recorder
 from screwdyn.simulation.result import Energy, Run
-from screwdyn.simulation.state import State, by_name, check_state
+from screwdyn.simulation.stalling import StallGuard
+from screwdyn.simulation.state import State, check_state
+from screwdyn.simulation.stepping import METHODS, Crossings, Integrator
 
 __all__ = ["simulate"]
 
-# Rate in rad/s or m/s above which a run is stopped, because an unstable controller makes the steps ever smaller.
-RUNAWAY = 1e6
-# Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
-ROUNDING = 1e-9
-METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
-
-Torque = Callable[[float, State], ArrayLike | Mapping[str, float]]
-Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
+# Samples of a run, and calls of a controller, that fit in memory and time.
+MOST = 10_000_000
 
 
 def simulate(
@@ -37,6 +37,8 @@ def simulate(
     events: Sequence[Scheduled] = (),
     progress: bool = False,
     *,
+    t0: float = 0.0,
+    control_period: float | None = None,
     wrenches: Wrenches | None = None,
     step: float | None = None,
     rtol: float = 1e-9,
@@ -50,29 +52,38 @@ def simulate(
     tree : KinematicTree
         Changed by the events, as by :meth:`KinematicTree.grasp`; restored after an error.
     state : State
-        At time 0.
+        At time ``t0``.
     duration : float
         Seconds, > 0.
-    torque : callable (t, state) -> (nv,) array or mapping from coordinate to torque, optional
-        Torques of the active joints, N m or N. A mapping may omit coordinates, whose torque is then zero, and may give
-        the torques of a joint of several freedoms together, ``{"hip": [x, y, z]}``. ``state.tree`` is a copy of the
-        tree at that time. The integrator also calls the function for trial steps, so its results must not depend on
-        earlier calls. The torque on a passive joint must be zero; below 1e-9 of the largest torque it counts as
-        rounding and is set to zero. By default there are no torques.
+    torque : callable (t, state) -> array or mapping from coordinate to torque, optional
+        Torques in N m or N, as an array over all freedoms, (nv,), or over the active ones only, in order. A mapping may
+        omit coordinates, whose torque is then zero, and may give the torques of a joint of several freedoms together,
+        ``{"hip": [x, y, z]}``. ``state.tree`` is a copy of the tree at that time. The torque on a passive joint must be
+        zero; below 1e-9 of the largest torque it counts as rounding and is set to zero. By default there are no
+        torques. Without ``control_period``, the integrator also calls the function for trial steps, so its results must
+        be a continuous function of time and state and must not depend on earlier calls.
     events : sequence of events, such as :class:`Grasp` and :class:`Release`
         Each happens once, at its time or as soon as its condition holds. Events that are due at the same time happen in
         the given order.
     progress : bool
         Show a progress bar.
+    t0 : float
+        Time at the start of the run, s, >= 0. Times in callbacks, events and the result are absolute, so that a run
+        can be continued: ``simulate(tree, run.states[-1], …, t0=run.t[-1])``.
+    control_period : float, optional
+        Seconds between calls of ``torque``, > 0: the function is called at t0, t0 + period, …, once each, and its
+        output is held between calls, as a digital controller does. It may keep a memory, such as an integral or an
+        observer. An event between two calls does not cause another: the torques of the coordinates that remain are
+        held, and those of new coordinates are zero. An event at the time of a call happens first.
     wrenches : callable (t, state) -> mapping from link to (6,) array, optional
         External wrenches [n; f], N m and N, about the origin of the link's frame and in its axes. Called like
-        ``torque``.
+        ``torque`` without ``control_period``: also for trial steps.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
-        integrator, which can miss changes of a torque or of a condition that last less.
+        integrator if there are callbacks or dry friction: the integrator can miss changes of a torque or of a
+        condition that last less.
     rtol, atol, method
-        As for :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints and for dry friction,
-        which is friction · tanh(1000 q̇) here.
+        As for :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints.
 
     Returns
     -------
@@ -87,16 +98,25 @@ def simulate(
         link.
     JointError
         If there is a torque on a passive joint.
+    StalledError
+        If the run would not end, because a torque is discontinuous or because an explicit method meets stiff joints;
+        the message states the coordinate and a remedy.
+    TopologyError
+        If a callback changes the tree.
     ScrewdynError
-        If the duration, step, an event or a condition is invalid, or the integration fails.
+        If the duration, step, period, an event or a condition is invalid, or the integration fails.
 
     Notes
     -----
-    Errors raised in ``torque``, ``wrenches``, ``when``, a grasp or a release are passed to the caller after the tree is
-    restored.
+    Dry friction is not smoothed: a joint at rest sticks until the force on it exceeds its friction, and the times at
+    which joints begin and cease to slide are located (docs/mathematics.md §8).
+
+    Errors raised in ``torque``, ``wrenches``, ``when`` or an event are passed to the caller after the tree is restored.
     """
-    duration = seconds("duration", duration, positive=True)
+    start, duration = seconds("t0", t0), seconds("duration", duration, positive=True)
+    end = start + duration
     step = duration / 1000 if step is None else seconds("step", step, positive=True)
+    _check_count("step", step, duration, "samples")
     for what, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (isinstance(tolerance, float | int | np.floating) and 0 < tolerance < math.inf):
             raise ScrewdynError(f"{what} must be a number > 0; got {tolerance!r}")
@@ -105,227 +125,188 @@ def simulate(
     for what, function in (("torque", torque), ("wrenches", wrenches)):
         if function is not None and not callable(function):
             raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
+    controller = None if torque is None else Controller(torque)
+    if control_period is not None:
+        period = seconds("control_period", control_period, positive=True)
+        _check_count("control_period", period, duration, "calls")
+        if torque is None:
+            raise ScrewdynError("control_period needs a torque to call; give torque= or omit it")
+        controller = SampledController(torque, period, start)
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
-        if event.time is not None and event.time > duration:
-            kind = type(event).__name__
-            raise ScrewdynError(f"the run lasts {duration:g} s, but a {kind} is set for {event.time:g} s")
+        if event.time is not None and not start <= event.time <= end:
+            span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
+            raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
     with tree.transaction():
-        simulation = _Simulation(tree, duration, torque, wrenches, events, step, (method, rtol, atol))
+        disturbance = None if wrenches is None else Disturbance(wrenches)
+        integrator = Integrator(method, rtol, atol)
+        simulation = _Simulation(tree, start, end, controller, disturbance, events, step, integrator)
         return simulation.run(State(tree, state.q, state.qd), progress)
 
 
+def _check_count(what: str, period: float, duration: float, counted: str) -> None:
+    if duration / period > MOST:
+        raise ScrewdynError(
+            f"{what}={period:g} s makes {duration / period:.3g} {counted} in {duration:g} s, more than {MOST:g}; "
+            f"choose it larger"
+        )
+
+
 class _Simulation:
-    """The data of a run while it is computed; a segment is the motion between two events."""
+    """A run while it is computed: motions of one tree each, between them events that change the tree."""
 
     def __init__(
         self,
         tree: Robot,
-        duration: float,
-        torque: Torque | None,
-        wrenches: Wrenches | None,
+        start: float,
+        end: float,
+        controller: Controller | None,
+        disturbance: Disturbance | None,
         events: Sequence[Scheduled],
         step: float,
-        solver: tuple[str, float, float],
+        integrator: Integrator,
     ) -> None:
-        self.tree, self.duration, self.step, self.solver = tree, duration, step, solver
-        self.torque, self.wrenches = torque, wrenches
-        # The tree of the states of the present segment: events change the tree, not this copy.
-        self.present = tree.copy()
+        self.tree, self.start, self.end, self.step = tree, start, end, step
+        self.controller, self.disturbance, self.integrator = controller, disturbance, integrator
         self.pending = list(events)
         self.happened: list[Happened] = []
+        self.motions: list[Motion] = []
         self.columns: list[tuple[Array, ...]] = []
-        self.states: list[State] = []
-        self.torques: list[Array] = []
         self.joints: dict[str, Joint] = {}
-        # Work of the torques, dissipation in joints, work of the wrenches; dissipation in impacts, energy exchanged.
-        self.integrals, self.booked = np.zeros(3), np.zeros(2)
+        # Energy dissipated by events, and energy exchanged by them.
+        self.booked = np.zeros(2)
+        # Longest step of the integrator since its last start; 0 if the tree has changed since.
+        self.stride = 0.0
 
     def run(self, state: State, progress: bool) -> Run:
         from tqdm import tqdm
 
-        t, fired = 0.0, None
+        t, y, fired = self.start, np.concatenate([state.q, state.qd, np.zeros(ENERGIES)]), None
         layout = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
-        with tqdm(total=self.duration, disable=not progress, bar_format=layout) as bar:
-            self._sample(t, state)
+        with tqdm(total=self.end - self.start, disable=not progress, bar_format=layout) as bar:
+            self._enter(t, y)
             while True:
-                due = self._due(t, state, fired)
-                if due is not None:
-                    while due is not None:
-                        state = self._happen(due, t, state)
-                        due = self._due(t, state, fired)
-                    self._sample(t, state)
-                if t >= self.duration:
+                y = self._events(t, y, fired)
+                if t >= self.end:
                     break
-                t, state, fired = self._segment(t, state, bar)
-        t_all, kinetic, potential, work, dissipated, external, impact_loss, exchanged = (
+                if self.controller is not None:
+                    self.controller.sample(t, *self.equations.parts(y))
+                self.equations.settle(t, y)
+                if not self.recorder.times:
+                    self.recorder.sample(t, y)
+                t, y, fired = self._advance(t, y, bar)
+        self._leave(t, y)
+        kinetic, potential, work, dissipated, external, impact_loss, exchanged = (
             np.concatenate(c) for c in zip(*self.columns, strict=True)
         )
         energy = Energy(kinetic, potential, work, dissipated, impact_loss, exchanged, external)
-        states, torques, happened = tuple(self.states), tuple(self.torques), tuple(self.happened)
-        return Run(t_all, states, torques, energy, happened, self.joints, self.tree)
+        return Run(tuple(self.motions), energy, tuple(self.happened), self.joints, self.tree)
 
-    def _due(self, t: float, state: State, fired: Scheduled | None) -> Scheduled | None:
+    def _enter(self, t: float, y: Array) -> None:
+        """Begin the motion of the present tree at y."""
+        self.equations = Equations(self.tree, self.controller, self.disturbance)
+        self.topology = self.tree.topology
+        self.recorder = Recorder(self.equations, t, self.start, self.step)
+        self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
+        self.stride = 0.0
+
+    def _leave(self, t: float, y: Array) -> None:
+        """End the motion of the present tree."""
+        self.recorder.sample(t, y)
+        self.motions.append(self.recorder.motion())
+        energies = self.recorder.energies()
+        self.columns.append((*energies, *np.broadcast_to(self.booked[:, None], (2, len(energies[0])))))
+        for name in self.tree.joints:
+            joint = self.tree.joint(name)
+            self.joints |= dict.fromkeys([*joint.position_names(name), *joint.freedom_names(name)], joint)
+
+    def _events(self, t: float, y: Array, fired: Scheduled | None) -> Array:
+        """Let the events that are due happen; returns y after them."""
+        due = self._due(t, y, fired)
+        if due is not None:
+            self._leave(t, y)
+        while due is not None:
+            y = self._happen(due, t, y)
+            due = self._due(t, y, fired)
+        return y
+
+    def _due(self, t: float, y: Array, fired: Scheduled | None) -> Scheduled | None:
         """The first pending event that is due; ``fired`` is due, although rounding may locate it slightly too early."""
         for event in self.pending:
-            if event is fired or event.level(t, self._state(state.q, state.qd)) > 0:
+            if event is fired or event.level(t, self.equations.state(y)) > 0:
                 return event
         return None
 
-    def _happen(self, what: Scheduled, t: float, state: State) -> State:
+    def _happen(self, what: Scheduled, t: float, y: Array) -> Array:
         self.pending.remove(what)
-        potential = float(self._potential(state.q))
+        state = self.equations.state(y)
+        potential = float(self.equations.potential(state.q))
         try:
             event = what.happen(self.tree, state)
         except ScrewdynError as error:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
-        self.present = self.tree.copy()
-        event = replace(event, state=self._state(event.state.q, event.state.qd))
-        brought = float(self._potential(event.state.q)) - potential + event.kinetic_energy_brought
+        y = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]])
+        self._enter(t, y)
+        event = replace(event, state=self.equations.state(y))
+        brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
         self.happened.append(Happened(t, what, event))
-        return event.state
+        return y
 
-    def _segment(self, t: float, state: State, bar: Any) -> tuple[float, State, Scheduled | None]:
-        """Integrate up to the next event and record the samples; also return the event whose condition fired."""
-        from scipy.integrate import solve_ivp
+    def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled | None]:
+        """Integrate until an event or a call of the controller is due, or dry friction changes.
 
-        model = self.tree.model
-        forces = model.joint_forces
-        until = min([self.duration, *(e.time for e in self.pending if e.time is not None)])
-        method, rtol, atol = self.solver
+        Returns the time, y, and the event whose condition began to hold.
+        """
+        equations, guard = self.equations, self.guard
+        times = [event.time for event in self.pending if event.time is not None]
+        called = math.inf if self.controller is None else self.controller.next_call
+        until = min([self.end, called, *times])
+        conditions = [event for event in self.pending if event.when is not None]
+        watched: list[Any] = [partial(self._level, event) for event in conditions]
+        if equations.friction is not None:
+            watched.append(equations.friction_levels)
+        # Without functions of the user and dry friction, nothing can happen between two steps, however long.
+        unknown = watched or self.disturbance is not None or (self.controller is not None and called == math.inf)
+        longest = self.step if unknown else math.inf
+        solver = self.integrator.start(equations.rate, t, y, until, longest, self.stride)
+        crossings = Crossings(watched, t, y)
+        found, self.stride = None, 0.0
+        while solver.status == "running" and found is None:
+            message = solver.step()
+            if solver.status == "failed":
+                raise guard.error(solver.t, message.rstrip("."))
+            t, y = solver.t, solver.y
+            self._check(t, y)
+            piece = solver.dense_output()
+            found = crossings.first(t, y, piece)
+            if found is not None:
+                t = found[0]
+                y = piece(t)
+            guard.step(t, y, longest)
+            self.recorder.step_to(t, piece)
+            self.stride = max(self.stride, t - piece.t_old)
+            bar.update(max(0.0, t - self.start - bar.n))
+        y = np.concatenate([*equations.parts(y), y[-ENERGIES:]])
+        if found is None:
+            guard.restart(t, y)
+        if found is not None and found[1] < len(conditions):
+            return t, y, conditions[found[1]]
+        if found is not None and equations.friction is not None:
+            y[equations.nq + equations.friction.watched[found[2]]] = 0.0
+        return t, y, None
 
-        def rate(s: float, y: Array) -> Array:
-            q, qd, _ = self._parts(y)
-            if not (np.abs(qd) < RUNAWAY).all():
-                name = model.coordinates[int(np.argmin(np.abs(qd) < RUNAWAY))]
-                raise ScrewdynError(f"{name!r} is faster than {RUNAWAY:g} /s at t = {s:.6g} s; check its torque")
-            tau, push, friction = self._torque(s, q, qd), self._push(s, q, qd), forces.friction_force(qd)
-            qdd = self.tree.forward_dynamics(q, qd, tau + push + friction + forces.spring_force(q))
-            bar.update(max(0.0, s - bar.n))
-            # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
-            rate = qd if model.charts is None else model.configurations.rate(y[: model.nq], qd)
-            return np.concatenate([rate, qdd, [tau @ qd, -friction @ qd, push @ qd]])
+    def _level(self, event: Scheduled, t: float, y: Array) -> float:
+        return event.level(t, self.equations.state(y))
 
-        conditional = [e for e in self.pending if e.when is not None]
-        solution = solve_ivp(
-            rate,
-            (t, until),
-            np.concatenate([state.q, state.qd, self.integrals]),
-            method,
-            dense_output=True,
-            events=[self._crossing(event) for event in conditional],
-            rtol=rtol,
-            atol=atol,
-            max_step=self.step,
-        )
-        if not solution.success:
-            raise ScrewdynError(
-                f"the integration stopped at t = {solution.t[-1]:.6g} s: {solution.message} "
-                f"If the motion does not diverge there, try another method= or a larger rtol="
+    def _check(self, t: float, y: Array) -> None:
+        """Check what no step of a valid run does."""
+        self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
+        if self.tree.topology is not self.topology:
+            raise TopologyError(
+                f"a function changed the simulated tree at t = {t:.6g} s; use events= for changes during a run, and a "
+                f"copy, such as state.tree, for anything else"
             )
-        end, y = float(solution.t[-1]), solution.y[:, -1]
-        k = np.arange(math.floor(t / self.step), math.ceil(end / self.step) + 1) * self.step
-        times = np.array([*k[(k > t) & (k < end)], end])
-        self._record(times, solution.sol(times))
-        q, qd, self.integrals = self._parts(y)
-        fired = [e for e, at in zip(conditional, solution.t_events or [], strict=True) if at.size]
-        return end, self._state(q, qd), fired[0] if fired else None
-
-    def _parts(self, y: Array) -> tuple[Array, Array, Array]:
-        """Positions, with quaternions scaled to length 1, rates and the three integrals; columns are samples."""
-        model = self.tree.model
-        n = model.nq + model.nv
-        return model.configurations.normalized(y[: model.nq].T).T, y[model.nq : n], y[n:]
-
-    def _state(self, q: Array, qd: Array) -> State:
-        """A state for callbacks and results, with copied arrays, because a callback may change them."""
-        model = self.tree.model
-        return State.unchecked(self.present, model.coordinates, q, qd, model.positions)
-
-    def _crossing(self, event: Scheduled) -> Callable[[float, Array], float]:
-        """The condition of an event as an event function of SciPy, which stops where it rises through zero."""
-
-        def level(t: float, y: Array) -> float:
-            q, qd, _ = self._parts(y)
-            return event.level(t, self._state(q, qd))
-
-        vars(level).update(terminal=True, direction=1.0)
-        return level
-
-    def _torque(self, t: float, q: Array, qd: Array) -> Array:
-        model = self.tree.model
-        names = model.coordinates
-        if self.torque is None:
-            return np.zeros(model.nv)
-        value = self.torque(t, self._state(q, qd))
-        if value is None:
-            raise ShapeError(
-                f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
-                f"{{coordinate: torque}}"
-            )
-        if isinstance(value, Mapping):
-            given = by_name(self.tree, "torque", value, names)
-            value = [given.get(name, 0.0) for name in names]
-        tau = model.numbers("torque", value)
-        if tau.shape != (model.nv,):
-            raise ShapeError(
-                f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
-                f"{', '.join(names) or 'no coordinates'}"
-            )
-        finite = np.isfinite(tau)
-        if not finite.all():
-            i = int(np.argmin(finite))
-            raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
-        size = np.where(model.passive, np.abs(tau), 0.0)
-        if size.any():
-            i = int(np.argmax(size))
-            if size[i] > ROUNDING * np.abs(tau).max():
-                raise JointError(
-                    f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
-                )
-            tau = np.where(model.passive, 0.0, tau)
-        return tau
-
-    def _push(self, t: float, q: Array, qd: Array) -> Array:
-        """Joint forces of the external wrenches."""
-        model = self.tree.model
-        if self.wrenches is None:
-            return np.zeros(model.nv)
-        value = self.wrenches(t, self._state(q, qd))
-        if not isinstance(value, Mapping):
-            raise ShapeError(
-                f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} for no wrenches"
-            )
-        try:
-            push = self.tree.wrench_torque(q, value)
-        except ScrewdynError as error:
-            error.add_note(f"in wrenches= at t = {t:g} s")
-            raise
-        if push.ndim != 1:
-            shapes = {link: np.shape(F) for link, F in value.items()}
-            raise ShapeError(f"wrenches must be six numbers [n; f] for each link; got shapes {shapes} at t = {t:g} s")
-        return push
-
-    def _sample(self, t: float, state: State) -> None:
-        self._record(np.array([t]), np.concatenate([state.q, state.qd, self.integrals])[:, None])
-
-    def _record(self, times: Array, Y: Array) -> None:
-        """Add samples of the present tree; each column of Y contains q, q̇ and the three integrals of a sample."""
-        tree = self.tree
-        for name in tree.joints:
-            joint = tree.joint(name)
-            self.joints |= dict.fromkeys([*joint.position_names(name), *joint.freedom_names(name)], joint)
-        Q, Qd, integrals = self._parts(Y)
-        for t, q, qd in zip(times, Q.T, Qd.T, strict=True):
-            self.states.append(self._state(q, qd))
-            self.torques.append(self._torque(float(t), q, qd).copy())
-        impact, exchanged = np.broadcast_to(self.booked[:, None], (2, len(times)))
-        kinetic, potential = tree.kinetic_energy(Q.T, Qd.T), self._potential(Q.T)
-        self.columns.append((times, kinetic, potential, *integrals, impact, exchanged))
-
-    def _potential(self, q: Array) -> Array:
-        return np.asarray(self.tree.potential_energy(q) + self.tree.model.joint_forces.spring_energy(q))

@@ -22,16 +22,17 @@ def forces():
 
 
 def test_forces_by_hand(forces):
-    assert_array_equal(forces.friction_force(np.array([0.0, 1.0, 0.0])), [0, 0, 0])
-    assert_allclose(forces.friction_force(np.array([[2.0, 1.0, -1.0]])), [[-7.0, 0, 1.0]], rtol=1e-15)
+    assert_array_equal(forces.viscous_force(np.array([[2.0, 1.0, -1.0]])), [[-4.0, 0, 0]])
+    assert_array_equal(forces.smoothed_friction(np.array([0.0, 1.0, 0.0])), [0, 0, 0])
+    assert_allclose(forces.smoothed_friction(np.array([[2.0, 1.0, -1.0]])), [[-3.0, 0, 1.0]], rtol=1e-15)
     assert_allclose(forces.spring_force(np.array([1.0, -0.2, 3.0])), [-2.0, 2.0, 0], rtol=1e-15)
     assert forces.spring_energy(np.array([1.0, -0.2, 3.0])) == pytest.approx(0.5 + 0.2)
 
 
-def test_dry_friction_is_smooth_at_rest(forces):
+def test_smoothed_friction_is_continuous_at_rest(forces):
     rates = np.zeros((2, 3))
     rates[:, 2] = [1e-3 * SLIP, 0.5 * SLIP]
-    assert_allclose(forces.friction_force(rates)[:, 2], [-1e-3, -np.tanh(0.5)], rtol=1e-6)
+    assert_allclose(forces.smoothed_friction(rates)[:, 2], [-1e-3, -np.tanh(0.5)], rtol=1e-6)
 
 
 def test_spring_force_is_the_gradient_of_the_energy(forces):

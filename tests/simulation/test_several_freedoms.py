@@ -206,7 +206,7 @@ def test_released_payload_flies_a_parabola():
     R, t = free.pose[:3, :3], flown.t[:, None]
     velocity = R @ (free.twist[3:] + np.cross(free.twist[:3], crate.com))
     assert_allclose(place, place[0] + velocity * t - 0.5 * G * np.array([0, 0, 1]) * t**2, atol=1e-9)
-    assert_allclose(np.ptp(flown.energy.total), 0, atol=1e-8)
+    assert_allclose(np.ptp(flown.energy.total), 0, atol=5e-8)
 
 
 def test_names_of_positions_and_rates_stay_with_their_joints():

@@ -47,8 +47,8 @@ class Joint:
         Whether the joint has no motor. A torque on a passive joint is an error in a simulation.
     damping, friction, stiffness, rest : float
         Parameters of the joint's own force −damping q̇ − friction sgn q̇ − stiffness (q − rest), the same for each
-        freedom, in N m and rad for a rotation, in N and m for a translation (docs/mathematics.md §8). sgn q̇ is computed
-        as tanh(1000 q̇). These numbers and the screws may be SymPy expressions.
+        freedom, in N m and rad for a rotation, in N and m for a translation (docs/mathematics.md §8). Simulated joints
+        stick while the load is below the friction. These numbers and the screws may be SymPy expressions.
     limits : (float, float) or None
         Lower and upper position, rad or m; the dynamics does not enforce them.
     name : str or None

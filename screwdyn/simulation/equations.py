@@ -1,0 +1,148 @@
+"""The equation of motion of one tree as differential equations of first order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.types import Array
+from screwdyn.physics.robot import Robot
+from screwdyn.simulation.callbacks import Controller, Disturbance
+from screwdyn.simulation.dry_friction import DryFriction
+from screwdyn.simulation.state import State
+
+__all__ = ["ENERGIES", "RUNAWAY", "Equations"]
+
+# Rate in rad/s or m/s above which a run is stopped, because an unstable controller makes the steps ever smaller.
+RUNAWAY = 1e6
+# Rate above which callbacks are not asked, rad/s or m/s.
+TRIAL = 1e3 * RUNAWAY
+# Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
+ENERGIES = 3
+
+
+class Equations:
+    """ẏ = f(t, y) of one tree, with y = [q; q̇; energies], (nq + nv + 3,).
+
+    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i (docs/mathematics.md §8). The energies are the work of the torques,
+    the energy dissipated in joints and the work of the external wrenches.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Copied: later changes have no effect.
+    controller : Controller or None
+        The torques; zero by default.
+    disturbance : Disturbance or None
+        The external wrenches; none by default.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        The copy from which values are computed.
+    shown : KinematicTree
+        The copy that states for callbacks and results refer to, and that users may change without effect.
+    friction : DryFriction or None
+    """
+
+    def __init__(self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None) -> None:
+        self.tree, self.shown = tree.copy(), tree.copy()
+        self.model = model = self.tree.model
+        self.nq, self.n = model.nq, model.nq + model.nv
+        own = self.own = model.joint_forces
+        self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
+        self.friction = DryFriction(self.tree, own.friction) if own.friction.any() else None
+        self.controller, self.disturbance = controller, disturbance
+        self.called = controller is not None or disturbance is not None
+        if controller is not None:
+            controller.enter(self.shown)
+        if disturbance is not None:
+            disturbance.enter(self.tree, self.shown)
+
+    def state(self, y: Array) -> State:
+        """A state for callbacks and results, with copied arrays, because a callback may change them."""
+        q, qd = self.parts(y)
+        return State.unchecked(self.shown, self.model.coordinates, q, qd, self.model.positions)
+
+    def parts(self, y: Array) -> tuple[Array, Array]:
+        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
+        q = y[..., : self.nq]
+        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
+
+    def torque(self, t: float, q: Array, qd: Array) -> Array:
+        """The torques, (nv,), N m or N."""
+        return np.zeros(self.model.nv) if self.controller is None else self.controller(t, q, qd)
+
+    def potential(self, q: Array) -> Array:
+        """Energy of gravity and of springs, (…), J."""
+        return np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
+
+    def rate(self, t: float, y: Array) -> Array:
+        """ẏ, (nq + nv + 3,); NaN for trial states out of range, so that the integrator tries a shorter step."""
+        nq, n = self.nq, self.n
+        rate = np.zeros(n + ENERGIES)
+        q, qd = y[:nq], y[nq:n]
+        if self.called and not (np.abs(qd) < TRIAL).all():
+            rate[nq:n] = np.nan
+            return rate
+        if self.model.charts is None:
+            rate[:nq] = qd
+        else:
+            # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
+            rate[:nq] = self.model.configurations.rate(q, qd)
+            q = self.model.configurations.normalized(q)
+        force = self.forces(t, q, qd, rate[n:])
+        friction = self.friction
+        try:
+            if friction is not None and friction.stuck.size:
+                rate[nq:n] = friction.accelerations(q, qd, force)[0]
+            else:
+                rate[nq:n] = self.tree.forward_dynamics(q, qd, force)
+        except ShapeError:  # numbers beyond the range of the recursions
+            rate[nq:n] = np.nan
+        return rate
+
+    def forces(self, t: float, q: Array, qd: Array, power: Array) -> Array:
+        """All joint forces but those of freedoms that stick, (nv,), N m or N; their powers are written to ``power``."""
+        force = np.zeros(len(qd)) if self.friction is None else self.friction.force
+        if self.viscous:
+            force = force + self.own.viscous_force(qd)
+        power[1] = -(force @ qd)
+        if self.elastic:
+            force = force + self.own.spring_force(q)
+        if self.controller is not None:
+            tau = self.controller(t, q, qd)
+            power[0] = tau @ qd
+            force = force + tau
+        if self.disturbance is not None:
+            push = self.disturbance(t, q, qd)
+            power[2] = push @ qd
+            force = force + push
+        return force
+
+    def settle(self, t: float, y: Array) -> None:
+        """Decide which freedoms with dry friction stick, and set their rates in y, which are zero but for rounding."""
+        if self.friction is not None:
+            q, qd = self.parts(y)
+            force = self.forces(t, q, qd, np.zeros(ENERGIES)) - self.friction.force
+            self.friction.settle(q, qd, force)
+            y[self.nq + self.friction.stuck] = 0.0
+
+    def friction_levels(self, t: float, y: Array) -> Array:
+        """:meth:`DryFriction.levels` at a time."""
+        assert self.friction is not None
+        q, qd = self.parts(y)
+        return self.friction.levels(q, qd, self.forces(t, q, qd, np.zeros(ENERGIES)))
+
+    def check_rates(self, t: float, qd: Array) -> None:
+        """Raise an error for rates that only an unstable controller causes.
+
+        Raises
+        ------
+        ScrewdynError
+            The message names the coordinate.
+        """
+        fast = ~(np.abs(qd) < RUNAWAY)
+        if fast.any():
+            name = self.model.coordinates[int(np.argmax(fast))]
+            raise ScrewdynError(f"{name!r} is faster than {RUNAWAY:g} /s at t = {t:.6g} s; check its torque")

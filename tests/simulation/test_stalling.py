@@ -1,0 +1,93 @@
+"""Runs that would not end raise an error that names the time, the coordinate and a remedy; fast motions do not."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import screwdyn as sd
+
+
+def pendulum(**options):
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(2.0, (0, 0, -0.5)), to="base", joint=sd.revolute("y", **options), name="bob")
+    return tree
+
+
+def stall(tree, state, torque=None, **options):
+    before = tree.revision, tree.links
+    with pytest.raises(sd.StalledError) as raised:
+        sd.simulate(tree, state, 10.0, torque, **options)
+    assert (tree.revision, tree.links) == before
+    assert 0 <= raised.value.t < 1.0
+    return raised.value
+
+
+@pytest.mark.parametrize("method", ["DOP853", "RK45"])
+def test_discontinuous_torque_on_every_joint(method):
+    arm = sd.robots.ur5()
+    error = stall(arm, sd.State(arm), lambda t, s: -20 * np.sign(s.q), method=method)
+    assert error.coordinate in arm.coordinates
+    assert f"the torque on '{error.coordinate}' jumps between -20 and 20" in str(error)
+    assert "control_period=" in str(error) and f"t = {error.t:.9g} s" in str(error)
+
+
+@pytest.mark.parametrize("method", ["DOP853", "Radau"])
+def test_torque_that_slides_along_its_discontinuity(method):
+    tree = pendulum()
+    error = stall(tree, sd.State(tree, [1.0]), lambda t, s: -20 * np.sign(s.q + s.qd), method=method)
+    assert error.coordinate == "bob" and "jumps between -20 and 20" in str(error)
+
+
+def test_discontinuous_wrenches():
+    tree = pendulum()
+
+    def wrenches(t, state):
+        return {"bob": [0, -10 * np.sign(state.qd[0]), 0, 0, 0, 0]}
+
+    error = stall(tree, sd.State(tree, [1.0]), wrenches=wrenches)
+    assert "the force of wrenches= on 'bob' jumps between -10 and 10" in str(error)
+
+
+def test_discontinuous_torque_that_is_crossed_ends():
+    tree = pendulum()
+    run = sd.simulate(tree, sd.State(tree, [1.0]), 1.0, lambda t, s: [-5.0 * np.sign(s["bob"])], method="RK45")
+    assert np.abs(run.energy.residual).max() < 1e-6 and np.ptp(run["bob"]) > 1
+
+
+@pytest.mark.parametrize("cause", ["damping", "gain"])
+def test_stiff_joints_under_an_explicit_method(cause):
+    tree = sd.KinematicTree()
+    rod = sd.Inertia.rod(1.0, 0.5, "x", (0.25, 0, 0))
+    tree.attach(rod, to="base", joint=sd.revolute("y"), name="free")
+    damping = 1e6 if cause == "damping" else 0.0
+    tree.attach(rod, to="free", joint=sd.revolute("y", damping=damping), at=(0.5, 0, 0), name="stiff")
+    torque = None if cause == "damping" else lambda t, s: {"stiff": -1e6 * s.velocity("stiff")}
+    error = stall(tree, sd.State(tree), torque)
+    assert error.coordinate == "stiff"
+    assert "the explicit method DOP853" in str(error) and "method='Radau' or 'LSODA'" in str(error)
+    run = sd.simulate(tree, sd.State(tree), 1.0, torque, method="Radau", rtol=1e-6, atol=1e-8, step=0.1)
+    assert abs(run["stiff"][-1]) < 1e-3 and np.ptp(run["free"]) > 1
+
+
+def test_fast_motion_is_no_stall():
+    """Thousands of steps of a vibration, which the motion needs."""
+    k = 1e9
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.point(1.0), to="base", joint=sd.prismatic("x", stiffness=k), name="mass")
+    duration = 2 * np.pi * 200 / np.sqrt(k)
+    run = sd.simulate(tree, sd.State(tree, [1e-3]), duration, rtol=1e-8, step=duration / 10)
+    assert_allclose(run["mass"], 1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["torque", "wrenches", "when"])
+def test_function_that_changes_the_tree(kind):
+    tree = pendulum()
+
+    def change(t, state):
+        tree.attach(sd.Inertia.point(1.0), to="bob", joint=sd.revolute("x", (0, 0, 1)))
+        return -1.0 if kind == "when" else {}
+
+    options = {"events": [sd.Release("bob", when=change)]} if kind == "when" else {kind: change}
+    with pytest.raises(sd.TopologyError, match=r"a function changed the simulated tree at t = .* use events="):
+        sd.simulate(tree, sd.State(tree), 1.0, **options)
+    assert tree.links == ("base", "bob")

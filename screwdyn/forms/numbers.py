@@ -10,6 +10,7 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +55,14 @@ def undetermined(status: int, model: Model, link: str | None, felt: str = "") ->
     return None
 
 
+@functools.cache  # an import statement takes half a microsecond every time
+def _numba() -> ModuleType:
+    """The module of the kernels."""
+    from screwdyn.backends.numba import kernels
+
+    return kernels
+
+
 class Dynamics(Quantities):
     """Numeric values of the quantities of a tree, by the default back-end."""
 
@@ -65,9 +74,8 @@ class Dynamics(Quantities):
     @cached_property
     def kernels(self) -> Kernels:
         """The kernels of the model."""
-        from screwdyn.backends.numba.kernels import Kernels
-
-        return Kernels(self.model)
+        kernels: Kernels = _numba().Kernels(self.model)
+        return kernels
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv), N m or N.

@@ -107,7 +107,8 @@ class Model:
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
         try:  # expressions cannot be stored as floats
-            table[-1, :3] = self.topology.gravity
+            if self.gravity is not former.gravity:
+                table[-1, :3] = self.gravity
             if rows:
                 table[n:-1] = rows
             for coordinate in lighter:
@@ -161,13 +162,11 @@ class Model:
     def _rows(self, at: Placement) -> list[list[Any]]:
         """The rows of a link's joint, which are also stored in the index."""
         index, rows = self.index, []
-        start, above = len(index) - 1, index[at.parent]
-        for name, freedom in zip(at.names, at.freedoms, strict=True):
-            row = index[name] = len(index) - 1
-            rows.append([*freedom, *NOTHING, above, row if at.axes is None else start])
-            above = row
-        if rows:
-            rows[-1][MASS:PARENT] = at.body
+        first, above = len(index) - 1, index[at.parent]
+        for row, name in enumerate(at.names, first):
+            freedom, body = at.freedoms[row - first], at.body if name == at.coordinate else NOTHING  # in the last row
+            rows.append([*freedom, *body, above, row if at.axes is None else first])
+            index[name] = above = row
         return rows
 
     def __reduce__(self) -> tuple[object, ...]:

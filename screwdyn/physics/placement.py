@@ -38,6 +38,7 @@ __all__ = ["NOTHING", "Placement", "place"]
 NOTHING = (0.0,) * 10
 # Rounding of products of two or three entries of a rotation.
 _ROUNDING, _ALMOST_ONE = 1e-15, 1 - 1e-14
+_UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 class Placement(NamedTuple):
@@ -130,12 +131,13 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
     link, joint, name, home = at.link, at.joint, at.name, _pose(at.home)
     if parent is None:
         return Placement(None, home, _body(link.inertia, home), (), None, None, None, link, None, None, ())
-    home = _composed(parent.pose, home)
     row, above, frames = parent.coordinate, parent.link.name, _joint_frames(joint)
     if frames is None:
-        pose = _cleared(home)
+        pose = _cleared(_composed(parent.pose, home))
         return Placement(row, pose, _body(link.inertia, pose), (), None, row, above, link, joint, name, ())
-    freedoms = (_freedom(_composed(home, frames.first), frames.screw), *frames.others)
+    # The joint's frame is placed in the parent first, which takes no products for a home without rotation.
+    first = _composed(parent.pose, _composed(home, frames.first))
+    freedoms = (_freedom(first, frames.screw), *frames.others)
     names, body = joint.freedom_names(name), _body_beyond(joint, link.inertia)
     return Placement(names[-1], frames.link, body, freedoms, frames.axes, row, above, link, joint, name, names)
 
@@ -163,8 +165,7 @@ def _joint_frames(joint: Joint) -> JointFrames | None:
 
 def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:
     """Home pose, turn and slide of a row."""
-    R, p = _cleared(home)
-    return (*R, *p, *screw)
+    return (*_tidied(_squared(home.R)), *_tidied(home.p), *screw)
 
 
 def _cleared(T: Pose) -> Pose:
@@ -209,10 +210,12 @@ def _body(inertia: Inertia | None, T: Pose) -> tuple[float, ...]:
 
 
 def _composed(T: Pose, X: Pose) -> Pose:
-    """The pose T X, exact for expressions."""
+    """The pose T X, exact for expressions and where T does not turn."""
     if expressions.possible():
         R, p, D, d = expressions.alike(*T, *X)
         T, X = Pose(R, p), Pose(D, d)
+    if T.R == _UNTURNED:
+        return Pose(X.R, add(T.p, X.p))
     return compose(T, X)
 
 

@@ -285,7 +285,7 @@ class Kernels:
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms = map(address, chart)
         context = Context(1, model.nv, model.nq, 0, 0, groups, terms, at, of_where, of_groups, of_terms, moved, 0, work)
-        self.context = np.array(context, dtype=np.int64)
+        self.context = np.fromiter(context, np.int64)
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,10 +10,10 @@ the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk 
 
 from typing import Any, NamedTuple
 
-from screwdyn.screws.rotations import rate_entries, rotation_entries
+from screwdyn.screws.rotations import product_entries, rate_entries, rotation_entries
 
 from .link_steps import compose
-from .spatial import Matrix, Pose, Scalar, Vector, rotate, sincos
+from .spatial import Matrix, Pose, Scalar, Vector, add, cross, dot, rotate, scale, sincos, square_root
 from .table import Table, home, load9, store_pose
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
     "Charts",
     "add_rate",
     "drift",
+    "integrate",
+    "normalize",
     "number_of_positions",
     "position_rate",
     "recentre",
@@ -30,6 +32,8 @@ __all__ = [
 
 # Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
 LENGTH_TOLERANCE = 1e-3
+# Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
+TINY = 1e-60
 # Columns of ``Charts.groups``.
 ROW, POSITION, ORIENTATION, TRANSLATIONS, AXES, GROUP = 0, 1, 2, 3, 4, 13
 
@@ -165,3 +169,52 @@ def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) 
                 s, c = sincos(q[at])
                 rate[at + 1] = c * v[row + 1] - s * v[row + 2]
                 rate[at + 2] = s * v[row + 1] + c * v[row + 2]
+
+
+def normalize(groups: Table, q: Table) -> None:
+    """Scale the quaternions in q to length 1."""
+    for g in range(groups.shape[0]):
+        if int(groups[g, ORIENTATION]) == 4:
+            at = int(groups[g, POSITION])
+            x, y, z, w = q[at], q[at + 1], q[at + 2], q[at + 3]
+            length = square_root(x * x + y * y + z * z + w * w)
+            for i in range(4):
+                q[at + i] = q[at + i] / length
+
+
+def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -> None:
+    """The positions reached from q by moving at ν for unit time, (nq,): those of g(q) exp(S ν).
+
+    With ν = (ω, u) and θ = |ω|, exp(S ν) turns by the quaternion [sin(θ/2)/θ ω; cos(θ/2)] and moves by
+    u + (1 − cos θ)/θ² ω×u + (1 − sin(θ)/θ)/θ² ω×(ω×u). Quaternions of the result have the length of those in q.
+    """
+    for i in range(where.shape[0]):
+        k = int(where[i])
+        if k >= 0:
+            reached[k] = q[k] + v[i]
+    for g in range(groups.shape[0]):
+        row, at = int(groups[g, ROW]), int(groups[g, POSITION])
+        turns, slides = int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
+        if turns == 4:
+            w, first = (v[row], v[row + 1], v[row + 2]), row + 3
+            R = rotation_entries(q[at], q[at + 1], q[at + 2], q[at + 3])
+        else:
+            w, first = (0.0, 0.0, v[row]), row + 1
+            R = rotation_about_z(q[at])
+        square = dot(w, w) + TINY
+        size = square_root(square)
+        s, c = sincos(0.5 * size)
+        s = s / size
+        if turns == 4:
+            turn = product_entries(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
+            for i in range(4):
+                reached[at + i] = turn[i]
+        else:
+            reached[at] = q[at] + w[2]
+        if slides:
+            u = (v[first], v[first + 1], v[first + 2] if slides == 3 else 0.0)
+            across = cross(w, u)
+            further = scale((1.0 - 2.0 * s * c) / square, cross(w, across))
+            travel = rotate(R, add(u, add(scale(2.0 * s * s, across), further)))
+            for i in range(slides):
+                reached[at + turns + i] = q[at + turns + i] + travel[i]

@@ -93,6 +93,11 @@ def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
     return (x.sin(), x.cos()) if hasattr(x, "sin") else (math.sin(x), math.cos(x))
 
 
+def square_root(x: Scalar) -> Scalar:
+    """√x for a sum of squares x; a traced scalar has a method for it."""
+    return x.sqrt() if hasattr(x, "sqrt") else math.sqrt(x)
+
+
 def exceeds(x: Scalar, least: Scalar) -> bool:
     """Whether x > least ≥ 0. Traced scalars return True and record the assumption; the number 0 returns False."""
     if not hasattr(x, "tape") and x <= 0:

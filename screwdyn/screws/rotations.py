@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.screws.poses import cross
 
 __all__ = [
+    "product_entries",
     "quaternion_of",
     "quaternion_product",
     "quaternion_rate",
@@ -50,6 +50,16 @@ def rate_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any) -> tupl
     )
 
 
+def product_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any, d: Any) -> tuple[Any, ...]:
+    """The four entries of the product [x, y, z, w] ∘ [a, b, c, d]."""
+    return (
+        w * a + y * c - z * b + x * d,
+        w * b + z * a - x * c + y * d,
+        w * c + x * b - y * a + z * d,
+        w * d - x * a - y * b - z * c,
+    )
+
+
 def rotation_of(q: Array) -> Array:
     """Rotation matrix (…, 3, 3) of a quaternion (…, 4)."""
     entries = rotation_entries(*np.moveaxis(q, -1, 0))
@@ -72,8 +82,7 @@ def rotation_vector_of(q: Array) -> Array:
 
 def quaternion_product(p: Array, q: Array) -> Array:
     """Product p ∘ q, (…, 4), of quaternions: ``rotation_of(p ∘ q) == rotation_of(p) @ rotation_of(q)``."""
-    u, a, v, b = p[..., :3], p[..., 3:], q[..., :3], q[..., 3:]
-    return np.concatenate([a * v + b * u + cross(u, v), a * b - np.sum(u * v, axis=-1, keepdims=True)], axis=-1)
+    return np.stack(product_entries(*np.moveaxis(p, -1, 0), *np.moveaxis(q, -1, 0)), axis=-1)
 
 
 def quaternion_rate(q: Array, w: Array) -> Array:

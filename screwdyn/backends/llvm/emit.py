@@ -3,23 +3,23 @@
 from collections.abc import Callable
 from typing import Any
 
-from screwdyn.backends.llvm.ir import PREFETCH, Code, number
+from screwdyn.backends.llvm.ir import PREFETCH, Code, number, tanh
 from screwdyn.backends.llvm.plan import Plan, is_zero
 from screwdyn.backends.tape.tape import Node, Recorded
 
-__all__ = ["BATCH", "SINGLE", "batch", "single"]
+__all__ = ["BATCH", "SCALE", "SINGLE", "Writer", "batch", "call_sincos", "single"]
 
 SINGLE, BATCH = "single", "batch"
 # Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
 _APART = "apart"
 # The product of this and an input overflows if the input exceeds 1.6e60, whose fifth power overflows. A sum of products
 # that has overflowed stays infinite or becomes NaN, and 0 times either is NaN.
-_SCALE = 2.0**824
+SCALE = 2.0**824
 # Number of bytes to prefetch ahead.
 _AHEAD = 512
 
 
-class _Writer:
+class Writer:
     """Writes the operations of a plan as instructions on values of one width.
 
     Parameters
@@ -46,7 +46,9 @@ class _Writer:
         self._plan, self._code, self._load, self._turn, self._store = plan, code, load, turn, store
         self._value: dict[int, str] = {}
         self._inverses: dict[int, str] = {}
+        self._pairs: dict[int, tuple[str, str]] = {}
         self._place = {at: k for k, at in enumerate(plan.known)}
+        self._angles = set(plan.angles)
 
     def write(self) -> list[str]:
         """Write every operation; return conditions that are true if a bound does not hold."""
@@ -88,25 +90,43 @@ class _Writer:
         return self._value[at]
 
     def _turns(self) -> None:
-        """Write sines and cosines; those of a sum of two other angles are computed from theirs."""
-        code, tape, angles = self._code, self._plan.tape, self._plan.angles
-        pair: dict[int, tuple[str, str]] = {}
-        sums = [at for at in angles if tape.nodes[at].op in "+-" and set(tape.nodes[at].operands) <= set(angles)]
-        own = [at for at in angles if at not in sums]
-        pair.update(zip(own, self._turn([self._read(at) for at in own]), strict=True))
-        for at in sums:
-            (sa, ca), (sb, cb) = pair[tape.nodes[at].a], pair[tape.nodes[at].b]
-            if tape.nodes[at].op == "-":
+        """Write sines and cosines of the early angles together."""
+        early = self._plan.early
+        own = [at for at in early if not self._is_sum(at)]
+        self._pairs.update(zip(own, self._turn([self._read(at) for at in own]), strict=True))
+        for at in early:
+            self._turned(at)
+
+    def _is_sum(self, at: int) -> bool:
+        """Whether an angle is a sum of two other angles, so that its sine and cosine are computed from theirs."""
+        node = self._plan.tape.nodes[at]
+        return node.op in "+-" and set(node.operands) <= self._angles
+
+    def _turned(self, at: int) -> None:
+        """Write sine and cosine of an angle."""
+        code, tape = self._code, self._plan.tape
+        node, pair = tape.nodes[at], self._pairs.get(at)
+        if pair is None and self._is_sum(at):
+            for part in node.operands:
+                self._turned(part)
+            (sa, ca), (sb, cb) = self._pairs[node.a], self._pairs[node.b]
+            if node.op == "-":
                 sb = code.negative(sb)
             s = code.fma(sa, cb, code.binary("fmul", ca, sb))
-            c = code.fma(ca, cb, code.negative(code.binary("fmul", sa, sb)))
-            pair[at] = s, c
-        for at, (s, c) in pair.items():
-            for op, result in (("sin", s), ("cos", c)):
-                self._value[tape.position(Node(op, at))] = result
+            pair = s, code.fma(ca, cb, code.negative(code.binary("fmul", sa, sb)))
+        elif pair is None:
+            (pair,) = self._turn([self._read(at)])
+        self._pairs[at] = pair
+        for op, result in zip(("sin", "cos"), pair, strict=True):
+            self._value[tape.position(Node(op, at))] = result
 
     def _operation(self, node: Node) -> str:
         (op, a, b), code, plan = node, self._code, self._plan
+        if op in ("sin", "cos"):
+            self._turned(a)
+            return self._value[plan.tape.position(node)]
+        if op in ("sqrt", "tanh"):
+            return code.sqrt(self._read(a)) if op == "sqrt" else tanh(code, self._read(a))
         if op in "+-":
             inner = [x for x in (a, b) if x in plan.inner]
             if inner:
@@ -140,7 +160,7 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     # Arrays of one length are checked together.
     for n in sorted(set(plan.groups.values()) - {0}):
         whole = f"<{n} x double>"
-        zeros, scale = ("<" + ", ".join([f"double {number(x)}"] * n) + ">" for x in (0.0, _SCALE))
+        zeros, scale = ("<" + ", ".join([f"double {number(x)}"] * n) + ">" for x in (0.0, SCALE))
         total = ""
         for name in (name for group, name in inputs.items() if plan.groups[group] == n):
             x = code.let(f"load {whole}, ptr {name}, align 8")
@@ -162,7 +182,7 @@ def single(plan: Plan, width: int, sincos: int) -> str:
             packed = "zeroinitializer"
             for i, angle in enumerate(part):
                 packed = code.let(f"insertelement {wide.type} {packed}, double {angle}, i64 {i}")
-            s, c = _sincos(code, wide.type, packed, sincos)
+            s, c = call_sincos(code, wide.type, packed, sincos)
             for i in range(len(part)):
                 sine, cosine = (code.let(f"extractelement {wide.type} {x}, i64 {i}") for x in (s, c))
                 pairs.append((sine, cosine))
@@ -175,7 +195,7 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     for array, entries in enumerate(plan.outputs):
         if plan.sparse[array]:
             code.do(f"call void @llvm.memset.p0.i64(ptr align 8 %y{array}, i8 0, i64 {8 * len(entries)}, i1 false)")
-    problems += _Writer(plan, code, load, turn, store).write()
+    problems += Writer(plan, code, load, turn, store).write()
     any_problem = "false"
     for problem in problems:
         any_problem = code.let(f"or i1 {any_problem}, {problem}")
@@ -185,7 +205,7 @@ def single(plan: Plan, width: int, sincos: int) -> str:
             f"define i64 @{SINGLE}(ptr noalias %parameters, ptr noalias %arrays) {{",
             *code.lines,
             "}",
-            code.fma_declaration(),
+            code.declarations(),
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         ]
     )
@@ -220,10 +240,10 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         for k in range(n):
             loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
             code.prefetch(address(array, k), _AHEAD, write=False)
-            total = code.fma(x, code.constant(_SCALE), total)
+            total = code.fma(x, code.constant(SCALE), total)
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
-        return [_sincos(code, t, angle, sincos) for angle in angles]
+        return [call_sincos(code, t, angle, sincos) for angle in angles]
 
     def store(array: int, k: int, value: str) -> None:
         place = address(len(plan.groups) + array, plan.slots[array][k])
@@ -233,7 +253,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
 
     nothing = code.binary("fmul", total, code.constant(0.0))
     problems = [code.let(f"fcmp uno {t} {nothing}, {nothing}")]
-    problems += _Writer(plan, code, lambda group, k: loaded[group, k], turn, store).write()
+    problems += Writer(plan, code, lambda group, k: loaded[group, k], turn, store).write()
     wrong = "%wrong"
     for problem in problems[:-1]:
         wrong = code.let(f"or {mask} {wrong}, {problem}")
@@ -250,13 +270,14 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
             f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) alignstack({8 * width}) {{",
             *code.lines,
             "}",
-            code.fma_declaration(),
+            code.declarations(),
             PREFETCH,
         ]
     )
 
 
-def _sincos(code: Code, t: str, angles: str, function: int) -> tuple[str, str]:
+def call_sincos(code: Code, t: str, angles: str, function: int) -> tuple[str, str]:
+    """Call ``ir.sincos`` at an address for a vector of type ``t``; returns the names of sines and cosines."""
     pair = f"{{ {t}, {t} }}"
     both = code.let(f"call {pair} inttoptr (i64 {function} to ptr)({t} {angles})")
     return code.let(f"extractvalue {pair} {both}, 0"), code.let(f"extractvalue {pair} {both}, 1")

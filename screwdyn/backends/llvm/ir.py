@@ -4,9 +4,10 @@ The order of operations and every fused multiply-add are explicit, and the compi
 for a state therefore have the same bits alone, in any lane of a batch and with any number of threads.
 """
 
+import math
 import struct
 
-__all__ = ["PREFETCH", "RANGE", "SINCOS", "Code", "number", "sincos"]
+__all__ = ["PREFETCH", "RANGE", "SINCOS", "Code", "number", "sincos", "tanh"]
 
 # Larger angles, in radians, are passed to the C library.
 RANGE = 2.0**30
@@ -34,6 +35,8 @@ _COS = (
 )
 # π/2 in three parts of 53 bits (Cody & Waite, Software Manual for the Elementary Functions, 1980).
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591833e-33)
+# ln 2 in two parts, the first with trailing zeros; and the degree of the Taylor polynomial of exp up to ln 2 / 2.
+_LN_2, _TAYLOR = (0.693145751953125, 1.4286068203094173e-06), 13
 # Adding it to a double puts the nearest integer into the lowest bits.
 _SHIFT = 1.5 * 2.0**52
 
@@ -111,10 +114,44 @@ class Code:
         later = self.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
         self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 3, i32 1)")
 
-    def fma_declaration(self) -> str:
-        """Declaration for modules that use ``fma``."""
+    def sqrt(self, a: str) -> str:
+        """The square root, correctly rounded."""
+        return self.let(f"call {self.type} @llvm.sqrt.{self.suffix}({self.type} {a})")
+
+    def declarations(self) -> str:
+        """Declarations of the functions that operations call."""
         t = self.type
-        return f"declare {t} @llvm.fma.{self.suffix}({t}, {t}, {t})"
+        arguments = {"fma": 3, "sqrt": 1, "fabs": 1, "copysign": 2}
+        return "\n".join(
+            f"declare {t} @llvm.{name}.{self.suffix}({', '.join([t] * n)})" for name, n in arguments.items()
+        )
+
+
+def tanh(c: Code, x: str) -> str:
+    """Write the hyperbolic tangent in every lane of a vector, with an error of at most 3 units in the last place.
+
+    tanh |x| = e / (e + 2) with e = exp(y) − 1 and y = 2 |x|, which is limited to 40 because tanh 20 rounds to 1. With
+    y = k ln 2 + r and |r| ≤ ln 2 / 2, e = 2ᵏ p + (2ᵏ − 1), where p = exp(r) − 1 by its Taylor polynomial.
+    """
+    integers = f"<{c.width} x i64>"
+    size = c.let(f"call {c.type} @llvm.fabs.{c.suffix}({c.type} {x})")
+    y = c.binary("fadd", size, size)
+    # The comparison is false for NaN, which stays NaN.
+    large = c.let(f"fcmp ogt {c.type} {y}, {c.constant(40.0)}")
+    y = c.let(f"select <{c.width} x i1> {large}, {c.type} {c.constant(40.0)}, {c.type} {y}")
+    shifted = c.fma(y, c.constant(1 / math.log(2)), c.constant(_SHIFT))
+    k, r = c.binary("fsub", shifted, c.constant(_SHIFT)), y
+    for part in _LN_2:
+        r = c.fma(k, c.constant(-part), r)
+    p = c.constant(1 / math.factorial(_TAYLOR))
+    for power in range(_TAYLOR - 1, 0, -1):
+        p = c.fma(p, r, c.constant(1 / math.factorial(power)))
+    p = c.binary("fmul", p, r)
+    exponent = c.let(f"add {integers} {c.let(f'bitcast {c.type} {shifted} to {integers}')}, {c.integers(1023)}")
+    scale = c.let(f"bitcast {integers} {c.let(f'shl {integers} {exponent}, {c.integers(52)}')} to {c.type}")
+    e = c.fma(scale, p, c.binary("fsub", scale, c.constant(1.0)))
+    t = c.binary("fdiv", e, c.binary("fadd", e, c.constant(2.0)))
+    return c.let(f"call {c.type} @llvm.copysign.{c.suffix}({c.type} {t}, {c.type} {x})")
 
 
 def sincos(width: int) -> str:
@@ -183,8 +220,7 @@ def sincos(width: int) -> str:
             f"define {pair} @{SINCOS}({t} %x) {{",
             *c.lines,
             "}",
-            c.fma_declaration(),
-            f"declare {t} @llvm.fabs.{c.suffix}({t})",
+            c.declarations(),
             "declare double @sin(double)",
             "declare double @cos(double)",
             '!0 = !{!"branch_weights", i32 1, i32 1000}',

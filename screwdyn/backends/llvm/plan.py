@@ -37,8 +37,10 @@ class Plan:
         For each known divisor the position of its inverse, which is known too; the division becomes a product.
     angles : list of int
         Positions of which sine or cosine is computed.
+    early : list of int
+        The angles that do not depend on sines, cosines, roots or hyperbolic tangents: they are turned first.
     steps : list of int
-        Positions of the other operations, in order.
+        Positions of the other operations, in order, and of sines and cosines of the angles that are not early.
     inner : set of int
         Products that become part of a fused multiply-add.
     often : set of int
@@ -82,7 +84,13 @@ class Plan:
         self.inverse = {at: tape.position(Node("/", one, at)) for at in divisors if at in given}
         read = sorted({at for at in given if uses[at] or at in kept} | set(self.inverse.values()))
         self.known = [at for at in read if nodes[at].op != "constant"]
-        self.angles = sorted({nodes[at].a for at in steps if nodes[at].op in ("sin", "cos")})
+        turns = {at for at in steps if nodes[at].op in ("sin", "cos")}
+        self.angles = sorted({nodes[at].a for at in turns})
+        late: set[int] = set()
+        for at in steps:
+            if nodes[at].op in ("sin", "cos", "sqrt", "tanh") or not late.isdisjoint(nodes[at].operands):
+                late.add(at)
+        self.early = [at for at in self.angles if at not in late]
         # A product that is only used as a term of sums becomes part of a fused multiply-add.
         self.inner: set[int] = set()
         if fused:
@@ -96,7 +104,7 @@ class Plan:
                     self.inner.discard(min(node.a, node.b))
         # Several divisions by one number become one division and products: division is the slowest operation.
         self.often = {at for at, times in divisors.items() if times > 1}
-        self.steps = [at for at in steps if at not in self.inner and nodes[at].op not in ("sin", "cos")]
+        self.steps = [at for at in steps if at not in self.inner and not (at in turns and nodes[at].a not in late)]
         self.size = len(steps)
         self.sparse = [sum(map(is_zero, entries)) > _FEW for entries in outputs]
         self.slots = [

@@ -41,6 +41,10 @@ def _partials(tape: Tape, at: int) -> list[tuple[int, Scalar]]:
         return [(a, Recorded(tape, a).cos())]
     if op == "cos":
         return [(a, -Recorded(tape, a).sin())]
+    if op == "sqrt":
+        return [(a, 0.5 / Recorded(tape, at))]
+    if op == "tanh":
+        return [(a, 1.0 - Recorded(tape, at) * Recorded(tape, at))]
     return []
 
 

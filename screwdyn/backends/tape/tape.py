@@ -13,7 +13,7 @@ __all__ = ["Node", "Recorded", "Scalar", "Tape"]
 
 
 class Node(NamedTuple):
-    """One operation: ``op`` is "input", "constant", "+", "-", "*", "/", "sin" or "cos".
+    """One operation: ``op`` is "input", "constant", "+", "-", "*", "/", "sin", "cos", "sqrt" or "tanh".
 
     ``a`` and ``b`` are the positions of its operands, which are earlier on the tape. For an input, ``a`` is its name;
     for a constant, its absolute value. The sign is part of the scalar.
@@ -71,6 +71,15 @@ class Recorded:
     def cos(self) -> "Recorded":
         """Cosine: cos(−x) is recorded as cos x."""
         return Recorded(self.tape, self.tape.position(Node("cos", self.node)))
+
+    def sqrt(self) -> "Recorded":
+        """Square root; of a sum of squares, which has no minus sign."""
+        assert not self.minus
+        return Recorded(self.tape, self.tape.position(Node("sqrt", self.node)))
+
+    def tanh(self) -> "Recorded":
+        """Hyperbolic tangent: tanh(−x) is recorded as −tanh x."""
+        return Recorded(self.tape, self.tape.position(Node("tanh", self.node)), self.minus)
 
 
 Scalar = Recorded | float
@@ -379,5 +388,5 @@ class Tape:
             elif op == "/":
                 done[at] = done[a] / done[b]
             else:
-                done[at] = (sin if op == "sin" else cos)(done[a])
+                done[at] = (sin if op == "sin" else cos if op == "cos" else getattr(math, op))(done[a])
         return [(-done[x.node] if x.minus else done[x.node]) if isinstance(x, Recorded) else x for x in outputs]

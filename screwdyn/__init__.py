@@ -41,6 +41,7 @@ from screwdyn.mechanism.joint import (
 from screwdyn.mechanism.link import Link
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
+from screwdyn.physics.steps import Feedback
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.impact import FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.result import Energy, Grasp, Release, Run
@@ -60,6 +61,7 @@ __all__ = [
     "Contribution",
     "Energy",
     "EquilibriumError",
+    "Feedback",
     "FreeBody",
     "Grasp",
     "GraspEvent",

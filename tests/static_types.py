@@ -6,6 +6,7 @@ import numpy as np
 
 import screwdyn as sd
 from screwdyn.core.types import Array
+from screwdyn.forms.rollout import Rollout
 
 tree = sd.robots.pelican()
 fast = tree.compile()
@@ -18,6 +19,7 @@ assert_type(fast.dynamics(q, q, out=(M, M, q)), tuple[Array, Array, Array])
 assert_type(fast.jacobian("link2", q, "body", out=np.zeros((6, 2))), Array)
 assert_type(fast.contribution("link2", q, q, out=(M, M, M, M, q)), sd.Contribution)
 assert_type(fast.subtree_contribution("link2", q, q), sd.Contribution)
+assert_type(fast.rollout(q, q, 2, 1e-3, sd.Feedback(1.0, 0.1), out=(q, q)), Rollout)
 
 # Each of these is an error: mypy reports an ignored error that is none.
 tree.mass_matrix(q, out=M)  # type: ignore[call-arg]

@@ -21,6 +21,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import SHARES, Numbers
+from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.declared import TakesOut
 from screwdyn.physics.frames import BODY, frame_code
@@ -43,7 +44,7 @@ AT_ONCE = (
 _SHARE = 4096
 
 
-class Compiled(Numbers, Configurations, Actuation, TakesOut):
+class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     """The quantities of a model as machine code; made by :meth:`KinematicTree.compile`.
 
     It has a method for every quantity of the tree, with the same arguments, units and errors. Every method also takes

@@ -38,7 +38,6 @@ Triple = tuple[Array, Array, Array]
 
 # Arguments of the functions that are not derivatives of a quantity.
 _ARGUMENTS = {"mass_matrix_dot": ("q", "qd"), "regressor": ("q", "qd", "qdd")}
-_UPPER = np.triu_indices(3)
 
 
 class Derivatives:
@@ -321,7 +320,7 @@ def _parameters(link: Link) -> Array:
     """The ten inertial parameters of one link; zeros if it is massless."""
     if link.inertia is None:
         return np.zeros(10)
-    return np.concatenate([[link.inertia.mass], link.inertia.first_moment, link.inertia.origin_tensor[_UPPER]])
+    return link.inertia.parameters
 
 
 def _method(entry: Quantity) -> Callable[..., Any]:

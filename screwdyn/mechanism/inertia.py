@@ -287,6 +287,11 @@ class Inertia:
         return self.tensor + _parallel_axis(self.mass, self.com)
 
     @property
+    def parameters(self) -> Array:
+        """Mass, `first_moment` and xx, xy, xz, yy, yz, zz of `origin_tensor`, (10,), in kg, kg m and kg m^2."""
+        return np.array([self.mass, *self.first_moment, *self.origin_tensor[np.triu_indices(3)]])
+
+    @property
     def matrix(self) -> Array:
         """Inertia [[Theta, h^], [-h^, m 1]] about the link origin, (6, 6), in SI units (docs/mathematics.md §4)."""
         result = self._mass_blocks()

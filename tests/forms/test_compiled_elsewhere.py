@@ -100,7 +100,7 @@ def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
     monkeypatch.setattr(native, "LARGEST", 500)
     tree = random_tree(np.random.default_rng(18), 12)
     nothing = np.zeros((12, 10), dtype=bool)
-    with pytest.raises(code_cache._TooLong):
+    with pytest.raises(code_cache.TooLong):
         code_cache.recorded("coriolis_matrix", code_cache.Structure(tree.model.table, nothing))
     fast = tree.compile().wait()
     q, qd = np.random.default_rng(18).normal(size=(2, 12))

@@ -13,7 +13,7 @@ from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.platform_layout import address
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = ["Function", "inertias"]
+__all__ = ["Function", "drive", "inertias"]
 
 Array = npt.NDArray[np.float64]
 # Largest number of states in a block, and of entries of all their arrays; number of states in a block without copies.
@@ -49,31 +49,48 @@ class Function:
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""
-        count = len(outputs[0])
-        if count == 0:
-            return True
-        program, arrays, lanes = self.program, [*inputs, *outputs], host().width
+        program = self.program
         shared = [False] * len(inputs) + program.sparse
-        grids = [_grid(a) for a in arrays]
-        # The scratch space of a block fits into the second-level cache.
-        block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(program.rows))))
-        in_place = [a.strides[0] == a.itemsize and rows == 1 for a, (rows, *_) in zip(arrays, grids, strict=True)]
-        if all(in_place) and not any(shared):
-            block = _IN_PLACE
-        streamed = sum(out.nbytes for out in outputs) > _CACHED
-        scratch = np.empty((sum(program.rows) + lanes, block))
-        table: list[batch_loop.Field] = []
-        row = 0
-        for k, (a, grid) in enumerate(zip(arrays, grids, strict=True)):
-            place, written = 8 * block * row, k >= len(inputs)
-            use = written, program.slots[k], shared[k], written and streamed
-            table.append(batch_loop.Field(address(a), a.strides[0], *grid, place, *use))
-            row += program.rows[k]
-            if shared[k]:
-                scratch[row - 1] = 0.0
-        fields = np.array(table, dtype=np.int64)
-        parameters, arguments = address(self.parameters), (len(arrays), address(fields), address(scratch), block)
-        return not host().drive(program.batch, count, parameters, *arguments)
+        return drive(program.batch, self.parameters, inputs, outputs, program.rows, program.slots, shared)
+
+
+def drive(
+    code: int,
+    parameters: Array,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    rows: Sequence[int],
+    slots: Sequence[int],
+    shared: Sequence[bool],
+) -> bool:
+    """Call code for a batch on arrays of any strides, with states along the first axis; False if it returns nonzero.
+
+    ``rows``, ``slots`` and ``shared`` describe the scratch space of every input and output: see ``batch_loop.Field``.
+    """
+    count = len(outputs[0])
+    if count == 0:
+        return True
+    arrays, lanes = [*inputs, *outputs], host().width
+    grids = [_grid(a) for a in arrays]
+    # The scratch space of a block fits into the second-level cache.
+    block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(rows))))
+    in_place = [a.strides[0] == a.itemsize and lines == 1 for a, (lines, *_) in zip(arrays, grids, strict=True)]
+    if all(in_place) and not any(shared):
+        block = _IN_PLACE
+    streamed = sum(out.nbytes for out in outputs) > _CACHED
+    scratch = np.empty((sum(rows) + lanes, block))
+    table: list[batch_loop.Field] = []
+    row = 0
+    for k, (a, grid) in enumerate(zip(arrays, grids, strict=True)):
+        place, written = 8 * block * row, k >= len(inputs)
+        use = written, slots[k], shared[k], written and streamed
+        table.append(batch_loop.Field(address(a), a.strides[0], *grid, place, *use))
+        row += rows[k]
+        if shared[k]:
+            scratch[row - 1] = 0.0
+    fields = np.array(table, dtype=np.int64)
+    arguments = len(arrays), address(fields), address(scratch), block
+    return not host().drive(code, count, address(parameters), *arguments)
 
 
 def inertias(table: Array) -> dict[Hashable, float]:

@@ -27,7 +27,19 @@ from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
-__all__ = ["MEMORY", "NO_PLACES", "Compilation", "Kept", "Opened", "Programs", "Structure", "programs_of", "recorded"]
+__all__ = [
+    "MEMORY",
+    "NO_PLACES",
+    "Compilation",
+    "Kept",
+    "Nodes",
+    "Opened",
+    "Programs",
+    "Structure",
+    "TooLong",
+    "programs_of",
+    "recorded",
+]
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
@@ -211,16 +223,17 @@ class Programs:
         return list(self._known.values())
 
 
-class _TooLong(Exception):
+class TooLong(Exception):
     """The function has more operations than are compiled."""
 
 
-class _Nodes(list[Node]):
-    """Operations on a tape; raises _TooLong if the outputs will depend on more than ``LARGEST`` of them."""
+class Nodes(list[Node]):
+    """Operations on a tape; raises TooLong if the outputs will depend on more than ``LARGEST`` of them."""
 
     def append(self, node: Node) -> None:
+        """Append an operation."""
         if len(self) > _WRITTEN * programs.LARGEST:
-            raise _TooLong
+            raise TooLong
         super().append(node)
 
 
@@ -231,11 +244,11 @@ def recorded(name: str, structure: Structure) -> Program:
     ------
     Undetermined
         If the recursion has no result for any state, as with a joint that feels no inertia.
-    _TooLong
+    TooLong
         If it has too many operations to be compiled.
     """
     tape = Tape()
-    tape.nodes = _Nodes()
+    tape.nodes = Nodes()
     subject = structure.subject(tape)
     n = len(structure.table) - 1
     lengths = {group: subject.nq if group == "q" else n for group in CATALOGUE[name].arguments}
@@ -245,7 +258,7 @@ def recorded(name: str, structure: Structure) -> Program:
 def _compile_single(name: str, structure: Structure) -> Program | None:
     try:
         program = recorded(name, structure)
-    except (_TooLong, Undetermined):
+    except (TooLong, Undetermined):
         return None
     if not program.compiled:
         return None

@@ -1,0 +1,129 @@
+"""What a rollout refuses, and what the error says."""
+
+import numpy as np
+import pytest
+from screwdyn.testing import random_inertia
+
+from screwdyn import (
+    Feedback,
+    Inertia,
+    InertiaError,
+    JointError,
+    KinematicTree,
+    Link,
+    ScrewdynError,
+    ShapeError,
+    SingularAttachmentError,
+    UnknownNameError,
+    free,
+    revolute,
+    robots,
+)
+from screwdyn.backends.llvm import program, stepper
+from screwdyn.backends.llvm.code_cache import MEMORY, Kept
+
+START = np.zeros((3, 6)), np.zeros((3, 6))
+
+
+@pytest.fixture(scope="module")
+def fast():
+    return robots.ur5().compile(threads=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"steps": 0}, "steps must be an integer >= 1; got 0"),
+        ({"steps": True}, "steps must be an integer"),
+        ({"steps": 2.0}, "steps must be an integer"),
+        ({"every": 3}, "every must be a divisor of steps; got every=3 and steps=10"),
+        ({"every": 0}, "every must be an integer"),
+        ({"dt": 0.0}, "dt must be positive"),
+        ({"dt": np.nan}, "dt must be a finite number"),
+        ({"t0": "now"}, "t0 must be a finite number"),
+        ({"method": "euler"}, "method must be one of 'semi_implicit_euler', 'rk4'; got 'euler'"),
+        ({"payload": Inertia.point(1)}, "payload must be a mapping from link to inertia"),
+    ],
+)
+def test_options(fast, given, message):
+    with pytest.raises(ScrewdynError, match=message):
+        fast.rollout(*START, **{"steps": 10, "dt": 1e-3, **given})
+
+
+def refused(fast, error, message, torque=None, q=START[0], **given):
+    with pytest.raises(error) as caught:
+        fast.rollout(q, START[1][:1] if q.ndim > 1 else START[1][0], 4, 1e-3, torque, **given)
+    assert message in str(caught.value)
+
+
+def test_shapes_of_torques(fast):
+    refused(fast, ShapeError, "torque has shape (5,); expected (6,), (…, 6) for each run, or (4, …, 6)", np.zeros(5))
+    refused(fast, ShapeError, "torque has shape (5, 3, 6)", np.zeros((5, 3, 6)))
+    refused(fast, ShapeError, "torque has shape (4, 3, 1, 6)", np.zeros((4, 3, 1, 6)))
+    refused(fast, ShapeError, "q and qd (3,), torque (2,)", np.zeros((2, 6)))
+    refused(fast, ShapeError, "give q as (1, 6)", np.zeros((3, 6)), q=np.zeros(6))
+    refused(fast, ShapeError, "torque.kd has shape (2,)", Feedback(1.0, np.zeros(2)))
+    refused(fast, ShapeError, "torque returned shape (2, 6) at t = 0 s", lambda t, q, qd: np.zeros((2, 6)))
+    refused(fast, ShapeError, "torque returned None", lambda t, q, qd: None)
+    refused(fast, ShapeError, "torque must be an array of real numbers", "strong")
+
+
+def test_entries_that_are_not_finite(fast):
+    tau = np.zeros((4, 3, 6))
+    tau[2, 1, 3] = np.nan
+    refused(fast, ShapeError, "torque is nan at 'wrist_1_joint' in step 2; every entry must be finite", tau)
+    refused(fast, ShapeError, "torque.kp is inf at 'shoulder_pan_joint'", Feedback(np.inf, 0.0))
+    refused(fast, ShapeError, "q is nan", q=np.full((3, 6), np.nan))
+
+
+def test_payloads(fast):
+    refused(fast, UnknownNameError, "did you mean 'tool0'?", payload={"tool": Inertia.point(1)})
+    refused(fast, ShapeError, "payload['tool0'] has shape (4,); expected (…, 10)", payload={"tool0": np.zeros(4)})
+    refused(
+        fast, ShapeError, "payload['tool0'] has entries that are not finite", payload={"tool0": np.full(10, np.nan)}
+    )
+    numbers = np.array([Inertia.box(1, (0.1, 0.2, 0.3)).parameters] * 3)
+    numbers[1, 4] = 2.0
+    refused(fast, InertiaError, "payload['tool0'][1] is the inertia of no rigid body", payload={"tool0": numbers})
+    refused(fast, ShapeError, "payload (2,)", payload={"tool0": [Inertia.point(1)] * 2})
+    two = {"tool0": [Inertia.point(1)] * 2, "forearm_link": [Inertia.point(1)] * 3}
+    refused(fast, ShapeError, "the batch axes of the payloads cannot be broadcast together: (3,), (2,)", payload=two)
+    both = {"tool0": [Inertia.point(1)] * 2, "ee_link": [Inertia.point(1)] * 3}
+    refused(fast, ShapeError, "the batch axes of payload['ee_link'] do not fit", payload=both)
+
+
+def test_out(fast):
+    refused(fast, ShapeError, "out[1] has shape (3, 5)", out=(np.zeros((3, 6)), np.zeros((3, 5))))
+    refused(fast, ShapeError, "out must be a tuple of 2 arrays", out=np.zeros((3, 6)))
+
+
+def test_joints_that_take_no_torque_or_gain():
+    rng = np.random.default_rng(0)
+    tree = KinematicTree()
+    tree.attach(Link("hull", random_inertia(rng)), to="base", joint=free(name="root"))
+    tree.attach(Link("tail", random_inertia(rng)), to="hull", joint=revolute("x", passive=True, name="hinge"))
+    start, fast = (tree.neutral(), np.zeros(7)), tree.compile()
+    for torque, message in (
+        (1.0, "torque must be 0 for 'hinge', whose joint is passive"),
+        (lambda t, q, qd: np.ones(7), "the result of torque must be 0 for 'hinge'"),
+        (Feedback(0.0, 1.0), "torque.kd must be 0 for 'hinge'"),
+        (Feedback([0, 0, 0, 0, 1, 0, 0], 0.0), "torque.kp must be 0 for 'root[vy]', whose joint is spherical, free or"),
+    ):
+        with pytest.raises(JointError) as caught:
+            fast.rollout(*start, 2, 1e-3, torque)
+        assert message in str(caught.value)
+
+
+def test_a_joint_without_inertia():
+    tree = KinematicTree()
+    tree.attach(Link("frame"), to="base", joint=revolute("z", name="swivel"))
+    with pytest.raises(SingularAttachmentError, match="'swivel' feels no inertia"):
+        tree.compile().rollout([0.0], [0.0], 2, 1e-3)
+
+
+def test_trees_that_are_too_large(monkeypatch):
+    monkeypatch.setattr(stepper, "_programs", Kept(stepper._program, MEMORY))
+    for most in (500, 50):  # too long when planned, and already while it is traced
+        monkeypatch.setattr(program, "LARGEST", most)
+        with pytest.raises(ScrewdynError, match=r"a step of this tree by 'rk4' has more than .* operations"):
+            robots.ur5().compile().rollout(*START, 2, 1e-3, method="rk4")

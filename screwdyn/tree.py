@@ -24,6 +24,7 @@ from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
 from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
+    import mujoco
     import networkx as nx
 
     from screwdyn.backends.sympy.closed_form import Derivation
@@ -238,6 +239,80 @@ class KinematicTree(Dynamics, Configurations, Actuation, Robot):
         from screwdyn.io.json_writer import write_json
 
         return write_json(self.topology)
+
+    @classmethod
+    def from_mjcf(cls, path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False) -> KinematicTree:
+        """Read a MuJoCo model; needs the package ``mujoco``, the extra ``mjcf``.
+
+        The world becomes the base. Positions are MuJoCo's qpos, but quaternions have their scalar last. A free joint is
+        passive, its position is that in the world, and its freedoms are the twist in the body's own frame (MuJoCo's
+        linear velocities are in the axes of the world). A body with several joints is carried by massless links
+        ``<body>_<joint>``. Names are kept; unnamed bodies are ``body1``, …, and unnamed joints are named after their
+        bodies. Inertias are those that MuJoCo has compiled, also from shapes. Contacts are not read.
+
+        Parameters
+        ----------
+        path_or_text : str, path or mujoco.MjModel
+            A file, its text, which begins with ``<``, or a compiled model.
+        strict : bool
+            Raise an error instead of a warning.
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        ModelError
+            If MuJoCo cannot compile the model, or the file cannot be opened.
+        ScrewdynError
+            If ``mujoco`` is not installed.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with the names of everything that would change the motion and is not read: armatures, equality
+            constraints, tendons, actuators, springs and limits of ball joints, nonlinear springs and dampers,
+            compensation of gravity, flexible bodies, forces of the medium.
+        """
+        from screwdyn.io.mjcf import read_mjcf
+
+        return cls._of(read_mjcf(path_or_text, strict=strict))
+
+    @classmethod
+    def from_pinocchio(cls, model: Any, *, strict: bool = False) -> KinematicTree:
+        """Make a tree of a Pinocchio model.
+
+        Joints keep their names. The link of a joint has the name of the first body frame at the joint, or that of the
+        joint; all other body frames and operational frames become massless links, because Pinocchio adds the inertias
+        of bodies that are welded together. Positions are Pinocchio's, except that unbounded joints have their angle
+        instead of its cosine and sine, free joints (which are passive) have the quaternion first, planar joints the
+        angle first, and their freedoms likewise have the angular part first.
+
+        Parameters
+        ----------
+        model : pinocchio.Model
+        strict : bool
+            Raise an error instead of a warning.
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        ModelError
+            Lists every joint that this library does not have (mimic joints; composite joints with spherical, free or
+            planar ones), or whose freedoms have different damping or friction.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with all joints that have an armature, which is not read, and inertias that no rigid body has.
+        """
+        from screwdyn.io.pinocchio import read_pinocchio
+
+        return cls._of(read_pinocchio(model, strict=strict))
 
     @classmethod
     def from_graph(cls, graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> KinematicTree:

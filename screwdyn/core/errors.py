@@ -13,6 +13,7 @@ __all__ = [
     "InertiaError",
     "JSONError",
     "JointError",
+    "ModelError",
     "ScrewdynError",
     "ScrewdynWarning",
     "ShapeError",
@@ -143,5 +144,18 @@ class JSONError(ScrewdynError):
     """
 
     def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class ModelError(ScrewdynError):
+    """A model of another library, such as MuJoCo or Pinocchio, that cannot be read; lists all reasons.
+
+    Attributes
+    ----------
+    problems : tuple of str
+    """
+
+    def __init__(self, message: str, problems: Iterable[str] = ()) -> None:
         super().__init__(message)
         self.problems = tuple(problems)

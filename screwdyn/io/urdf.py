@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Container
-from itertools import count
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io.document import listed
 from screwdyn.io.effective import known_effective
+from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
 from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
@@ -132,20 +131,15 @@ def _in_order(report: Report) -> list[Problem]:
 
 def _build(model: Model, floating_base: bool) -> Topology:
     root, attachments = _link(model.links[model.root]), []
-    base = Link(_unused("world", model.links)) if floating_base else root
+    base = Link(Names(model.links).unused("world")) if floating_base else root
     if floating_base:
-        attachments.append(Attachment(root, base.name, free(passive=True, name=_unused("base", model.joints))))
+        attachments.append(Attachment(root, base.name, free(passive=True, name=Names(model.joints).unused("base"))))
     waiting = list(reversed(model.outgoing.get(model.root, [])))
     while waiting:
         joint = waiting.pop()
         attachments.append(Attachment(_link(model.links[joint.child]), joint.parent, _joint(joint), joint.home))
         waiting.extend(reversed(model.outgoing.get(joint.child, [])))
     return Topology.rooted(base).attach(attachments)
-
-
-def _unused(stem: str, taken: Container[str]) -> str:
-    names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
-    return next(name for name in names if name not in taken)
 
 
 def _link(record: LinkRecord) -> Link:

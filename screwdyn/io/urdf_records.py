@@ -235,7 +235,7 @@ def _magnitude(limit: Element, name: str, report: Report) -> float | None:
     if value is not None and value < 0:
         report.add(limit, f"the {name} is negative ({value:g})", "it is read as unlimited", "warning")
         return None
-    return None if value == np.inf else value
+    return None if value is None or value >= sys.float_info.max else value
 
 
 def _mimic(joint: Element, joint_names: set[str], report: Report) -> None:

@@ -6,8 +6,7 @@ import re
 import sys
 import warnings
 from dataclasses import dataclass
-from itertools import count
-from math import isfinite
+from math import inf, isfinite
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynWarning, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
+from screwdyn.io.names import Names
 from screwdyn.io.rpy import rpy_from_rotation
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
@@ -28,6 +28,7 @@ __all__ = ["write_urdf"]
 _AT_ORIGIN = 1e-14
 # URDF requires limits for revolute and prismatic joints: the largest float means that there is none.
 _UNLIMITED = sys.float_info.max
+_NONE = (-inf, inf)
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -84,7 +85,7 @@ class _Writer:
         self.problems: list[str] = []
         self.lost: list[str] = []
         labels = (label for at in topology.attachments.values() for label in at.labels)
-        self.taken = {*topology.attachments, *topology.carried, *labels}
+        self.names = Names([*topology.attachments, *topology.carried, *labels])
 
     def attached(self, at: Attachment) -> list[str]:
         """The lines of a link and of the joints that connect it to its parent, with massless links between them."""
@@ -97,13 +98,13 @@ class _Writer:
         steps = self.steps(at)
         for k, step in enumerate(steps):
             last = k == len(steps) - 1 and np.array_equal(step.frame, np.eye(4))
-            child = at.link.name if last else self.unused(f"{at.link.name}_axis")
+            child = at.link.name if last else self.names.unused(f"{at.link.name}_axis")
             lines += [] if last else [_link(Link(child))]
             lines.append(_joint(step, parent, child, place @ step.frame, at.joint))
             parent, place = child, inverse(step.frame)
         lines.insert(0, _link(at.link))
         if parent != at.link.name:
-            weld = at.name if not steps else self.unused(f"{at.link.name}_offset")
+            weld = at.name if not steps else self.names.unused(f"{at.link.name}_offset")
             lines.append(_joint(_Step("fixed", weld, np.eye(4)), parent, at.link.name, place, at.joint))
         return lines
 
@@ -144,12 +145,6 @@ class _Writer:
             reason = "XML does not have" if wrong else "means an expression of xacro"
             self.problems.append(f"the name {name!r} of a {what} contains {found!r}, which {reason}; rename it")
 
-    def unused(self, stem: str) -> str:
-        names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
-        name = next(name for name in names if name not in self.taken)
-        self.taken.add(name)
-        return name
-
 
 def _link(link: Link) -> str:
     if link.inertia is None:
@@ -182,17 +177,22 @@ def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> s
     ]
     if step.axis is not None:
         lines.append(f'    <axis xyz="{_text(step.axis)}"/>')
-    if bounded and kind != "continuous":
-        low, high = (x if isfinite(x) else np.copysign(_UNLIMITED, x) for x in joint.limits or (-np.inf, np.inf))
-        lines.append(f'    <limit lower="{_text([low])}" upper="{_text([high])}" {_MOTOR}/>')
+    motor = {"effort": joint.effort, "velocity": joint.velocity}
+    limits = (
+        {} if kind == "continuous" or not bounded else dict(zip(("lower", "upper"), joint.limits or _NONE, strict=True))
+    )
+    if limits or (step.kind != "fixed" and set(motor.values()) != {None}):
+        shown = (f'{what}="{_text(_bound(x))}"' for what, x in (limits | motor).items())
+        lines.append(f"    <limit {' '.join(shown)}/>")
     if step.kind != "fixed" and (joint.damping or joint.friction):
-        lines.append(f'    <dynamics damping="{_text([joint.damping])}" friction="{_text([joint.friction])}"/>')
+        lines.append(f'    <dynamics damping="{_text(joint.damping)}" friction="{_text(joint.friction)}"/>')
     return "\n".join([*lines, "  </joint>"])
+
+
+def _bound(x: float | None) -> float:
+    return _UNLIMITED if x is None else x if isfinite(x) else float(np.copysign(_UNLIMITED, x))
 
 
 def _text(values: object) -> str:
     """Numbers with all digits; adding zero replaces −0 by 0."""
     return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=np.float64)))
-
-
-_MOTOR = f'effort="{_text([_UNLIMITED])}" velocity="{_text([_UNLIMITED])}"'

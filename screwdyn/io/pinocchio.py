@@ -1,0 +1,147 @@
+"""Reader of Pinocchio models (needs the package ``pin``, which made the model)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core.errors import ModelError
+from screwdyn.core.types import Array
+from screwdyn.io.findings import Findings
+from screwdyn.io.names import Names
+from screwdyn.mechanism.joint import Joint, fixed, free, planar, spherical
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.screws.screw import screw_motion
+
+__all__ = ["read_pinocchio"]
+
+# Joints whose motions are a group; their frames and screws are those of this library.
+_GROUPS: dict[str, Callable[..., Joint]] = {
+    "JointModelSpherical": spherical,
+    "JointModelFreeFlyer": partial(free, passive=True),
+    "JointModelPlanar": planar,
+}
+# Rates at which a joint is compared with the product of the motions of its screws.
+_PROBE = (0.7, -0.4, 0.3, 0.6, -0.5, 0.2)
+
+
+def read_pinocchio(model: Any, *, strict: bool = False) -> Topology:
+    """Read the joints, inertias and frames of a Pinocchio model; :meth:`KinematicTree.from_pinocchio` describes it."""
+    kind = f"{type(model).__module__}.{type(model).__name__}"
+    if not (kind.startswith("pinocchio.") and kind.endswith(".Model")):
+        raise ModelError(f"the model must be a pinocchio.Model; got {type(model).__name__}")
+    findings = Findings(f"the Pinocchio model {model.name!r}")
+    attachments = _Reader(model, findings).attachments()
+    findings.report(strict)
+    base, *others = attachments
+    return Topology.rooted(base.link, np.array(model.gravity.linear)).attach(others)
+
+
+class _Reader:
+    def __init__(self, model: Any, findings: Findings) -> None:
+        import pinocchio as pin
+
+        self.pin, self.model, self.findings = pin, model, findings
+        self.neutral = pin.neutral(model)
+        bodies = (pin.FrameType.BODY, pin.FrameType.OP_FRAME)
+        self.frames = [frame for frame in model.frames if frame.type in bodies]
+        self.links = Names(frame.name for frame in self.frames)
+        self.joints = Names(model.names)
+
+    def attachments(self) -> list[Attachment]:
+        """The base, the link of every joint, then the frames that are welded to these links."""
+        m = self.model
+        own: dict[int, Any] = {}
+        for frame in self.frames:
+            at_joint = np.array_equal(frame.placement.homogeneous, np.eye(4))
+            if at_joint and frame.parentJoint not in own:
+                own[frame.parentJoint] = frame
+        names = [own[i].name if i in own else self.links.unused(m.names[i]) for i in range(m.njoints)]
+        found = [Attachment(self.link(i, names[i])) for i in range(m.njoints)]
+        for i in range(1, m.njoints):
+            joint, home = self.joint(i)
+            placement = m.jointPlacements[i].homogeneous @ home
+            found[i] = Attachment(found[i].link, names[m.parents[i]], joint, placement)
+        for frame in self.frames:
+            if frame is not own.get(frame.parentJoint):
+                weld = fixed(self.joints.unused(frame.name))
+                place = np.array(frame.placement.homogeneous)
+                found.append(Attachment(Link(frame.name), names[frame.parentJoint], weld, place))
+        return found
+
+    def link(self, i: int, name: str) -> Link:
+        inertia = self.model.inertias[i]
+        tensor, com = np.array(inertia.inertia), np.array(inertia.lever)
+        return Link(name, self.findings.inertia(name, float(inertia.mass), com, tensor))
+
+    def joint(self, i: int) -> tuple[Joint, Array]:
+        """A joint, and the pose of its link in its placement at the neutral position."""
+        m = self.model
+        name, there = m.names[i], m.joints[i]
+        screws, home = self.screws(i)
+        options = self.options(i)
+        if not self.is_product(i, screws, home):
+            make = _GROUPS.get(there.shortname())
+            if make is not None:
+                return make(name=name, **{k: v for k, v in options.items() if k != "limits"}), np.eye(4)
+            self.findings.errors.append(f"joint {name!r} is a {there.shortname()}, which is not supported")
+            return fixed(name), np.eye(4)
+        if there.nq != there.nv:
+            options.pop("limits", None)  # of the cosine and sine of the angle
+        return Joint(screws, name=name, **options), home
+
+    def screws(self, i: int) -> tuple[Array, Array]:
+        """Screws [ω; v] of a joint, (6, k), and the pose of its link in its placement, at the neutral position."""
+        there = self.model.joints[i]
+        data = there.createData()
+        there.calc(data, self.neutral)
+        S = np.array(data.S, dtype=float).reshape(6, -1)
+        return np.concatenate([S[3:], S[:3]]), np.array(data.M.homogeneous)
+
+    def is_product(self, i: int, screws: Array, home: Array) -> bool:
+        """Whether the joint moves as home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k); if so, its screws say everything about it."""
+        m, there = self.model, self.model.joints[i]
+        if there.shortname() == "JointModelMimic":
+            return False
+        v = np.zeros(m.nv)
+        v[there.idx_v : there.idx_v + there.nv] = _PROBE[: there.nv]
+        data = there.createData()
+        there.calc(data, self.pin.integrate(m, self.neutral, v))
+        T = home
+        for S, q in zip(screws.T, _PROBE, strict=False):
+            T = T @ screw_motion(S, q)
+        return bool(np.allclose(T, data.M.homogeneous, rtol=0, atol=1e-9))
+
+    def options(self, i: int) -> dict[str, Any]:
+        """What a joint has besides its motion; it must be the same for all its freedoms."""
+        m, there = self.model, self.model.joints[i]
+        name, v, q = m.names[i], slice(there.idx_v, there.idx_v + there.nv), slice(there.idx_q, there.idx_q + there.nq)
+        if np.any(m.armature[v]):
+            self.findings.warnings.append(f"the armature (rotor inertia) of joint {name!r}")
+        found: dict[str, Any] = {}
+        for what, values in (
+            ("damping", m.damping[v]),
+            ("friction", m.upperDryFrictionLimit[v] if hasattr(m, "upperDryFrictionLimit") else m.friction[v]),
+        ):
+            if (values != values[0]).any():
+                message = f"joint {name!r} has {what} that differs between its freedoms: {values.tolist()}"
+                self.findings.errors.append(f"{message}; use one joint for each")
+            found[what] = float(values[0])
+        for what, values in (("effort", m.effortLimit[v]), ("velocity", m.velocityLimit[v])):
+            found[what] = _common(values)
+        low, high = _common(m.lowerPositionLimit[q], -inf), _common(m.upperPositionLimit[q])
+        if (low, high) != (None, None):
+            found["limits"] = (-inf if low is None else low, inf if high is None else high)
+        return found
+
+
+def _common(values: Array, unlimited: float = inf) -> float | None:
+    """The value of all entries; None if they differ or are the largest numbers, which mean that there is no limit."""
+    value = float(values[0])
+    largest = abs(value) >= np.finfo(float).max
+    return None if (values != values[0]).any() or largest or value == unlimited or np.isnan(value) else value

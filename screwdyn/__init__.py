@@ -44,8 +44,9 @@ from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
 from screwdyn.physics.steps import Feedback
 from screwdyn.screws import screw, screw_system
-from screwdyn.simulation.impact import FreeBody, GraspEvent, ReleaseEvent
-from screwdyn.simulation.result import Energy, Grasp, Release, Run
+from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.result import Energy, Run
 from screwdyn.simulation.simulate import simulate
 from screwdyn.simulation.state import State
 from screwdyn.tree import Handle, KinematicTree
@@ -59,6 +60,7 @@ moved.install()
 __version__ = "0.1.0"
 
 __all__ = [
+    "Change",
     "Contribution",
     "Energy",
     "EquilibriumError",
@@ -66,7 +68,9 @@ __all__ = [
     "FreeBody",
     "Grasp",
     "GraspEvent",
+    "HandOver",
     "Handle",
+    "ImpactEvent",
     "Inertia",
     "InertiaError",
     "JSONError",
@@ -74,13 +78,17 @@ __all__ = [
     "JointError",
     "KinematicTree",
     "Link",
+    "Lock",
+    "LockEvent",
     "ModelError",
     "Padded",
     "Release",
     "ReleaseEvent",
+    "ReplaceJoint",
     "Run",
     "ScrewdynError",
     "ScrewdynWarning",
+    "SetInertia",
     "ShapeError",
     "SingularAttachmentError",
     "StaleHandleError",
@@ -91,6 +99,7 @@ __all__ = [
     "UnboundSymbolError",
     "UnknownLinkError",
     "UnknownNameError",
+    "Unlock",
     "cylindrical",
     "errors",
     "fixed",

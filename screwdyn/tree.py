@@ -12,16 +12,12 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics
-from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.model import Model
-from screwdyn.physics.robot import Robot
-from screwdyn.simulation import impact
+from screwdyn.simulation.changes import Changes
 from screwdyn.simulation.equilibrium import equilibrium
-from screwdyn.simulation.impact import GraspEvent, ReleaseEvent, Twist
-from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
     import mujoco
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Dynamics, Configurations, Actuation, Robot):
+class KinematicTree(Dynamics, Configurations, Actuation, Changes):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters
@@ -323,9 +319,9 @@ class KinematicTree(Dynamics, Configurations, Actuation, Robot):
         graph : networkx.DiGraph
             Its nodes are the names of the links; an edge leads from a parent to a child. A node may have the attribute
             ``link``, a :class:`Link` (by default massless; its own name is ignored), and an edge the attributes
-            ``joint``, a :class:`Joint` (by default fixed), and ``home``, the pose of the child in the parent while the
-            joint is neutral (by default the identity). Other attributes are ignored. Links are attached in the order
-            of the nodes, parents before children.
+            ``joint``, a :class:`Joint` (by default fixed), ``home``, the pose of the child in the parent while the
+            joint is neutral (by default the identity), and ``locked``, as in :attr:`graph`. Other attributes are
+            ignored. Links are attached in the order of the nodes, parents before children.
         gravity : (3,) array
             In the frame of the link without a parent, which becomes the base, m/s².
 
@@ -367,7 +363,7 @@ class KinematicTree(Dynamics, Configurations, Actuation, Robot):
         """SymPy symbols in the numbers of links, joints, home poses and gravity."""
         held: list[Any] = [self.gravity]
         for at in self.topology.attachments.values():
-            held += [at.link.inertia, at.joint, at.home]
+            held += [at.link.inertia, at.joint, at.home, *([at.unlocked.joint, at.unlocked.home] if at.locked else [])]
         return expressions.free_symbols(held)
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
@@ -591,36 +587,6 @@ class KinematicTree(Dynamics, Configurations, Actuation, Robot):
         Parameters, result and errors as for :func:`screwdyn.simulation.equilibrium.equilibrium`.
         """
         return equilibrium(self, q0, tau)
-
-    # Grasp and release
-
-    def grasp(
-        self,
-        state: State,
-        body: Body,
-        *,
-        to: str,
-        twist: Twist | None = None,
-        joint: Joint | None = None,
-        at: ArrayLike | None = None,
-        name: str | None = None,
-        body_state: State | None = None,
-        prefix: str = "",
-    ) -> GraspEvent:
-        """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
-
-        Parameters, result and errors as for :func:`screwdyn.simulation.impact.grasp`.
-        """
-        return impact.grasp(
-            self, state, body, to=to, twist=twist, joint=joint, at=at, name=name, body_state=body_state, prefix=prefix
-        )
-
-    def release(self, state: State, what: Handle | str) -> ReleaseEvent:
-        """Detach a payload while the robot moves (docs/mathematics.md §6).
-
-        Parameters, result and errors as for :func:`screwdyn.simulation.impact.release`.
-        """
-        return impact.release(self, state, what)
 
     # Inside
 

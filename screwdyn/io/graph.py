@@ -9,7 +9,7 @@ from screwdyn.core.errors import TopologyError
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import FIXED, Attachment, Topology
+from screwdyn.mechanism.topology import FIXED, Attachment, Locked, Topology
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -68,4 +68,9 @@ def _attachment(graph: nx.DiGraph, name: str) -> Attachment:
         kind = type(joint).__name__
         raise TopologyError(f"the attribute 'joint' of edge {parent!r} → {name!r} must be a Joint; got {kind}")
     home = screw.as_pose(edge.get("home"), f"the attribute 'home' of edge {parent!r} → {name!r}")
-    return Attachment(_link(graph, name), parent, joint, home)
+    locked: Any = edge.get("locked")
+    if locked is not None and (joint.nv or not isinstance(locked, Locked)):
+        raise TopologyError(
+            f"the attribute 'locked' of edge {parent!r} → {name!r} must be that of a tree's locked joint"
+        )
+    return Attachment(_link(graph, name), parent, joint, home, locked=locked)

@@ -7,7 +7,8 @@ All problems of a document are reported together, with their places. Version 1 o
 - ``base``: the link that does not move, with ``name`` and, unless it is massless, ``inertia``;
 - ``links``: a list of the other links in order of attachment, with ``name``, ``inertia``, ``parent`` (the name of an
   earlier link or the base), ``home`` (three rows of four numbers: the pose in the parent while the joint is neutral)
-  and ``joint`` (by default fixed, without a name);
+  and ``joint`` (by default fixed, without a name). A locked joint is fixed; ``locked`` then has the ``home`` and
+  ``joint`` that it has when it is unlocked, and the positions ``q`` at which it is locked;
 - ``symbols``, optional: what SymPy assumes of symbols, such as ``{"L": {"positive": true}}``.
 
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
@@ -39,8 +40,9 @@ from screwdyn.io.source import read_source
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import FIXED, Attachment, Topology
+from screwdyn.mechanism.topology import FIXED, Attachment, Locked, Topology
 from screwdyn.screws import screw
 
 __all__ = ["read_json"]
@@ -156,7 +158,7 @@ class _Reader:
         joints: dict[str, str] = {}
         found = []
         for entry in given.items("a list of links"):
-            fields = entry.table(("name", "parent", "home"), ("inertia", "joint"))
+            fields = entry.table(("name", "parent", "home"), ("inertia", "joint", "locked"))
             link = self.link(fields)
             parent = fields["parent"].text() if "parent" in fields else None
             if parent is not None and parent not in known and base is not None:
@@ -164,13 +166,27 @@ class _Reader:
                 fields["parent"].wrong(f"there is no link {parent!r} before this one", hint)
             joint = self.joint(fields["joint"]) if "joint" in fields else FIXED
             home = self.home(fields["home"]) if "home" in fields else None
+            locked = self.locked(fields["locked"], joint) if "locked" in fields else None
             if link is not None:
                 _claim(fields["name"], link.name, known)
                 if joint is not None:
                     _claim(fields["joint"] if joint.name else fields["name"], joint.name or link.name, joints, "joint")
             if link is not None and parent is not None and joint is not None and home is not None:
-                found.append(Attachment(link, parent, joint, home))
+                found.append(Attachment(link, parent, joint, home, locked=locked))
         return found
+
+    def locked(self, given: Entry, fixed: Joint | None) -> Locked | None:
+        fields = given.table(("home", "joint", "q"))
+        home = self.home(fields["home"]) if "home" in fields else None
+        joint = self.joint(fields["joint"]) if "joint" in fields else None
+        if home is None or joint is None or fixed is None or "q" not in fields:
+            return None
+        if fixed.nv or not joint.nv or joint.name != fixed.name:
+            given.wrong("a locked joint must be fixed, and have freedoms and the same name when it is unlocked")
+            return None
+        q = fields["q"].numbers(joint.nq)
+        checked = None if q is None else _made(fields["q"], lambda: checked_positions("of the lock", joint, q))
+        return None if checked is None else Locked(joint, home, tuple(checked.tolist()))
 
     def link(self, fields: dict[str, Entry]) -> Link | None:
         name = fields["name"].text() if "name" in fields else None

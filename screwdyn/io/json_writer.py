@@ -59,9 +59,16 @@ class _Writer:
     def attachment(self, at: Attachment) -> dict[str, Any]:
         record = self.link(at.link)
         record["parent"] = at.parent
-        record["home"] = [self.numbers(row) for row in at.home[:3]]
-        joint = self.joint(at.joint)
-        return record | ({"joint": joint} if joint else {})
+        record |= self.seat(at.joint, at.home)
+        if at.locked is not None:
+            record["locked"] = self.seat(at.locked.joint, at.locked.home) | {"q": list(at.locked.q)}
+        return record
+
+    def seat(self, joint: Joint, home: Array) -> dict[str, Any]:
+        """A joint and the home pose of its link."""
+        record: dict[str, Any] = {"home": [self.numbers(row) for row in home[:3]]}
+        described = self.joint(joint)
+        return record | ({"joint": described} if described else {})
 
     def link(self, link: Link) -> dict[str, Any]:
         self.place = f"link {link.name!r}"

@@ -1,9 +1,9 @@
 """Text form of a tree, with one line for each link."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from screwdyn.core import expressions
-from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def outline(graph: "nx.DiGraph", base: str) -> str:
     while todo:
         name, parent, indent, last = todo.pop()
         edge = graph.edges[parent, name]
-        words = _described(graph.nodes[name]["link"], _joined(edge["joint"], edge["name"], name))
+        words = _described(graph.nodes[name]["link"], _joined(edge, name))
         lines.append(f"{indent}{'└─ ' if last else '├─ '}{words}")
         below = list(graph.succ[name])
         within = indent + ("   " if last else "│  ")
@@ -33,6 +33,7 @@ def _described(link: Link, joint: str = "") -> str:
     return f"{link.name}{joint}{mass}"
 
 
-def _joined(joint: Joint, name: str, link: str) -> str:
+def _joined(edge: Mapping[str, Any], link: str) -> str:
+    joint, name = edge["locked"].joint if edge["locked"] else edge["joint"], edge["name"]
     named = f" {name}" if joint.nv and name != link else ""
-    return f" [{'passive ' * joint.passive}{joint.kind}{named}]"
+    return f" [{'locked ' * bool(edge['locked'])}{'passive ' * joint.passive}{joint.kind}{named}]"

@@ -22,7 +22,7 @@ from screwdyn.screws import screw
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Body", "Handle", "Structure"]
+__all__ = ["Body", "Handle", "Structure", "require_joint"]
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,21 @@ class Structure:
 
     @property
     def topology(self) -> Topology:
-        """The present structure as an immutable value."""
+        """The present structure as an immutable value. It can be set, which is a change of the tree."""
         return self._topology
+
+    @topology.setter
+    def topology(self, value: Topology) -> None:
+        self._become(value)
 
     @property
     def graph(self) -> nx.DiGraph:
         """The structure as a frozen NetworkX graph.
 
-        Nodes have the attribute ``link``; edges have ``joint``, ``home``, ``name``, ``coordinates`` and ``coordinate``.
-        ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the names of the
-        joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``.
+        Nodes have the attribute ``link``; edges have ``joint``, ``home``, ``name``, ``coordinates``, ``coordinate`` and
+        ``locked``. ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the
+        names of the joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``. A locked joint
+        is fixed; ``locked`` has its ``joint`` and ``home`` when it is unlocked, and is ``None`` for other joints.
         """
         return self._topology.graph
 
@@ -103,6 +108,11 @@ class Structure:
     def joints(self) -> tuple[str, ...]:
         """Names of all joints, fixed ones too, in order of attachment."""
         return tuple(self._topology.carried)
+
+    @property
+    def locked(self) -> tuple[str, ...]:
+        """Names of the locked joints, in order of attachment; see :meth:`KinematicTree.lock`."""
+        return tuple(at.name for at in self._attached() if at.locked is not None)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -154,10 +164,7 @@ class Structure:
         UnknownNameError
             If there is none; the message lists similar names.
         """
-        topology = self._topology
-        if not isinstance(name, str) or name not in topology.carried:
-            raise UnknownNameError.of(name, topology.carried, "joint")
-        return topology.attachments[topology.carried[name]].joint
+        return self._topology.carrying(name).joint
 
     def parent(self, link: str) -> str | None:
         """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""
@@ -219,8 +226,8 @@ class Structure:
             unchanged.
         """
         self._at(to)
-        if joint is not None and not isinstance(joint, Joint):
-            raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
+        if joint is not None:
+            require_joint(joint)
         if body is self and not prefix:
             raise TopologyError(
                 "a tree cannot be attached to itself; attach another one, whose links and joints have other names, or "
@@ -385,6 +392,12 @@ class Structure:
                 f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
             )
         raise UnknownNameError.of(link, topology.attachments)
+
+
+def require_joint(joint: object) -> None:
+    """Raise TopologyError for anything but a joint."""
+    if not isinstance(joint, Joint):
+        raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
 
 
 Body = Inertia | Link | Structure

@@ -5,25 +5,43 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, TopologyError
+from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint_pose import checked_positions, pose_at
 from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["FIXED", "Attachment", "Topology"]
+__all__ = ["FIXED", "Attachment", "Locked", "Topology"]
 
 _serial = itertools.count()
 FIXED, _IDENTITY = fixed(), np.eye(4)
 _IDENTITY.setflags(write=False)
+
+
+class Locked(NamedTuple):
+    """What a locked joint is when it is unlocked.
+
+    Attributes
+    ----------
+    joint : Joint
+    home : (4, 4) array
+    q : tuple of floats
+        The positions at which it is locked.
+    """
+
+    joint: Joint
+    home: Array
+    q: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -35,11 +53,13 @@ class Attachment:
     link : Link
     parent : str or None
     joint : Joint
-        Fixed for the base.
+        Fixed for the base and while the joint is locked.
     home : (4, 4) array
         Pose of the link in its parent while the joint is neutral; made read-only.
     serial : int
         A number that distinguishes this attachment from a later one with the same name.
+    locked : Locked or None
+        The joint and home of a joint that is locked.
     """
 
     link: Link
@@ -47,6 +67,7 @@ class Attachment:
     joint: Joint = FIXED
     home: Array = field(default_factory=lambda: _IDENTITY)
     serial: int = field(default_factory=_serial.__next__)
+    locked: Locked | None = None
 
     def __post_init__(self) -> None:
         self.home.setflags(write=False)
@@ -63,19 +84,39 @@ class Attachment:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the joint's freedoms and positions."""
-        return *self.coordinates, *self.joint.position_names(self.name)
+        """Names of the freedoms and positions of the joint, unlocked if it is locked."""
+        joint = self.unlocked.joint
+        return *joint.freedom_names(self.name), *joint.position_names(self.name)
+
+    @property
+    def unlocked(self) -> Attachment:
+        """The same attachment with its joint unlocked."""
+        if self.locked is None:
+            return self
+        return replace(self, joint=self.locked.joint, home=self.locked.home, locked=None)
 
     def copied(self, parent: str | None, prefix: str = "") -> Attachment:
         """A new attachment of the same link to a given parent; the prefix begins the names of link and joint."""
-        link, joint = self.link.prefixed(prefix), self.joint.prefixed(prefix)
-        return replace(self, link=link, parent=parent, joint=joint, serial=next(_serial))
+        link, joint, locked = self.link.prefixed(prefix), self.joint.prefixed(prefix), self.locked
+        locked = locked and locked._replace(joint=locked.joint.prefixed(prefix))
+        return replace(self, link=link, parent=parent, joint=joint, serial=next(_serial), locked=locked)
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """A new attachment with values substituted for symbols."""
-        home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of {self.link.name!r}")
+
+        def pose(home: Array) -> Array:
+            return screw.as_pose(expressions.substituted(home, values), f"the pose of {self.link.name!r}")
+
+        locked = self.locked
+        if locked is not None:
+            locked = Locked(locked.joint.subs(values), pose(locked.home), locked.q)
         return replace(
-            self, link=self.link.subs(values), serial=next(_serial), joint=self.joint.subs(values), home=home
+            self,
+            link=self.link.subs(values),
+            serial=next(_serial),
+            joint=self.joint.subs(values),
+            home=pose(self.home),
+            locked=locked,
         )
 
 
@@ -130,16 +171,23 @@ class Topology:
         attachments, carried = self.attachments.copy(), self.carried.copy()
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
-            link, name = new.link.name, new.name
-            if link in attachments or name in carried:
-                what = f"link {link!r}" if link in attachments else f"joint {name!r}"
-                raise TopologyError(f"there is a {what} already; {hint}")
-            if "[" in name or new.joint.nv > 1:
-                self._check_labels(new, attachments, carried)
-            attachments[link] = new
-            carried[name] = link
+            self._check_names(new, attachments, carried, hint)
+            attachments[new.link.name] = new
+            carried[new.name] = new.link.name
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         return Topology(attachments, carried, self.gravity, self.revision + 1)
+
+    @classmethod
+    def _check_names(
+        cls, new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str], hint: str
+    ) -> None:
+        """Raise TopologyError if a name of a new attachment is taken."""
+        link, name = new.link.name, new.name
+        if link in attachments or name in carried:
+            what = f"link {link!r}" if link in attachments else f"joint {name!r}"
+            raise TopologyError(f"there is a {what} already; {hint}")
+        if "[" in name or len(new.labels) > 2:
+            cls._check_labels(new, attachments, carried)
 
     @staticmethod
     def _check_labels(new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
@@ -169,6 +217,100 @@ class Topology:
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
         return Topology(attachments, carried, self.gravity, self.revision + 1), removed
+
+    def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
+        """The structure with a link and all links beyond it on another parent; they come last.
+
+        Raises
+        ------
+        TopologyError
+            If the link is the base, ``to`` is the link or beyond it, or the name of the joint is taken.
+        """
+        topology, (first, *rest) = self.detach(root)
+        if to not in topology.attachments:
+            raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is beyond it; name a link of the rest")
+        moved = replace(first, parent=to, joint=joint, home=home, locked=None)
+        return replace(topology.attach([moved, *rest]), revision=self.revision + 1)
+
+    def replace_joint(self, link: str, joint: Joint, home: Array | None = None) -> Topology:
+        """The structure with another joint of a link, which has the same place in the order.
+
+        A joint without a name takes the name of the former one. The home pose stays the same if none is given.
+
+        Raises
+        ------
+        TopologyError
+            If the link is the base, or the name of the joint is taken.
+        """
+        at = self.attachments[link]
+        if at.parent is None:
+            raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
+        joint = joint if joint.name is not None else replace(joint, name=at.joint.name)
+        new = replace(at, joint=joint, home=at.unlocked.home if home is None else home, locked=None)
+        others, carried = self.attachments.copy(), self.carried.copy()
+        del others[link], carried[at.name]
+        self._check_names(new, others, carried, "give the joint another name")
+        return self._with(new)
+
+    def set_inertia(self, link: str, inertia: Inertia | None) -> Topology:
+        """The structure with another inertia of a link; InertiaError if it is no inertia."""
+        return self._with(replace(self.attachments[link], link=Link(link, inertia)))
+
+    def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:
+        """The structure with a joint fixed at some positions, neutral by default, which :meth:`unlock` frees again.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError, ShapeError
+            If there is no such joint, it is fixed or locked already, or ``q`` are no positions of it.
+        """
+        at = self.carrying(joint)
+        if at.locked is not None:
+            raise TopologyError(f"joint {joint!r} is locked already, at {_numbers(at.locked.q)}; unlock it first")
+        if not at.joint.nv:
+            raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
+        home, positions = at.home, at.joint.neutral
+        if q is not None:
+            found = checked_positions(joint, at.joint, q)
+            home, positions = at.home @ pose_at(at.joint, found), tuple(found.tolist())
+        locked = Locked(at.joint, at.home, positions)
+        return self._with(replace(at, joint=fixed(at.joint.name), home=home, locked=locked))
+
+    def unlock(self, joint: str) -> Topology:
+        """The structure with a locked joint as it was before; its coordinates return to their place in the order.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError
+            If there is no such joint, or it is not locked.
+        """
+        at = self.carrying(joint)
+        if at.locked is None:
+            others = [name for name, link in self.carried.items() if self.attachments[link].locked]
+            raise TopologyError(f"joint {joint!r} is not locked; locked joints: {', '.join(others) or 'none'}")
+        return self._with(at.unlocked)
+
+    def carrying(self, joint: str) -> Attachment:
+        """The attachment by a joint.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such joint.
+        """
+        if not isinstance(joint, str) or joint not in self.carried:
+            if isinstance(joint, str) and joint in self.attachments and joint != self.base:
+                raise UnknownNameError(
+                    f"there is no joint {joint!r}: that is a link, which joint {self.attachments[joint].name!r} carries"
+                )
+            raise UnknownNameError.of(joint, self.carried, "joint")
+        return self.attachments[self.carried[joint]]
+
+    def _with(self, new: Attachment) -> Topology:
+        """The structure with another attachment of a link, at the same place in the order."""
+        attachments = self.attachments | {new.link.name: new}
+        carried = {at.name: link for link, at in attachments.items() if at.parent is not None}
+        return Topology(attachments, carried, self.gravity, self.revision + 1)
 
     def subtree(self, root: str) -> list[str]:
         """Names of a link and all links beyond it, in order of attachment."""
@@ -201,8 +343,13 @@ class Topology:
                 named = at.coordinates
                 one = named[0] if len(named) == 1 else None
                 about = {"joint": at.joint, "home": at.home, "name": at.name, "coordinate": one, "coordinates": named}
+                about["locked"] = at.locked
                 graph.add_edge(at.parent, name, **about)
         return nx.freeze(graph)
+
+
+def _numbers(q: Iterable[float]) -> str:
+    return ", ".join(f"{x:.4g}" for x in q)
 
 
 def _field(gravity: ArrayLike) -> Array:

@@ -151,11 +151,17 @@ class Model:
 
     def _place(self, node: Attachment, former: Model | None) -> Placement:
         """Placement of a link, from the former model if it has it; also stored in the placements."""
-        name = node.link.name
-        if former is not None and former.topology.attachments.get(name) is node:
+        name, above = node.link.name, node.parent or ""
+        parent = self.placements.get(above)
+        # A link whose joint or carrier has been replaced in place moves the links beyond it to other frames.
+        if (
+            former is not None
+            and former.topology.attachments.get(name) is node
+            and former.placements.get(above) is parent
+        ):
             at = former.placements[name]
         else:
-            at = place(node, self.placements.get(node.parent or ""))
+            at = place(node, parent)
         self.placements[name] = at
         return at
 

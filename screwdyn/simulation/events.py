@@ -1,4 +1,4 @@
-"""Events of a simulation: grasps and releases at given times or on conditions, and their outcomes."""
+"""Events of a simulation: changes of the tree at given times or on conditions, and their outcomes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,35 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.structure import Body, Handle
+from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.impact import Change, GraspEvent, ReleaseEvent, Twist, grasp, payload_twist, release
+from screwdyn.simulation import rearrange
+from screwdyn.simulation.impact import Payload, Twist, brings_its_motion, grasp, payload_twist, release
+from screwdyn.simulation.outcomes import Change, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.rearrange import Start
 from screwdyn.simulation.state import State
 
-__all__ = ["Condition", "Grasp", "Happened", "Release", "Scheduled", "seconds"]
+__all__ = [
+    "Condition",
+    "Grasp",
+    "HandOver",
+    "Happened",
+    "Lock",
+    "Release",
+    "ReplaceJoint",
+    "Scheduled",
+    "SetInertia",
+    "Unlock",
+    "seconds",
+]
 
 Condition = Callable[[float, State], float | bool]
 
@@ -95,7 +111,7 @@ class Grasp(Scheduled):
 
     Parameters
     ----------
-    body, to, twist, joint, at, name, body_state, prefix
+    body, to, twist, joint, at, name, body_state, prefix, pose, start
         As for :meth:`KinematicTree.grasp`.
     time : float
         Seconds from the start of the run; or
@@ -109,12 +125,12 @@ class Grasp(Scheduled):
     ScrewdynError
         Unless exactly one of a valid ``time`` and a callable ``when`` is given.
     ShapeError
-        If ``twist`` is missing.
+        If ``twist`` is missing for a payload that does not bring its motion.
     """
 
     verb = "grasp"
 
-    body: Body
+    body: Payload
     to: str = field(kw_only=True)
     twist: Twist | None = field(default=None, kw_only=True)
     joint: Joint | None = field(default=None, kw_only=True)
@@ -122,10 +138,12 @@ class Grasp(Scheduled):
     name: str | None = field(default=None, kw_only=True)
     body_state: State | None = field(default=None, kw_only=True)
     prefix: str = field(default="", kw_only=True)
+    pose: ArrayLike | None = field(default=None, kw_only=True)
+    start: Start | Literal["hanging"] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.twist is None:
+        if self.twist is None and not brings_its_motion(self.body):
             payload_twist(None, np.zeros(6))
 
     def happen(self, tree: Robot, state: State) -> GraspEvent:
@@ -141,6 +159,8 @@ class Grasp(Scheduled):
             name=self.name,
             body_state=self.body_state,
             prefix=self.prefix,
+            pose=self.pose,
+            start=self.start,
         )
 
 
@@ -152,6 +172,8 @@ class Release(Scheduled):
     ----------
     what : str or Handle
         The link to be detached.
+    into_world : bool
+        Keep it in the tree as a free body, as for :meth:`KinematicTree.release`.
     time, when
         As for :class:`Grasp`.
 
@@ -164,10 +186,141 @@ class Release(Scheduled):
     verb = "release"
 
     what: str | Handle
+    into_world: bool = field(default=False, kw_only=True)
 
     def happen(self, tree: Robot, state: State) -> ReleaseEvent:
         """Release the payload; errors as for :meth:`KinematicTree.release`."""
-        return release(tree, state, self.what)
+        return release(tree, state, self.what, into_world=self.into_world)
+
+
+@dataclass(frozen=True, eq=False)
+class HandOver(Scheduled):
+    """A payload passes from one hand to the other, at a time or on a condition in :func:`simulate`.
+
+    Unlike a release and a grasp, nothing flies in between: there is one impact (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    what : str or Handle
+        The payload, which may be any link with all links beyond it.
+    to, joint, at, start
+        As for :meth:`KinematicTree.move`.
+    time, when
+        As for :class:`Grasp`.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+    """
+
+    verb = "hand over"
+
+    what: str | Handle
+    to: str = field(kw_only=True)
+    joint: Joint | None = field(default=None, kw_only=True)
+    at: ArrayLike | None = field(default=None, kw_only=True)
+    start: Start | None = field(default=None, kw_only=True)
+
+    def happen(self, tree: Robot, state: State) -> ImpactEvent:
+        """Move the payload; errors as for :meth:`KinematicTree.move`."""
+        return rearrange.move(tree, state, self.what, self.to, self.joint, self.at, self.start)
+
+
+@dataclass(frozen=True, eq=False)
+class Lock(Scheduled):
+    """A joint is locked where it is, at a time or on a condition in :func:`simulate`.
+
+    Parameters
+    ----------
+    joint : str
+        As for :meth:`KinematicTree.lock`.
+    time, when
+        As for :class:`Grasp`.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+    """
+
+    verb = "lock"
+
+    joint: str
+
+    def happen(self, tree: Robot, state: State) -> LockEvent:
+        """Lock the joint; errors as for :meth:`KinematicTree.lock`."""
+        return rearrange.lock(tree, state, self.joint)
+
+
+@dataclass(frozen=True, eq=False)
+class Unlock(Scheduled):
+    """A locked joint is freed, at a time or on a condition in :func:`simulate`.
+
+    Parameters and errors as for :class:`Lock`.
+    """
+
+    verb = "unlock"
+
+    joint: str
+
+    def happen(self, tree: Robot, state: State) -> LockEvent:
+        """Unlock the joint; errors as for :meth:`KinematicTree.unlock`."""
+        return rearrange.unlock(tree, state, self.joint)
+
+
+@dataclass(frozen=True, eq=False)
+class ReplaceJoint(Scheduled):
+    """A link gets another joint, at a time or on a condition in :func:`simulate`.
+
+    Parameters
+    ----------
+    link, joint
+        As for :meth:`KinematicTree.replace_joint`.
+    time, when
+        As for :class:`Grasp`.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+    """
+
+    verb = "replace joint of"
+
+    link: str
+    joint: Joint
+
+    def happen(self, tree: Robot, state: State) -> ImpactEvent:
+        """Replace the joint; errors as for :meth:`KinematicTree.replace_joint`."""
+        return rearrange.replace_joint(tree, state, self.link, self.joint)
+
+
+@dataclass(frozen=True, eq=False)
+class SetInertia(Scheduled):
+    """A link gets another inertia, at a time or on a condition in :func:`simulate`.
+
+    Parameters
+    ----------
+    link, inertia
+        As for :meth:`KinematicTree.set_inertia`.
+    time, when
+        As for :class:`Grasp`.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+    """
+
+    verb = "set inertia of"
+
+    link: str
+    inertia: Inertia | None
+
+    def happen(self, tree: Robot, state: State) -> Change:
+        """Set the inertia; errors as for :meth:`KinematicTree.set_inertia`."""
+        return rearrange.set_inertia(tree, state, self.link, self.inertia)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,8 @@ exerts an impulse, the motors do not, and momentum is conserved along the motion
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -14,109 +15,38 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.joint import Joint, fixed
-from screwdyn.mechanism.structure import Body, Handle
+from screwdyn.mechanism.joint import Joint, fixed, free
+from screwdyn.mechanism.joint_pose import pose_at, positions_near
+from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
+from screwdyn.simulation.equilibrium import stable_equilibrium
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
+from screwdyn.simulation.rearrange import Start, move, seated, started
 from screwdyn.simulation.state import State, check_state
 
-__all__ = ["Change", "FreeBody", "GraspEvent", "ReleaseEvent", "Twist", "grasp", "payload_twist", "release"]
+__all__ = [
+    "Change",
+    "FreeBody",
+    "GraspEvent",
+    "Payload",
+    "ReleaseEvent",
+    "Twist",
+    "brings_its_motion",
+    "grasp",
+    "payload_twist",
+    "release",
+]
 
 Twist = Literal["co_moving", "at_rest"] | ArrayLike
-
-
-@dataclass(frozen=True, eq=False)
-class FreeBody:
-    """A payload that moves freely, before a grasp or after a release.
-
-    Attributes
-    ----------
-    tree : KinematicTree
-        The payload; its base is the link that is attached or was attached. Gravity is in that link's frame.
-    pose : (4, 4) array
-        Of that link's frame in the robot's base frame, m.
-    twist : (6,) array
-        [ω; v] of that link, in its own frame, rad/s and m/s.
-    state : State
-        Of the payload's own joints.
-    """
-
-    tree: Robot
-    pose: Array
-    twist: Array
-    state: State
-
-    @property
-    def kinetic_energy(self) -> float:
-        """Kinetic energy of the payload including its own joints, J (docs/mathematics.md §6)."""
-        return momentum.kinetic_energy(self.tree, self.state.q, self.state.qd, self.twist)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Change:
-    """Outcome of a change of a moving tree.
-
-    Attributes
-    ----------
-    state : State
-        Of the changed tree, just after the change.
-    link : str
-        Name of the link that the change concerns.
-    energy_lost : float
-        Kinetic energy dissipated by the change, J; never negative.
-    kinetic_energy_brought : float
-        Kinetic energy just before the change of the bodies that it adds to the tree, minus that of the bodies that it
-        removes, J. The kinetic energy of the tree increases by ``kinetic_energy_brought - energy_lost``.
-    """
-
-    state: State
-    link: str
-    energy_lost: float = 0.0
-    kinetic_energy_brought: float = 0.0
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class GraspEvent(Change):
-    """Outcome of a grasp: a :class:`Change` with the following attributes.
-
-    Attributes
-    ----------
-    impulse : (6,) array
-        [n; f] on the payload, about the origin of its frame and in its axes; N m s and N s.
-    handle : Handle
-        For :meth:`KinematicTree.release`.
-    payload : FreeBody
-        The payload just before the grasp.
-    """
-
-    impulse: Array
-    handle: Handle
-    payload: FreeBody
-
-    @property
-    def caught(self) -> FreeBody:
-        """Former name of :attr:`payload`."""
-        return self.payload
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ReleaseEvent(Change):
-    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attribute.
-
-    Attributes
-    ----------
-    released : FreeBody
-        The payload just after the release.
-    """
-
-    released: FreeBody
+Payload = Body | FreeBody | Handle | str
 
 
 def grasp(
     tree: Robot,
     state: State,
-    body: Body,
+    body: Payload,
     *,
     to: str,
     twist: Twist | None = None,
@@ -125,6 +55,8 @@ def grasp(
     name: str | None = None,
     body_state: State | None = None,
     prefix: str = "",
+    pose: ArrayLike | None = None,
+    start: Start | Literal["hanging"] | None = None,
 ) -> GraspEvent:
     """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
 
@@ -134,13 +66,24 @@ def grasp(
         Changed by the grasp.
     state : State
         Of the tree just before the grasp.
-    body, to, joint, at, name, prefix
-        As for :meth:`KinematicTree.attach`. The new joint starts at its neutral position.
+    body : Inertia, Link, KinematicTree, FreeBody, Handle or str
+        A :class:`FreeBody`, such as ``event.released``, brings its pose, twist and state. A handle or name is that of a
+        link of the tree, such as a body on a free joint: it moves to its new parent from where it is, as by
+        :meth:`KinematicTree.move`.
+    to, joint, at, name, prefix
+        As for :meth:`KinematicTree.attach`. If the pose of the payload is known, ``at`` is worked out from it; if
+        ``at`` is given too, the positions of the joint are worked out.
     twist : "co_moving", "at_rest" or (6,) array
         Motion of the payload's base just before the grasp: with the link that grasps it, at rest, or [ω; v] in the
-        payload's own frame, rad/s and m/s. Required, because the outcome depends on it.
+        payload's own frame, rad/s and m/s. Required unless the payload brings it, because the outcome depends on it.
     body_state : State, optional
         Of the payload's own joints, if it is a tree; neutral and at rest by default.
+    pose : (4, 4) pose or (3,) position, optional
+        Of the payload's frame in the base frame, m.
+    start : number, (nq,) array, mapping from position to number, or "hanging", optional
+        Positions at which the new joint starts, rad and m; neutral by default. "hanging": the new joint and the passive
+        joints of the payload start where the payload hangs at rest, at a minimum of the energy of gravity and springs
+        (:func:`~screwdyn.simulation.equilibrium.stable_equilibrium`).
 
     Returns
     -------
@@ -154,26 +97,60 @@ def grasp(
         If the state does not belong to the present tree.
     InertiaError
         If the kinetic energy of some motion is negative, because an inertia is not that of a rigid body.
+    EquilibriumError
+        If the payload has no position in which it hangs, such as on a slide that nothing holds.
     UnknownNameError, TopologyError, ShapeError
-        As for :meth:`KinematicTree.attach`, and for a missing or invalid twist.
+        As for :meth:`KinematicTree.attach`; for a missing or invalid twist; for a payload whose known pose the joint
+        cannot have; for arguments that contradict what the payload brings.
 
     Notes
     -----
     After an error, the tree and the state are unchanged.
     """
     check_state(state, tree)
-    J, pose = tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
+    known = {"twist": twist, "pose": pose, "body_state": body_state}
+    if isinstance(body, Handle | str):
+        root = tree.resolve(body)
+        _refuse(f"{root!r} is a link of the tree, which has", known | {"name": name, "prefix": prefix or None})
+        if isinstance(start, str):
+            raise ShapeError(f"{root!r} stays where it is, so start must be positions of the new joint; got {start!r}")
+        payload = _freed(tree, state, root)
+        moved = move(tree, state, root, to, joint, at, start)
+        handle = Handle(root, tree.topology.attachments[root].serial)
+        return GraspEvent(**vars(moved), handle=handle, payload=payload)
+    if isinstance(body, FreeBody):
+        _refuse("a FreeBody has", known)
+        pose, twist, body_state = body.pose, body.twist, body.state
+        body = body.tree
+    joint = fixed() if joint is None else joint
+    require_joint(joint)
+    hanging = isinstance(start, str)
+    if hanging and (start != "hanging" or pose is not None):
+        raise ShapeError(
+            f"start must be positions of the new joint, or 'hanging' for a payload without a pose; got {start!r}"
+        )
+    J, hand = tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
     with tree.transaction():
         handle = tree.attach(body, to, joint, at, name, prefix=prefix)
-        joint, home = joint or fixed(), screw.as_pose(at)
-        carried = screw.Ad(screw.inverse(home)) @ J @ state.qd
-        V, pose = payload_twist(twist, carried), pose @ home
+        new = tree.topology.attachments[handle.name]
+        if pose is not None:
+            T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
+            home, first = seated(new, T, at, start)
+            tree.topology = tree.topology.replace_joint(handle.name, new.joint, home)
+        else:
+            home, first = new.home, started(new, None if hanging else start)
         alone = tree.copy().detach(handle.name)
-        alone.gravity = pose[:3, :3].T @ tree.gravity
         if body_state is not None:
             check_state(body_state, body if isinstance(body, Robot) else alone, "payload")
         inner = State(alone) if body_state is None else State(alone, body_state.q, body_state.qd)
-        q = np.concatenate([state.q, joint.neutral, inner.q])
+        q = np.concatenate([state.q, first, inner.q])
+        if hanging:
+            q = stable_equilibrium(tree, q, [*new.coordinates, *compress(alone.coordinates, alone.model.passive)])
+            first, inner = np.split(q[len(state.q) :], [joint.nq])[0], State(alone, q[tree.nq - alone.nq :], inner.qd)
+        T = home @ pose_at(joint, first)
+        carried = screw.Ad(screw.inverse(T)) @ J @ state.qd
+        V, pose = payload_twist(twist, carried), hand @ T
+        alone.gravity = pose[:3, :3].T @ tree.gravity
         qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])
         impact = momentum.impact(tree, q, handle.name, V - carried)
         payload = FreeBody(alone, pose, V, inner)
@@ -188,7 +165,7 @@ def grasp(
         )
 
 
-def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
+def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
     """Detach a payload while the robot moves (docs/mathematics.md §6).
 
     The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
@@ -202,6 +179,10 @@ def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
         Of the tree just before the release.
     what : Handle or str
         As for :meth:`KinematicTree.detach`.
+    into_world : bool
+        Keep the payload in the tree as a free body: on the base by a passive free joint that has the payload's name,
+        ``crate[x]``, …, ``crate[pz]``, with its pose in the base frame as coordinates. A simulation then shows its
+        flight, and :meth:`KinematicTree.grasp` grasps it by name. Handles of the payload stay valid.
 
     Returns
     -------
@@ -214,15 +195,41 @@ def release(tree: Robot, state: State, what: Handle | str) -> ReleaseEvent:
     """
     check_state(state, tree)
     root = tree.resolve(what)
-    pose = tree.forward_kinematics(root, state.q)
-    twist = tree.jacobian(root, state.q, "body") @ state.qd
     with tree.transaction():
-        removed = tree.detach(what)
-        removed.gravity = pose[:3, :3].T @ tree.gravity
-        released = FreeBody(removed, pose, twist, state.part(removed))
+        released = _freed(tree, state, root)
+        if into_world:
+            joint = free(passive=True)
+            tree.topology = tree.topology.move(root, tree.base, joint, np.eye(4))
+            positions, _ = positions_near(joint, released.pose)
+            q = dict(zip(joint.position_names(root), positions.tolist(), strict=True))
+            qd = dict(zip(joint.freedom_names(root), released.twist.tolist(), strict=True))
+            return ReleaseEvent(state=state.onto(tree, q, qd)[0], link=root, released=released)
+        tree.detach(root)
         return ReleaseEvent(
             state=state.part(tree), link=root, kinetic_energy_brought=-released.kinetic_energy, released=released
         )
+
+
+def brings_its_motion(body: object) -> bool:
+    """Whether a payload has a pose and a twist: a FreeBody, or a link of the tree by its handle or name."""
+    return isinstance(body, FreeBody | Handle | str)
+
+
+def _refuse(what: str, known: Mapping[str, object]) -> None:
+    """Raise ShapeError if something is given that is known."""
+    given = [f"{name}=" for name, value in known.items() if value is not None]
+    if given:
+        raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
+
+
+def _freed(tree: Robot, state: State, what: Handle | str) -> FreeBody:
+    """A link and all links beyond it as they would fly on."""
+    root = tree.resolve(what)
+    pose = tree.forward_kinematics(root, state.q)
+    twist = tree.jacobian(root, state.q, "body") @ state.qd
+    removed = tree.copy().detach(root)
+    removed.gravity = pose[:3, :3].T @ tree.gravity
+    return FreeBody(removed, pose, twist, state.part(removed))
 
 
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:

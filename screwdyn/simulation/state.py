@@ -30,6 +30,8 @@ class State:
         In the states of a run, a copy of the tree as it was at that time.
     coordinates, positions : tuple of str
         The names of rates and positions when the state was made.
+    topology : Topology
+        The structure of the tree when the state was made.
 
     Raises
     ------
@@ -48,7 +50,7 @@ class State:
     0.2
     """
 
-    __slots__ = ("coordinates", "positions", "q", "qd", "tree")
+    __slots__ = ("coordinates", "positions", "q", "qd", "topology", "tree")
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class State:
 
     def _fill(self, tree: Robot, coordinates: tuple[str, ...], positions: tuple[str, ...], q: Array, qd: Array) -> None:
         self.tree = tree
+        self.topology = tree.topology
         self.coordinates = coordinates
         self.positions = positions
         self.q: Array = q.copy()
@@ -100,6 +103,88 @@ class State:
         Raises UnknownNameError if there is no such coordinate.
         """
         return float(self.qd[_index(coordinate, self.coordinates)])
+
+    def onto(
+        self,
+        tree: Robot,
+        q: Mapping[str, ArrayLike] | None = None,
+        qd: Mapping[str, ArrayLike] | None = None,
+    ) -> tuple[State, dict[str, dict[str, float]]]:
+        """The state of a changed tree with the same values, by name.
+
+        Parameters
+        ----------
+        tree : KinematicTree
+            Such as ``state.tree`` after links have been attached or detached.
+        q, qd : mapping from name to number, optional
+            Values of positions and coordinates, as for :class:`State`, in place of those of this state.
+
+        Returns
+        -------
+        State
+            Joints that this state does not have are neutral and at rest, unless ``q`` and ``qd`` have their values.
+            Joints that were locked start from the positions at which they were locked.
+        dict
+            The entries that the tree does not have, as in :meth:`to_dict`.
+
+        Raises
+        ------
+        StaleHandleError
+            If a joint of the tree has the name of one of this state but other screws, and ``q`` does not have its
+            positions.
+        UnknownNameError, ShapeError
+            If a name in ``q`` or ``qd`` is unknown, or a value is invalid.
+        """
+        model, before = tree.model, self.topology
+        own, own_rates = dict(zip(self.positions, self.q.tolist(), strict=True)), self.to_dict()["qd"]
+        given, rates = by_name(tree, "q", q or {}, model.positions), by_name(tree, "qd", qd or {}, model.coordinates)
+        kept: dict[str, float] = {}
+        kept_rates: dict[str, float] = {}
+        for name, link in tree.topology.carried.items():
+            now = tree.topology.attachments[link]
+            if name not in before.carried or not now.joint.nv:
+                continue
+            was, labels = before.carrying(name), now.joint.position_names(name)
+            if was.locked is not None and was.locked.joint.moves_like(now.joint):
+                kept |= zip(labels, was.locked.q, strict=True)
+            elif was.joint.moves_like(now.joint):
+                kept |= {label: own[label] for label in labels}
+                kept_rates |= {label: own_rates[label] for label in now.coordinates}
+            elif was.joint.nv and not given.keys() >= {*labels}:
+                raise StaleHandleError(
+                    f"joint {name!r} of this state is {was.joint.kind}, that of the tree is {now.joint.kind} or has "
+                    f"another axis; give its positions, onto(tree, q={{{name!r}: …}})"
+                )
+        gone = {
+            "q": {name: x for name, x in own.items() if name not in model.positions},
+            "qd": {name: x for name, x in own_rates.items() if name not in model.coordinates},
+        }
+        return State(tree, kept | given, kept_rates | rates), gone
+
+    def to_dict(self) -> dict[str, dict[str, float]]:
+        """All entries by name, ``{"q": {position: number}, "qd": {coordinate: number}}``, such as for JSON."""
+        return {
+            "q": dict(zip(self.positions, self.q.tolist(), strict=True)),
+            "qd": dict(zip(self.coordinates, self.qd.tolist(), strict=True)),
+        }
+
+    @classmethod
+    def from_dict(cls, tree: Robot, entries: Mapping[str, Mapping[str, ArrayLike]]) -> State:
+        """A state of a tree from entries as in :meth:`to_dict`; missing positions are neutral, missing rates zero.
+
+        Raises
+        ------
+        ScrewdynError
+            If ``entries`` has other keys than "q" and "qd", or their values are no mappings.
+        UnknownNameError, ShapeError
+            As for :class:`State`.
+        """
+        known = isinstance(entries, Mapping) and entries.keys() <= {"q", "qd"}
+        if not known or not all(isinstance(values, Mapping) for values in entries.values()):
+            raise ScrewdynError(
+                f'entries must be {{"q": {{position: number}}, "qd": {{coordinate: number}}}}; got {entries!r}'
+            )
+        return cls(tree, entries.get("q"), entries.get("qd"))
 
     def part(self, tree: Robot) -> State:
         """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
@@ -157,12 +242,21 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
     ShapeError
         If it is not a State.
     StaleHandleError
-        If the tree has other coordinates or positions than the state.
+        If the tree has other coordinates than the state, or a joint of the same name has other screws.
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
+    if state.topology is tree.topology:
+        return
     if state.coordinates != tree.coordinates:
         raise StaleHandleError(
             f"this state is over ({', '.join(state.coordinates)}), but the {whose} now has "
-            f"({', '.join(tree.coordinates)}); use the state of the last grasp or release, or make one of the {whose}"
+            f"({', '.join(tree.coordinates)}); use the state of the last grasp or release, or make one of the {whose} "
+            f"with state.onto()"
         )
+    for name, joint in ((name, tree.joint(name)) for name in tree.joints):
+        if joint.nv and not joint.moves_like(state.topology.carrying(name).joint):
+            raise StaleHandleError(
+                f"joint {name!r} of the {whose} has other screws than when this state was made; use the state of the "
+                f"last change, or make one of the {whose} with state.onto()"
+            )

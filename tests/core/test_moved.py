@@ -88,8 +88,8 @@ def test_simulate_is_the_function():
 def test_an_unknown_module_is_as_unknown_as_ever():
     with pytest.raises(ModuleNotFoundError, match=r"screwdyn\.nothing"):
         import_module("screwdyn.nothing")
-    with pytest.raises(ModuleNotFoundError, match=r"screwdyn\.joint\.nothing"):
-        import_module("screwdyn.joint.nothing")
+    with pytest.raises(ModuleNotFoundError, match=r"screwdyn\.link\.nothing"):
+        import_module("screwdyn.link.nothing")
 
 
 @pytest.mark.parametrize(

@@ -103,3 +103,16 @@ def test_wrong_types():
     graph.edges["a", "b"].update(joint=sd.revolute(), home=[1])
     with pytest.raises(sd.ShapeError, match="'home' of edge 'a' → 'b'"):
         KinematicTree.from_graph(graph)
+
+
+def test_locked_joints_can_be_unlocked():
+    arm = sd.robots.two_link()
+    arm.lock("theta1", at=0.5)
+    twin = sd.KinematicTree.from_graph(arm.graph)
+    assert twin.locked == ("theta1",)
+    twin.unlock("theta1")
+    assert_array_equal(twin.mass_matrix([0.1, 0.2]), sd.robots.two_link().mass_matrix([0.1, 0.2]))
+    graph = nx.DiGraph(arm.graph)
+    graph.edges["base", "link1"]["locked"] = "yes"
+    with pytest.raises(sd.TopologyError, match="the attribute 'locked' of edge 'base' → 'link1'"):
+        sd.KinematicTree.from_graph(graph)

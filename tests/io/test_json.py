@@ -59,6 +59,22 @@ def test_m_c_and_g_come_back_to_the_last_bit(seed, n):
     assert twin.to_json() == text
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_locked_joints_can_be_unlocked(seed):
+    rng = np.random.default_rng(seed)
+    tree = decorated(rng, 4)
+    state = sd.State(tree, tree.random_configuration(rng))
+    for name in ("slide", "spring", "joint3"):
+        if tree.joint(name).nv:
+            tree.lock(name, at=[state[x] for x in tree.joint(name).position_names(name)])
+    twin = KinematicTree.from_json(tree.to_json())
+    assert twin.locked == tree.locked
+    for name in tree.locked:
+        tree.unlock(name)
+        twin.unlock(name)
+    assert twin.to_json() == tree.to_json()
+
+
 @pytest.mark.filterwarnings("ignore::screwdyn.ScrewdynWarning")
 @pytest.mark.parametrize("make", ["pelican", "puma560", "rtx", "stanford", "truc_3r", "two_link", "ur5"])
 def test_known_robots_also_with_effective_inertias(make):
@@ -110,7 +126,7 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
     """A new field must be written and read, and then be listed here."""
     known = {
         Topology: {"attachments", "carried", "gravity", "revision"},
-        Attachment: {"link", "parent", "joint", "home", "serial"},
+        Attachment: {"link", "parent", "joint", "home", "serial", "locked"},
         Link: {"name", "inertia"},
         Joint: {"screws", "passive", "damping", "friction", "stiffness", "rest", "limits", "name", "chart"}
         | {"effort", "velocity"},
@@ -129,6 +145,9 @@ ROD = {
     "home": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
     "joint": {"name": "hinge", "screws": [[0, 1, 0, 0, 0, 0]]},
 }
+
+
+LOCKED = {"home": ROD["home"], "joint": ROD["joint"], "q": [0.5]}
 
 
 def document(links=(ROD,), **changes):
@@ -171,6 +190,10 @@ def test_the_document_of_these_tests_is_valid():
         ({"joint": ROD["joint"] | {"dampling": 1}}, "links[0].joint.dampling", "did you mean 'damping'?"),
         ({"joint": ROD["joint"] | {"passive": 1}}, "links[0].joint.passive", "true or false"),
         ({"joint": {"chart": {"orientation": 3}}}, "links[0].joint.chart", "the key 'center' is missing"),
+        ({"locked": {"home": ROD["home"]}}, "links[0].locked", "the key 'joint' is missing"),
+        ({"locked": LOCKED}, "links[0].locked", "a locked joint must be fixed"),
+        ({"joint": {}, "locked": LOCKED}, "links[0].locked", "the same name"),
+        ({"joint": {"name": "hinge"}, "locked": LOCKED | {"q": []}}, "links[0].locked.q", "a list of 1 numbers"),
     ],
 )
 def test_a_problem_of_a_link_is_reported_with_its_place(changes, place, words):

@@ -98,10 +98,15 @@ def test_unknown_links_are_named(ask, name):
         getattr(arm(), ask)(name)
 
 
-@pytest.mark.parametrize("name", ["elbo", "lower", None])
+@pytest.mark.parametrize("name", ["elbo", None])
 def test_unknown_joints_are_named(name):
     with pytest.raises(UnknownLinkError, match=r"there is no joint .*; (did you mean 'elbow'|known: shoulder)"):
         arm().joint(name)
+
+
+def test_the_name_of_a_link_given_for_a_joint_is_told_apart():
+    with pytest.raises(UnknownNameError, match="no joint 'lower': that is a link, which joint 'elbow' carries"):
+        arm().joint("lower")
 
 
 @pytest.mark.parametrize("base", ["", None, 3, BODY])

@@ -567,7 +567,8 @@ REFUSED = {
         {"joint": sd.revolute("z", name="elbow")},
     ),
     "a link within that is there already": (sd.TopologyError, "already", {"body": sd.robots.pelican()}),
-    "no body": (sd.TopologyError, "only an Inertia, a Link or a KinematicTree", {"body": "crate"}),
+    "no body": (sd.TopologyError, "only an Inertia, a Link or a KinematicTree", {"body": 3.0}),
+    "an unknown name": (sd.UnknownNameError, "no link 'crate'", {"body": "crate"}),
     "no joint": (sd.TopologyError, "joint must be made by", {"joint": "revolute"}),
     "a pose that mirrors": (sd.ShapeError, "the pose of", {"at": np.diag([1, 1, -1, 1])}),
     "the state of another payload": (

@@ -72,6 +72,7 @@ class Task:
 
     def _attach(self, tree: KinematicTree) -> str:
         g = self.grasp
+        assert isinstance(g.body, Inertia)
         return tree.attach(g.body, g.to, g.joint, g.at, g.name).name
 
     def run(self, controller: ComputedTorque, progress: bool) -> Run:

@@ -167,6 +167,17 @@ class Joint:
         """The joint with a prefix before its name, if it has a name."""
         return replace(self, name=prefix + self.name) if prefix and self.name is not None else self
 
+    def moves_like(self, other: Joint) -> bool:
+        """Whether positions and rates mean the same for both joints: their screws and charts are equal."""
+        if self is other:
+            return True
+        charts = [joint.chart for joint in (self, other) if joint.chart is not None]
+        return (
+            np.array_equal(self.screws, other.screws)
+            and len(charts) != 1
+            and (not charts or np.array_equal(charts[0].axes, charts[1].axes))
+        )
+
     @property
     def free_symbols(self) -> set[Any]:
         """SymPy symbols that the joint's numbers depend on."""

@@ -1,0 +1,286 @@
+"""The methods of a tree that change it, at rest or while it moves."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+from screwdyn.core.errors import ShapeError
+from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.structure import Handle, require_joint
+from screwdyn.physics.robot import Robot
+from screwdyn.screws import screw
+from screwdyn.simulation import impact, rearrange
+from screwdyn.simulation.impact import Payload, Twist
+from screwdyn.simulation.outcomes import Change, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.rearrange import Start
+from screwdyn.simulation.state import State
+
+__all__ = ["Changes"]
+
+
+class Changes(Robot):
+    """Changes of a tree. After an error, the tree is unchanged.
+
+    With a ``state`` of the tree just before the change, positions are continuous, the momenta are projected on the
+    freedoms of the changed tree (docs/mathematics.md §6), and the result has the state just after the change. Without a
+    state, only the structure changes; :meth:`State.onto` then carries a state over.
+    """
+
+    def grasp(
+        self,
+        state: State,
+        body: Payload,
+        *,
+        to: str,
+        twist: Twist | None = None,
+        joint: Joint | None = None,
+        at: ArrayLike | None = None,
+        name: str | None = None,
+        body_state: State | None = None,
+        prefix: str = "",
+        pose: ArrayLike | None = None,
+        start: Start | Literal["hanging"] | None = None,
+    ) -> GraspEvent:
+        """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
+
+        Parameters, result and errors as for :func:`screwdyn.simulation.impact.grasp`.
+        """
+        return impact.grasp(
+            self,
+            state,
+            body,
+            to=to,
+            twist=twist,
+            joint=joint,
+            at=at,
+            name=name,
+            body_state=body_state,
+            prefix=prefix,
+            pose=pose,
+            start=start,
+        )
+
+    def release(self, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
+        """Detach a payload while the robot moves (docs/mathematics.md §6).
+
+        Parameters, result and errors as for :func:`screwdyn.simulation.impact.release`.
+        """
+        return impact.release(self, state, what, into_world=into_world)
+
+    @overload
+    def lock(self, joint: str, state: None = None, *, at: ArrayLike | None = None) -> None: ...
+    @overload
+    def lock(self, joint: str, state: State) -> LockEvent: ...
+    def lock(self, joint: str, state: State | None = None, *, at: ArrayLike | None = None) -> LockEvent | None:
+        """Make a joint fixed, until :meth:`unlock` frees it; its coordinates are gone meanwhile.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+        state : State, optional
+            Of the tree just before; the joint is locked at its position of this state.
+        at : number or (nq,) array, optional
+            Without a state: the position at which the joint is locked, rad or m; neutral by default.
+
+        Returns
+        -------
+        LockEvent or None
+            With a state: the state just after, the impulse of the lock, and the energy lost. The other rates satisfy
+            M_rr q̇_r⁺ = M_rr q̇_r⁻ + M_rj q̇_j⁻.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError, ShapeError
+            If there is no such joint, it is fixed or locked already, or ``at`` is no position of it or given with a
+            state.
+        StaleHandleError, SingularAttachmentError, InertiaError
+            For the state, as for :meth:`grasp`.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> event = arm.lock("theta2", sd.State(arm, [0.1, 0.2], [1.0, 1.0]))
+        >>> print(arm)
+        base
+        └─ link1 [revolute theta1] 1 kg
+           └─ link2 [locked revolute theta2] 1 kg
+        """
+        if state is None:
+            self.topology = self.topology.lock(joint, at)
+            return None
+        if at is not None:
+            raise ShapeError("the joint is locked at its position of the state, so at= cannot be given with a state")
+        return rearrange.lock(self, state, joint)
+
+    @overload
+    def unlock(self, joint: str, state: None = None) -> None: ...
+    @overload
+    def unlock(self, joint: str, state: State) -> LockEvent: ...
+    def unlock(self, joint: str, state: State | None = None) -> LockEvent | None:
+        """Free a locked joint; its coordinates return to their place in the order.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+        state : State, optional
+            Of the tree just before. All rates continue, and the joint starts at rest where it was locked.
+
+        Returns
+        -------
+        LockEvent or None
+            With a state: the state just after; there is no impulse, and no energy is lost.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError
+            If there is no such joint, or it is not locked.
+        StaleHandleError
+            If the state does not belong to the present tree.
+        """
+        if state is None:
+            self.topology = self.topology.unlock(joint)
+            return None
+        return rearrange.unlock(self, state, joint)
+
+    @overload
+    def replace_joint(self, link: str, joint: Joint, state: None = None) -> None: ...
+    @overload
+    def replace_joint(self, link: str, joint: Joint, state: State) -> ImpactEvent: ...
+    def replace_joint(self, link: str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
+        """Give a link another joint, in the same place of the order. Handles stay valid.
+
+        Parameters
+        ----------
+        link : str
+            Name of the link that the joint carries.
+        joint : Joint
+            A joint without a name takes the name of the former one.
+        state : State, optional
+            Of the tree just before. The pose of the link in its parent at that moment becomes the home of the new
+            joint, which starts at its neutral position. Without a state the home stays the same.
+
+        Returns
+        -------
+        ImpactEvent or None
+            With a state: the state just after, the impulse on the link, and the energy lost.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError
+            If there is no such link, it is the base, ``joint`` is no joint, or its name is taken.
+        StaleHandleError, SingularAttachmentError, InertiaError
+            For the state, as for :meth:`grasp`.
+        """
+        require_joint(joint)
+        if state is None:
+            self.topology = self.topology.replace_joint(self.resolve(link), joint)
+            return None
+        return rearrange.replace_joint(self, state, link, joint)
+
+    @overload
+    def set_inertia(self, link: str, inertia: Inertia | None, state: None = None) -> None: ...
+    @overload
+    def set_inertia(self, link: str, inertia: Inertia | None, state: State) -> Change: ...
+    def set_inertia(self, link: str, inertia: Inertia | None, state: State | None = None) -> Change | None:
+        """Give a link another inertia, in place. Coordinates and handles stay valid.
+
+        Parameters
+        ----------
+        link : str
+        inertia : Inertia or None
+            ``None`` for a massless link.
+        state : State, optional
+            Of the tree just before. All rates continue: what is added or removed moves with the link.
+
+        Returns
+        -------
+        Change or None
+            With a state: the state just after, and the kinetic energy of what was added minus that of what was
+            removed.
+
+        Raises
+        ------
+        UnknownNameError, InertiaError
+            If there is no such link, or ``inertia`` is no inertia.
+        StaleHandleError
+            If the state does not belong to the present tree.
+        """
+        if state is None:
+            self.topology = self.topology.set_inertia(self.resolve(link), inertia)
+            return None
+        return rearrange.set_inertia(self, state, link, inertia)
+
+    @overload
+    def move(
+        self, what: Handle | str, to: str, joint: Joint | None = None, at: ArrayLike | None = None, state: None = None
+    ) -> None: ...
+    @overload
+    def move(
+        self,
+        what: Handle | str,
+        to: str,
+        joint: Joint | None = None,
+        at: ArrayLike | None = None,
+        *,
+        state: State,
+        start: Start | None = None,
+    ) -> ImpactEvent: ...
+    def move(
+        self,
+        what: Handle | str,
+        to: str,
+        joint: Joint | None = None,
+        at: ArrayLike | None = None,
+        state: State | None = None,
+        start: Start | None = None,
+    ) -> ImpactEvent | None:
+        """Attach a link with all links beyond it to another parent. Handles stay valid; the moved links come last.
+
+        With a state, this is a hand-over: the link passes from one parent to the other in one impact.
+
+        Parameters
+        ----------
+        what : Handle or str
+            The link.
+        to : str
+            The new parent, which is not beyond the link.
+        joint : Joint, optional
+            As for :meth:`attach`; fixed by default.
+        at : (4, 4) pose or (3,) position, optional
+            Pose of the link's frame in the frame of ``to`` while the joint is neutral, m. Without a state, the identity
+            by default. With a state it is worked out from the present pose of the link; if it is given, the positions
+            of the joint are worked out.
+        state : State, optional
+            Of the tree just before.
+        start : number, (nq,) array or mapping from position to number, optional
+            With a state: positions at which the new joint starts, rad and m; neutral by default.
+
+        Returns
+        -------
+        ImpactEvent or None
+            With a state: the state just after, the impulse on the link, and the energy lost.
+
+        Raises
+        ------
+        UnknownNameError, StaleHandleError, TopologyError, ShapeError
+            If a link is unknown or the handle stale; if the link is the base, or ``to`` is the link or beyond it; if
+            the name of the joint is taken, or the link is not where the joint can carry it.
+        SingularAttachmentError, InertiaError
+            For the state, as for :meth:`grasp`.
+        """
+        if state is not None:
+            return rearrange.move(self, state, what, to, joint, at, start)
+        if start is not None:
+            raise ShapeError("start= needs a state; without one, only the structure of the tree changes")
+        root = self.resolve(what)
+        self.resolve(to)
+        joint = fixed() if joint is None else joint
+        require_joint(joint)
+        home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
+        self.topology = self.topology.move(root, to, joint, home)
+        return None

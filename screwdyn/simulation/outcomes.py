@@ -1,0 +1,126 @@
+"""Outcomes of changes of a moving tree, and bodies that move freely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from screwdyn.core.types import Array
+from screwdyn.mechanism.structure import Handle
+from screwdyn.physics.robot import Robot
+from screwdyn.simulation import momentum
+from screwdyn.simulation.state import State
+
+__all__ = ["Change", "FreeBody", "GraspEvent", "ImpactEvent", "LockEvent", "ReleaseEvent"]
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """A payload that moves freely, before a grasp or after a release.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        The payload; its base is the link that is attached or was attached. Gravity is in that link's frame.
+    pose : (4, 4) array
+        Of that link's frame in the robot's base frame, m.
+    twist : (6,) array
+        [ω; v] of that link, in its own frame, rad/s and m/s.
+    state : State
+        Of the payload's own joints.
+    """
+
+    tree: Robot
+    pose: Array
+    twist: Array
+    state: State
+
+    @property
+    def kinetic_energy(self) -> float:
+        """Kinetic energy of the payload including its own joints, J (docs/mathematics.md §6)."""
+        return momentum.kinetic_energy(self.tree, self.state.q, self.state.qd, self.twist)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Change:
+    """Outcome of a change of a moving tree.
+
+    Attributes
+    ----------
+    state : State
+        Of the changed tree, just after the change.
+    link : str
+        Name of the link that the change concerns.
+    energy_lost : float
+        Kinetic energy dissipated by the change, J; never negative.
+    kinetic_energy_brought : float
+        Kinetic energy just before the change of the bodies that it adds to the tree, minus that of the bodies that it
+        removes, J. The kinetic energy of the tree increases by ``kinetic_energy_brought - energy_lost``.
+    """
+
+    state: State
+    link: str
+    energy_lost: float = 0.0
+    kinetic_energy_brought: float = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImpactEvent(Change):
+    """Outcome of a change that moves a link to another parent or joint: a :class:`Change` with an impulse.
+
+    Attributes
+    ----------
+    impulse : (6,) array
+        [n; f] on the link and all links beyond it, about the origin of the link's frame and in its axes; N m s and N s.
+    """
+
+    impulse: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LockEvent(Change):
+    """Outcome of locking or unlocking a joint: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
+    joint : str
+        Name of the joint.
+    impulse : (k,) array
+        Of the lock on the k freedoms of the joint, N m s and N s; zero if the joint was unlocked.
+    """
+
+    joint: str
+    impulse: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraspEvent(ImpactEvent):
+    """Outcome of a grasp: an :class:`ImpactEvent`, whose link is the payload's base, with the following attributes.
+
+    Attributes
+    ----------
+    handle : Handle
+        For :meth:`KinematicTree.release`.
+    payload : FreeBody
+        The payload just before the grasp.
+    """
+
+    handle: Handle
+    payload: FreeBody
+
+    @property
+    def caught(self) -> FreeBody:
+        """Former name of :attr:`payload`."""
+        return self.payload
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleaseEvent(Change):
+    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attribute.
+
+    Attributes
+    ----------
+    released : FreeBody
+        The payload just after the release.
+    """
+
+    released: FreeBody

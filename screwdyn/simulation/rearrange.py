@@ -1,0 +1,159 @@
+"""Changes of joints, bodies and parents in motion, other than grasp and release (docs/mathematics.md §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from screwdyn.core.errors import ShapeError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint_pose import checked_positions, pose_at, positions_near
+from screwdyn.mechanism.structure import Handle, require_joint
+from screwdyn.mechanism.topology import Attachment
+from screwdyn.physics.robot import Robot
+from screwdyn.screws import screw
+from screwdyn.simulation import momentum
+from screwdyn.simulation.outcomes import Change, ImpactEvent, LockEvent
+from screwdyn.simulation.state import State, check_state
+
+__all__ = ["Start", "lock", "move", "replace_joint", "seated", "set_inertia", "started", "unlock"]
+
+Start = ArrayLike | Mapping[str, float]
+
+# Distance in rad and m, between a pose and what a joint can reach, that counts as rounding of the numbers given.
+_REACHED = 1e-6
+
+
+def lock(tree: Robot, state: State, joint: str) -> LockEvent:
+    """See :meth:`KinematicTree.lock`."""
+    check_state(state, tree)
+    at = tree.topology.carrying(joint)
+    S, rates = _own(tree, state, at)
+    q = [state[name] for name in at.joint.position_names(at.name)]
+    with tree.transaction():
+        tree.topology = tree.topology.lock(joint, q)
+        after, impact = _struck(tree, state.onto(tree)[0], at.link.name, S @ rates)
+        push = S.T @ impact.impulse
+        return LockEvent(state=after, link=at.link.name, energy_lost=impact.energy_lost, joint=joint, impulse=push)
+
+
+def unlock(tree: Robot, state: State, joint: str) -> LockEvent:
+    """See :meth:`KinematicTree.unlock`."""
+    check_state(state, tree)
+    with tree.transaction():
+        tree.topology = tree.topology.unlock(joint)
+        at = tree.topology.carrying(joint)
+        return LockEvent(state=state.onto(tree)[0], link=at.link.name, joint=joint, impulse=np.zeros(at.joint.nv))
+
+
+def replace_joint(tree: Robot, state: State, link: str, joint: Joint) -> ImpactEvent:
+    """See :meth:`KinematicTree.replace_joint`."""
+    check_state(state, tree)
+    require_joint(joint)
+    at = tree.topology.attachments[tree.resolve(link)]
+    S, rates = _own(tree, state, at)
+    q = np.array([state[name] for name in at.joint.position_names(at.name)])
+    with tree.transaction():
+        tree.topology = tree.topology.replace_joint(link, joint, at.home @ pose_at(at.joint, q))
+        after, impact = _struck(tree, _anew(tree, state, link, joint.neutral), link, S @ rates)
+        return ImpactEvent(state=after, link=link, energy_lost=impact.energy_lost, impulse=impact.impulse)
+
+
+def set_inertia(tree: Robot, state: State, link: str, inertia: Inertia | None) -> Change:
+    """See :meth:`KinematicTree.set_inertia`."""
+    check_state(state, tree)
+    former = tree.link(link).inertia
+    V = tree.jacobian(link, state.q, "body") @ state.qd
+    with tree.transaction():
+        tree.topology = tree.topology.set_inertia(link, inertia)
+        energies = [0.0 if body is None else float(0.5 * V @ body.matrix @ V) for body in (inertia, former)]
+        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=energies[0] - energies[1])
+
+
+def move(
+    tree: Robot,
+    state: State,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    start: Start | None = None,
+) -> ImpactEvent:
+    """See :meth:`KinematicTree.move`."""
+    check_state(state, tree)
+    link, joint = tree.resolve(what), fixed() if joint is None else joint
+    require_joint(joint)
+    T = screw.inverse(tree.forward_kinematics(to, state.q)) @ tree.forward_kinematics(link, state.q)
+    V = tree.jacobian(link, state.q, "body") @ state.qd
+    carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(to, state.q, "body") @ state.qd
+    with tree.transaction():
+        tree.topology = tree.topology.move(link, to, joint, np.eye(4))
+        home, q = seated(tree.topology.attachments[link], T, at, start)
+        tree.topology = tree.topology.replace_joint(link, joint, home)
+        after, impact = _struck(tree, _anew(tree, state, link, q), link, V - carried)
+        return ImpactEvent(state=after, link=link, energy_lost=impact.energy_lost, impulse=impact.impulse)
+
+
+def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:
+    """Home pose and positions of a new attachment whose link has the pose T in its parent.
+
+    The home pose is worked out from the positions ``start``, neutral by default, or the positions from the home ``at``.
+
+    Raises
+    ------
+    ShapeError
+        If both are given, or the joint cannot have the pose T with the home ``at``.
+    """
+    if at is None:
+        q = started(new, start)
+    elif start is not None:
+        raise ShapeError(f"the pose of {new.link.name!r} is known, so give at= or start=, not both")
+    else:
+        home = screw.as_pose(at, f"the pose of {new.link.name!r} on {new.parent!r}")
+        q, gap = positions_near(new.joint, screw.inverse(home) @ T)
+        turn, slide = np.linalg.norm(gap[:3]), np.linalg.norm(gap[3:])
+        if max(turn, slide) > _REACHED:
+            raise ShapeError(
+                f"{new.link.name!r} is not where the {new.joint.kind} joint at= can carry it: it is off by {turn:.3g} "
+                f"rad and {slide:.3g} m; leave at= out to attach it where it is"
+            )
+    return T @ screw.inverse(pose_at(new.joint, q)), q
+
+
+def started(new: Attachment, start: Start | None) -> Array:
+    """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default.
+
+    Raises
+    ------
+    ShapeError, UnknownNameError
+        If they are not positions of the joint.
+    """
+    joint, names = new.joint, new.joint.position_names(new.name)
+    if isinstance(start, Mapping):
+        unknown = [name for name in start if name not in names]
+        if unknown:
+            raise UnknownNameError.of(unknown[0], names, "position of the new joint")
+        start = [start.get(name, x) for name, x in zip(names, joint.neutral, strict=True)]
+    return checked_positions(new.name, joint, joint.neutral if start is None else start)
+
+
+def _own(tree: Robot, state: State, at: Attachment) -> tuple[Array, Array]:
+    """Screws of the freedoms of an attachment's joint in the link's frame, (6, k), and their rates, (k,)."""
+    own = [state.coordinates.index(name) for name in at.coordinates]
+    return tree.jacobian(at.link.name, state.q, "body")[:, own], state.qd[own]
+
+
+def _anew(tree: Robot, state: State, link: str, q: ArrayLike) -> State:
+    """The state of a changed tree in which the joint of a link starts at positions q with zero rates."""
+    at = tree.topology.attachments[link]
+    positions = dict(zip(at.joint.position_names(at.name), np.array(q).tolist(), strict=True))
+    return state.onto(tree, positions, dict.fromkeys(at.coordinates, 0.0))[0]
+
+
+def _struck(tree: Robot, state: State, root: str, slip: Array) -> tuple[State, momentum.Impact]:
+    """The state after an impact that ends the slip of a subtree; see :func:`momentum.impact`."""
+    impact = momentum.impact(tree, state.q, root, slip)
+    return State(tree, state.q, state.qd + impact.rates), impact

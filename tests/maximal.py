@@ -1,0 +1,65 @@
+"""Impacts in maximal coordinates: every body has six rates, and every joint is a constraint on the rates of two bodies.
+
+Only poses, screws and inertias of a tree are used: no Jacobian, no mass matrix, no rates of its joints.
+"""
+
+import numpy as np
+from scipy.linalg import null_space
+
+from screwdyn import screw
+
+
+def joint_screws(joint, q):
+    """S, (6, k), with the relative twist S ν in the link's frame, at positions q."""
+    screws = joint.screws.copy()
+    if joint.chart is None:
+        for k in range(joint.nv):
+            for S, x in zip(joint.screws.T[k + 1 :], q[k + 1 :], strict=True):
+                screws[:, k] = screw.Ad(screw.exp(-S * x)) @ screws[:, k]
+    return screws
+
+
+def twists(tree, q, qd):
+    """The twist of every link but the base in its own frame, by name, at rates qd, outward from joint to joint."""
+    V, at_q, at_v = {tree.base: np.zeros(6)}, 0, 0
+    for joint, link in zip(map(tree.joint, tree.joints), tree.links[1:], strict=True):
+        T = screw.inverse(tree.forward_kinematics(link, q)) @ tree.forward_kinematics(tree.parent(link), q)
+        S = joint_screws(joint, q[at_q : at_q + joint.nq])
+        V[link] = screw.Ad(T) @ V[tree.parent(link)] + S @ qd[at_v : at_v + joint.nv]
+        at_q, at_v = at_q + joint.nq, at_v + joint.nv
+    del V[tree.base]
+    return V
+
+
+def inertias(tree):
+    """The 6 x 6 inertia of every link but the base, by name."""
+    bodies = {link: tree.link(link).inertia for link in tree.links[1:]}
+    return {link: np.zeros((6, 6)) if body is None else body.matrix for link, body in bodies.items()}
+
+
+def kinetic_energy(tree, V):
+    """Of bodies with twists V by name."""
+    return 0.5 * sum(V[link] @ I @ V[link] for link, I in inertias(tree).items())
+
+
+def impact(tree, q, before):
+    """Twists after an impact by name, from those before it, for bodies that the joints of a tree now connect."""
+    links, bodies = tree.links[1:], inertias(tree)
+    place = {link: slice(6 * k, 6 * k + 6) for k, link in enumerate(links)}
+    n = 6 * len(links)
+    M, rows, first = np.zeros((n, n)), [], 0
+    for link, joint in zip(links, map(tree.joint, tree.joints), strict=True):
+        M[place[link], place[link]] = bodies[link]
+        N = null_space(joint_screws(joint, q[first : first + joint.nq]).T) if joint.nv else np.eye(6)
+        first += joint.nq
+        row, parent = np.zeros((N.shape[1], n)), tree.parent(link)
+        row[:, place[link]] = N.T
+        if parent != tree.base:
+            T = screw.inverse(tree.forward_kinematics(link, q)) @ tree.forward_kinematics(parent, q)
+            row[:, place[parent]] -= N.T @ screw.Ad(T)
+        rows.append(row)
+    A = np.concatenate(rows)
+    momentum = np.concatenate([bodies[link] @ before[link] for link in links])
+    K = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
+    after = np.linalg.solve(K, np.concatenate([momentum, np.zeros(len(A))]))
+    return {link: after[place[link]] for link in links}

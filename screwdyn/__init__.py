@@ -46,7 +46,8 @@ from screwdyn.physics.steps import Feedback
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
-from screwdyn.simulation.result import Energy, Run
+from screwdyn.simulation.recording import Energy, Recording
+from screwdyn.simulation.result import Run
 from screwdyn.simulation.simulate import simulate
 from screwdyn.simulation.state import State
 from screwdyn.tree import Handle, KinematicTree
@@ -82,6 +83,7 @@ __all__ = [
     "LockEvent",
     "ModelError",
     "Padded",
+    "Recording",
     "Release",
     "ReleaseEvent",
     "ReplaceJoint",

@@ -69,10 +69,6 @@ class Equations:
         q = y[..., : self.nq]
         return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
 
-    def torque(self, t: float, q: Array, qd: Array) -> Array:
-        """The torques, (nv,), N m or N."""
-        return np.zeros(self.model.nv) if self.controller is None else self.controller(t, q, qd)
-
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
         return np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
@@ -91,27 +87,47 @@ class Equations:
             # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
             rate[:nq] = self.model.configurations.rate(q, qd)
             q = self.model.configurations.normalized(q)
-        force = self.forces(t, q, qd, rate[n:])
-        friction = self.friction
+        tau = None if self.controller is None else self.controller(t, q, qd)
+        force = self.forces(t, q, qd, tau, rate[n:])
         try:
-            if friction is not None and friction.stuck.size:
-                rate[nq:n] = friction.accelerations(q, qd, force)[0]
-            else:
-                rate[nq:n] = self.tree.forward_dynamics(q, qd, force)
+            rate[nq:n] = self.accelerations(q, qd, force)
         except ShapeError:  # numbers beyond the range of the recursions
             rate[nq:n] = np.nan
         return rate
 
-    def forces(self, t: float, q: Array, qd: Array, power: Array) -> Array:
-        """All joint forces but those of freedoms that stick, (nv,), N m or N; their powers are written to ``power``."""
+    @property
+    def smooth(self) -> bool:
+        """Whether the accelerations are a function of the state that does not change: no callbacks, no dry friction."""
+        return not self.called and self.friction is None
+
+    def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Torques and accelerations at a time, (nv,)."""
+        tau = None if self.controller is None else self.controller(t, q, qd)
+        qdd = self.accelerations(q, qd, self.forces(t, q, qd, tau, np.zeros(ENERGIES)))
+        return np.zeros(len(qd)) if tau is None else tau, qdd
+
+    def smooth_accelerations(self, q: Array, qd: Array) -> Array:
+        """q̈ at any number of states, (…, nv), if the equations are :attr:`smooth`."""
+        return np.asarray(self.tree.forward_dynamics(q, qd, self.own.viscous_force(qd) + self.own.spring_force(q)))
+
+    def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
+        """q̈, (nv,), for all joint forces but those of freedoms that stick."""
+        if self.friction is not None and self.friction.stuck.size:
+            return self.friction.accelerations(q, qd, force)[0]
+        return np.asarray(self.tree.forward_dynamics(q, qd, force))
+
+    def forces(self, t: float, q: Array, qd: Array, tau: Array | None, power: Array) -> Array:
+        """All joint forces but those of freedoms that stick, (nv,), N m or N; their powers are written to ``power``.
+
+        ``tau`` are the torques.
+        """
         force = np.zeros(len(qd)) if self.friction is None else self.friction.force
         if self.viscous:
             force = force + self.own.viscous_force(qd)
         power[1] = -(force @ qd)
         if self.elastic:
             force = force + self.own.spring_force(q)
-        if self.controller is not None:
-            tau = self.controller(t, q, qd)
+        if tau is not None:
             power[0] = tau @ qd
             force = force + tau
         if self.disturbance is not None:
@@ -124,15 +140,18 @@ class Equations:
         """Decide which freedoms with dry friction stick, and set their rates in y, which are zero but for rounding."""
         if self.friction is not None:
             q, qd = self.parts(y)
-            force = self.forces(t, q, qd, np.zeros(ENERGIES)) - self.friction.force
-            self.friction.settle(q, qd, force)
+            self.friction.settle(q, qd, self._total(t, q, qd) - self.friction.force)
             y[self.nq + self.friction.stuck] = 0.0
 
     def friction_levels(self, t: float, y: Array) -> Array:
         """:meth:`DryFriction.levels` at a time."""
         assert self.friction is not None
         q, qd = self.parts(y)
-        return self.friction.levels(q, qd, self.forces(t, q, qd, np.zeros(ENERGIES)))
+        return self.friction.levels(q, qd, self._total(t, q, qd))
+
+    def _total(self, t: float, q: Array, qd: Array) -> Array:
+        tau = None if self.controller is None else self.controller(t, q, qd)
+        return self.forces(t, q, qd, tau, np.zeros(ENERGIES))
 
     def check_rates(self, t: float, qd: Array) -> None:
         """Raise an error for rates that only an unstable controller causes.

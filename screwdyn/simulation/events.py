@@ -114,7 +114,7 @@ class Grasp(Scheduled):
     body, to, twist, joint, at, name, body_state, prefix, pose, start
         As for :meth:`KinematicTree.grasp`.
     time : float
-        Seconds from the start of the run; or
+        In seconds, on the clock of the run, which begins at ``t0``; or
     when : callable (t, state) -> float or bool
         The event is due as soon as this returns True or a number > 0. The time of a smooth change of sign is located
         with the smallest error. The function is called from the start of the run, at least once every ``step``, with

@@ -9,12 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.simulation.equations import Equations
 from screwdyn.simulation.state import State
 
-__all__ = ["Interpolation", "Motion", "Recorder"]
+__all__ = ["Motion", "Recorder", "Samples", "Solution"]
 
 # Fraction of the time between samples that counts as rounding.
 ROUNDING = 1e-9
@@ -32,7 +31,7 @@ class Piece(Protocol):
         """Y at a time, (n,), or at several times, (n, times)."""
 
 
-class Interpolation:
+class Solution:
     """The solution of the equations between the first and the last sample of a motion.
 
     Parameters
@@ -46,35 +45,35 @@ class Interpolation:
         self.equations, self.pieces = equations, pieces
         self.starts = np.array([piece.t_old for piece in pieces])
 
-    def at(self, t: float) -> Array:
-        """Y = [q; q̇; energies] at a time within the motion; quaternions are not scaled."""
-        return np.asarray(self._piece(t)(t))
+    def values(self, times: Array) -> tuple[Array, Array, Array]:
+        """Positions, rates and accelerations at times within the motion, (times, nq) and (times, nv).
 
-    def accelerations(self, t: float) -> Array:
-        """Time derivatives of the rates q̇ at a time within the motion, (nv,): those of the integrator's polynomial."""
-        piece, rates = self._piece(t), slice(self.equations.nq, self.equations.n)
-        x, length = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES), piece.t - piece.t_old
-        values = piece(piece.t_old + 0.5 * length * (x + 1))[rates].T
-        fit = np.polynomial.chebyshev.chebfit(x, values, NODES - 1)
-        at = 2 * (t - piece.t_old) / length - 1
-        slope = np.polynomial.chebyshev.chebval(at, np.polynomial.chebyshev.chebder(fit))
-        return np.asarray(slope * 2 / length)
-
-    def _piece(self, t: float) -> Piece:
-        return self.pieces[max(0, int(np.searchsorted(self.starts, t, side="right")) - 1)]
+        The accelerations are the time derivatives of the integrator's polynomials for the rates.
+        """
+        equations = self.equations
+        y, qdd = np.empty((len(times), equations.n)), np.empty((len(times), equations.n - equations.nq))
+        x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+        owners = np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
+        for k in np.unique(owners):
+            piece, at = self.pieces[k], owners == k
+            y[at] = piece(times[at])[: equations.n].T
+            length = piece.t - piece.t_old
+            rates = piece(piece.t_old + 0.5 * length * (x + 1))[equations.nq : equations.n].T
+            slope = np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(x, rates, NODES - 1))
+            where = 2 * (times[at] - piece.t_old) / length - 1
+            qdd[at] = np.polynomial.chebyshev.chebval(where, slope).T * (2 / length)
+        return *equations.parts(y), qdd
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class Samples:
     """Samples of the motion of one tree.
 
     Attributes
     ----------
     positions, coordinates : tuple of str
     t : (k,) array
-    q, qd, torque : (k, nq), (k, nv) and (k, nv) arrays
-    interpolation : Interpolation or None
-        None if the motion was read from a file.
+    q, qd, qdd, torque : (k, nq), (k, nv), (k, nv) and (k, nv) arrays
     """
 
     positions: tuple[str, ...]
@@ -82,25 +81,31 @@ class Motion:
     t: Array
     q: Array
     qd: Array
+    qdd: Array
     torque: Array
-    interpolation: Interpolation | None
 
-    @property
-    def solution(self) -> Interpolation:
-        """The solution between the samples.
 
-        Raises
-        ------
-        ScrewdynError
-            If the motion was read from a file.
-        """
-        if self.interpolation is None:
-            raise ScrewdynError("a run that was read from a file has samples, but no trees and nothing between samples")
-        return self.interpolation
+@dataclass(frozen=True, eq=False)
+class Motion(Samples):
+    """The motion of one tree: samples with the following attribute.
+
+    Attributes
+    ----------
+    solution : Solution
+    """
+
+    solution: Solution
 
     def state(self, k: int) -> State:
-        """The state at a sample; errors as for :attr:`solution`."""
+        """The state at a sample."""
         return self.solution.equations.state(np.concatenate([self.q[k], self.qd[k]]))
+
+    def values(self, times: Array | None) -> tuple[Array, Array, Array]:
+        """Positions, rates and accelerations at times within the motion, or at all samples."""
+        if times is None or not self.solution.pieces:  # a motion without duration has one sample
+            at = np.arange(len(self.t)) if times is None else np.zeros(len(times), dtype=int)
+            return self.q[at], self.qd[at], self.qdd[at]
+        return self.solution.values(times)
 
 
 class Recorder:
@@ -120,7 +125,8 @@ class Recorder:
         self.next = math.floor((begin - start) / step + ROUNDING) + 1
         self.times: list[Array] = []
         self.values: list[Array] = []
-        self.torques: list[Array] = []
+        # Torques and accelerations.
+        self.derived: list[tuple[Array, Array]] = []
         self.pieces: list[Piece] = []
 
     def sample(self, t: float, y: Array) -> None:
@@ -139,16 +145,21 @@ class Recorder:
     def _take(self, times: Array, values: Array) -> None:
         self.times.append(times)
         self.values.append(values)
-        if self.equations.controller is not None:
+        if not self.equations.smooth:
             q, qd = self.equations.parts(values.T)
-            self.torques += [self.equations.torque(t, *x).copy() for t, *x in zip(times.tolist(), q, qd, strict=True)]
+            for t, *state in zip(times.tolist(), q, qd, strict=True):
+                torque, qdd = self.equations.sample(t, *state)
+                self.derived.append((torque.copy(), qdd))
 
     def motion(self) -> Motion:
         """The samples so far."""
         model, (q, qd), t = self.equations.model, self.equations.parts(self._all()), np.concatenate(self.times)
-        torque = np.array(self.torques).reshape(len(t), model.nv) if self.torques else np.zeros((len(t), model.nv))
-        interpolation = Interpolation(self.equations, self.pieces)
-        return Motion(model.positions, model.coordinates, t, q, qd, torque, interpolation)
+        if self.equations.smooth:
+            torque, qdd = np.zeros(qd.shape), self.equations.smooth_accelerations(q, qd)
+        else:
+            torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
+        solution = Solution(self.equations, self.pieces)
+        return Motion(model.positions, model.coordinates, t, q, qd, qdd, torque, solution)
 
     def energies(self) -> tuple[Array, ...]:
         """Kinetic and potential energy, work of torques, dissipation, work of wrenches: each (samples,), J."""

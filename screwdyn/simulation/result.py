@@ -1,76 +1,32 @@
-"""The result of a simulation: histories, events and the energy ledger."""
+"""The result of a simulation: its states and the motion of its links at any time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import Literal, overload
 
 import numpy as np
 
-from screwdyn.core.errors import UnknownNameError
-from screwdyn.core.types import Array
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint
+from screwdyn.physics.quantities import Frame
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seconds
 from screwdyn.simulation.motion import Motion
+from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.state import State
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Includes the events, which were defined here before.
 __all__ = ["Condition", "Energy", "Grasp", "Happened", "Release", "Run", "seconds"]
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Energy:
-    """The energy ledger of a run, J; every entry is (samples,).
-
-    Attributes
-    ----------
-    kinetic, potential : arrays
-        Of the tree as it was at that time; ``potential`` includes gravity and the springs of joints.
-    work : array
-        Work of the torques up to that time.
-    dissipated : array
-        Energy dissipated by damping and friction in the joints up to that time.
-    impact_loss : array
-        Kinetic energy dissipated by changes of the tree, such as grasps, up to that time.
-    exchanged : array
-        Energy of the payloads grasped up to that time, minus that of the payloads released. Their kinetic energy is
-        computed from the payloads alone, so that :attr:`residual` checks the momentum balance.
-    external : array
-        Work of the external wrenches up to that time.
-    """
-
-    kinetic: Array
-    potential: Array
-    work: Array
-    dissipated: Array
-    impact_loss: Array
-    exchanged: Array
-    external: Array
-
-    @property
-    def total(self) -> Array:
-        """Sum of kinetic and potential energy, J."""
-        return self.kinetic + self.potential
-
-    @property
-    def residual(self) -> Array:
-        """Change of :attr:`total` minus the balance of the other entries, J: the error of the integration."""
-        explained = self.work + self.external - self.dissipated - self.impact_loss + self.exchanged
-        return np.asarray(self.total - self.total[0] - explained)
-
-    def __repr__(self) -> str:
-        total, worst = self.total, np.abs(self.residual).max()
-        return f"<{type(self).__name__}: {total[0]:.4g} J to {total[-1]:.4g} J, largest residual {worst:.1g} J>"
+# Which of the two states at the time of an event.
+Side = Literal["before", "after"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(Recording):
     """A simulated motion; see :func:`simulate`.
 
     Attributes
@@ -92,99 +48,159 @@ class Run:
     """
 
     motions: tuple[Motion, ...]
-    energy: Energy
     events: tuple[Happened, ...]
     joints: Mapping[str, Joint]
     tree: Robot
-
-    @cached_property
-    def t(self) -> Array:
-        """Times of the samples, (samples,), s. The time of an event appears twice: just before and just after it."""
-        return np.concatenate([motion.t for motion in self.motions])
 
     @property
     def states(self) -> Sequence[State]:
         """The state at each sample; ``state.tree`` is a copy of the tree as it was at that time."""
         return _States(self.motions)
 
-    @property
-    def torques(self) -> tuple[Array, ...]:
-        """Applied torques, N m or N: for each sample an array over the coordinates of its state."""
-        return tuple(tau for motion in self.motions for tau in motion.torque)
+    # At any time
 
-    @cached_property
-    def coordinates(self) -> tuple[str, ...]:
-        """Every coordinate that the tree had at some time."""
-        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.coordinates))
+    def at(self, t: float, side: Side = "after") -> State:
+        """The state at any time of the run, from the polynomials of the integrator; quaternions have length 1.
 
-    @cached_property
-    def positions(self) -> tuple[str, ...]:
-        """Every position that the tree had at some time."""
-        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.positions))
-
-    @cached_property
-    def q(self) -> Array:
-        """Positions, (samples, positions), in the order of :attr:`positions`; NaN while the tree does not have them."""
-        return _table(self.positions, [(motion.positions, motion.q) for motion in self.motions])
-
-    @cached_property
-    def qd(self) -> Array:
-        """Rates, (samples, coordinates), in the order of :attr:`coordinates`; NaN while the tree does not have them."""
-        return _table(self.coordinates, [(motion.coordinates, motion.qd) for motion in self.motions])
-
-    @cached_property
-    def tau(self) -> Array:
-        """Torques, N m or N, (samples, coordinates); NaN while the tree does not have them.
-
-        With ``control_period`` a sample at the time of a call has the new torques.
-        """
-        return _table(self.coordinates, [(motion.coordinates, motion.torque) for motion in self.motions])
-
-    def __getitem__(self, position: str) -> Array:
-        """Values of one position, (samples,), rad, m or a component of a quaternion.
-
-        Raises UnknownNameError if the tree never had it.
-        """
-        return self.q[:, _index(position, self.positions)].copy()
-
-    def velocity(self, coordinate: str) -> Array:
-        """Rates of one coordinate, (samples,), rad/s or m/s.
-
-        Raises UnknownNameError if the tree never had it.
-        """
-        return self.qd[:, _index(coordinate, self.coordinates)].copy()
-
-    def torque(self, coordinate: str) -> Array:
-        """Torques applied to one coordinate, (samples,), N m or N.
-
-        Raises UnknownNameError if the tree never had it.
-        """
-        return self.tau[:, _index(coordinate, self.coordinates)].copy()
-
-    def plot(self) -> Figure:
-        """Draw joint positions, torques and energy over time.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            ``run.plot().savefig("run.png")`` writes it.
+        Parameters
+        ----------
+        t : float
+            From the first to the last sample, s.
+        side : "after" or "before"
+            Which of the two states at the time of an event.
 
         Raises
         ------
         ScrewdynError
-            If Matplotlib, the extra ``plot``, is not installed.
+            If the time is outside the run.
         """
-        from screwdyn.views.plot import plot_run
+        (motion,), time = self._motions_at(np.array([t], dtype=float), side), np.array([t], dtype=float)
+        q, qd, _ = motion.values(time)
+        return motion.solution.equations.state(np.concatenate([q[0], qd[0]]))
 
-        return plot_run(self)
+    def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
+        """Poses of a link in the base frame, m.
 
-    def __repr__(self) -> str:
-        names = self.coordinates
-        some = ", ".join(names if len(names) <= 6 else [*names[:5], "…", names[-1]])
-        return (
-            f"<{type(self).__name__}: {self.t[-1] - self.t[0]:.6g} s, {len(self.t)} samples, "
-            f"{len(self.events)} events, {len(names)} coordinates ({some})>"
+        Parameters
+        ----------
+        link : str
+        t : float or (k,) array, optional
+            Times within the run, s; all samples by default.
+        side : "after" or "before"
+            As for :meth:`at`; without effect on samples, which have both.
+
+        Returns
+        -------
+        (4, 4), (k, 4, 4) or (samples, 4, 4) array
+            NaN while the tree does not have the link.
+
+        Raises
+        ------
+        UnknownNameError
+            If the tree never had the link.
+        ScrewdynError
+            As for :meth:`at`.
+        """
+        return self._of_link(link, t, side, (4, 4), lambda tree, q, qd, qdd: tree.forward_kinematics(link, q))
+
+    def twist(self, link: str, t: ArrayLike | None = None, side: Side = "after", frame: Frame = "com") -> Array:
+        """Twists [ω; v] of a link, (…, 6), rad/s and m/s.
+
+        Frames as for :meth:`KinematicTree.jacobian`; everything else as for :meth:`pose`.
+        """
+        return self._of_link(link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_twist(link, q, qd, frame))
+
+    def acceleration(self, link: str, t: ArrayLike | None = None, side: Side = "after", frame: Frame = "com") -> Array:
+        """Time derivatives of :meth:`twist`, entry by entry, (…, 6), rad/s² and m/s².
+
+        At samples they follow from the forces; at other times from the derivatives of the integrator's polynomials,
+        which have fewer correct digits.
+        """
+        return self._of_link(
+            link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_acceleration(link, q, qd, qdd, frame)
         )
+
+    def _of_link(
+        self,
+        link: str,
+        t: ArrayLike | None,
+        side: Side,
+        shape: tuple[int, ...],
+        evaluate: Callable[[Robot, Array, Array, Array], Array],
+    ) -> Array:
+        """A function of a link's motion at all samples or at given times."""
+        trees = [motion.solution.equations.tree for motion in self.motions]
+        if not any(link in tree.links for tree in trees):
+            raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
+        times = None if t is None else np.atleast_1d(np.asarray(t, dtype=float))
+        if times is None:
+            owners = [motion for motion in self.motions for _ in motion.t]
+        else:
+            owners = self._motions_at(times, side)
+        found = np.full((len(owners), *shape), np.nan)
+        for motion, tree in zip(self.motions, trees, strict=True):
+            at = np.array([owner is motion for owner in owners])
+            if link in tree.links and at.any():
+                found[at] = evaluate(tree, *motion.values(None if times is None else times[at]))
+        return found if t is None or np.ndim(t) else found[0]
+
+    def _motions_at(self, times: Array, side: Side) -> list[Motion]:
+        """The motion to which each time belongs."""
+        if side not in ("after", "before"):
+            raise ScrewdynError(f"side must be 'after' or 'before'; got {side!r}")
+        if times.ndim != 1:
+            raise ScrewdynError(f"t must be a number or a one-dimensional array; got shape {times.shape}")
+        begin, end = self.t[0], self.t[-1]
+        outside = ~((times >= begin) & (times <= end))
+        if outside.any():
+            raise ScrewdynError(f"the run is from {begin:.9g} s to {end:.9g} s; got t = {times[outside][0]:.9g} s")
+        if side == "after":
+            starts = [motion.t[0] for motion in self.motions]
+            return [self.motions[k] for k in np.searchsorted(starts, times, side="right") - 1]
+        ends = [motion.t[-1] for motion in self.motions]
+        return [self.motions[k] for k in np.searchsorted(ends, times, side="left")]
+
+    # Several runs
+
+    def join(self, other: Run) -> Run:
+        """The run continued by another one; ``run + other`` is the same.
+
+        The ledger continues: the entries of the other run are counted from the end of this one. The time at which they
+        meet appears twice among the samples, as the time of an event does.
+
+        Parameters
+        ----------
+        other : Run
+            Begins at the time and in the state in which this run ends, such as
+            ``simulate(tree, run.states[-1], …, t0=run.t[-1])``.
+
+        Raises
+        ------
+        ScrewdynError
+            If it does not.
+        """
+        if not isinstance(other, Run):
+            raise ScrewdynError(f"only a Run can continue a Run; got {type(other).__name__}")
+        end, begin = self.motions[-1], other.motions[0]
+        if abs(other.t[0] - self.t[-1]) > 1e-9 * max(1.0, abs(self.t[-1])):
+            raise ScrewdynError(
+                f"the first run ends at t = {self.t[-1]:.9g} s, the second begins at t = {other.t[0]:.9g} s; use t0="
+            )
+        if end.coordinates != begin.coordinates:
+            raise ScrewdynError(
+                f"the first run ends with ({', '.join(end.coordinates)}), the second begins with "
+                f"({', '.join(begin.coordinates)}); let changes of the tree be events of a run"
+            )
+        for names, x, y in ((end.positions, end.q, begin.q), (end.coordinates, end.qd, begin.qd)):
+            apart = np.abs(x[-1] - y[0]) > 1e-9 * (1 + np.abs(x[-1]))
+            if apart.any():
+                name = names[int(np.argmax(apart))]
+                raise ScrewdynError(f"the second run does not begin in the last state of the first: {name!r} differs")
+        energy = self.energy.continued(other.energy)
+        events, joints = self.events + other.events, {**self.joints, **other.joints}
+        return Run(self.motions + other.motions, energy, events, joints, other.tree)
+
+    __add__ = join
 
 
 class _States(Sequence[State]):
@@ -208,19 +224,3 @@ class _States(Sequence[State]):
         at = int(np.searchsorted(self._ends, k, side="right"))
         motion = self._motions[at]
         return motion.state(k - int(self._ends[at]) + len(motion.t))
-
-
-def _table(names: tuple[str, ...], parts: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
-    """Rows of several arrays with named columns, below each other; NaN where an array does not have the column."""
-    rows = []
-    for known, x in parts:
-        table = np.full((len(x), len(names)), np.nan)
-        table[:, [names.index(name) for name in known]] = x
-        rows.append(table)
-    return np.concatenate(rows)
-
-
-def _index(name: str, known: tuple[str, ...]) -> int:
-    if name not in known:
-        raise UnknownNameError.of(name, known, "coordinate")
-    return known.index(name)

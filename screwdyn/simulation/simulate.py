@@ -18,7 +18,8 @@ from screwdyn.simulation.callbacks import Controller, Disturbance, SampledContro
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled, seconds
 from screwdyn.simulation.motion import Motion, Recorder
-from screwdyn.simulation.result import Energy, Run
+from screwdyn.simulation.recording import Energy
+from screwdyn.simulation.result import Run
 from screwdyn.simulation.stalling import StallGuard
 from screwdyn.simulation.state import State, check_state
 from screwdyn.simulation.stepping import METHODS, Crossings, Integrator

@@ -15,7 +15,6 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.joint import Joint
 from screwdyn.screws.rotations import rotation_vector_of
 
 try:
@@ -53,6 +52,19 @@ _ENERGY = {
 _SCALES = {"turn": 180 / np.pi, "slide": 100.0}
 _POSITIONS = {"turn": "angle (°)", "slide": "slide (cm)", "quaternion": "rotation vector (°)"}
 _TORQUES = {"turn": "torque (N m)", "slide": "force (N)"}
+
+
+class Joint(Protocol):
+    """The attributes of :class:`screwdyn.Joint` that are drawn."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def passive(self) -> bool: ...
+    @property
+    def nq(self) -> int: ...
+    @property
+    def nv(self) -> int: ...
 
 
 class Run(Protocol):

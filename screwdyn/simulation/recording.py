@@ -1,0 +1,270 @@
+"""The samples of a run: histories by name, the energy ledger, and files and figures of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from screwdyn.core.errors import UnknownNameError
+from screwdyn.core.types import Array
+from screwdyn.simulation import run_files
+from screwdyn.simulation.motion import Samples
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Energy", "Recording"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Energy:
+    """The energy ledger of a run, J; every entry is (samples,).
+
+    Attributes
+    ----------
+    kinetic, potential : arrays
+        Of the tree as it was at that time; ``potential`` includes gravity and the springs of joints.
+    work : array
+        Work of the torques up to that time.
+    dissipated : array
+        Energy dissipated by damping and friction in the joints up to that time.
+    impact_loss : array
+        Kinetic energy dissipated by changes of the tree, such as grasps, up to that time.
+    exchanged : array
+        Energy of the payloads grasped up to that time, minus that of the payloads released. Their kinetic energy is
+        computed from the payloads alone, so that :attr:`residual` checks the momentum balance.
+    external : array
+        Work of the external wrenches up to that time.
+    """
+
+    kinetic: Array
+    potential: Array
+    work: Array
+    dissipated: Array
+    impact_loss: Array
+    exchanged: Array
+    external: Array
+
+    @property
+    def total(self) -> Array:
+        """Sum of kinetic and potential energy, J."""
+        return self.kinetic + self.potential
+
+    @property
+    def residual(self) -> Array:
+        """Change of :attr:`total` minus the balance of the other entries, J: the error of the integration."""
+        explained = self.work + self.external - self.dissipated - self.impact_loss + self.exchanged
+        return np.asarray(self.total - self.total[0] - explained)
+
+    def continued(self, other: Energy) -> Energy:
+        """The ledger of this run and of one that continues it."""
+        counts = (entry.name for entry in fields(Energy) if entry.name not in ("kinetic", "potential"))
+        later = replace(other, **{name: getattr(other, name) + getattr(self, name)[-1] for name in counts})
+        pairs = {entry.name: (getattr(self, entry.name), getattr(later, entry.name)) for entry in fields(Energy)}
+        return Energy(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+
+    def __repr__(self) -> str:
+        total, worst = self.total, np.abs(self.residual).max()
+        return f"<{type(self).__name__}: {total[0]:.4g} J to {total[-1]:.4g} J, largest residual {worst:.1g} J>"
+
+
+class Event(Protocol):
+    """What a recording has of an event."""
+
+    @property
+    def t(self) -> float: ...
+    @property
+    def verb(self) -> str: ...
+    @property
+    def link(self) -> str: ...
+
+
+class KindOfJoint(Protocol):
+    """What a recording has of a joint."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def passive(self) -> bool: ...
+    @property
+    def nq(self) -> int: ...
+    @property
+    def nv(self) -> int: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording:
+    """The samples of a run, such as :meth:`from_npz` reads them; a :class:`Run` also has the trees.
+
+    Attributes
+    ----------
+    motions : tuple of Samples
+        The parts of the run between changes of the tree.
+    energy : Energy
+    events : tuple
+        The changes of the tree, with ``t``, ``verb`` and ``link``.
+    joints : mapping from name to joint
+        ``kind``, ``passive``, ``nq`` and ``nv`` of the joint of every coordinate and position.
+
+    Notes
+    -----
+    ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions. :meth:`velocity` and :meth:`torque` return
+    histories of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. Histories are NaN while the tree does not have the
+    joint.
+    """
+
+    motions: tuple[Samples, ...]
+    energy: Energy
+    events: tuple[Event, ...]
+    joints: Mapping[str, KindOfJoint]
+
+    @cached_property
+    def t(self) -> Array:
+        """Times of the samples, (samples,), s. The time of an event appears twice: just before and just after it."""
+        return np.concatenate([motion.t for motion in self.motions])
+
+    @property
+    def torques(self) -> tuple[Array, ...]:
+        """Applied torques, N m or N: for each sample an array over the coordinates of its state."""
+        return tuple(tau for motion in self.motions for tau in motion.torque)
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Every coordinate that the tree had at some time."""
+        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.coordinates))
+
+    @cached_property
+    def positions(self) -> tuple[str, ...]:
+        """Every position that the tree had at some time."""
+        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.positions))
+
+    @cached_property
+    def q(self) -> Array:
+        """Positions, (samples, positions), in the order of :attr:`positions`; NaN while the tree does not have them."""
+        return _table(self.positions, [(motion.positions, motion.q) for motion in self.motions])
+
+    @cached_property
+    def qd(self) -> Array:
+        """Rates, (samples, coordinates), in the order of :attr:`coordinates`; NaN while the tree does not have them."""
+        return _table(self.coordinates, [(motion.coordinates, motion.qd) for motion in self.motions])
+
+    @cached_property
+    def qdd(self) -> Array:
+        """Accelerations, (samples, coordinates), in the order of :attr:`coordinates`; NaN where there are none."""
+        return _table(self.coordinates, [(motion.coordinates, motion.qdd) for motion in self.motions])
+
+    @cached_property
+    def tau(self) -> Array:
+        """Torques, N m or N, (samples, coordinates); NaN while the tree does not have them.
+
+        With ``control_period`` a sample at the time of a call has the new torques.
+        """
+        return _table(self.coordinates, [(motion.coordinates, motion.torque) for motion in self.motions])
+
+    def __getitem__(self, position: str) -> Array:
+        """Values of one position, (samples,), rad, m or a component of a quaternion.
+
+        Raises UnknownNameError if the tree never had it.
+        """
+        return self.q[:, _index(position, self.positions)].copy()
+
+    def velocity(self, coordinate: str) -> Array:
+        """Rates of one coordinate, (samples,), rad/s or m/s.
+
+        Raises UnknownNameError if the tree never had it.
+        """
+        return self.qd[:, _index(coordinate, self.coordinates)].copy()
+
+    def torque(self, coordinate: str) -> Array:
+        """Torques applied to one coordinate, (samples,), N m or N.
+
+        Raises UnknownNameError if the tree never had it.
+        """
+        return self.tau[:, _index(coordinate, self.coordinates)].copy()
+
+    def to_npz(self, path: str | os.PathLike[str]) -> None:
+        """Write the samples to a file of NumPy arrays, without pickles; :meth:`from_npz` reads it.
+
+        The file has all samples, the ledger, the times and names of events, and the kinds of the joints, but no trees
+        and nothing between the samples. Raises ScrewdynError if the file cannot be written.
+        """
+        run_files.write_npz(self, path)
+
+    @staticmethod
+    def from_npz(path: str | os.PathLike[str]) -> Recording:
+        """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file."""
+        motions, energy, events, joints = run_files.read_npz(path)
+        return Recording(motions, Energy(**energy), events, joints)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
+
+        The columns are ``t``, ``q:<position>``, ``qd:<coordinate>``, ``qdd:<coordinate>``, ``tau:<coordinate>`` and
+        the entries of :class:`Energy`. Entries are empty while the tree does not have the joint.
+        """
+        run_files.write_csv(self.columns(), path)
+
+    def to_frame(self) -> Any:
+        """The columns of :meth:`to_csv` as a pandas.DataFrame with the index ``t``.
+
+        Raises ScrewdynError if pandas is not installed.
+        """
+        return run_files.frame(self.columns())
+
+    def columns(self) -> dict[str, Array]:
+        """All histories by the names of the columns of :meth:`to_csv`, each (samples,)."""
+        columns = {"t": self.t}
+        for what, names, table in (
+            ("q", self.positions, self.q),
+            ("qd", self.coordinates, self.qd),
+            ("qdd", self.coordinates, self.qdd),
+            ("tau", self.coordinates, self.tau),
+        ):
+            columns |= {f"{what}:{name}": x for name, x in zip(names, table.T, strict=True)}
+        return columns | {entry.name: getattr(self.energy, entry.name) for entry in fields(Energy)}
+
+    def plot(self) -> Figure:
+        """Draw joint positions, torques and energy over time.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            ``run.plot().savefig("run.png")`` writes it.
+
+        Raises
+        ------
+        ScrewdynError
+            If Matplotlib, the extra ``plot``, is not installed.
+        """
+        from screwdyn.views.plot import plot_run
+
+        return plot_run(self)
+
+    def __repr__(self) -> str:
+        names = self.coordinates
+        some = ", ".join(names if len(names) <= 6 else [*names[:5], "…", names[-1]])
+        return (
+            f"<{type(self).__name__}: {self.t[-1] - self.t[0]:.6g} s, {len(self.t)} samples, "
+            f"{len(self.events)} events, {len(names)} coordinates ({some})>"
+        )
+
+
+def _table(names: tuple[str, ...], parts: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
+    """Rows of several arrays with named columns, below each other; NaN where an array does not have the column."""
+    rows = []
+    for known, x in parts:
+        table = np.full((len(x), len(names)), np.nan)
+        table[:, [names.index(name) for name in known]] = x
+        rows.append(table)
+    return np.concatenate(rows)
+
+
+def _index(name: str, known: tuple[str, ...]) -> int:
+    if name not in known:
+        raise UnknownNameError.of(name, known, "coordinate")
+    return known.index(name)

@@ -1,0 +1,139 @@
+"""Files of runs: NumPy arrays, tables of text, and frames of pandas."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import Array
+from screwdyn.simulation.motion import Samples
+
+if TYPE_CHECKING:
+    from screwdyn.simulation.recording import Recording
+
+__all__ = ["PastEvent", "PastJoint", "frame", "read_npz", "write_csv", "write_npz"]
+
+# Version of the layout of files.
+LAYOUT = 1
+_SAMPLES = ("t", "q", "qd", "qdd", "torque")
+
+
+class PastEvent(NamedTuple):
+    """An event of a run that was read from a file.
+
+    Attributes
+    ----------
+    t : float
+        Time, s.
+    verb : str
+        What happened, such as ``"grasp"``.
+    link : str
+        Name of the link that it concerns.
+    """
+
+    t: float
+    verb: str
+    link: str
+
+
+class PastJoint(NamedTuple):
+    """What a file records of a joint.
+
+    Attributes
+    ----------
+    kind : str
+        As for :class:`Joint`.
+    passive : bool
+    nq, nv : int
+    """
+
+    kind: str
+    passive: bool
+    nq: int
+    nv: int
+
+
+def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
+    """See :meth:`Run.to_npz`."""
+    arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(run.motions)}
+    for k, motion in enumerate(run.motions):
+        arrays |= {f"{k}/{what}": getattr(motion, what) for what in _SAMPLES}
+        arrays |= {f"{k}/positions": _names(motion.positions), f"{k}/coordinates": _names(motion.coordinates)}
+    arrays |= {f"energy/{name}": x for name, x in vars(run.energy).items()}
+    arrays |= {
+        "events/t": np.array([event.t for event in run.events], dtype=float),
+        "events/verb": _names([event.verb for event in run.events]),
+        "events/link": _names([event.link for event in run.events]),
+        "joints/name": _names(run.joints),
+        "joints/kind": _names([joint.kind for joint in run.joints.values()]),
+        "joints/numbers": np.array([(j.passive, j.nq, j.nv) for j in run.joints.values()], dtype=int).reshape(-1, 3),
+    }
+    try:
+        with open(path, "wb") as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
+
+
+def read_npz(
+    path: str | os.PathLike[str],
+) -> tuple[tuple[Samples, ...], dict[str, Array], tuple[PastEvent, ...], dict[str, PastJoint]]:
+    """The motions, entries of the ledger, events and joints of a file; see :meth:`Run.from_npz`."""
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except OSError as error:
+        raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
+    except (ValueError, EOFError, TypeError, AttributeError, BadZipFile):
+        raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
+    if arrays.get("layout") != LAYOUT:
+        raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")
+    try:
+        motions = tuple(
+            Samples(
+                tuple(arrays[f"{k}/positions"].tolist()),
+                tuple(arrays[f"{k}/coordinates"].tolist()),
+                *(arrays[f"{k}/{what}"] for what in _SAMPLES),
+            )
+            for k in range(int(arrays["motions"]))
+        )
+        energy = {key.removeprefix("energy/"): x for key, x in arrays.items() if key.startswith("energy/")}
+        columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
+        events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
+        rows = zip(*(arrays[f"joints/{what}"].tolist() for what in ("name", "kind", "numbers")), strict=True)
+        joints = {joint: PastJoint(kind, bool(passive), nq, nv) for joint, kind, (passive, nq, nv) in rows}
+    except KeyError as error:
+        raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
+    return motions, energy, events, joints
+
+
+def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
+    """See :meth:`Run.to_csv`."""
+    rows = np.column_stack([*columns.values()]).tolist()
+    try:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
+
+
+def frame(columns: Mapping[str, Array]) -> Any:
+    """See :meth:`Run.to_frame`."""
+    try:
+        from pandas import DataFrame
+    except ImportError as missing:
+        raise ScrewdynError(f"to_frame needs pandas ({missing}): pip install pandas") from missing
+    return DataFrame(dict(columns)).set_index("t")
+
+
+def _names(names: Any) -> Any:
+    return np.array([*names], dtype=str)

@@ -1,0 +1,140 @@
+"""Histories as arrays, and files of runs."""
+
+import csv
+import sys
+import types
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import screwdyn as sd
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A slider that carries a ball on a spherical joint from 0.1 s to 0.2 s."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("x", damping=0.3), name="cart")
+    ball = sd.Inertia.sphere(1.0, 0.05, (0, 0, -0.3))
+    events = [
+        sd.Grasp(ball, to="cart", joint=sd.spherical(passive=True), name="ball", twist=[0, 1, 0, 0, 0, 0], time=0.1),
+        sd.Release("ball", time=0.2),
+    ]
+    return sd.simulate(tree, sd.State(tree), 0.3, lambda t, state: {"cart": 2.0}, events, step=0.05)
+
+
+def test_arrays_over_all_samples(run):
+    assert run.positions == ("cart", "ball[x]", "ball[y]", "ball[z]", "ball[w]")
+    assert run.coordinates == ("cart", "ball[wx]", "ball[wy]", "ball[wz]")
+    assert run.q.shape == (len(run.t), 5)
+    assert run.qd.shape == run.qdd.shape == run.tau.shape == (len(run.t), 4)
+    held = np.array([len(state.positions) == 5 for state in run.states])
+    for table in (run.q, run.qd, run.qdd, run.tau):
+        assert_array_equal(np.isnan(table).any(axis=0), [False] + [True] * (table.shape[1] - 1))
+        assert_array_equal(np.isnan(table[:, 1]), ~held)
+    for k, state in enumerate(run.states):
+        assert_array_equal(run.q[k, : len(state.q)], state.q)
+        assert_array_equal(run.qd[k, : len(state.qd)], state.qd)
+        assert_array_equal(run.tau[k, : len(state.qd)], run.torques[k])
+    assert_array_equal(run["ball[w]"], run.q[:, 4])
+    assert_array_equal(run.velocity("ball[wy]"), run.qd[:, 2])
+
+
+def test_accelerations_are_those_of_the_forces(run):
+    for state, tau, qdd in zip(run.states, run.torques, run.qdd, strict=True):
+        force = tau + state.tree.joint_force(state.q, state.qd)
+        assert_array_equal(qdd[: len(tau)], state.tree.forward_dynamics(state.q, state.qd, force))
+
+
+def test_states_are_a_sequence(run):
+    states = run.states
+    assert len(states) == len(run.t)
+    assert [state["cart"] for state in states] == run["cart"].tolist()
+    assert states[-1]["cart"] == run["cart"][-1]
+    assert [state["cart"] for state in states[2:8:3]] == run["cart"][2:8:3].tolist()
+    with pytest.raises(IndexError):
+        states[len(states)]
+
+
+def test_an_array_file_keeps_all_samples(run, tmp_path):
+    run.to_npz(tmp_path / "run.npz")
+    read = sd.Run.from_npz(tmp_path / "run.npz")
+    assert type(read) is sd.Recording
+    for name in ("t", "q", "qd", "qdd", "tau"):
+        assert_array_equal(getattr(read, name), getattr(run, name))
+    for name, x in vars(run.energy).items():
+        assert_array_equal(getattr(read.energy, name), x)
+    assert (read.positions, read.coordinates) == (run.positions, run.coordinates)
+    assert [(e.t, e.verb, e.link) for e in read.events] == [(0.1, "grasp", "ball"), (0.2, "release", "ball")]
+    for name, joint in run.joints.items():
+        found = read.joints[name]
+        assert (found.kind, found.passive, found.nq, found.nv) == (joint.kind, joint.passive, joint.nq, joint.nv)
+    assert_array_equal(read["ball[x]"], run["ball[x]"])
+    assert repr(read) == repr(run).replace("Run", "Recording")
+    again = tmp_path / "again.npz"
+    read.to_npz(again)
+    assert_array_equal(sd.Recording.from_npz(again).q, run.q)
+
+
+def test_figure_of_a_file(run, tmp_path):
+    run.to_npz(tmp_path / "run.npz")
+    run.plot().savefig(tmp_path / "one.png")
+    sd.Recording.from_npz(tmp_path / "run.npz").plot().savefig(tmp_path / "other.png")
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "other.png").read_bytes()
+
+
+def test_files_that_are_no_runs(run, tmp_path):
+    with pytest.raises(sd.ScrewdynError, match=r"cannot read .*none\.npz': No such file"):
+        sd.Run.from_npz(tmp_path / "none.npz")
+    with pytest.raises(sd.ScrewdynError, match=r"cannot write .*run\.npz'"):
+        run.to_npz(tmp_path / "no folder" / "run.npz")
+    with pytest.raises(sd.ScrewdynError, match=r"cannot write .*run\.csv'"):
+        run.to_csv(tmp_path / "no folder" / "run.csv")
+    other = tmp_path / "other.npz"
+    for content in (b"", b"text", b"PK\x03\x04 cut off"):
+        other.write_bytes(content)
+        with pytest.raises(sd.ScrewdynError, match=r"other\.npz' is not a file of Run\.to_npz"):
+            sd.Run.from_npz(other)
+    with other.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(sd.ScrewdynError, match=r"other\.npz' is not a file of Run\.to_npz"):
+        sd.Run.from_npz(other)
+    np.savez(other, q=np.zeros(3))
+    with pytest.raises(sd.ScrewdynError, match=r"is not a file of Run\.to_npz of this version"):
+        sd.Run.from_npz(other)
+    np.savez(other, layout=1, motions=1)
+    with pytest.raises(sd.ScrewdynError, match="is incomplete: it has no '0/positions'"):
+        sd.Run.from_npz(other)
+
+
+def test_table_of_text(run, tmp_path):
+    run.to_csv(tmp_path / "run.csv")
+    with (tmp_path / "run.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    ledger = ["kinetic", "potential", "work", "dissipated", "impact_loss", "exchanged", "external"]
+    assert header == [
+        "t",
+        *(f"q:{name}" for name in run.positions),
+        *(f"{what}:{name}" for what in ("qd", "qdd", "tau") for name in run.coordinates),
+        *ledger,
+    ]
+    numbers = np.array([[float(x) if x else np.nan for x in row] for row in rows])
+    assert_array_equal(numbers[:, 1:6], run.q)
+    assert_array_equal(numbers[:, header.index("kinetic")], run.energy.kinetic)
+
+
+def test_frame_of_pandas(run, monkeypatch):
+    """With a stand-in for pandas, which the tests do not require."""
+
+    class DataFrame(dict):
+        def set_index(self, name):
+            return name, self
+
+    monkeypatch.setitem(sys.modules, "pandas", types.SimpleNamespace(DataFrame=DataFrame))
+    index, frame = run.to_frame()
+    assert index == "t" and [*frame] == [*run.columns()]
+    assert_array_equal(frame["qd:ball[wy]"], run.velocity("ball[wy]"))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(sd.ScrewdynError, match=r"to_frame needs pandas .*pip install pandas"):
+        run.to_frame()

@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, info, check."""
+"""The command ``screwdyn``: demo, simulate, convert, info, check."""
 
 import argparse
 import io
@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from screwdyn.cli.robot_files import read_robot, write_robot
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
 from screwdyn.io.urdf import check_urdf
-from screwdyn.tree import KinematicTree
 
 __all__ = ["main"]
 
@@ -80,9 +80,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.set_defaults(run=_demo)
 
-    words = "links, masses, joints and coordinates of a URDF file"
+    words = "simulate a scenario: a robot, a schedule of grasps and releases, a controller"
+    scenario = commands.add_parser("simulate", help=words, description=f"{words.capitalize()} (docs/files.md).")
+    scenario.add_argument("file", type=Path, metavar="FILE", help="TOML")
+    scenario.add_argument(
+        "--output", type=Path, default=Path(), metavar="FOLDER", help="folder of the output files (default: this one)"
+    )
+    scenario.set_defaults(run=_simulate)
+
+    words = "convert a robot between file formats, which are known by their suffixes"
+    convert = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
+    convert.add_argument("source", type=Path, metavar="IN", help=".urdf, .xacro, .json or .xml (MJCF)")
+    convert.add_argument("target", type=Path, metavar="OUT", help=".urdf or .json")
+    convert.add_argument("--floating-base", action="store_true", help="of URDF: attach the root link by a free joint")
+    convert.set_defaults(run=_convert)
+
+    words = "links, masses, joints and coordinates of a robot"
     info = commands.add_parser("info", help=words, description=f"Show {words}.")
-    info.add_argument("file", type=Path, metavar="FILE")
+    info.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
     info.add_argument("--floating-base", action="store_true", help="attach the root link to the world by a free joint")
     info.set_defaults(run=_info)
 
@@ -105,8 +120,23 @@ def _demo(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _simulate(arguments: argparse.Namespace) -> int:
+    from screwdyn.cli.scenario import run_scenario
+
+    print(run_scenario(arguments.file, arguments.output, progress=sys.stderr.isatty()))
+    return 0
+
+
+def _convert(arguments: argparse.Namespace) -> int:
+    source, target = arguments.source, arguments.target
+    if target.exists() and source.exists() and target.samefile(source):
+        raise ScrewdynError(f"{str(source)!r} is both the source and the target; give another target")
+    write_robot(read_robot(source, arguments.floating_base), target, source.stem)
+    return 0
+
+
 def _info(arguments: argparse.Namespace) -> int:
-    tree = KinematicTree.from_urdf(arguments.file, floating_base=arguments.floating_base)
+    tree = read_robot(arguments.file, arguments.floating_base)
     print(tree)
     print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nv}")
     if tree.nq != tree.nv:

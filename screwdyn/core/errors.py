@@ -14,6 +14,7 @@ __all__ = [
     "JSONError",
     "JointError",
     "ModelError",
+    "ScenarioError",
     "ScrewdynError",
     "ScrewdynWarning",
     "ShapeError",
@@ -157,5 +158,19 @@ class ModelError(ScrewdynError):
     """
 
     def __init__(self, message: str, problems: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class ScenarioError(ScrewdynError):
+    """All problems of the TOML file of a scenario at once.
+
+    Attributes
+    ----------
+    problems : tuple of PlacedProblem
+        Each with ``place``, ``message`` and ``hint``.
+    """
+
+    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
         super().__init__(message)
         self.problems = tuple(problems)

@@ -84,7 +84,7 @@ class Entry:
     def table(self, required: Sequence[str] = (), optional: Sequence[str] = ()) -> dict[str, Entry]:
         """Entries by key; missing, unknown and repeated keys are problems."""
         if not isinstance(self.value, dict):
-            self.unexpected("an object with the keys " + ", ".join((*required, *optional)))
+            self.unexpected(f"the keys {', '.join((*required, *optional))}")
             return {}
         known = (*required, *optional)
         for key in self.value:
@@ -100,7 +100,7 @@ class Entry:
     def entries(self) -> dict[str, Entry]:
         """Entries by key, whatever the keys are; repeated keys are problems."""
         if not isinstance(self.value, dict):
-            self.unexpected("an object")
+            self.unexpected("keys and values")
             return {}
         for key in getattr(self.value, "repeated", ()):
             self._below(key).wrong("the key is given more than once", "keep one")

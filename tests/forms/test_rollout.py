@@ -39,7 +39,10 @@ def starts(tree, rng, runs=RUNS, size=1.0):
 
 
 def accelerations(tree, q, qd, tau):
-    return tree.forward_dynamics(q, qd, tau + tree.joint_force(q, qd))
+    forces = tree.model.joint_forces
+    return tree.forward_dynamics(
+        q, qd, tau + forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
+    )
 
 
 def euler(tree, q, qd, dt, torque):

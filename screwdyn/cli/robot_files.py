@@ -1,0 +1,55 @@
+"""Files of robots, whose formats are known by their suffixes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.tree import KinematicTree
+
+__all__ = ["read_robot", "write_robot"]
+
+_URDF = (".urdf", ".xacro")
+_READERS: dict[str, Callable[[Path], KinematicTree]] = {
+    ".json": KinematicTree.from_json,
+    ".xml": KinematicTree.from_mjcf,
+}
+_WRITERS: dict[str, Callable[[KinematicTree, str], str]] = {
+    ".urdf": lambda tree, name: tree.to_urdf(name),
+    ".json": lambda tree, name: tree.to_json(),
+}
+
+
+def read_robot(path: Path, floating_base: bool = False) -> KinematicTree:
+    """Read a robot: JSON if its suffix is ``.json``, MJCF if it is ``.xml``, otherwise URDF or xacro.
+
+    Raises
+    ------
+    ScrewdynError
+        If the file cannot be read, or a floating base is wanted for another format than URDF.
+    """
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        return KinematicTree.from_urdf(path, floating_base=floating_base)
+    if floating_base:
+        raise ScrewdynError(f"--floating-base is for URDF; {str(path)!r} states itself how its base moves")
+    return read(path)
+
+
+def write_robot(tree: KinematicTree, path: Path, name: str) -> None:
+    """Write a robot as URDF or JSON; `name` is its name in URDF.
+
+    Raises
+    ------
+    ScrewdynError
+        If the suffix is not that of a format that can be written, the format cannot express the robot, or the file
+        cannot be written.
+    """
+    write = _WRITERS.get(path.suffix.lower())
+    if write is None:
+        known = " or ".join(_WRITERS)
+        raise ScrewdynError(f"cannot write {str(path)!r}: its suffix must be {known}")
+    text = write(tree, name)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ScrewdynError(f"cannot write the file {str(path)!r}: {error.strerror}") from None

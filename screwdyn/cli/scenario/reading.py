@@ -1,0 +1,225 @@
+"""The TOML file of a scenario."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from screwdyn import robots
+from screwdyn.cli.robot_files import read_robot
+from screwdyn.cli.scenario.control import Hold, constant
+from screwdyn.cli.scenario.schedule import schedule
+from screwdyn.core.errors import ScenarioError, ScrewdynError
+from screwdyn.io.document import Entry, PlacedProblem, listed
+from screwdyn.simulation.callbacks import Torque
+from screwdyn.simulation.events import Scheduled
+from screwdyn.simulation.state import State
+from screwdyn.tree import KinematicTree
+
+__all__ = ["Scenario", "read_scenario"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A simulation: the arguments of :func:`screwdyn.simulate`, and the names of output files.
+
+    Attributes
+    ----------
+    robot : KinematicTree
+        At the start.
+    start : State
+        Of the robot.
+    duration : float
+        Seconds.
+    torque : callable or None
+    events : sequence of events
+    step, control_period : float or None
+        Seconds.
+    csv, npz, figure : str or None
+    """
+
+    robot: KinematicTree
+    start: State
+    duration: float
+    torque: Torque | None = None
+    events: Sequence[Scheduled] = ()
+    step: float | None = None
+    control_period: float | None = None
+    csv: str | None = None
+    npz: str | None = None
+    figure: str | None = None
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario; files that it names are searched for in its own folder.
+
+    Raises
+    ------
+    ScenarioError
+        Lists every problem with the keys that lead to it, or states why the file cannot be read.
+    """
+    problems: list[PlacedProblem] = []
+    scenario = _scenario(Entry(_parsed(path), "", problems), path.parent)
+    if scenario is None or problems:
+        raise ScenarioError(listed(str(path), problems), problems)
+    return scenario
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ScenarioError(f"cannot read the file {str(path)!r}: {error.strerror}") from None
+    except RecursionError:
+        problem = PlacedProblem("", "arrays and tables are nested too deeply")
+    except ValueError as error:  # also of numbers with thousands of digits, and of bytes that are not UTF-8
+        problem = PlacedProblem("", f"not valid TOML: {error}")
+    raise ScenarioError(listed(str(path), [problem]), [problem])
+
+
+def _scenario(root: Entry, folder: Path) -> Scenario | None:
+    given = root.table(
+        ("robot", "duration"),
+        ("floating_base", "gravity", "start", "controller", "control_period", "schedule", "output", "step"),
+    )
+    times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
+    output = given["output"].table((), ("csv", "npz", "figure")) if "output" in given else {}
+    files = {what: entry.text("the name of a file") for what, entry in output.items()}
+    robot = _robot(given, folder) if "robot" in given else None
+    if robot is None:
+        return None
+    start = _start(given["start"], robot) if "start" in given else State(robot)
+    duration = times.get("duration")
+    events = schedule(given["schedule"], robot, duration) if "schedule" in given else []
+    torque = _controller(given["controller"], robot, start) if "controller" in given and start is not None else None
+    if "control_period" in times and torque is None and not root.problems:
+        given["control_period"].wrong("there is no controller to be called", "add [controller] or leave it out")
+    if root.problems or start is None or duration is None:
+        return None
+    return Scenario(robot, start, duration, torque, events, times.get("step"), times.get("control_period"), **files)
+
+
+def _positive(given: Entry) -> float | None:
+    value = given.number(what="a number of seconds > 0")
+    if value is not None and value <= 0:
+        given.wrong(f"expected a number of seconds > 0; got {value}")
+        return None
+    return None if value is None else float(value)
+
+
+def _robot(given: dict[str, Entry], folder: Path) -> KinematicTree | None:
+    entry = given["robot"]
+    known = f"the name of a file, or one of {', '.join(robots.__all__)}"
+    name = entry.text(known)
+    floating = given["floating_base"].flag() if "floating_base" in given else False
+    gravity = given["gravity"].numbers(3) if "gravity" in given else None
+    if name is None:
+        return None
+    try:
+        if name in robots.__all__:
+            if floating:
+                given["floating_base"].wrong("this is for URDF files")
+            robot: KinematicTree = getattr(robots, name)()
+        elif Path(name).suffix:
+            robot = read_robot(folder / name, bool(floating))
+        else:
+            entry.wrong(f"there is no robot {name!r}", entry.near(name, robots.__all__))
+            return None
+        if gravity is not None:
+            robot.gravity = gravity
+        if robot.free_symbols:
+            entry.wrong(f"its numbers contain symbols: {', '.join(sorted(map(str, robot.free_symbols)))}")
+            return None
+    except ScrewdynError as error:
+        entry.wrong(str(error))
+        return None
+    return robot
+
+
+def _start(given: Entry, robot: KinematicTree) -> State | None:
+    fields = given.table((), ("position", "velocity"))
+    values = {
+        what: by_name(fields[what], names) if what in fields else {}
+        for what, names in (("position", robot.positions), ("velocity", robot.coordinates))
+    }
+    try:
+        return State(robot, values["position"], values["velocity"])
+    except ScrewdynError as error:
+        if not given.problems:
+            given.wrong(str(error))
+        return None
+
+
+def by_name(given: Entry, names: Sequence[str]) -> dict[str, Any]:
+    """Numbers by name; the entries of a joint may be given together, as a list."""
+    stems = {stem for name in names for stem, bracket, _ in (name.rpartition("["),) if bracket}
+    found: dict[str, Any] = {}
+    for name, entry in given.entries().items():
+        if name in names:
+            found[name] = entry.number()
+        elif name in stems:
+            count = sum(x.rpartition("[")[0] == name for x in names)
+            found[name] = entry.numbers(count)
+        else:
+            entry.wrong("there is no such coordinate", entry.near(name, [*names, *stems]))
+    return {name: value for name, value in found.items() if value is not None}
+
+
+_CONTROLLERS = {
+    "none": (),
+    "constant": ("torque",),
+    "pd": ("target", "stiffness", "damping", "gravity_compensation"),
+}
+
+
+def _controller(given: Entry, robot: KinematicTree, start: State) -> Torque | None:
+    if not isinstance(given.value, dict) or "type" not in given.value:
+        given.table(("type",), ())
+        return None
+    kind = Entry(given.value["type"], f"{given.place}.type", given.problems).one_of(*_CONTROLLERS)
+    if kind is None:
+        return None
+    fields = given.table(("type",), _CONTROLLERS[kind])
+    if kind == "none":
+        return None
+    if kind == "constant":
+        torque = by_name(fields["torque"], robot.coordinates) if "torque" in fields else {}
+        passive = [name for name in torque if name in robot.joints and robot.joint(name).passive]
+        for name in passive:
+            fields["torque"].wrong(f"joint {name!r} is passive", "leave it out")
+        return constant(torque)
+    target = by_name(fields["target"], robot.positions) if "target" in fields else {}
+    gains = {what: _gains(fields[what], robot) if what in fields else {} for what in ("stiffness", "damping")}
+    compensate = fields["gravity_compensation"].flag() if "gravity_compensation" in fields else True
+    if given.problems:
+        return None
+    held = dict(zip(start.positions, start.q.tolist(), strict=True))
+    try:
+        goal = State(robot, held | target)
+    except ScrewdynError as error:
+        fields["target"].wrong(str(error))
+        return None
+    return Hold(goal, gains["stiffness"], gains["damping"], bool(compensate))
+
+
+def _gains(given: Entry, robot: KinematicTree) -> dict[str, float]:
+    """A gain by coordinate: one number for all active ones, or a number for each of some."""
+    active = [name for name in robot.joints if robot.joint(name).nv and not robot.joint(name).passive]
+    if isinstance(given.value, dict):
+        found = {}
+        for name, entry in given.entries().items():
+            if name not in active:
+                entry.wrong("there is no such active joint", entry.near(name, active))
+            found[name] = _gain(entry)
+        return found
+    return dict.fromkeys(active, _gain(given))
+
+
+def _gain(given: Entry) -> float:
+    value = given.number()
+    if value is not None and value < 0:
+        given.wrong(f"a gain must not be negative; got {value}")
+    return 0.0 if value is None else float(value)

@@ -1,0 +1,31 @@
+"""The summary of a run as text."""
+
+import numpy as np
+
+from screwdyn.simulation.result import Run
+
+__all__ = ["report"]
+
+
+def report(run: Run) -> str:
+    """Events, the state at the end, and the energy ledger."""
+    energy, end = run.energy, run.states[-1]
+    width = max(map(len, (*end.positions, *end.coordinates)), default=0)
+    lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
+    for happened in run.events:
+        lost = happened.event.energy_lost
+        lines.append(f"  {happened.t:g} s: {happened.verb} of {happened.link!r}, {lost:.4g} J lost")
+    lines += ["", "at the end:", ""]
+    lines += [f"  {name:{width}} {end[name]:12.6g}" for name in end.positions]
+    lines += ["", "rates at the end:", ""]
+    lines += [f"  {name:{width}} {end.velocity(name):12.6g}" for name in end.coordinates]
+    rows = (
+        ("kinetic and potential energy", energy.total[-1]),
+        ("work of the torques", energy.work[-1]),
+        ("dissipated in joints", energy.dissipated[-1]),
+        ("dissipated in impacts", energy.impact_loss[-1]),
+        ("brought by payloads", energy.exchanged[-1]),
+        ("largest residual", np.abs(energy.residual).max()),
+    )
+    lines += ["", "energy, J:", "", *(f"  {what:29} {value:12.6g}" for what, value in rows)]
+    return "\n".join(lines)

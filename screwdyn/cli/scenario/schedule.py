@@ -1,0 +1,212 @@
+"""The schedule of a scenario: changes of the robot at given times."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.io.document import Entry
+from screwdyn.mechanism import joint as joints
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint
+from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, Scheduled, Unlock
+from screwdyn.tree import KinematicTree
+
+__all__ = ["schedule"]
+
+_JOINTS: dict[str, Callable[..., Joint]] = {
+    kind: getattr(joints, kind)
+    for kind in (
+        *("fixed", "revolute", "prismatic", "helical", "cylindrical"),
+        *("universal", "spherical", "planar", "free"),
+    )
+}
+_SHAPES = ("box", "sphere", "cylinder", "tensor")
+
+
+def schedule(given: Entry, robot: KinematicTree, duration: float | None) -> list[Scheduled]:
+    """The events of a list. Each is tried on a copy of the robot, in the order of the times, and must be possible."""
+    timed: list[tuple[float, Entry, dict[str, Entry], str]] = []
+    for entry in given.items("a list of events, [[schedule]]"):
+        if not isinstance(entry.value, dict) or "event" not in entry.value:
+            entry.table(("event", "time"), ())
+            continue
+        kind = Entry(entry.value["event"], f"{entry.place}.event", entry.problems).one_of(*_EVENTS)
+        if kind is None:
+            continue
+        required, optional, _ = _EVENTS[kind]
+        fields = entry.table(("event", "time", *required), optional)
+        time = fields["time"].number(what="a number of seconds") if "time" in fields else None
+        if time is not None and not 0 <= time <= (time if duration is None else duration):
+            fields["time"].wrong(f"the run lasts from 0 to {duration:g} s; got {time}")
+        if time is not None and all(key in fields for key in required):
+            timed.append((float(time), entry, fields, kind))
+    tree = robot.copy()
+    events = []
+    for time, entry, fields, kind in sorted(timed, key=lambda item: item[0]):
+        try:
+            event = _EVENTS[kind][2](fields, time, tree)
+        except ScrewdynError as error:
+            entry.wrong(str(error))
+            continue
+        if event is not None:
+            events.append(event)
+    return events
+
+
+def _grasp(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+    before = len(fields["to"].problems)
+    to = _link(fields["to"], tree)
+    name = fields["name"].text()
+    body = _body(fields["body"])
+    joint = _joint(fields["joint"]) if "joint" in fields else None
+    at = _place(fields["at"]) if "at" in fields else None
+    twist = _twist(fields["twist"])
+    start = fields["start"].one_of("hanging") if "start" in fields else None
+    if len(fields["to"].problems) > before or to is None or body is None or name is None:
+        return None
+    tree.attach(body, to, joint, at, name)
+    return Grasp(body, to=to, twist=twist, joint=joint, at=at, name=name, start=start, time=time)
+
+
+def _release(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+    what = _link(fields["what"], tree)
+    if what is None:
+        return None
+    tree.detach(what)
+    return Release(what, time=time)
+
+
+def _hand_over(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+    before = len(fields["to"].problems)
+    what, to = _link(fields["what"], tree), _link(fields["to"], tree)
+    joint = _joint(fields["joint"]) if "joint" in fields else None
+    at = _place(fields["at"]) if "at" in fields else None
+    if len(fields["to"].problems) > before or what is None or to is None:
+        return None
+    tree.move(what, to, joint, at)
+    return HandOver(what, to=to, joint=joint, at=at, time=time)
+
+
+def _lock(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+    name = _joint_name(fields["joint"], tree)
+    if name is None:
+        return None
+    tree.lock(name)
+    return Lock(name, time=time)
+
+
+def _unlock(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+    name = _joint_name(fields["joint"], tree)
+    if name is None:
+        return None
+    tree.unlock(name)
+    return Unlock(name, time=time)
+
+
+# Required and optional keys of an event, besides "event" and "time", and what makes it.
+_EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Scheduled | None]]] = {
+    "grasp": (("body", "to", "name", "twist"), ("joint", "at", "start"), _grasp),
+    "release": (("what",), (), _release),
+    "hand_over": (("what", "to"), ("joint", "at"), _hand_over),
+    "lock": (("joint",), (), _lock),
+    "unlock": (("joint",), (), _unlock),
+}
+
+
+def _link(given: Entry, tree: KinematicTree) -> str | None:
+    name = given.text("the name of a link")
+    if name is not None and name not in tree.links:
+        given.wrong(f"there is no link {name!r} at that time", given.near(name, tree.links))
+        return None
+    return name
+
+
+def _joint_name(given: Entry, tree: KinematicTree) -> str | None:
+    name = given.text("the name of a joint")
+    if name is not None and name not in tree.joints:
+        given.wrong(f"there is no joint {name!r} at that time", given.near(name, tree.joints))
+        return None
+    return name
+
+
+def _body(given: Entry) -> Inertia | None:
+    fields = given.table(("mass",), ("com", *_SHAPES))
+    mass = fields["mass"].number(what="a number of kilograms") if "mass" in fields else None
+    com = fields["com"].numbers(3) if "com" in fields else [0.0, 0.0, 0.0]
+    shapes = [what for what in _SHAPES if what in fields]
+    if len(shapes) > 1:
+        given.wrong(f"{' and '.join(shapes)} are given", "keep one")
+    if mass is None or com is None or len(shapes) > 1:
+        return None
+    sizes = {"box": 3, "sphere": 1, "cylinder": 2, "tensor": 6}
+    try:
+        if not shapes:
+            return Inertia.point(mass, com)
+        shape = fields[shapes[0]]
+        if shapes[0] == "sphere":
+            radius = shape.number(what="a radius in metres")
+            return None if radius is None else Inertia.sphere(mass, radius, com)
+        numbers = shape.numbers(sizes[shapes[0]])
+        if numbers is None:
+            return None
+        if shapes[0] == "box":
+            return Inertia.box(mass, numbers, com)
+        if shapes[0] == "cylinder":
+            return Inertia.cylinder(mass, numbers[0], numbers[1], com=com)
+        xx, xy, xz, yy, yz, zz = numbers
+        return Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    except ScrewdynError as error:
+        given.wrong(str(error))
+        return None
+
+
+def _joint(given: Entry) -> Joint | None:
+    if not isinstance(given.value, dict) or "type" not in given.value:
+        given.table(("type",), ())
+        return None
+    kind = Entry(given.value["type"], f"{given.place}.type", given.problems).one_of(*_JOINTS)
+    if kind is None:
+        return None
+    make = _JOINTS[kind]
+    known = inspect.signature(make).parameters
+    required = tuple(name for name, x in known.items() if x.default is x.empty)
+    fields = given.table(("type", *required), tuple(name for name in known if name not in required))
+    values = {name: _READ.get(name, Entry.number)(entry) for name, entry in fields.items() if name != "type"}
+    if any(value is None for value in values.values()) or not {*required} <= values.keys():
+        return None
+    try:
+        return make(**values)
+    except ScrewdynError as error:
+        given.wrong(str(error))
+        return None
+
+
+def _axis(given: Entry) -> Any:
+    if isinstance(given.value, str):
+        return given.one_of("x", "y", "z", "-x", "-y", "-z")
+    return given.numbers(3)
+
+
+# Arguments of joints that are not one number.
+_READ: dict[str, Callable[[Entry], Any]] = {
+    "axis": _axis,
+    "axis1": _axis,
+    "axis2": _axis,
+    "point": lambda given: given.numbers(3),
+    "limits": lambda given: given.numbers(2),
+    "passive": Entry.flag,
+    "name": Entry.text,
+}
+
+
+def _place(given: Entry) -> Any:
+    """A position of three numbers, or a pose of four rows of four numbers."""
+    nested = isinstance(given.value, list) and any(isinstance(row, list) for row in given.value)
+    return given.matrix(4, 4) if nested else given.numbers(3)
+
+
+def _twist(given: Entry) -> Any:
+    return given.one_of("at_rest", "co_moving") if isinstance(given.value, str) else given.numbers(6)

@@ -1,0 +1,247 @@
+"""Scenarios: simulations that a TOML file describes, and the problems of such files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import screwdyn as sd
+from screwdyn import ScenarioError
+from screwdyn.cli.main import main
+from screwdyn.cli.scenario.reading import read_scenario
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "carry_a_crate.toml"
+ARM = Path(__file__).parents[1] / "data" / "urdf" / "arm.urdf"
+
+
+def scenario(tmp_path, text, name="scenario.toml"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def problems(tmp_path, text):
+    with pytest.raises(ScenarioError) as caught:
+        read_scenario(scenario(tmp_path, text))
+    assert all(str(problem) in str(caught.value) for problem in caught.value.problems)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_example_runs(tmp_path, capsys):
+    assert main(["simulate", str(EXAMPLE), "--output", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for words in ("2 s, ", "0.6 s: grasp of 'crate'", "lock of 'wrist_3_link'", "1.4 s: release of 'crate'"):
+        assert words in out
+    run = sd.simulation.recording.Recording.from_npz(tmp_path / "carry_a_crate.npz")
+    assert run["shoulder_pan_joint"][-1] == pytest.approx(0.8, abs=1e-3)
+    assert np.isfinite(run["hook[angle1]"]).sum() > 50
+    assert (tmp_path / "carry_a_crate.csv").read_text(encoding="utf-8").startswith("t")
+    assert (tmp_path / "carry_a_crate.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_scenario_is_the_same_as_calls(tmp_path):
+    path = scenario(
+        tmp_path,
+        """
+        robot = "two_link"
+        duration = 0.5
+        gravity = [0, -9.81, 0]
+        [start.position]
+        theta1 = 0.3
+        [start.velocity]
+        theta2 = 1
+        [controller]
+        type = "constant"
+        torque = { theta1 = 2.5 }
+        [[schedule]]
+        event = "release"
+        time = 0.3
+        what = "bob"
+        [[schedule]]
+        event = "grasp"
+        time = 0.1
+        body = { mass = 0.5 }
+        to = "link2"
+        name = "bob"
+        twist = [0, 0, 0, 0, 0, 0.1]
+        joint = { type = "revolute", axis = [0, 0, 1], point = [0, 0.1, 0], passive = true }
+        at = [1, 0, 0]
+        """,
+    )
+    read = read_scenario(path)
+    tree = sd.robots.two_link()
+    tree.gravity = (0, -9.81, 0)
+    swing = sd.revolute("z", (0, 0.1, 0), passive=True)
+    bob = sd.Grasp(
+        sd.Inertia(0.5), to="link2", name="bob", twist=[0, 0, 0, 0, 0, 0.1], joint=swing, at=(1, 0, 0), time=0.1
+    )
+    start = sd.State(tree, {"theta1": 0.3}, {"theta2": 1.0})
+    run = sd.simulate(tree, start, 0.5, lambda t, s: {"theta1": 2.5}, [bob, sd.Release("bob", time=0.3)])
+    again = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events)
+    assert [type(event).__name__ for event in read.events] == ["Grasp", "Release"]
+    assert_allclose(again.states[-1].q, run.states[-1].q, rtol=0, atol=1e-12)
+
+
+def test_a_controller_without_gains_holds_the_arm_up_also_with_a_payload(tmp_path):
+    path = scenario(
+        tmp_path,
+        """
+        robot = "ur5"
+        duration = 0.3
+        [start.position]
+        shoulder_lift_joint = -1.0
+        [controller]
+        type = "pd"
+        [[schedule]]
+        event = "grasp"
+        time = 0.1
+        body = { mass = 3.0, sphere = 0.1, com = [0, 0.1, 0.2] }
+        to = "tool0"
+        name = "ball"
+        twist = "co_moving"
+        """,
+    )
+    read = read_scenario(path)
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events)
+    assert run["shoulder_lift_joint"][-1] == pytest.approx(-1.0, abs=1e-9)
+
+
+def test_a_floating_robot_from_a_file_beside_the_scenario(tmp_path):
+    (tmp_path / "arm.urdf").write_bytes(ARM.read_bytes())
+    text = 'robot = "arm.urdf"\nduration = 0.01\nfloating_base = true\n[start.position]\nbase = [0, 0, 1, 0, 0, 0, 2]\n'
+    read = read_scenario(scenario(tmp_path, text))
+    assert read.start["base[pz]"] == 2
+    assert read.start["base[z]"] == 1
+
+
+def test_a_hand_over_and_locks(tmp_path):
+    text = """
+        robot = "two_link"
+        duration = 1
+        [[schedule]]
+        event = "grasp"
+        time = 0.1
+        body = { mass = 1, cylinder = [0.1, 0.2] }
+        to = "link2"
+        name = "bar"
+        twist = "co_moving"
+        [[schedule]]
+        event = "lock"
+        time = 0.2
+        joint = "theta2"
+        [[schedule]]
+        event = "hand_over"
+        time = 0.3
+        what = "bar"
+        to = "link1"
+        [[schedule]]
+        event = "unlock"
+        time = 0.4
+        joint = "theta2"
+        """
+    read = read_scenario(scenario(tmp_path, text))
+    tree = read.robot.copy()
+    run = sd.simulate(tree, read.start, 0.5, events=read.events)
+    assert [happened.verb for happened in run.events] == ["grasp", "lock", "hand over", "unlock"]
+    assert tree.parent("bar") == "link1"
+
+
+START = 'robot = "two_link"\nduration = 1\n'
+GRASP = """
+[[schedule]]
+event = "grasp"
+time = 0.1
+body = {mass = 1}
+to = "link2"
+name = "bar"
+twist = "co_moving"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("", "", "the key 'robot' is missing"),
+        ('robot = "two_link"', "", "the key 'duration' is missing"),
+        ('robot = "twolink"\nduration = 1', "robot", "did you mean 'two_link'?"),
+        ("robot = 3\nduration = 1", "robot", "or one of pelican, "),
+        ('robot = "missing.urdf"\nduration = 1', "robot", "cannot read the file"),
+        ('robot = "two_link"\nduration = 0', "duration", "a number of seconds > 0; got 0"),
+        ('robot = "two_link"\nduration = nan', "duration", "nan is not a finite number"),
+        ('robot = "two_link"\nduration = 2020-01-01', "duration", "a number of seconds > 0; got 2020-01-01"),
+        (START + "durations = 1", "durations", "did you mean 'duration'?"),
+        (START + "gravity = [0, 0]", "gravity", "a list of 3 numbers"),
+        (START + "floating_base = true", "floating_base", "this is for URDF files"),
+        (START + "control_period = 0.1", "control_period", "there is no controller"),
+        (START + "[start.position]\ntheta3 = 1", "start.position.theta3", "did you mean 'theta2' or 'theta1'?"),
+        (START + "[start.position]\ntheta1 = 'x'", "start.position.theta1", "expected a number; got 'x'"),
+        (START + "[start]\npositions = {}", "start.positions", "did you mean 'position'?"),
+        (START + "start = 3", "start", "expected the keys position, velocity; got 3"),
+        (START + "[controller]", "controller", "the key 'type' is missing"),
+        (START + "[controller]\ntype = 'pid'", "controller.type", "one of 'none', 'constant', 'pd'; got 'pid'"),
+        (START + "[controller]\ntype = 'pd'\nkp = 3", "controller.kp", "known: type, target, stiffness, damping"),
+        (START + "[controller]\ntype = 'pd'\nstiffness = -3", "controller.stiffness", "must not be negative; got -3"),
+        (START + "[controller]\ntype = 'pd'\nstiffness = {a = 3}", "controller.stiffness.a", "known: theta1, theta2"),
+        (START + "[controller]\ntype = 'pd'\ntarget = {a = 3}", "controller.target.a", "no such coordinate"),
+        (START + "[controller]\ntype = 'constant'\ntorque = {a = 3}", "controller.torque.a", "no such coordinate"),
+        (START + "schedule = 3", "schedule", "a list of events, [[schedule]]; got 3"),
+        (START + "schedule = [3]", "schedule[0]", "got 3"),
+        (START + "[[schedule]]\nevent = 'drop'", "schedule[0].event", "one of 'grasp', 'release', "),
+        (START + "[[schedule]]\nevent = 'release'\ntime = 2", "schedule[0].time", "the run lasts from 0 to 1 s; got 2"),
+        (START + "[[schedule]]\nevent = 'release'\ntime = 0", "schedule[0]", "the key 'what' is missing"),
+        (START + "[[schedule]]\nevent = 'release'\ntime = 0\nwhat = 'link3'", "schedule[0].what", "at that time"),
+        (START + "[[schedule]]\nevent = 'release'\ntime = 0\nwhat = 'base'", "schedule[0]", "cannot be detached"),
+        (
+            START + "[[schedule]]\nevent = 'lock'\ntime = 0\njoint = 'link2'",
+            "schedule[0].joint",
+            "known: theta1, theta2",
+        ),
+        (START + "[[schedule]]\nevent = 'unlock'\ntime = 0\njoint = 'theta2'", "schedule[0]", "not locked"),
+        (START + GRASP.replace("link2", "link9"), "schedule[0].to", "there is no link 'link9' at that time"),
+        (START + GRASP.replace("bar", "link1"), "schedule[0]", "there is a link 'link1' already"),
+        (START + GRASP.replace("co_moving", "comoving"), "schedule[0].twist", "'at_rest', 'co_moving'"),
+        (START + GRASP.replace("mass = 1", "mas = 1"), "schedule[0].body.mas", "did you mean 'mass'?"),
+        (START + GRASP.replace("mass = 1", "mass = -1"), "schedule[0].body", "is not positive"),
+        (START + GRASP.replace("= 1}", "= 1, box = [1, 1]}"), "schedule[0].body.box", "a list of 3 numbers"),
+        (START + GRASP.replace("= 1}", "= 1, box = [1, 1, 1], sphere = 1}"), "schedule[0].body", "box and sphere"),
+        (START + GRASP + "at = [[1, 2], [3, 4]]", "schedule[0].at", "4 rows of 4 numbers"),
+        (START + GRASP + "joint = {axis = 'x'}", "schedule[0].joint", "the key 'type' is missing"),
+        (START + GRASP + "joint = {type = 'hinge'}", "schedule[0].joint.type", "'revolute', 'prismatic'"),
+        (START + GRASP + "joint = {type = 'helical', axis = 'x'}", "schedule[0].joint", "the key 'pitch' is missing"),
+        (START + GRASP + "joint = {type = 'free', axis = 'x'}", "schedule[0].joint.axis", "unknown key"),
+        (START + GRASP + "joint = {type = 'revolute', axis = 'w'}", "schedule[0].joint.axis", "'x', 'y', 'z'"),
+        (START + GRASP + "joint = {type = 'revolute', axis = [0, 0, 0]}", "schedule[0].joint", "axis"),
+        (START + "[output]\npng = 'a'", "output.png", "known: csv, npz, figure"),
+        (START + "[output]\ncsv = 3", "output.csv", "the name of a file; got 3"),
+        ("robot = ", "", "not valid TOML: Invalid value (at end of document)"),
+        ("a = 1\na = 2", "", "not valid TOML: Cannot overwrite a value"),
+        ("a = " + "[" * 100_000, "", "nested too deeply"),
+        ("a = " + "9" * 5000, "", "not valid TOML"),
+    ],
+)
+def test_a_problem_is_reported_with_the_keys_that_lead_to_it(tmp_path, text, place, words):
+    found = problems(tmp_path, text)
+    assert any(problem.startswith(f"{place}: " if place else "") and words in problem for problem in found), found
+
+
+def test_all_problems_are_listed_together(tmp_path):
+    text = 'robot = "two_link"\nduration = -1\nx = 1\n[controller]\ntype = "p"\n[start.position]\na = 1\n'
+    assert len(problems(tmp_path, text)) == 4
+
+
+def test_files_that_cannot_be_read(tmp_path, capsys):
+    for path, words in ((tmp_path / "missing.toml", "No such file"), (tmp_path, "Is a directory")):
+        assert main(["simulate", str(path)]) == 2
+        assert words in capsys.readouterr().err
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b"a = '\xff'")
+    assert main(["simulate", str(path)]) == 2
+    assert "not valid TOML" in capsys.readouterr().err
+
+
+def test_outputs_that_cannot_be_written(tmp_path, capsys):
+    path = scenario(tmp_path, START.replace("1", "0.01") + '[output]\ncsv = "no/a.csv"\n')
+    assert main(["simulate", str(path), "--output", str(tmp_path)]) == 2
+    assert "there is no folder" in capsys.readouterr().err

@@ -26,3 +26,11 @@ tree.mass_matrix(q, out=M)  # type: ignore[call-arg]
 tree.jacobian("link2", q, "bdy")  # type: ignore[arg-type]
 fast.mass_matrix()  # type: ignore[call-overload]
 fast.mass_matrix(q, q)  # type: ignore[call-overload]
+
+state = sd.State(tree)
+assert_type(tree.lock("elbow", state), sd.LockEvent)
+assert_type(tree.replace_joint("link2", sd.fixed(), state), sd.ImpactEvent)
+assert_type(tree.move("link2", "base", state=state), sd.ImpactEvent)
+assert_type(tree.set_inertia("link2", None, state), sd.Change)
+tree.lock("elbow", state, at=0.1)  # type: ignore[call-overload]
+tree.move("link2", "base", start=0.1)  # type: ignore[call-overload]

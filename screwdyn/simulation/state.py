@@ -155,9 +155,10 @@ class State:
                     f"joint {name!r} of this state is {was.joint.kind}, that of the tree is {now.joint.kind} or has "
                     f"another axis; give its positions, onto(tree, q={{{name!r}: …}})"
                 )
+        positions, coordinates = frozenset(model.positions), frozenset(model.coordinates)
         gone = {
-            "q": {name: x for name, x in own.items() if name not in model.positions},
-            "qd": {name: x for name, x in own_rates.items() if name not in model.coordinates},
+            "q": {name: x for name, x in own.items() if name not in positions},
+            "qd": {name: x for name, x in own_rates.items() if name not in coordinates},
         }
         return State(tree, kept | given, kept_rates | rates), gone
 
@@ -212,11 +213,12 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
         If the number of values for a joint is not that of its entries.
     """
     found: dict[str, Any] = {}
+    known = frozenset(names)
     for name, value in given.items():
-        if name in names:
+        if name in known:
             found[name] = value
             continue
-        entries = [known for known in names if known.startswith(f"{name}[")]
+        entries = [entry for entry in names if entry.startswith(f"{name}[")]
         if not entries:
             raise UnknownNameError.of(name, names, "coordinate")
         numbers = tree.model.numbers(f"{what} of {name!r}", value)

@@ -187,18 +187,22 @@ class Derivatives:
 
     def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
-        given = entry.signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        link, frame = given.arguments.get("link"), given.arguments.get("frame")
+        link, frame, state = None, None, list(args)
+        # Binding the arguments takes longer than the derivatives of gravity.
+        if kwargs or "link" in entry.parameters or len(args) != len(entry.arguments):
+            given = entry.signature.bind(self, *args, **kwargs)
+            given.apply_defaults()
+            link, frame = given.arguments.get("link"), given.arguments.get("frame")
+            state = [given.arguments[x] for x in entry.arguments]
         if "link" in entry.parameters:
             self._links(link)
         what = (link, None if frame is None else FRAMES[frame_code(frame)])
-        kind, count = _RESULTS.get(entry.name), len(entry.given)
+        kind = _RESULTS.get(entry.name)
+        count = len(entry.given) if kind else 1
         single = len(entry.arguments) == 1
         if out is not None:
             out = (out,) if single else out
             out = _flattened(out, count) if kind else out
-        state = [given.arguments[x] for x in entry.arguments]
         found: Sequence[Array] = ()
         sound = bool(self._function(entry.name, what).shapes)
         if sound and entry.name in SHARES:

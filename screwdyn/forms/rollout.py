@@ -207,7 +207,8 @@ class _Run:
             for samples, every in _calls(steps, record or steps, given):
                 after = step + samples * every
                 if after % (record or steps):
-                    outputs = [np.empty((1, given.count, x.shape[-1])) for x in state]
+                    # Coordinate by coordinate: the code reads and writes such arrays without copies.
+                    outputs = [np.empty((1, x.shape[-1], given.count)).swapaxes(1, 2) for x in state]
                 else:
                     outputs, sample = [x[sample : sample + samples] for x in stored], sample + samples
                 inputs, varying = given.inputs(step, after, self.clock[0] + self.clock[1] * step, state)

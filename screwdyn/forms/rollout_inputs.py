@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
@@ -18,6 +19,7 @@ from screwdyn.physics.steps import Feedback
 
 __all__ = ["Inputs", "Payload"]
 
+_UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 # Negative eigenvalue of a pseudo-inertia, relative to its largest one, that counts as rounding.
 _ROUNDING = 1e-9
 
@@ -49,9 +51,10 @@ class Payload:
             own = np.zeros(10) if at.link.inertia is None else at.link.inertia.parameters
             row = model.index[at.coordinate]
             if row >= 0:
-                change = np.moveaxis(_parameters(model, name, value) - own, -1, 0)
+                m, x, y, z, *tensor = np.moveaxis(_parameters(model, name, value) - own, -1, 0)
+                change: Any = RigidInertia(m, (x, y, z), tuple(tensor))
                 try:
-                    differences[row] = differences.get(row, 0.0) + np.stack(_in_row(at.pose, change), axis=-1)
+                    differences[row] = differences.get(row, 0.0) + np.stack(_moved(at.pose, change), axis=-1)
                 except ValueError:
                     raise ShapeError(
                         f"the batch axes of payload[{name!r}] do not fit those of other payloads"
@@ -67,20 +70,23 @@ class Payload:
         self.extra = np.concatenate(full, axis=-1) if full else np.zeros(0)
 
 
-def _in_row(pose: Pose, numbers: Array) -> list[Array]:
-    """Ten numbers in a link's frame, (10, …), as numbers in the frame of its row."""
-    m, x, y, z, *tensor = numbers
-    moved: Any = inertia_to_parent(pose, RigidInertia(m, (x, y, z), tuple(tensor)))
-    return [moved.m, *moved.h, *moved.I]
+def _moved(pose: Pose, inertia: RigidInertia) -> list[Array]:
+    """Ten arrays of numbers of inertias in a frame in which their own frame has this pose."""
+    m, h, I = inertia_to_parent(pose, inertia)
+    return [m, *h, *I]
 
 
 def _parameters(model: Model, name: str, value: Any) -> Array:
     """Mass, first moment and inertia about the link's origin, (…, 10)."""
     what = f"payload[{name!r}]"
     if isinstance(value, Inertia):
-        return value.parameters
+        return expressions.floats(value.parameters, what)
     if isinstance(value, Sequence) and value and all(isinstance(x, Inertia) for x in value):
-        return np.array([x.parameters for x in value])
+        # All bodies together, from their numbers about the centre of mass.
+        given = np.array([(x.mass, *x.entries[0], *x.entries[1]) for x in value]).T
+        m, x, y, z, *tensor = expressions.floats(given, what)
+        about_com: Any = RigidInertia(m, (0.0, 0.0, 0.0), tuple(tensor))
+        return np.stack(_moved(Pose(_UNTURNED, (x, y, z)), about_com), axis=-1)
     numbers = model.numbers(what, value)
     if numbers.ndim == 0 or numbers.shape[-1] != 10:
         raise ShapeError(

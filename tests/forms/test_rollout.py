@@ -39,10 +39,7 @@ def starts(tree, rng, runs=RUNS, size=1.0):
 
 
 def accelerations(tree, q, qd, tau):
-    forces = tree.model.joint_forces
-    return tree.forward_dynamics(
-        q, qd, tau + forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
-    )
+    return tree.forward_dynamics(q, qd, tau + tree.joint_force(q, qd))
 
 
 def euler(tree, q, qd, dt, torque):

@@ -368,6 +368,19 @@ def test_a_handle_ends_with_its_attachment_and_not_before():
         arm().detach(other)
 
 
+def test_a_copy_shares_what_has_been_computed():
+    tree = arm()
+    tree.mass_matrix(np.zeros(3))
+    twin = tree.copy()
+    model, kernels, topology = tree.model, tree.kernels, tree.topology
+    assert twin.model is model and twin.kernels is kernels and twin.topology is topology
+    M = tree.mass_matrix(np.zeros(3))
+    twin.attach(BODY, to="tool")
+    assert twin.model is not model
+    assert tree.model is model and tree.topology is topology
+    assert_array_equal(tree.mass_matrix(np.zeros(3)), M)
+
+
 def test_a_copy_is_a_tree_of_its_own_that_knows_the_same_handles():
     tree = arm()
     handle = tree.attach(BODY, to="tool", joint=revolute(name="swing"), name="crate")

@@ -1,5 +1,7 @@
 """States: numbers with names, checked once."""
 
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -225,3 +227,75 @@ def test_a_state_of_other_positions_is_stale(rider):
     rider.detach("wheel")
     with pytest.raises(sd.StaleHandleError, match="but the tree now has"):
         check_state(state, rider)
+
+
+# Across changes
+
+
+def test_a_state_is_carried_onto_a_changed_tree_by_name(arm):
+    state = sd.State(arm, [0.1, 0.2], [0.3, 0.4])
+    arm.detach("link2")
+    arm.attach(sd.Inertia.sphere(1, 0.1), to="link1", joint=sd.spherical(name="ball"), name="head")
+    after, gone = state.onto(arm, {"ball": [0.5, 0.5, 0.5, 0.5]}, {"ball[wx]": 2.0})
+    assert after.coordinates == ("shoulder", "ball[wx]", "ball[wy]", "ball[wz]")
+    assert_array_equal(after.q, [0.1, 0.5, 0.5, 0.5, 0.5])
+    assert_array_equal(after.qd, [0.3, 2.0, 0, 0])
+    assert gone == {"q": {"elbow": 0.2}, "qd": {"elbow": 0.4}}
+    neutral, _ = state.onto(arm)
+    assert_array_equal(neutral.q, [0.1, 0, 0, 0, 1])
+    assert_array_equal(neutral.qd, [0.3, 0, 0, 0])
+    back, gone = after.onto(sd.robots.pelican())
+    assert_array_equal(back.q, [0.1, 0])
+    assert gone["qd"] == {"ball[wx]": 2.0, "ball[wy]": 0.0, "ball[wz]": 0.0}
+
+
+def test_a_given_value_replaces_a_kept_one(arm):
+    after, gone = sd.State(arm, [0.1, 0.2], [0.3, 0.4]).onto(arm.copy(), {"elbow": 1.0}, {"shoulder": 2.0})
+    assert_array_equal(after.q, [0.1, 1.0])
+    assert_array_equal(after.qd, [2.0, 0.4])
+    assert gone == {"q": {}, "qd": {}}
+
+
+def test_an_unlocked_joint_starts_where_it_was_locked(arm):
+    before = sd.State(arm, [0.1, 0.2], [0.3, 0.4])
+    arm.lock("elbow", at=0.7)
+    locked, gone = before.onto(arm)
+    assert gone == {"q": {"elbow": 0.2}, "qd": {"elbow": 0.4}}
+    arm.unlock("elbow")
+    after, _ = locked.onto(arm)
+    assert_array_equal(after.q, [0.1, 0.7])
+    assert_array_equal(after.qd, [0.3, 0.0])
+    # A state from before the lock has values of its own.
+    assert_array_equal(before.onto(arm)[0].q, [0.1, 0.2])
+
+
+def test_a_joint_of_the_same_name_but_other_screws_needs_a_value(arm):
+    state = sd.State(arm, [0.1, 0.2], [0.3, 0.4])
+    arm.replace_joint("link2", sd.prismatic("x"))
+    with pytest.raises(sd.StaleHandleError, match="joint 'elbow' of this state is revolute, that of the tree is prism"):
+        state.onto(arm)
+    after, _ = state.onto(arm, {"elbow": 0.05})
+    assert_array_equal(after.q, [0.1, 0.05])
+    assert_array_equal(after.qd, [0.3, 0.0])
+    arm.replace_joint("link2", sd.spherical())
+    with pytest.raises(sd.StaleHandleError, match="is spherical or has another axis; give its positions"):
+        state.onto(arm, {"elbow[x]": 0.0})
+    with pytest.raises(sd.UnknownNameError, match="no coordinate 'ebow'"):
+        state.onto(arm, {"ebow": 0.0})
+    assert_array_equal(state.onto(arm, {"elbow": [0, 0, 0, 1]})[0].qd, [0.3, 0, 0, 0])
+
+
+def test_dictionaries_of_states(arm):
+    arm.attach(sd.Inertia.sphere(1, 0.1), to="link2", joint=sd.spherical(name="ball"), name="head")
+    state = sd.State(arm, [0.1, 0.2, 0.5, -0.5, 0.5, 0.5], [0.3, 0.4, 1, 2, 3])
+    entries = json.loads(json.dumps(state.to_dict()))
+    again = sd.State.from_dict(arm, entries)
+    assert_array_equal(again.q, state.q)
+    assert_array_equal(again.qd, state.qd)
+    assert sd.State.from_dict(arm, {"q": {"elbow": 0.5}})["elbow"] == 0.5
+    assert_array_equal(sd.State.from_dict(arm, {}).q, arm.neutral())
+    for wrong in ({"p": {}}, {"q": [1, 2]}, [1, 2], None):
+        with pytest.raises(sd.ScrewdynError, match="entries must be"):
+            sd.State.from_dict(arm, wrong)
+    with pytest.raises(sd.UnknownNameError, match="did you mean 'elbow'"):
+        sd.State.from_dict(arm, {"qd": {"elbw": 1}})

@@ -7,7 +7,7 @@ from screwdyn.backends.llvm.ir import PREFETCH, Code, number, tanh
 from screwdyn.backends.llvm.plan import Plan, is_zero
 from screwdyn.backends.tape.tape import Node, Recorded
 
-__all__ = ["BATCH", "SCALE", "SINGLE", "Writer", "batch", "call_sincos", "single"]
+__all__ = ["AHEAD", "BATCH", "SCALE", "SINGLE", "Writer", "batch", "call_sincos", "single"]
 
 SINGLE, BATCH = "single", "batch"
 # Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
@@ -16,7 +16,7 @@ _APART = "apart"
 # that has overflowed stays infinite or becomes NaN, and 0 times either is NaN.
 SCALE = 2.0**824
 # Number of bytes to prefetch ahead.
-_AHEAD = 512
+AHEAD = 512
 
 
 class Writer:
@@ -239,7 +239,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     for array, (group, n) in enumerate(plan.groups.items()):
         for k in range(n):
             loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
-            code.prefetch(address(array, k), _AHEAD, write=False)
+            code.prefetch(address(array, k), AHEAD, write=False)
             total = code.fma(x, code.constant(SCALE), total)
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
@@ -249,7 +249,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         place = address(len(plan.groups) + array, plan.slots[array][k])
         code.do(f"store {t} {value}, ptr {place}, align 8")
         if not plan.sparse[array]:
-            code.prefetch(place, _AHEAD, write=True)
+            code.prefetch(place, AHEAD, write=True)
 
     nothing = code.binary("fmul", total, code.constant(0.0))
     problems = [code.let(f"fcmp uno {t} {nothing}, {nothing}")]

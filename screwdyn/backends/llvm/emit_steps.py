@@ -1,7 +1,7 @@
 """Text of many steps of an integrator in LLVM's intermediate representation, with one state in each lane."""
 
-from screwdyn.backends.llvm.emit import SCALE, Writer, call_sincos
-from screwdyn.backends.llvm.ir import Code
+from screwdyn.backends.llvm.emit import AHEAD, SCALE, Writer, call_sincos
+from screwdyn.backends.llvm.ir import PREFETCH, Code
 from screwdyn.backends.llvm.plan import Plan
 
 __all__ = ["STEPS", "context_length", "steps"]
@@ -53,6 +53,10 @@ def steps(plan: Plan, width: int, sincos: int) -> str:
     code.do("%lane = phi i64 [ 0, %0 ], [ %next, %lanes_end ]")
     code.do(f"%failed = phi {mask} [ zeroinitializer, %0 ], [ %failed1, %lanes_end ]")
     current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
+    # Of the next states, for calls of few steps.
+    for array, n in enumerate([*plan.groups.values(), *lengths]):
+        for k in range(n):
+            code.prefetch(row(current[array], array, k), AHEAD, write=array >= len(groups))
     names = [group for group, _ in groups]
     for at, (group, k) in enumerate(carried):
         array = names.index(group)
@@ -131,5 +135,6 @@ def steps(plan: Plan, width: int, sincos: int) -> str:
             *code.lines,
             "}",
             code.declarations(),
+            PREFETCH,
         ]
     )

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.llvm.code_cache import TooLong
-from screwdyn.backends.llvm.program import LARGEST
-from screwdyn.backends.llvm.stepper import Stepper
+from screwdyn.backends.llvm.stepper import LARGEST, Stepper
 from screwdyn.backends.tape.step import Kind
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import out_arrays as memory
@@ -33,8 +32,10 @@ __all__ = ["Rollout", "Rollouts"]
 Torque = ArrayLike | Feedback | Callable[[float, Array, Array], ArrayLike]
 # Largest number of rows of scratch space in a call, so that it fits into the second-level cache.
 _ROWS = 1500
-# Number of steps of all runs for which a further thread is used.
-_SHARE = 20_000
+# Numbers of steps of all runs: for which a further thread is used, and largest one of a call, whose end Ctrl-C awaits.
+_SHARE, _CALL = 20_000, 5_000_000
+# Number of steppers that a compiled tree keeps, each for a kind and a length of step.
+_KEPT = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +157,8 @@ class Rollouts(ABC):
         stored = _storage([(samples, given.count, n) for n in (model.nq, model.nv)], out, given.arrays)
         done = np.zeros((given.count, 1))
         if model.nv and given.count:
-            _Run(_stepper(model, method, given, dt), given, self.threads, (t0, dt)).compute(count, record, stored, done)
+            stepper = self._stepper(method, given, dt)
+            _Run(stepper, given, self.threads, (t0, dt)).compute(count, record, stored, done)
             given.check_finite(failed=bool((done < count).any()))
         else:
             done += count
@@ -164,6 +166,22 @@ class Rollouts(ABC):
         t = t0 + dt * (count if record is None else np.arange(samples) * record)
         reached = done.astype(np.int64).reshape(given.batch)
         return Rollout(t, q_end, qd_end, reached, reached < count)
+
+    @cached_property
+    def _steppers(self) -> dict[tuple[Kind, float], Stepper]:
+        return {}
+
+    def _stepper(self, method: str, given: Inputs, dt: float) -> Stepper:
+        """The compiled code for these inputs."""
+        forces = _forces(self.model)
+        kind = Kind(method, given.groups, given.loads.rows, tuple(forces))
+        found = self._steppers.get((kind, dt))
+        if found is None:
+            found = _made(self.model, kind, {("dt", 0): dt, **forces})
+            if len(self._steppers) >= _KEPT:
+                self._steppers.clear()
+            self._steppers[kind, dt] = found
+        return found
 
 
 class _Run:
@@ -237,8 +255,9 @@ class _Run:
 
 def _calls(steps: int, every: int, given: Inputs) -> Iterator[tuple[int, int]]:
     """Numbers of samples, and of steps between them, of each call; one sample if it takes several calls."""
-    longest = 1 if given.call else _ROWS // given.rows_per_step if given.rows_per_step else steps
-    longest = max(1, longest)
+    longest = 1 if given.call else max(1, _CALL // given.count)
+    if given.rows_per_step:
+        longest = max(1, min(longest, _ROWS // given.rows_per_step))
     if every > longest:
         for _ in range(steps // every):
             yield from ((1, min(longest, every - k)) for k in range(0, every, longest))
@@ -248,23 +267,28 @@ def _calls(steps: int, every: int, given: Inputs) -> Iterator[tuple[int, int]]:
         yield min(most, steps // every - k), every
 
 
-def _stepper(model: Model, method: str, given: Inputs, dt: float) -> Stepper:
-    """The compiled code for these inputs."""
-    numbers: dict[tuple[str, int], float] = {
-        (field, row): float(x)
-        for field in JointForces._fields
-        if field != "where"
-        for row, x in enumerate(getattr(model.joint_forces, field))
-        if x
-    }
-    kind = Kind(method, given.groups, given.loads.rows, tuple(numbers))
+def _forces(model: Model) -> dict[Any, float]:
+    """The parameters of the joints' own forces that are not zero, by field and row."""
+    fields = {field: getattr(model.joint_forces, field) for field in JointForces._fields if field != "where"}
+    return {(field, row): float(x) for field, numbers in fields.items() for row, x in enumerate(numbers) if x}
+
+
+def _made(model: Model, kind: Kind, values: Mapping[Hashable, float]) -> Stepper:
+    """The compiled code of a kind of step.
+
+    Raises
+    ------
+    ScrewdynError
+        If it has too many operations.
+    SingularAttachmentError
+        If a joint feels no inertia in any run.
+    """
     try:
-        values: dict[Hashable, float] = {("dt", 0): dt}
-        return Stepper(model, kind, values | dict(numbers))
+        return Stepper(model, kind, values)
     except TooLong:
         raise ScrewdynError(
-            f"a step of this tree by {method!r} has more than {LARGEST} operations, which are not compiled; use "
-            f"{'simulate' if method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
+            f"a step of this tree by {kind.method!r} has more than {LARGEST} operations, which are not compiled; use "
+            f"{'simulate' if kind.method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
         ) from None
     except Undetermined as found:
         raise SingularAttachmentError(

@@ -118,7 +118,9 @@ def test_samples_are_those_of_separate_rollouts(fast, given):
 @pytest.mark.parametrize("shape", [(), (6,), (RUNS, 6), (12, 1, 6), (12, RUNS, 6)])
 @pytest.mark.parametrize("every", [None, 1, 3, 12])
 def test_torques_of_any_shape(arm, fast, given, shape, every, monkeypatch):
-    monkeypatch.setattr(rollout, "_ROWS", 40)  # several calls, with several steps each
+    # Several calls, with several steps each.
+    monkeypatch.setattr(rollout, "_ROWS", 40)
+    monkeypatch.setattr(rollout, "_CALL", 5 * RUNS)
     tau = 10 * np.random.default_rng(2).normal(size=shape)
     per_step = (
         np.broadcast_to(tau if tau.ndim == 3 else tau[None], (12, RUNS, 6)) if shape else np.full((12, 1, 6), tau)
@@ -353,6 +355,21 @@ def test_a_joint_that_feels_no_inertia_in_one_run():
 def test_a_function_may_return_nan_for_a_run(fast, given):
     found = fast.rollout(*given, 4, DT, lambda t, q, qd: np.where(np.arange(RUNS)[:, None] == 3, np.nan, 0.0))
     assert_array_equal(found.failed, np.arange(RUNS) == 3)
+
+
+def test_many_lengths_of_a_step(fast, given):
+    """More of them than are kept."""
+    expected = fast.rollout(*given, 3, DT)
+    for k in range(1, rollout._KEPT + 3):
+        fast.rollout(*given, 1, k * 1e-4)
+    assert_array_equal(fast.rollout(*given, 3, DT).q, expected.q)
+
+
+def test_samples_after_all_runs_have_failed(fast, given):
+    found = fast.rollout(*given, 200, DT, Feedback(0.0, -500.0), every=50)
+    assert found.failed.all()
+    assert np.isnan(found.q[2:]).all()
+    assert (found.steps < 100).all()
 
 
 def test_a_tree_without_joints():

@@ -123,7 +123,7 @@ def test_a_joint_without_inertia():
 
 def test_trees_that_are_too_large(monkeypatch):
     monkeypatch.setattr(stepper, "_programs", Kept(stepper._program, MEMORY))
-    for most in (500, 50):  # too long when planned, and already while it is traced
-        monkeypatch.setattr(program, "LARGEST", most)
+    for module, most in ((stepper, 500), (program, 50)):  # too long when planned, and already while it is traced
+        monkeypatch.setattr(module, "LARGEST", most)
         with pytest.raises(ScrewdynError, match=r"a step of this tree by 'rk4' has more than .* operations"):
             robots.ur5().compile().rollout(*START, 2, 1e-3, method="rk4")

@@ -136,6 +136,8 @@ def test_matrix_has_the_documented_blocks(body):
     hat = np.cross(np.eye(3), m * c)
     close(body.first_moment, m * c)
     close(body.matrix, np.block([[body.origin_tensor, hat], [-hat, m * np.eye(3)]]))
+    upper = body.matrix[:3, :3][np.triu_indices(3)]
+    close(body.parameters, [body.matrix[3, 3], *(m * c), *upper])
     close(body.origin_tensor, body.tensor - m * np.cross(np.eye(3), c) @ np.cross(np.eye(3), c), 1e-11)
     close(body.com_matrix, np.block([[body.tensor, np.zeros((3, 3))], [np.zeros((3, 3)), m * np.eye(3)]]))
 

@@ -108,7 +108,10 @@ def steps(plan: Plan, width: int, sincos: int) -> str:
     now = code.let(f"select {mask} {wrong}, {t} {done}, {t} {further}")
     code.do(f"store {t} {now}, ptr {local(len(carried))}, align {size}")
     code.do("%s1 = add i64 %s, 1")
-    code.do(f"br i1 {code.let('icmp slt i64 %s1, %until')}, label %step, label %sample_end")
+    # A group of states that are all NaN takes no further steps before the next sample.
+    more, lanes = code.let("icmp slt i64 %s1, %until"), code.let(f"bitcast {mask} {wrong} to i{width}")
+    alive = code.let(f"icmp ne i{width} {lanes}, -1")
+    code.do(f"br i1 {code.let(f'and i1 {more}, {alive}')}, label %step, label %sample_end")
 
     code.label("sample_end")
     for out, n in enumerate(lengths):

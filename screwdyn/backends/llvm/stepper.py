@@ -19,9 +19,11 @@ from screwdyn.physics.charts import Charts
 from screwdyn.physics.model import Model
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = ["Stepper"]
+__all__ = ["LARGEST", "Stepper"]
 
 Array = npt.NDArray[np.float64]
+# Steps with more operations are not compiled; compiling this many takes about 6 s.
+LARGEST = 100_000
 
 
 class _Steps(Program):
@@ -77,7 +79,7 @@ class Stepper:
         table = model.table.copy()
         table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence
         self._program = _programs.serving(table, model.loaded, (kind, charts))
-        if not self._program.compiled:
+        if self._program.plan is not None and self._program.plan.size > LARGEST:
             raise TooLong
         self._program.compile_steps()
         self._known = self._program.parameters({**inertias(table), **values})

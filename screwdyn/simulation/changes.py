@@ -148,16 +148,16 @@ class Changes(Robot):
         return rearrange.unlock(self, state, joint)
 
     @overload
-    def replace_joint(self, link: str, joint: Joint, state: None = None) -> None: ...
+    def replace_joint(self, link: Handle | str, joint: Joint, state: None = None) -> None: ...
     @overload
-    def replace_joint(self, link: str, joint: Joint, state: State) -> ImpactEvent: ...
-    def replace_joint(self, link: str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
+    def replace_joint(self, link: Handle | str, joint: Joint, state: State) -> ImpactEvent: ...
+    def replace_joint(self, link: Handle | str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
         """Give a link another joint, in the same place of the order. Handles stay valid.
 
         Parameters
         ----------
-        link : str
-            Name of the link that the joint carries.
+        link : Handle or str
+            The link that the joint carries.
         joint : Joint
             A joint without a name takes the name of the former one.
         state : State, optional
@@ -183,15 +183,15 @@ class Changes(Robot):
         return rearrange.replace_joint(self, state, link, joint)
 
     @overload
-    def set_inertia(self, link: str, inertia: Inertia | None, state: None = None) -> None: ...
+    def set_inertia(self, link: Handle | str, inertia: Inertia | None, state: None = None) -> None: ...
     @overload
-    def set_inertia(self, link: str, inertia: Inertia | None, state: State) -> Change: ...
-    def set_inertia(self, link: str, inertia: Inertia | None, state: State | None = None) -> Change | None:
+    def set_inertia(self, link: Handle | str, inertia: Inertia | None, state: State) -> Change: ...
+    def set_inertia(self, link: Handle | str, inertia: Inertia | None, state: State | None = None) -> Change | None:
         """Give a link another inertia, in place. Coordinates and handles stay valid.
 
         Parameters
         ----------
-        link : str
+        link : Handle or str
         inertia : Inertia or None
             ``None`` for a massless link.
         state : State, optional

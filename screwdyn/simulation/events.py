@@ -288,7 +288,7 @@ class ReplaceJoint(Scheduled):
 
     verb = "replace joint of"
 
-    link: str
+    link: str | Handle
     joint: Joint
 
     def happen(self, tree: Robot, state: State) -> ImpactEvent:
@@ -315,7 +315,7 @@ class SetInertia(Scheduled):
 
     verb = "set inertia of"
 
-    link: str
+    link: str | Handle
     inertia: Inertia | None
 
     def happen(self, tree: Robot, state: State) -> Change:

@@ -146,7 +146,8 @@ def grasp(
         q = np.concatenate([state.q, first, inner.q])
         if hanging:
             q = stable_equilibrium(tree, q, [*new.coordinates, *compress(alone.coordinates, alone.model.passive)])
-            first, inner = np.split(q[len(state.q) :], [joint.nq])[0], State(alone, q[tree.nq - alone.nq :], inner.qd)
+            first, below = np.split(q[len(state.q) :], [joint.nq])
+            inner = State(alone, below, inner.qd)
         T = home @ pose_at(joint, first)
         carried = screw.Ad(screw.inverse(T)) @ J @ state.qd
         V, pose = payload_twist(twist, carried), hand @ T

@@ -49,11 +49,12 @@ def unlock(tree: Robot, state: State, joint: str) -> LockEvent:
         return LockEvent(state=state.onto(tree)[0], link=at.link.name, joint=joint, impulse=np.zeros(at.joint.nv))
 
 
-def replace_joint(tree: Robot, state: State, link: str, joint: Joint) -> ImpactEvent:
+def replace_joint(tree: Robot, state: State, what: Handle | str, joint: Joint) -> ImpactEvent:
     """See :meth:`KinematicTree.replace_joint`."""
     check_state(state, tree)
     require_joint(joint)
-    at = tree.topology.attachments[tree.resolve(link)]
+    link = tree.resolve(what)
+    at = tree.topology.attachments[link]
     S, rates = _own(tree, state, at)
     q = np.array([state[name] for name in at.joint.position_names(at.name)])
     with tree.transaction():
@@ -62,9 +63,10 @@ def replace_joint(tree: Robot, state: State, link: str, joint: Joint) -> ImpactE
         return ImpactEvent(state=after, link=link, energy_lost=impact.energy_lost, impulse=impact.impulse)
 
 
-def set_inertia(tree: Robot, state: State, link: str, inertia: Inertia | None) -> Change:
+def set_inertia(tree: Robot, state: State, what: Handle | str, inertia: Inertia | None) -> Change:
     """See :meth:`KinematicTree.set_inertia`."""
     check_state(state, tree)
+    link = tree.resolve(what)
     former = tree.link(link).inertia
     V = tree.jacobian(link, state.q, "body") @ state.qd
     with tree.transaction():

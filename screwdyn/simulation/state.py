@@ -257,7 +257,8 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
             f"with state.onto()"
         )
     for name, joint in ((name, tree.joint(name)) for name in tree.joints):
-        if joint.nv and not joint.moves_like(state.topology.carrying(name).joint):
+        was = state.topology.carried.get(name)
+        if joint.nv and (was is None or not joint.moves_like(state.topology.attachments[was].joint)):
             raise StaleHandleError(
                 f"joint {name!r} of the {whose} has other screws than when this state was made; use the state of the "
                 f"last change, or make one of the {whose} with state.onto()"

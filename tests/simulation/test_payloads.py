@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import maximal
 import numpy as np
 import pytest
 from cases import close, norm
@@ -34,6 +35,44 @@ def robot_with_load(seed, kind):
     joint = random_joint(rng, kind, "hook")
     tree.attach(load, to="link4", joint=joint, at=random_pose(rng))
     return rng, tree, moving(rng, tree), joint
+
+
+# The law -------------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans())
+def test_grasp_in_maximal_coordinates(seed, kind, floats):
+    """Of a tree of two links, by every joint, on a fixed base and on a floating trunk."""
+    rng = np.random.default_rng(seed)
+    tree, load = sd.KinematicTree("world"), sd.KinematicTree(sd.Link("crate", random_inertia(rng)))
+    mount = sd.free(passive=True) if floats else sd.fixed()
+    tree.attach(sd.Link("trunk", random_inertia(rng)), to="world", joint=mount)
+    tree.attach(random_tree(rng, 4, KINDS[1:]), to="trunk", at=random_pose(rng), prefix="r/")
+    load.attach(random_inertia(rng), to="crate", joint=random_joint(rng, "universal"), at=random_pose(rng), name="lid")
+    state, inner, V = moving(rng, tree), moving(rng, load), rng.uniform(-2, 2, 6)
+    before = maximal.twists(tree, state.q, state.qd)
+    lid = maximal.twists(load, inner.q, inner.qd)["lid"]
+    before |= {"crate": V, "lid": screw.Ad(screw.inverse(load.forward_kinematics("lid", inner.q))) @ V + lid}
+    joint = random_joint(rng, kind, "hook")
+    event = tree.grasp(
+        state,
+        load,
+        to="r/link3",
+        joint=joint,
+        at=random_pose(rng),
+        twist=V,
+        body_state=inner,
+        start=joint_positions(rng, joint) or None,
+    )
+    expected = maximal.impact(tree, event.state.q, before)
+    found = maximal.twists(tree, event.state.q, event.state.qd)
+    for name in tree.links[1:]:
+        close(found[name], expected[name], norm([*before.values()]), 1e-8)
+    energy = maximal.kinetic_energy(tree, before)
+    close(event.energy_lost, energy - maximal.kinetic_energy(tree, expected), energy, 1e-9)
+    pushes = {name: I @ (expected[name] - before[name]) for name, I in maximal.inertias(tree).items()}
+    into = screw.Ad(screw.inverse(load.forward_kinematics("lid", inner.q)))
+    close(event.impulse, pushes["crate"] + into.T @ pushes["lid"], sum(map(norm, pushes.values())) + energy, 1e-8)
 
 
 # Released bodies -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Changes in motion other than grasp and release: against maximal coordinates, laws, and cases by hand."""
 
+import pickle
 from dataclasses import dataclass, replace
 
 import maximal
@@ -321,7 +322,7 @@ def test_changes_without_a_state_change_the_structure_only():
     assert tree.unlock("one") is None
     assert tree.replace_joint("two", sd.prismatic("z", name="lift")) is None
     assert tree.coordinates == ("one", "lift")
-    assert tree.set_inertia("crate", None) is None
+    assert tree.set_inertia(handle, None) is None
     assert tree.mass == 2
     assert tree.move(handle, "two", sd.revolute("x"), (0, 0, 1)) is None
     assert tree.links == ("base", "one", "two", "crate")
@@ -358,6 +359,21 @@ def test_locked_joints_stay_locked_in_copies_and_parts():
     assert host.graph.edges["a/one", "a/top"]["locked"].q == (0.3,)
     host.unlock("a/lid")
     assert host.coordinates == ("a/lid",)
+
+
+def test_a_locked_joint_may_be_replaced_and_its_tree_pickled():
+    tree = stand()
+    again = pickle.loads(pickle.dumps(tree))
+    assert again.locked == ("shut",)
+    again.unlock("shut")
+    assert again.coordinates == ("one", "two", "lid", "shut")
+    state = sd.State(tree, [0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
+    pose = tree.forward_kinematics("door", state.q)
+    event = tree.replace_joint("door", sd.prismatic("y"), state)
+    assert (tree.locked, tree.coordinates[-1]) == ((), "shut")
+    assert_allclose(tree.forward_kinematics("door", event.state.q), pose, atol=1e-15)
+    assert_array_equal(event.state.qd, [1.0, 2.0, 3.0, 0.0])
+    assert event.energy_lost == 0
 
 
 def test_symbols_of_a_locked_joint_are_those_of_the_tree():

@@ -29,8 +29,13 @@ class Controller:
     torque : callable (t, state) -> torques
     """
 
-    # Time of the next call, s, up to which torques are held; infinite if the function is called at any time.
+    # Time of the next call, s, up to which torques are held; infinite if the function is called for every trial.
     next_call = np.inf
+
+    @property
+    def tried(self) -> bool:
+        """Whether the function is called for trial states of the integrator."""
+        return self.next_call == np.inf
 
     def __init__(self, torque: Torque) -> None:
         self.torque = torque

@@ -53,7 +53,9 @@ class Equations:
         self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
         self.friction = DryFriction(self.tree, own.friction) if own.friction.any() else None
         self.controller, self.disturbance = controller, disturbance
-        self.called = controller is not None or disturbance is not None
+        self.none = np.zeros(model.nv)
+        # Whether functions of the user are called for trial states.
+        self.tried = disturbance is not None or (controller is not None and controller.tried)
         if controller is not None:
             controller.enter(self.shown)
         if disturbance is not None:
@@ -74,13 +76,18 @@ class Equations:
         return np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
 
     def rate(self, t: float, y: Array) -> Array:
-        """ẏ, (nq + nv + 3,); NaN for trial states out of range, so that the integrator tries a shorter step."""
+        """ẏ, (nq + nv + 3,); see :meth:`write_rate`."""
+        rate = np.zeros(len(y))
+        self.write_rate(t, y, rate)
+        return rate
+
+    def write_rate(self, t: float, y: Array, rate: Array) -> None:
+        """Write ẏ to ``rate``, (nq + nv + 3,): NaN for trial states out of range, so that a shorter step is tried."""
         nq, n = self.nq, self.n
-        rate = np.zeros(n + ENERGIES)
         q, qd = y[:nq], y[nq:n]
-        if self.called and not (np.abs(qd) < TRIAL).all():
+        if self.tried and not qd @ qd < TRIAL**2:
             rate[nq:n] = np.nan
-            return rate
+            return
         if self.model.charts is None:
             rate[:nq] = qd
         else:
@@ -93,12 +100,11 @@ class Equations:
             rate[nq:n] = self.accelerations(q, qd, force)
         except ShapeError:  # numbers beyond the range of the recursions
             rate[nq:n] = np.nan
-        return rate
 
     @property
     def smooth(self) -> bool:
         """Whether the accelerations are a function of the state that does not change: no callbacks, no dry friction."""
-        return not self.called and self.friction is None
+        return self.controller is None and self.disturbance is None and self.friction is None
 
     def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
         """Torques and accelerations at a time, (nv,)."""
@@ -121,10 +127,11 @@ class Equations:
 
         ``tau`` are the torques.
         """
-        force = np.zeros(len(qd)) if self.friction is None else self.friction.force
+        force = self.none if self.friction is None else self.friction.force
         if self.viscous:
             force = force + self.own.viscous_force(qd)
-        power[1] = -(force @ qd)
+        if force is not self.none:
+            power[1] = -(force @ qd)
         if self.elastic:
             force = force + self.own.spring_force(q)
         if tau is not None:

@@ -178,7 +178,7 @@ class _Simulation:
         self.joints: dict[str, Joint] = {}
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
-        # Longest step of the integrator since its last start; 0 if the tree has changed since.
+        # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
     def run(self, state: State, progress: bool) -> Run:
@@ -271,11 +271,10 @@ class _Simulation:
         if equations.friction is not None:
             watched.append(equations.friction_levels)
         # Without functions of the user and dry friction, nothing can happen between two steps, however long.
-        unknown = watched or self.disturbance is not None or (self.controller is not None and called == math.inf)
-        longest = self.step if unknown else math.inf
-        solver = self.integrator.start(equations.rate, t, y, until, longest, self.stride)
+        longest = self.step if watched or equations.tried else math.inf
+        solver = self.integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)
-        found, self.stride = None, 0.0
+        found = None
         while solver.status == "running" and found is None:
             message = solver.step()
             if solver.status == "failed":
@@ -289,8 +288,8 @@ class _Simulation:
                 y = piece(t)
             guard.step(t, y, longest)
             self.recorder.step_to(t, piece)
-            self.stride = max(self.stride, t - piece.t_old)
             bar.update(max(0.0, t - self.start - bar.n))
+        self.stride = getattr(solver, "h_abs", t - piece.t_old)
         y = np.concatenate([*equations.parts(y), y[-ENERGIES:]])
         if found is None:
             guard.restart(t, y)

@@ -1,7 +1,8 @@
-"""SciPy's integrators, step by step, and the first rise of a function through zero within a step."""
+"""Integrators, step by step, and the first rise of a function through zero within a step."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.simulation.equations import Equations
+from screwdyn.simulation.runge_kutta import RungeKutta8
 
 __all__ = ["METHODS", "Crossings", "Integrator"]
 
@@ -28,15 +31,15 @@ class Integrator:
     rtol: float
     atol: float
 
-    def start(
-        self, rate: Callable[[float, Array], Array], t: float, y: Array, until: float, longest: float, first: float
-    ) -> Any:
-        """SciPy's integrator of ẏ = rate(t, y), with steps of at most ``longest`` and, if not 0, a first step."""
+    def start(self, equations: Equations, t: float, y: Array, until: float, longest: float, first: float) -> Any:
+        """The integrator of ẏ(t, y), with steps of at most ``longest`` and, if not 0, a first step of ``first``."""
+        if self.method == "DOP853":
+            return RungeKutta8(equations.write_rate, t, y, until, longest, first, self.rtol, self.atol)
         from scipy import integrate
 
         solver = getattr(integrate, self.method)
-        first_step = min(first, until - t) if first else None
-        return solver(rate, t, y, until, max_step=longest, rtol=self.rtol, atol=self.atol, first_step=first_step)
+        options = {"rtol": self.rtol, "atol": self.atol, "first_step": min(first, until - t) if first else None}
+        return solver(equations.rate, t, y, until, max_step=longest, **options)
 
 
 class Crossings:
@@ -58,8 +61,6 @@ class Crossings:
 
         ``piece`` is the solution over the step, and y its value at the end, t.
         """
-        from scipy.optimize import brentq
-
         found: tuple[float, int, int] | None = None
         for k, f in enumerate(self.watched):
             before, after = self.before[k], np.atleast_1d(f(t, y))
@@ -69,12 +70,20 @@ class Crossings:
                 def entry(s: float, f: Levels = f, i: int = i) -> float:
                     return float(np.atleast_1d(f(s, piece(s)))[i])
 
-                # The polynomial may differ from the solution at the start by rounding.
-                at = (
-                    brentq(entry, piece.t_old, t, xtol=LOCATED, rtol=LOCATED)
-                    if entry(piece.t_old) <= 0
-                    else piece.t_old
-                )
+                at = _rise(entry, piece.t_old, t)
                 if found is None or at < found[0]:
                     found = at, k, i
         return found
+
+
+def _rise(f: Callable[[float], float], start: float, end: float) -> float:
+    """The time of the rise through zero before the end; f may begin with zero, fall, and then rise."""
+    from scipy.optimize import brentq
+
+    below = start
+    if f(start) >= 0:
+        times = (start + (end - start) * 0.5**k for k in range(1, 50))
+        below = next((s for s in times if f(s) < 0), math.nan)
+        if math.isnan(below):
+            return start
+    return float(brentq(f, below, end, xtol=LOCATED, rtol=LOCATED))

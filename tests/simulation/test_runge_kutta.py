@@ -1,0 +1,109 @@
+"""The method of order 8 takes the steps of SciPy's DOP853."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import DOP853
+
+from screwdyn.simulation.runge_kutta import RungeKutta8
+
+
+def pendulum(t, y):
+    return np.array([y[1], -9.81 * np.sin(y[0]) - 0.1 * y[1] + np.cos(3 * t)])
+
+
+def kepler(t, y):
+    """A comet, whose steps change by orders of magnitude."""
+    return np.array([*y[2:], *(-y[:2] / np.hypot(*y[:2]) ** 3)])
+
+
+def steep(t, y):
+    """A change of the right side that makes steps fail."""
+    return np.array([np.tanh(200 * (t - 1)), -30 * y[1]])
+
+
+def writing(f):
+    def rate(t, y, out):
+        out[:] = f(t, y)
+
+    return rate
+
+
+CASES = [
+    (pendulum, [1.0, 0.5], 10.0, np.inf),
+    (pendulum, [1.0, 0.5], 10.0, 0.05),
+    (kepler, [1.0, 0.0, 0.0, 0.3], 12.0, np.inf),
+    (steep, [0.0, 1.0], 2.0, np.inf),
+    (pendulum, [0.0, 0.0], 1.0, np.inf),
+    (lambda t, y: np.zeros(1), [1.0], 1.0, np.inf),
+]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-9])
+def test_each_step_is_that_of_scipy(case, tolerance):
+    f, start, until, longest = CASES[case]
+    theirs = DOP853(f, 0.0, start, until, max_step=longest, rtol=tolerance, atol=0.1 * tolerance)
+    while theirs.status == "running":
+        before, planned = theirs.y, theirs.h_abs
+        theirs.step()
+        length = theirs.t - theirs.t_old
+        ours = RungeKutta8(
+            writing(f), theirs.t_old, before, until, longest, min(planned, longest), tolerance, 0.1 * tolerance
+        )
+        ours.step()
+        # The error estimates, and with them the lengths of steps, amplify rounding.
+        assert_allclose(ours.t, theirs.t, rtol=1e-4)
+        assert_allclose(ours.h_abs, theirs.h_abs, rtol=1e-2)
+        if ours.t != theirs.t:
+            ours = RungeKutta8(writing(f), theirs.t_old, before, until, longest, length, tolerance, 0.1 * tolerance)
+            ours.step()
+        assert ours.status == theirs.status
+        assert_allclose(ours.y, theirs.y, rtol=1e-13, atol=1e-14)
+        times = np.linspace(theirs.t_old, theirs.t, 7)
+        piece = ours.dense_output()
+        assert_allclose(piece(times), theirs.dense_output()(times), rtol=1e-12, atol=1e-13)
+        assert_allclose(piece(times[3]), piece(times)[:, 3], rtol=1e-14, atol=1e-15)
+        assert (piece.t_old, piece.t) == (theirs.t_old, theirs.t)
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_as_many_evaluations_as_scipy(case):
+    f, start, until, longest = CASES[case]
+    calls = []
+
+    def counted(t, y):
+        calls.append(t)
+        return f(t, y)
+
+    theirs = DOP853(f, 0.0, start, until, max_step=longest, rtol=1e-9, atol=1e-10)
+    ours = RungeKutta8(writing(counted), 0.0, np.array(start), until, longest, 0.0, 1e-9, 1e-10)
+    for solver in (theirs, ours):
+        while solver.status == "running":
+            solver.step()
+    assert_allclose(len(calls), theirs.nfev, rtol=0.05)
+    assert_allclose(ours.y, theirs.y, rtol=1e-6, atol=1e-8)
+
+
+def test_first_step_that_is_given():
+    ours = RungeKutta8(writing(pendulum), 0.0, np.array([1.0, 0.5]), 10.0, np.inf, 0.01, 1e-9, 1e-10)
+    ours.step()
+    assert ours.t == 0.01
+
+
+def test_step_that_no_length_makes_possible():
+    ours = RungeKutta8(
+        lambda t, y, out: out.fill(np.nan if t > 0.5 else 1.0), 0.0, np.zeros(1), 1.0, 1.0, 0.1, 1e-6, 1e-8
+    )
+    with np.errstate(invalid="ignore"):
+        while ours.status == "running":
+            message = ours.step()
+    assert ours.status == "failed" and "less than spacing" in message
+    assert_allclose(ours.t, 0.5, atol=1e-12)
+
+
+def test_start_is_not_changed():
+    y = np.array([1.0, 0.5])
+    ours = RungeKutta8(writing(pendulum), 0.0, y, 1.0, np.inf, 0.0, 1e-9, 1e-10)
+    ours.step()
+    assert y.tolist() == [1.0, 0.5]

@@ -279,6 +279,32 @@ def test_hand_over_is_a_release_and_a_grasp_at_once(motion):
     close(gone.kinetic_energy_brought, -caught.kinetic_energy_brought, caught.kinetic_energy_brought, 1e-12)
 
 
+def test_many_changes_of_a_floating_robot_keep_its_momentum_and_book_its_energy():
+    rng = np.random.default_rng(0)
+    tree = sd.KinematicTree("world", gravity=(0, 0, 0))
+    tree.attach(sd.Link("trunk", random_inertia(rng)), to="world", joint=sd.free(passive=True))
+    for side in ("left/", "right/"):
+        tree.attach(random_tree(rng, 3), to="trunk", at=random_pose(rng), prefix=side)
+    tree.attach(random_inertia(rng), to="left/link3", joint=sd.spherical(), name="crate")
+    state = sd.State(tree, qd=rng.uniform(-1, 1, tree.nv))
+    momentum, energy = tree.momentum(state.q, state.qd), tree.kinetic_energy(state.q, state.qd)
+    for k in range(60):
+        kind = KINDS[k % len(KINDS)]
+        event = tree.move("crate", ("right/link3", "left/link3")[k % 2], random_joint(rng, kind), state=state)
+        energy -= event.energy_lost
+        if k % 3 == 0:
+            state = tree.release(event.state, "crate", into_world=True).state
+            event = tree.grasp(state, "crate", to="trunk", joint=random_joint(rng, "universal"))
+            energy -= event.energy_lost
+        if k % 4 == 0:
+            event = tree.lock("left/joint2", event.state)
+            energy -= event.energy_lost
+            event = tree.unlock("left/joint2", event.state)
+        state = event.state
+    close(tree.momentum(state.q, state.qd), momentum, norm(momentum), 1e-11)
+    close(tree.kinetic_energy(state.q, state.qd), energy, energy, 1e-11)
+
+
 def two_turntables(I1=0.7, I2=0.4, m=2.5, r=0.3):
     tree = sd.KinematicTree()
     for name, I in (("one", I1), ("two", I2)):

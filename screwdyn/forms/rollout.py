@@ -103,8 +103,9 @@ class Rollouts(ABC):
             Length of a step, s, > 0.
         torque : array, Feedback or callable, optional
             Torques of the joints, N m or N. ``(nv,)`` or ``(…, nv)`` is constant, ``(steps, …, nv)`` has an entry for
-            each step, with one more axis than the start; axes of length 1 are broadcast. :class:`Feedback` is computed
-            in the compiled code. ``torque(t, q, qd)`` is called once per step with the states of all runs and returns
+            each step, with one more axis than the start; axes of length 1 are broadcast. The last axis may have an
+            entry for each active freedom only, and a number is for all of these. :class:`Feedback` is computed in the
+            compiled code. ``torque(t, q, qd)`` is called once per step with the states of all runs and returns
             the torques, (…, nv); it must not change its arguments. Torques are constant during a step; feedback is
             computed anew wherever the method evaluates accelerations. By default there are none.
         method : "semi_implicit_euler" or "rk4"

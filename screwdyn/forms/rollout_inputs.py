@@ -19,6 +19,8 @@ from screwdyn.physics.steps import Feedback
 
 __all__ = ["Inputs", "Payload"]
 
+# Groups of inputs that only active freedoms have.
+_DRIVEN = ("tau", "kp", "kd")
 _UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 # Negative eigenvalue of a pseudo-inertia, relative to its largest one, that counts as rounding.
 _ROUNDING = 1e-9
@@ -147,6 +149,7 @@ class Inputs:
         payload: Mapping[str, Any] | None,
     ) -> None:
         self._model = model
+        self._passive = np.array(model.passive, dtype=bool)
         self.loads = Payload(model, {} if payload is None else payload)
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
@@ -191,33 +194,46 @@ class Inputs:
         model = self._model
         names = model.positions if group == "q_target" else model.coordinates
         n, a = len(names), np.require(model.numbers(what, value), requirements="A")
-        if a.ndim == 0:
+        if group in _DRIVEN:
+            a = self._over_all(a)
+        elif a.ndim == 0:
             a = np.full(n, float(a))
         varies = a.ndim == self._axes + 2
         if a.shape[-1] != n or a.ndim > self._axes + 2 or (varies and len(a) != steps):
             runs = f"(…, {n}) for each run, " if self._axes else ""
+            fewer = group in _DRIVEN and 0 < np.sum(~self._passive) < n
+            active = ", or entries for the active freedoms only" if fewer else ""
             hint = "" if self._axes else f"; for several runs from one start give q as (1, {model.nq})"
             each = f"({steps}, {'…, ' if self._axes else ''}{n})"
             raise ShapeError(
                 f"{what} has shape {a.shape}; expected ({n},), {runs}or {each} for each step{hint}; "
-                f"the entries are {', '.join(names)}"
+                f"the entries are {', '.join(names)}{active}"
             )
         self._check_joints(what, group, a)
         return what, a if varies else a[None]
 
+    def _over_all(self, a: Array) -> Array:
+        """Torques or gains of all freedoms, from a number or an array for the active ones."""
+        active = np.flatnonzero(~self._passive)
+        if a.ndim and (a.shape[-1] != active.size or active.size == self._model.nv):
+            return a
+        full = np.zeros((*a.shape[:-1], self._model.nv))
+        full[..., active] = a
+        return full
+
     def _check_joints(self, what: str, group: str, a: Array) -> None:
-        model = self._model
-        if group in ("tau", "kp", "kd") and any(model.passive):
-            self._refuse(what, a, np.array(model.passive), "is passive")
-        if group == "kp" and model.charts is not None:
-            grouped = np.asarray(model.charts.where) < 0
-            self._refuse(what, a, grouped, "is spherical, free or planar, so that q − q_target is no error")
+        if group in _DRIVEN:
+            self._refuse(what, a, self._passive, "is passive")
+        if group == "kp" and self._model.charts is not None:
+            grouped = np.asarray(self._model.charts.where) < 0
+            self._refuse(what, a, grouped, "is spherical, free or planar, so that q_target − q is no error")
 
     def _refuse(self, what: str, a: Array, which: Any, reason: str) -> None:
         """Raise an error if there is an entry for a freedom that must have none."""
-        entries = np.any(a != 0, axis=tuple(range(a.ndim - 1))) & which
-        if entries.any():
-            name = self._model.coordinates[int(np.argmax(entries))]
+        rows = np.flatnonzero(which)
+        wrong = np.any(a[..., rows] != 0, axis=tuple(range(a.ndim - 1)))
+        if wrong.any():
+            name = self._model.coordinates[rows[int(np.argmax(wrong))]]
             raise JointError(f"{what} must be 0 for {name!r}, whose joint {reason}")
 
     def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> tuple[list[Array], list[bool]]:
@@ -252,7 +268,7 @@ class Inputs:
         value = self.call(t, *views)
         if value is None:
             raise ShapeError(f"torque returned None at t = {t:g} s; return the torques of all runs")
-        tau, full = self._model.numbers("torque", value), (*self.batch, self._model.nv)
+        tau, full = self._over_all(self._model.numbers("torque", value)), (*self.batch, self._model.nv)
         try:
             found = self._runs(np.broadcast_to(tau, full))
         except ValueError:

@@ -20,7 +20,8 @@ class Feedback(NamedTuple):
     ----------
     kp, kd : array_like
         Gains of the nv freedoms, N m/rad and N m s/rad of a rotational freedom, N/m and N s/m of a translational one.
-        ``kp`` of a spherical, free or planar joint must be 0.
+        ``kp`` of a spherical, free or planar joint must be 0. As for torques, a number is for all active freedoms, and
+        an array may have entries for these only.
     q_target : array_like
         The nq positions, rad or m; those of spherical, free and planar joints have no influence.
     qd_target : array_like

@@ -5,9 +5,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
+from screwdyn import Inertia, KinematicTree, Link, free, revolute
+from screwdyn.backends.llvm import call, program, stepper
 from screwdyn.backends.llvm.call import Function
+from screwdyn.backends.llvm.code_cache import MEMORY, Kept
+from screwdyn.backends.llvm.machine import with_lanes
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.differentiate import tangent
 from screwdyn.backends.tape.tape import Tape
@@ -67,3 +71,25 @@ def test_tanh_is_odd():
     tape = Tape()
     x = tape.input("x")
     assert ((-x).tanh() + x.tanh()) == 0
+
+
+@pytest.mark.parametrize("method", ["semi_implicit_euler", "rk4"])
+def test_processors_with_other_vectors_give_the_same(monkeypatch, method):
+    body = Inertia.box(2.0, (0.1, 0.2, 0.3), (0.02, 0, 0.1))
+    tree = KinematicTree()
+    tree.attach(Link("hull", body), to="base", joint=free())
+    tree.attach(Link("arm", body), to="hull", joint=revolute("y", damping=0.2, friction=0.3, stiffness=3), at=(0, 0, 1))
+    rng = np.random.default_rng(1)
+    q, qd = np.array([tree.random_configuration(rng) for _ in range(11)]), rng.normal(size=(11, 7))
+    found = []
+    for width, fused in ((2, True), (4, True), (8, True), (4, False)):
+        other = with_lanes(width, fused)
+        for module in (program, call, stepper):
+            monkeypatch.setattr(module, "host", lambda other=other: other)
+        monkeypatch.setattr(stepper, "_programs", Kept(stepper._program, MEMORY))
+        runs = tree.compile(threads=1).rollout(q, qd, 6, 1e-3, method=method, every=2)
+        assert not runs.failed.any()
+        found.append(np.concatenate([runs.q, runs.qd], axis=-1))
+    assert_array_equal(found[0], found[1])
+    assert_array_equal(found[0], found[2])
+    assert_allclose(found[3], found[0], rtol=0, atol=1e-13)

@@ -187,6 +187,24 @@ def test_feedback_beside_joints_of_several_freedoms():
     close(found.q, Q[-1])
 
 
+def test_torques_of_the_active_freedoms_only():
+    rng = np.random.default_rng(8)
+    tree = KinematicTree()
+    for k in range(4):
+        joint = revolute("y", passive=k in (0, 2))
+        tree.attach(Link(f"link{k}", random_inertia(rng)), to=tree.links[-1], joint=joint, at=(0.1, 0, 0.2))
+    fast, start = tree.compile(threads=1), starts(tree, rng)
+    tau = rng.normal(size=(5, RUNS, 2))
+    full = np.zeros((5, RUNS, 4))
+    full[..., [1, 3]] = tau
+    expected = fast.rollout(*start, 5, DT, full)
+    assert_array_equal(fast.rollout(*start, 5, DT, tau).q, expected.q)
+    assert_array_equal(fast.rollout(*start, 5, DT, lambda t, q, qd: tau[round(t / DT)]).q, expected.q)
+    some = fast.rollout(*start, 5, DT, Feedback(2.0, [0.1, 0.2], tau=1.0))
+    same = fast.rollout(*start, 5, DT, Feedback([0, 2.0, 0, 2.0], [0, 0.1, 0, 0.2], tau=[0, 1.0, 0, 1.0]))
+    assert_array_equal(some.q, same.q)
+
+
 def order(tree, method, torque=None):
     """Slope of the error of q against the length of the step, from DOP853 at tight tolerances."""
     rng = np.random.default_rng(4)

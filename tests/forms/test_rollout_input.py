@@ -104,14 +104,16 @@ def test_joints_that_take_no_torque_or_gain():
     tree.attach(Link("tail", random_inertia(rng)), to="hull", joint=revolute("x", passive=True, name="hinge"))
     start, fast = (tree.neutral(), np.zeros(7)), tree.compile()
     for torque, message in (
-        (1.0, "torque must be 0 for 'hinge', whose joint is passive"),
+        (np.ones(7), "torque must be 0 for 'hinge', whose joint is passive"),
         (lambda t, q, qd: np.ones(7), "the result of torque must be 0 for 'hinge'"),
-        (Feedback(0.0, 1.0), "torque.kd must be 0 for 'hinge'"),
+        (Feedback(0.0, np.ones((1, 7))), "torque.kd must be 0 for 'hinge'"),
         (Feedback([0, 0, 0, 0, 1, 0, 0], 0.0), "torque.kp must be 0 for 'root[vy]', whose joint is spherical, free or"),
     ):
         with pytest.raises(JointError) as caught:
-            fast.rollout(*start, 2, 1e-3, torque)
+            fast.rollout(start[0][None], start[1], 2, 1e-3, torque)
         assert message in str(caught.value)
+    with pytest.raises(ShapeError, match="or entries for the active freedoms only"):
+        fast.rollout(*start, 2, 1e-3, np.ones(5))
 
 
 def test_a_joint_without_inertia():

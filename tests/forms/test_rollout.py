@@ -1,5 +1,6 @@
 """Rollouts against loops of single steps, the laws of the motion, and SciPy."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.integrate import solve_ivp
 from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Feedback, Inertia, KinematicTree, Link, free, planar, revolute, robots, spherical
+from screwdyn.backends.llvm import stepper
+from screwdyn.backends.llvm.code_cache import MEMORY, Kept
 from screwdyn.forms import rollout
 
 KINDS = {
@@ -310,6 +313,16 @@ def test_bits_do_not_depend_on_the_batch_or_the_threads(arm, given, method, monk
         assert_array_equal(alone.q, whole.q[:, k])
     columns = [np.asfortranarray(x) for x in given]
     assert_array_equal(fast.rollout(*columns, 30, DT, tau, method=method).qd, whole.qd[-1])
+
+
+def test_threads_that_ask_together(given, monkeypatch):
+    """The first call compiles; the others wait for the same code."""
+    monkeypatch.setattr(stepper, "_programs", Kept(stepper._program, MEMORY))
+    fast = robots.ur5().compile(threads=1)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda k: fast.rollout(*given, 20, DT), range(8)))
+    for other in found[1:]:
+        assert_array_equal(other.q, found[0].q)
 
 
 def test_several_batch_axes(fast, given):

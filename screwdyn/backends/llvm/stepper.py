@@ -33,7 +33,6 @@ class _Steps(Program):
     def compile_steps(self) -> None:
         """Make the code, unless it exists."""
         if self.plan is not None:
-            self.header = emit_steps.context_length(self.plan)
             code = self._load(emit_steps.steps(self.plan, host().width, host().sincos))
             self.batch = code.address(emit_steps.STEPS)
             self.plan = None
@@ -79,7 +78,8 @@ class Stepper:
         table = model.table.copy()
         table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence
         self._program = _programs.serving(table, model.loaded, (kind, charts))
-        if self._program.plan is not None and self._program.plan.size > LARGEST:
+        plan = self._program.plan  # another thread may discard it
+        if plan is not None and plan.size > LARGEST:
             raise TooLong
         self._program.compile_steps()
         self._known = self._program.parameters({**inertias(table), **values})

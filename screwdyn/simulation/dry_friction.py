@@ -53,15 +53,19 @@ class DryFriction:
         qd : (nv,) array
         force : (nv,) array
             All joint forces but dry friction, N m or N.
+
+        Raises
+        ------
+        SingularAttachmentError
+            If a joint feels no inertia; otherwise M is positive definite.
         """
         moving = (np.abs(qd) > REST) & (self.friction > 0)
         self._note(np.where(moving, np.sign(qd), 0.0))
         if self.stuck.size:
-            inverse = np.linalg.inv(self.tree.mass_matrix(q))
-            a = inverse @ (force + self.force - self.tree.bias_force(q, qd))
+            a = self.tree.forward_dynamics(q, qd, force + self.force)[self.stuck]
+            A = np.linalg.inv(self.tree.mass_matrix(q))[np.ix_(self.stuck, self.stuck)]
             direction = self.direction.copy()
-            bounds = self.friction[self.stuck] * (1 + EDGE / 2)
-            direction[self.stuck] = _sliding(inverse[np.ix_(self.stuck, self.stuck)], a[self.stuck], bounds)
+            direction[self.stuck] = _sliding(A, a, self.friction[self.stuck] * (1 + EDGE / 2))
             self._note(direction)
 
     def _note(self, direction: Array) -> None:
@@ -94,6 +98,8 @@ def _sliding(A: Array, a: Array, bounds: Array) -> Array:
     """−1 and 1 where the λ that minimises ½ λᵀ A λ + λᵀ a is at its upper and lower bound, else 0."""
     from scipy.optimize import lsq_linear
 
+    if (np.abs(np.linalg.solve(A, a)) <= bounds).all():  # everything sticks
+        return np.zeros(len(a))
     root = np.linalg.cholesky(A).T
     found = lsq_linear(root, -np.linalg.solve(root.T, a), (-bounds, bounds), method="bvls", tol=1e-14)
     return np.asarray(-found.active_mask, dtype=float)

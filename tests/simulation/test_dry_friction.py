@@ -199,3 +199,10 @@ def test_friction_at_rest_is_the_only_one_that_fits(seed):
             assert_allclose(found.accelerations(q, qd, force + found.force)[0], qdd, rtol=1e-7, atol=1e-7)
     assert len(fitting) == 1
     assert_array_equal(found.direction, fitting[0])
+
+
+def test_joint_that_feels_no_inertia():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("shell"), to="base", joint=sd.revolute("z", friction=1.0))
+    with pytest.raises(sd.SingularAttachmentError, match="nothing beyond joint 'shell'"):
+        sd.simulate(tree, sd.State(tree), 1.0)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from math import isfinite
+from math import inf
 from typing import Any
 
+from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
 
-__all__ = ["Entry", "NotANumber", "PlacedProblem", "Table", "listed"]
+__all__ = ["LARGEST", "Entry", "NotANumber", "PlacedProblem", "Table", "listed"]
 
-# Similar names are searched for in the first problems of a document, among not too many names: the search is slow.
-_MOST_HINTS, _MOST_NAMES = 50, 1000
+# Products of such numbers do not overflow.
+LARGEST = 1e50
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,7 @@ class Entry:
 
     def near(self, name: str, known: Iterable[str]) -> str:
         """A hint with the known names that are similar, or some of them."""
-        names = list(known)
-        few = len(names) <= _MOST_NAMES and len(self.problems) < _MOST_HINTS
-        near = get_close_matches(name, names, n=3, cutoff=0.5) if few else []
-        if near:
-            return f"did you mean {' or '.join(repr(shown(x)) for x in near)}?"
-        return f"known: {', '.join(map(shown, names[:30])) or 'none'}{', …' if len(names) > 30 else ''}"
+        return similar(name, known, len(self.problems))
 
     def table(self, required: Sequence[str] = (), optional: Sequence[str] = ()) -> dict[str, Entry]:
         """Entries by key; missing, unknown and repeated keys are problems."""
@@ -134,22 +129,32 @@ class Entry:
         self.unexpected("true or false")
         return None
 
-    def number(self, expression: Callable[[str], Any] | None = None, what: str = "a number") -> Any:
-        """A finite number; or what `expression` makes of a string, whose ValueError is a problem."""
+    def number(
+        self, expression: Callable[[str], Any] | None = None, what: str = "a number", largest: float = LARGEST
+    ) -> Any:
+        """A finite number; or what `expression` makes of a string, whose ValueError is a problem.
+
+        Numbers above `largest` in magnitude are a problem, because their products would overflow.
+        """
         value = self.value
-        if type(value) is float and isfinite(value):
-            return value
-        if type(value) is int and _fits(value):
-            return value
         if type(value) is str and expression is not None:
             try:
-                return expression(value)
+                value = expression(value)
             except ValueError as error:
                 self.wrong(f"the expression {shown(value)!r}: {error}")
-        elif isinstance(value, float | NotANumber) or type(value) is int:
-            self.wrong(f"{_described(value)} is not a finite number", "give a finite value in SI units")
-        else:
-            self.unexpected(what)
+                return None
+            if value.free_symbols:
+                return value
+        elif type(value) not in (float, int):
+            if isinstance(value, NotANumber):
+                self.wrong(f"{_described(value)} is not a finite number", "give a finite value in SI units")
+            else:
+                self.unexpected(what)
+            return None
+        if -largest <= value <= largest:
+            return value
+        bound = "not a finite number" if value != value or abs(value) == inf else f"larger than {largest:g}"
+        self.wrong(f"{_described(value)} is {bound}", "give a finite value in SI units")
         return None
 
     def numbers(self, count: int, expression: Callable[[str], Any] | None = None) -> list[Any] | None:
@@ -158,7 +163,7 @@ class Entry:
         if type(value) is not list or len(value) != count:
             self.unexpected(f"a list of {count} numbers")
             return None
-        if all(type(x) is float and isfinite(x) for x in value):
+        if all(type(x) is float and -LARGEST <= x <= LARGEST for x in value):
             return value
         found = [x.number(expression) for x in self.items()]
         return None if any(x is None for x in found) else found
@@ -178,14 +183,6 @@ class Entry:
     def _below(self, key: str) -> Entry:
         place = key if key.isidentifier() else repr(shown(key))
         return Entry(self.value.get(key), f"{self.place}.{place}" if self.place else place, self.problems)
-
-
-def _fits(value: int) -> bool:
-    try:
-        float(value)
-    except OverflowError:
-        return False
-    return True
 
 
 def _described(value: object) -> str:

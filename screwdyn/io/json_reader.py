@@ -15,7 +15,8 @@ An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the c
 rigid body needs to have, ``"effective": true``. A joint has ``name``, ``passive``, ``damping``, ``friction``,
 ``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, and either ``screws`` (a
 list of six numbers each) or ``chart`` (``orientation``, ``translations``, ``axes`` as three rows, ``center``; see
-:class:`screwdyn.mechanism.chart.Chart`). Numbers are finite, in SI units and in full, or strings with expressions of
+:class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits, at most 1e50, in SI
+units and in full, or strings with expressions of
 symbols such as ``"m*L**2/3"``.
 """
 
@@ -23,8 +24,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from math import inf
+from sys import float_info
 from typing import Any, TypeVar
 
 import numpy as np
@@ -95,8 +98,7 @@ def _parsed(document: bytes, title: str) -> Any:
 def _table(pairs: list[tuple[str, Any]]) -> Table:
     table = Table(pairs)
     if len(table) < len(pairs):
-        keys = [key for key, _ in pairs]
-        table.repeated = tuple(key for key in table if keys.count(key) > 1)
+        table.repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     return table
 
 
@@ -218,7 +220,7 @@ class _Reader:
                 options[what] = fields[what].number(self.expression)
         for what in _MAGNITUDES:
             if what in fields:
-                options[what] = fields[what].number()
+                options[what] = fields[what].number(largest=float_info.max)
         if "name" in fields:
             options["name"] = fields["name"].text()
         if "passive" in fields:
@@ -263,7 +265,10 @@ def _limits(given: Entry) -> tuple[float, float] | None:
         if isinstance(given.value, list):
             given.unexpected("two numbers or null")
         return None
-    low, high = (default if x.value is None else x.number() for x, default in zip(items, (-inf, inf), strict=True))
+    low, high = (
+        default if x.value is None else x.number(largest=float_info.max)
+        for x, default in zip(items, (-inf, inf), strict=True)
+    )
     return None if low is None or high is None else (low, high)
 
 

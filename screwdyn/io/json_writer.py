@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
 from screwdyn.core.types import Array
+from screwdyn.io.document import LARGEST
 from screwdyn.io.expression_text import assumptions_of, text_of
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
@@ -115,6 +116,8 @@ class _Writer:
 
     def number(self, x: Any) -> Any:
         if not expressions.is_expression(x):
+            if not -LARGEST <= x <= LARGEST:
+                self.problems.append(f"{self.place}: {x:g} is larger than {LARGEST:g}; rescale the model")
             return x
         self.symbols |= x.free_symbols
         try:

@@ -1,14 +1,14 @@
 """URDF reader, second stage: from XML elements to checked links and joints."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.io.rpy import rotation_from_rpy
+from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.mass_properties import failing_condition
@@ -77,7 +77,7 @@ def model_of(root: Element, report: Report) -> Model:
             links[name] = LinkRecord(element, name, mass)
     joints: dict[str, JointRecord] = {}
     ends: list[tuple[Element, str | None, str | None]] = []
-    named = {name for element in root.named("joint") if (name := element.attributes.get("name"))}
+    named = dict.fromkeys(name for element in root.named("joint") if (name := element.attributes.get("name")))
     for element in root.named("joint"):
         joint_name = _unique_name(element, joints, report)
         parent, child = (_end(element, tag, links, report) for tag in ("parent", "child"))
@@ -148,22 +148,13 @@ def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report)
     if element is None or name is None:
         return None
     if name not in links:
-        report.add(element, f"unknown {tag} link {shown(name)!r}", _near(name, links))
+        report.add(element, f"unknown {tag} link {shown(name)!r}", similar(name, links, len(report.problems)))
         return None
     return name
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(repr(shown(x)) for x in near)}?"
-    listed = ", ".join(repr(shown(x)) for x in names[:8]) + (", …" if len(names) > 8 else "")
-    return f"known: {listed or 'none'}"
-
-
 def _joint(
-    element: Element, name: str, parent: str, child: str, joint_names: set[str], report: Report
+    element: Element, name: str, parent: str, child: str, joint_names: Collection[str], report: Report
 ) -> JointRecord | None:
     home = _origin(element, report)
     kind = report.attribute(element, "type")
@@ -238,7 +229,7 @@ def _magnitude(limit: Element, name: str, report: Report) -> float | None:
     return None if value is None or value >= sys.float_info.max else value
 
 
-def _mimic(joint: Element, joint_names: set[str], report: Report) -> None:
+def _mimic(joint: Element, joint_names: Collection[str], report: Report) -> None:
     element = report.only(joint, "mimic")
     if element is None:
         return
@@ -249,7 +240,8 @@ def _mimic(joint: Element, joint_names: set[str], report: Report) -> None:
     if leader in joint_names:
         message = f"mimic joints are not supported yet (it follows {shown(leader)!r})"
     else:
-        message = f"mimics an unknown joint {shown(leader)!r} ({_near(leader, joint_names)})"
+        near = similar(leader, joint_names, len(report.problems))
+        message = f"mimics an unknown joint {shown(leader)!r}" + (f" ({near})" if near else "")
     report.add(element, message, "the joint is read as an independent one", "warning")
 
 

@@ -11,9 +11,15 @@ if TYPE_CHECKING:
 
 __all__ = ["outline"]
 
+# Levels that are indented in full, so that the text of a long chain is not the square of its length.
+_DEEPEST = 40
+
 
 def outline(graph: "nx.DiGraph", base: str) -> str:
-    """The links beyond the base, in order of attachment, with their joints and masses."""
+    """The links beyond the base, in order of attachment, with their joints and masses.
+
+    The levels beyond the 40th are indented alike, with an ellipsis on the left.
+    """
     lines = [_described(graph.nodes[base]["link"])]
     names = list(graph.succ[base])
     todo = [(name, base, "", name == names[-1]) for name in reversed(names)]
@@ -24,6 +30,8 @@ def outline(graph: "nx.DiGraph", base: str) -> str:
         lines.append(f"{indent}{'└─ ' if last else '├─ '}{words}")
         below = list(graph.succ[name])
         within = indent + ("   " if last else "│  ")
+        if len(within) > 3 * _DEEPEST:
+            within = f"…  {within[6:]}"
         todo += [(child, name, within, child == below[-1]) for child in reversed(below)]
     return "\n".join(lines)
 

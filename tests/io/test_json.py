@@ -201,12 +201,26 @@ def test_a_problem_of_a_link_is_reported_with_its_place(changes, place, words):
     assert any(problem.startswith(f"{place}: ") and words in problem for problem in found), found
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400, "-" + "9" * 5000])
-def test_numbers_that_are_not_finite(number):
-    text = document().replace("-9.81", number)
-    (problem,) = problems(text)
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        *((x, "not a finite number") for x in ("NaN", "Infinity", "-Infinity", "1e999", "-" + "9" * 5000)),
+        *((x, "larger than 1e+50") for x in ("1e51", "-1e300", "9" * 52, "9" * 310, '"10**60"')),
+    ],
+)
+def test_numbers_that_are_not_finite_or_whose_products_overflow(number, words):
+    (problem,) = problems(document().replace("-9.81", number))
     assert problem.startswith("gravity[2]: ")
-    assert "not a finite number" in problem
+    assert words in problem
+
+
+def test_numbers_that_could_not_be_read_again_are_not_written():
+    tree = KinematicTree()
+    tree.attach(sd.Inertia(1e60), to="base", joint=sd.revolute(limits=(-1e300, 1e300), name="j"), name="giant")
+    with pytest.raises(JSONError, match=r"link 'giant': 1e\+60 is larger than 1e\+50"):
+        tree.to_json()
+    tree.set_inertia("giant", sd.Inertia(1.0))
+    assert KinematicTree.from_json(tree.to_json()).joint("j").limits == (-1e300, 1e300)
 
 
 def test_all_problems_are_listed_together():

@@ -1,0 +1,17 @@
+"""The documents of ``test_fuzz`` in the number that SCREWDYN_SOAK sets, and a chain of 1e5 links."""
+
+import pytest
+import test_fuzz
+
+pytestmark = pytest.mark.soak
+
+laws = {name: law for name, law in vars(test_fuzz).items() if hasattr(law, "hypothesis")}
+globals().update(laws)
+
+
+def test_there_are_laws_to_try():
+    assert len(laws) == 8
+
+
+def test_a_chain_of_100_000_links():
+    test_fuzz.read_and_written(100_000)

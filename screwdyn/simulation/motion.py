@@ -13,7 +13,7 @@ from screwdyn.core.types import Array
 from screwdyn.simulation.equations import Equations
 from screwdyn.simulation.state import State
 
-__all__ = ["Motion", "Recorder", "Samples", "Solution"]
+__all__ = ["ROUNDING", "Motion", "Recorder", "Samples", "Solution"]
 
 # Fraction of the time between samples that counts as rounding.
 ROUNDING = 1e-9

@@ -17,7 +17,7 @@ from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled, seconds
-from screwdyn.simulation.motion import Motion, Recorder
+from screwdyn.simulation.motion import ROUNDING, Motion, Recorder
 from screwdyn.simulation.recording import Energy
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.stalling import StallGuard
@@ -117,7 +117,7 @@ def simulate(
     start, duration = seconds("t0", t0), seconds("duration", duration, positive=True)
     end = start + duration
     step = duration / 1000 if step is None else seconds("step", step, positive=True)
-    _check_count("step", step, duration, "samples")
+    _check_count("step", step, start, duration, "samples")
     for what, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (isinstance(tolerance, float | int | np.floating) and 0 < tolerance < math.inf):
             raise ScrewdynError(f"{what} must be a number > 0; got {tolerance!r}")
@@ -129,7 +129,7 @@ def simulate(
     controller = None if torque is None else Controller(torque)
     if control_period is not None:
         period = seconds("control_period", control_period, positive=True)
-        _check_count("control_period", period, duration, "calls")
+        _check_count("control_period", period, start, duration, "calls")
         if torque is None:
             raise ScrewdynError("control_period needs a torque to call; give torque= or omit it")
         controller = SampledController(torque, period, start)
@@ -147,12 +147,15 @@ def simulate(
         return simulation.run(State(tree, state.q, state.qd), progress)
 
 
-def _check_count(what: str, period: float, duration: float, counted: str) -> None:
+def _check_count(what: str, period: float, start: float, duration: float, counted: str) -> None:
+    """Raise an error for a period that is too short for memory and time, or for the resolution of floats."""
     if duration / period > MOST:
         raise ScrewdynError(
             f"{what}={period:g} s makes {duration / period:.3g} {counted} in {duration:g} s, more than {MOST:g}; "
             f"choose it larger"
         )
+    if not start + duration + period > start + duration:
+        raise ScrewdynError(f"{what}={period:g} s is shorter than the resolution of times at t0 = {start:g} s")
 
 
 class _Simulation:
@@ -266,6 +269,8 @@ class _Simulation:
         times = [event.time for event in self.pending if event.time is not None]
         called = math.inf if self.controller is None else self.controller.next_call
         until = min([self.end, called, *times])
+        if self.end - until < ROUNDING * self.step:
+            until = self.end
         conditions = [event for event in self.pending if event.when is not None]
         watched: list[Any] = [partial(self._level, event) for event in conditions]
         if equations.friction is not None:

@@ -36,6 +36,26 @@ def test_controller_is_called_once_per_period_in_order():
     assert_allclose(run.energy.work, run.energy.kinetic, atol=1e-12)
 
 
+class Counter:
+    """Returns the number of its calls."""
+
+    calls = 0
+
+    def __call__(self, t, state):
+        self.calls += 1
+        return [self.calls]
+
+
+@pytest.mark.parametrize("period", [0.1, 0.3, 0.07])
+def test_there_is_no_call_at_the_end(period):
+    """Also where the product of number and period is a rounding error below the duration."""
+    tree = cart()
+    for n in (1, 3, 7, 41):
+        for duration in (round(n * period, 10), np.nextafter(n * period, np.inf)):
+            run = sd.simulate(tree, sd.State(tree), duration, Counter(), control_period=period, step=period)
+            assert run.torque("cart")[-1] == n
+
+
 def test_controller_with_a_memory():
     """A PID controller holds a pendulum against an unknown load, as the same controller computed step by step does."""
     tree = sd.KinematicTree()
@@ -147,6 +167,15 @@ def test_period_without_a_controller():
     tree = cart()
     with pytest.raises(sd.ScrewdynError, match="control_period needs a torque to call"):
         sd.simulate(tree, sd.State(tree), 1.0, control_period=0.1)
+
+
+@pytest.mark.parametrize("what", ["step", "control_period"])
+def test_periods_below_the_resolution_of_floats(what):
+    tree = cart()
+    with pytest.raises(
+        sd.ScrewdynError, match=rf"{what}=1e-07 s is shorter than the resolution of times at t0 = 1e\+10"
+    ):
+        sd.simulate(tree, sd.State(tree), 1e-3, lambda t, s: [0], t0=1e10, **{"step": 1e-4} | {what: 1e-7})
 
 
 @pytest.mark.parametrize("what", ["step", "control_period"])

@@ -1,10 +1,11 @@
 """Dry friction: sticking, sliding, and the changes between them, against motions with a known solution."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
@@ -199,6 +200,32 @@ def test_friction_at_rest_is_the_only_one_that_fits(seed):
             assert_allclose(found.accelerations(q, qd, force + found.force)[0], qdd, rtol=1e-7, atol=1e-7)
     assert len(fitting) == 1
     assert_array_equal(found.direction, fitting[0])
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=6)
+def test_friction_in_random_trees(seed):
+    """A random tree with friction in every joint, under torques that are held for a while."""
+    rng = np.random.default_rng(seed)
+    kinds = ("revolute", "prismatic", "helical", "universal", "spherical", "planar")
+    tree = random_tree(rng, 3, kinds, frames=0)
+    for k in (1, 2, 3):
+        tree.replace_joint(f"link{k}", replace(tree.joint(f"joint{k}"), friction=rng.uniform(1, 20), damping=0.1))
+    state = sd.State(tree, tree.random_configuration(rng), rng.uniform(-1, 1, tree.nv))
+    push = {name: 20 * rng.normal() for name in tree.active}
+    run = sd.simulate(tree, state, 0.5, lambda t, s: push if t < 0.2 else {}, control_period=0.1, step=0.05)
+    E = run.energy
+    assert np.abs(E.residual).max() < 1e-6 * max(np.ptp(E.kinetic), np.ptp(E.potential), np.ptp(E.work), 1e-3)
+    assert (np.diff(E.dissipated) >= -1e-12).all()
+    # Where a joint sticks, the other forces on it do not exceed its friction.
+    limits = tree.model.joint_forces.friction
+    for q, qd, qdd, tau in zip(run.q, run.qd, run.qdd, run.tau, strict=True):
+        forces = tree.model.joint_forces
+        held = tree.inverse_dynamics(q, qd, qdd) - tau - forces.viscous_force(qd) - forces.spring_force(q)
+        sticks = (qd == 0) & (qdd == 0)
+        assert (np.abs(held[sticks]) <= limits[sticks] * (1 + 1e-6)).all()
+        moves = np.abs(qd) > 1e-9
+        assert_allclose(held[moves], -(limits * np.sign(qd))[moves], rtol=1e-6, atol=1e-7)
 
 
 def test_joint_that_feels_no_inertia():

@@ -144,7 +144,7 @@ class KinematicTree(Dynamics, Configurations, Actuation, Changes):
         -----
         ScrewdynWarning
             Once, with everything that URDF has no place for: another gravity than (0, 0, -9.81) m/s², springs, passive
-            joints other than floating ones, free joints that are not passive. :meth:`to_json` keeps it.
+            joints other than floating ones, free joints that are not passive, locks. :meth:`to_json` keeps it.
 
         Examples
         --------

@@ -93,7 +93,7 @@ class _Writer:
         if at.parent is None:
             return [_link(at.link)]
         self.check_name("joint", at.name)
-        self.note_losses(at.name, at.joint)
+        self.note_losses(at)
         lines, parent, place = [], at.parent, at.home
         steps = self.steps(at)
         for k, step in enumerate(steps):
@@ -131,7 +131,10 @@ class _Writer:
             steps.append(_Step(kind, name, frame, direction))
         return steps
 
-    def note_losses(self, name: str, joint: Joint) -> None:
+    def note_losses(self, at: Attachment) -> None:
+        name, joint = at.name, at.joint
+        if at.locked is not None:
+            self.lost.append(f"the lock of joint {name!r}, which is fixed in the URDF")
         floating = joint.kind == "free"
         if joint.nv and joint.passive != floating:
             self.lost.append(f"joint {name!r} is {'passive' if joint.passive else 'a free joint that is not passive'}")

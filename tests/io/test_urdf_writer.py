@@ -102,6 +102,17 @@ def test_what_joints_have_comes_back():
         assert (there.damping, there.friction) == (here.damping, here.friction)
 
 
+@pytest.mark.parametrize("kind", [sd.revolute, sd.prismatic])
+@pytest.mark.parametrize("limits", [None, (-1.0, 2.0)])
+@pytest.mark.parametrize(("effort", "velocity"), [(None, None), (5.0, None), (None, 0.5), (0.0, 3.0)])
+def test_limits_of_effort_and_velocity_come_back(kind, limits, effort, velocity):
+    tree = KinematicTree()
+    joint = kind(limits=limits, effort=effort, velocity=velocity, name="j")
+    tree.attach(sd.Inertia(1.0), to="base", joint=joint, name="link")
+    there = KinematicTree.from_urdf(tree.to_urdf(), strict=True).joint("j")
+    assert (there.limits, there.effort, there.velocity) == (limits, effort, velocity)
+
+
 def test_no_frame_of_a_link_moves_and_a_massless_link_carries_the_joint():
     tree = KinematicTree()
     tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute("y", (0.1, 0, 0.2), name="hinge"), name="lid")
@@ -142,10 +153,18 @@ def test_what_urdf_has_no_place_for_is_warned_about():
     tree = KinematicTree(gravity=(0, 0, -1.62))
     tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(passive=True, stiffness=2, name="flap"), name="a")
     tree.attach(sd.Inertia(1.0), to="base", joint=sd.free(name="ship"), name="b")
+    tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(name="latch"), name="c")
+    tree.lock("latch", at=0.3)
     with pytest.warns(ScrewdynWarning) as caught:
         tree.to_urdf()
     assert [w.filename for w in caught] == [__file__]
-    for words in ("gravity [0.0, 0.0, -1.62]", "'flap' is passive", "spring of joint 'flap'", "'ship' is a free joint"):
+    for words in (
+        "gravity [0.0, 0.0, -1.62]",
+        "'flap' is passive",
+        "spring of joint 'flap'",
+        "'ship' is a free joint",
+        "lock of joint 'latch'",
+    ):
         assert words in str(caught[0].message)
 
 

@@ -361,8 +361,9 @@ class KinematicTree(Dynamics, Configurations, Actuation, Changes):
     @property
     def free_symbols(self) -> set[Any]:
         """SymPy symbols in the numbers of links, joints, home poses and gravity."""
-        held: list[Any] = [self.gravity]
-        for at in self.topology.attachments.values():
+        topology = self.topology
+        held: list[Any] = [topology.gravity]
+        for at in topology.attachments.values():
             held += [at.link.inertia, at.joint, at.home, *([at.unlocked.joint, at.unlocked.home] if at.locked else [])]
         return expressions.free_symbols(held)
 
@@ -386,9 +387,11 @@ class KinematicTree(Dynamics, Configurations, Actuation, Changes):
         InertiaError, JointError, ShapeError
             If the resulting numbers are invalid.
         """
-        bound = expressions.bound(values, self.free_symbols)
-        tree = type(self)(self.link(self.base).subs(bound), expressions.substituted(self.gravity, bound))
-        tree._become(tree.topology.attach(at.subs(bound) for at in self._attached()))
+        symbolic = self.copy()
+        bound = expressions.bound(values, symbolic.free_symbols)
+        base, gravity = symbolic.link(symbolic.base), symbolic.gravity
+        tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
+        tree._become(tree.topology.attach(at.subs(bound) for at in symbolic._attached()))
         return tree
 
     def symbolic(self) -> Symbolic:
@@ -548,7 +551,7 @@ class KinematicTree(Dynamics, Configurations, Actuation, Changes):
         """
         from screwdyn.forms.c_source import c_source
 
-        return c_source(self, functions, prefix, optional)
+        return c_source(self.copy(), functions, prefix, optional)
 
     def compile(self, threads: int | None = None) -> Compiled:
         """Machine code for the quantities of the present tree.
@@ -586,7 +589,7 @@ class KinematicTree(Dynamics, Configurations, Actuation, Changes):
 
         Parameters, result and errors as for :func:`screwdyn.simulation.equilibrium.equilibrium`.
         """
-        return equilibrium(self, q0, tau)
+        return equilibrium(self.copy(), q0, tau)
 
     # Inside
 

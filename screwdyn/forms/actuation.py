@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
+
+if TYPE_CHECKING:
+    from screwdyn.forms.numbers import Numbers
 
 __all__ = ["Actuation", "Partition"]
 
@@ -105,8 +108,9 @@ class Actuation(Quantities):
         >>> np.linalg.solve(part.M_pp, -part.g_p)
         array([14.715])
         """
-        model = self.model
-        M, C, g = self.dynamics(q, np.zeros(model.nv) if qd is None else qd)
+        one = self._frozen()
+        model = one.model
+        M, C, g = one.dynamics(q, np.zeros(model.nv) if qd is None else qd)
         passive = np.array(model.passive, dtype=bool)
         a, p = np.flatnonzero(~passive), np.flatnonzero(passive)
         blocks: dict[str, Any] = {
@@ -115,7 +119,12 @@ class Actuation(Quantities):
             for i, rows in (("a", a), ("p", p))
             for j, columns in (("a", a), ("p", p))
         }
-        return Partition(self.active, self.passive, g_a=g[..., a], g_p=g[..., p], **blocks)
+        active, passive_ones = (tuple(model.coordinates[i] for i in rows) for rows in (a, p))
+        return Partition(active, passive_ones, g_a=g[..., a], g_p=g[..., p], **blocks)
+
+    @abstractmethod
+    def _frozen(self) -> Numbers:
+        """The quantities of the present model, even if another thread changes the tree meanwhile."""
 
     @property
     def _freedoms(self) -> list[tuple[str, bool]]:

@@ -47,8 +47,9 @@ class Configurations(ABC):
         v are the components of a twist in the link's own frame (docs/mathematics.md §7). Quaternions of the result have
         length 1. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        (q, v), batch = self.model.flat(q=q, v=v)
-        space = self.model.configurations
+        model = self.model
+        (q, v), batch = model.flat(q=q, v=v)
+        space = model.configurations
         return space.integrate(q.reshape(*batch, space.nq), v.reshape(*batch, space.nv))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
@@ -58,8 +59,9 @@ class Configurations(ABC):
         ``integrate(q0, v)`` may differ from q1 by the sign of a quaternion or by whole turns. Errors as for
         :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        (q0, q1), batch = self.model.flat(q0=q0, q1=q1)
-        space = self.model.configurations
+        model = self.model
+        (q0, q1), batch = model.flat(q0=q0, q1=q1)
+        space = model.configurations
         shape = (*batch, space.nq)
         return space.difference(q0.reshape(shape), q1.reshape(shape))
 
@@ -69,6 +71,7 @@ class Configurations(ABC):
         ½ q ∘ (ω, 0) for quaternions and R(q) v for positions of spherical, free and planar joints
         (docs/mathematics.md §7); qd for all others. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        (q, qd), batch = self.model.flat(q=q, qd=qd)
-        space = self.model.configurations
+        model = self.model
+        (q, qd), batch = model.flat(q=q, qd=qd)
+        space = model.configurations
         return space.rate(q.reshape(*batch, space.nq), qd.reshape(*batch, space.nv))

@@ -11,7 +11,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
@@ -113,9 +113,17 @@ class Dynamics(Quantities):
 
         See :meth:`contribution` and docs/mathematics.md §3.
         """
-        return [self.contribution(link, q, qd) for link in [*self.model.placements][1:]]
+        one = self._frozen()
+        return [one.contribution(link, q, qd) for link in [*one.model.placements][1:]]
 
     # Inside
+
+    def _frozen(self) -> Numbers:
+        """The quantities of the present model, even if another thread changes the tree meanwhile."""
+        kernels = self.kernels
+        frozen = Numbers(kernels.model)
+        frozen.kernels = kernels
+        return frozen
 
     def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
         """Row that carries a link, and the link's pose in that row's frame."""
@@ -243,6 +251,9 @@ class Numbers(Dynamics):
     def model(self) -> Model:
         """The model."""
         return self._model
+
+    def _frozen(self) -> Self:
+        return self
 
 
 def _share_of_link(model: Model, link: str, results: Sequence[Array]) -> Contribution:

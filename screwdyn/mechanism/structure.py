@@ -172,15 +172,19 @@ class Structure:
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the links from the base to a link, both included. UnknownNameError if there is no such link."""
-        names = [link]
-        while (above := self.parent(names[-1])) is not None:
-            names.append(above)
+        topology = self._topology
+        at = self._at(link, topology)
+        names = [at.link.name]
+        while at.parent is not None:
+            at = topology.attachments[at.parent]
+            names.append(at.link.name)
         return tuple(reversed(names))
 
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and all links beyond it, in order of attachment. UnknownNameError if there is none."""
-        self._at(link)
-        return tuple(self._topology.subtree(link))
+        topology = self._topology
+        self._at(link, topology)
+        return tuple(topology.subtree(link))
 
     # Changes
 
@@ -289,7 +293,8 @@ class Structure:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """If the ``with`` block raises an error, restore the tree as it was at the start of the block."""
-        before = vars(self)  # includes the cache: a change makes a new dictionary
+        # With the cache. The dictionary itself may receive a late value, which another thread computes meanwhile.
+        before = vars(self).copy()
         try:
             yield
         except BaseException:
@@ -387,8 +392,9 @@ class Structure:
         at = self._topology.attachments.get(handle.name)
         return at is not None and at.serial == handle._serial
 
-    def _at(self, link: object) -> Attachment:
-        topology = self._topology
+    def _at(self, link: object, topology: Topology | None = None) -> Attachment:
+        """The attachment of a link in a topology, the present one by default."""
+        topology = topology or self._topology
         if isinstance(link, str) and link in topology.attachments:
             return topology.attachments[link]
         if isinstance(link, str) and link in topology.carried:

@@ -7,6 +7,7 @@ from typing import Any
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 
 __all__ = ["State", "by_name", "check_state"]
@@ -71,7 +72,7 @@ class State:
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
-        self._fill(tree, model.coordinates, model.positions, flat, flat_qd)
+        self._fill(tree, model.topology, model.coordinates, model.positions, flat, flat_qd)
 
     @classmethod
     def unchecked(
@@ -79,12 +80,20 @@ class State:
     ) -> State:
         """A state from valid arrays, without checks, for inner loops."""
         state = cls.__new__(cls)
-        state._fill(tree, coordinates, coordinates if positions is None else positions, q, qd)
+        state._fill(tree, tree.topology, coordinates, coordinates if positions is None else positions, q, qd)
         return state
 
-    def _fill(self, tree: Robot, coordinates: tuple[str, ...], positions: tuple[str, ...], q: Array, qd: Array) -> None:
+    def _fill(
+        self,
+        tree: Robot,
+        topology: Topology,
+        coordinates: tuple[str, ...],
+        positions: tuple[str, ...],
+        q: Array,
+        qd: Array,
+    ) -> None:
         self.tree = tree
-        self.topology = tree.topology
+        self.topology = topology
         self.coordinates = coordinates
         self.positions = positions
         self.q: Array = q.copy()

@@ -42,6 +42,9 @@ __all__ = [
 Twist = Literal["co_moving", "at_rest"] | ArrayLike
 Payload = Body | FreeBody | Handle | str
 
+# One object for all bodies, because the frames of a joint are cached by its identity.
+_FLIGHT = free(passive=True)
+
 
 def grasp(
     tree: Robot,
@@ -199,11 +202,10 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     with tree.transaction():
         released = _freed(tree, state, root)
         if into_world:
-            joint = free(passive=True)
-            tree.topology = tree.topology.move(root, tree.base, joint, np.eye(4))
-            positions, _ = positions_near(joint, released.pose)
-            q = dict(zip(joint.position_names(root), positions.tolist(), strict=True))
-            qd = dict(zip(joint.freedom_names(root), released.twist.tolist(), strict=True))
+            tree.topology = tree.topology.move(root, tree.base, _FLIGHT, np.eye(4))
+            positions, _ = positions_near(_FLIGHT, released.pose)
+            q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
+            qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))
             return ReleaseEvent(state=state.onto(tree, q, qd)[0], link=root, released=released)
         tree.detach(root)
         return ReleaseEvent(

@@ -11,7 +11,7 @@ from screwdyn.simulation.callbacks import Controller, Disturbance
 from screwdyn.simulation.dry_friction import DryFriction
 from screwdyn.simulation.state import State
 
-__all__ = ["ENERGIES", "RUNAWAY", "Equations"]
+__all__ = ["ENERGIES", "RUNAWAY", "Equations", "Layout"]
 
 # Rate in rad/s or m/s above which a run is stopped, because an unstable controller makes the steps ever smaller.
 RUNAWAY = 1e6
@@ -19,6 +19,40 @@ RUNAWAY = 1e6
 TRIAL = 1e3 * RUNAWAY
 # Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
 ENERGIES = 3
+
+
+class Layout:
+    """The trees of a motion, and the parts of y = [q; q̇; …].
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Copied: later changes have no effect.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        The copy from which values are computed.
+    shown : KinematicTree
+        The copy that states for callbacks and results refer to, and that users may change without effect.
+    nq, n : int
+        Numbers of positions, and of positions and rates.
+    """
+
+    def __init__(self, tree: Robot) -> None:
+        self.tree, self.shown = tree.copy(), tree.copy()
+        self.model = self.tree.model
+        self.nq, self.n = self.model.nq, self.model.nq + self.model.nv
+
+    def state(self, y: Array) -> State:
+        """A state for callbacks and results, with copied arrays, because a callback may change them."""
+        q, qd = self.parts(y)
+        return State.unchecked(self.shown, self.model.coordinates, q, qd, self.model.positions)
+
+    def parts(self, y: Array) -> tuple[Array, Array]:
+        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
+        q = y[..., : self.nq]
+        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
 
 
 class Equations:
@@ -38,38 +72,25 @@ class Equations:
 
     Attributes
     ----------
-    tree : KinematicTree
-        The copy from which values are computed.
-    shown : KinematicTree
-        The copy that states for callbacks and results refer to, and that users may change without effect.
+    layout : Layout
     friction : DryFriction or None
     """
 
     def __init__(self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None) -> None:
-        self.tree, self.shown = tree.copy(), tree.copy()
-        self.model = model = self.tree.model
-        self.nq, self.n = model.nq, model.nq + model.nv
-        own = self.own = model.joint_forces
+        # Without the functions of the user, so that results do not refer to them.
+        self.layout = layout = Layout(tree)
+        self.tree, self.model, self.nq, self.n = layout.tree, layout.model, layout.nq, layout.n
+        own = self.own = layout.model.joint_forces
         self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
         self.friction = DryFriction(self.tree, own.friction) if own.friction.any() else None
         self.controller, self.disturbance = controller, disturbance
-        self.none = np.zeros(model.nv)
+        self.none = np.zeros(layout.model.nv)
         # Whether functions of the user are called for trial states.
         self.tried = disturbance is not None or (controller is not None and controller.tried)
         if controller is not None:
-            controller.enter(self.shown)
+            controller.enter(layout.shown)
         if disturbance is not None:
-            disturbance.enter(self.tree, self.shown)
-
-    def state(self, y: Array) -> State:
-        """A state for callbacks and results, with copied arrays, because a callback may change them."""
-        q, qd = self.parts(y)
-        return State.unchecked(self.shown, self.model.coordinates, q, qd, self.model.positions)
-
-    def parts(self, y: Array) -> tuple[Array, Array]:
-        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
-        q = y[..., : self.nq]
-        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
+            disturbance.enter(layout.tree, layout.shown)
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
@@ -146,14 +167,14 @@ class Equations:
     def settle(self, t: float, y: Array) -> None:
         """Decide which freedoms with dry friction stick, and set their rates in y, which are zero but for rounding."""
         if self.friction is not None:
-            q, qd = self.parts(y)
+            q, qd = self.layout.parts(y)
             self.friction.settle(q, qd, self._total(t, q, qd) - self.friction.force)
             y[self.nq + self.friction.stuck] = 0.0
 
     def friction_levels(self, t: float, y: Array) -> Array:
         """:meth:`DryFriction.levels` at a time."""
         assert self.friction is not None
-        q, qd = self.parts(y)
+        q, qd = self.layout.parts(y)
         return self.friction.levels(q, qd, self._total(t, q, qd))
 
     def _total(self, t: float, q: Array, qd: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.simulation.equations import Equations
+from screwdyn.simulation.equations import Equations, Layout
 from screwdyn.simulation.state import State
 
 __all__ = ["ROUNDING", "Motion", "Recorder", "Samples", "Solution"]
@@ -36,13 +36,13 @@ class Solution:
 
     Parameters
     ----------
-    equations : Equations
+    layout : Layout
     pieces : sequence of Piece
         In order of time.
     """
 
-    def __init__(self, equations: Equations, pieces: Sequence[Piece]) -> None:
-        self.equations, self.pieces = equations, pieces
+    def __init__(self, layout: Layout, pieces: Sequence[Piece]) -> None:
+        self.layout, self.pieces = layout, pieces
         self.starts = np.array([piece.t_old for piece in pieces])
 
     def values(self, times: Array) -> tuple[Array, Array, Array]:
@@ -50,19 +50,19 @@ class Solution:
 
         The accelerations are the time derivatives of the integrator's polynomials for the rates.
         """
-        equations = self.equations
-        y, qdd = np.empty((len(times), equations.n)), np.empty((len(times), equations.n - equations.nq))
+        layout = self.layout
+        y, qdd = np.empty((len(times), layout.n)), np.empty((len(times), layout.n - layout.nq))
         x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
         owners = np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
         for k in np.unique(owners):
             piece, at = self.pieces[k], owners == k
-            y[at] = piece(times[at])[: equations.n].T
+            y[at] = piece(times[at])[: layout.n].T
             length = piece.t - piece.t_old
-            rates = piece(piece.t_old + 0.5 * length * (x + 1))[equations.nq : equations.n].T
+            rates = piece(piece.t_old + 0.5 * length * (x + 1))[layout.nq : layout.n].T
             slope = np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(x, rates, NODES - 1))
             where = 2 * (times[at] - piece.t_old) / length - 1
             qdd[at] = np.polynomial.chebyshev.chebval(where, slope).T * (2 / length)
-        return *equations.parts(y), qdd
+        return *layout.parts(y), qdd
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Motion(Samples):
 
     def state(self, k: int) -> State:
         """The state at a sample."""
-        return self.solution.equations.state(np.concatenate([self.q[k], self.qd[k]]))
+        return self.solution.layout.state(np.concatenate([self.q[k], self.qd[k]]))
 
     def values(self, times: Array | None) -> tuple[Array, Array, Array]:
         """Positions, rates and accelerations at times within the motion, or at all samples."""
@@ -146,25 +146,25 @@ class Recorder:
         self.times.append(times)
         self.values.append(values)
         if not self.equations.smooth:
-            q, qd = self.equations.parts(values.T)
+            q, qd = self.equations.layout.parts(values.T)
             for t, *state in zip(times.tolist(), q, qd, strict=True):
                 torque, qdd = self.equations.sample(t, *state)
                 self.derived.append((torque.copy(), qdd))
 
     def motion(self) -> Motion:
         """The samples so far."""
-        model, (q, qd), t = self.equations.model, self.equations.parts(self._all()), np.concatenate(self.times)
+        model, (q, qd), t = self.equations.model, self.equations.layout.parts(self._all()), np.concatenate(self.times)
         if self.equations.smooth:
             torque, qdd = np.zeros(qd.shape), self.equations.smooth_accelerations(q, qd)
         else:
             torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
-        solution = Solution(self.equations, self.pieces)
+        solution = Solution(self.equations.layout, self.pieces)
         return Motion(model.positions, model.coordinates, t, q, qd, qdd, torque, solution)
 
     def energies(self) -> tuple[Array, ...]:
         """Kinetic and potential energy, work of torques, dissipation, work of wrenches: each (samples,), J."""
         values = self._all()
-        q, qd = self.equations.parts(values)
+        q, qd = self.equations.layout.parts(values)
         kinetic = np.asarray(self.equations.tree.kinetic_energy(q, qd))
         return kinetic, self.equations.potential(q), *values[:, self.equations.n :].T
 

@@ -76,7 +76,7 @@ class Run(Recording):
         """
         (motion,), time = self._motions_at(np.array([t], dtype=float), side), np.array([t], dtype=float)
         q, qd, _ = motion.values(time)
-        return motion.solution.equations.state(np.concatenate([q[0], qd[0]]))
+        return motion.solution.layout.state(np.concatenate([q[0], qd[0]]))
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
         """Poses of a link in the base frame, m.
@@ -129,7 +129,7 @@ class Run(Recording):
         evaluate: Callable[[Robot, Array, Array, Array], Array],
     ) -> Array:
         """A function of a link's motion at all samples or at given times."""
-        trees = [motion.solution.equations.tree for motion in self.motions]
+        trees = [motion.solution.layout.tree for motion in self.motions]
         if not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
         times = None if t is None else np.atleast_1d(np.asarray(t, dtype=float))

@@ -196,7 +196,7 @@ class _Simulation:
                 if t >= self.end:
                     break
                 if self.controller is not None:
-                    self.controller.sample(t, *self.equations.parts(y))
+                    self.controller.sample(t, *self.equations.layout.parts(y))
                 self.equations.settle(t, y)
                 if not self.recorder.times:
                     self.recorder.sample(t, y)
@@ -239,13 +239,13 @@ class _Simulation:
     def _due(self, t: float, y: Array, fired: Scheduled | None) -> Scheduled | None:
         """The first pending event that is due; ``fired`` is due, although rounding may locate it slightly too early."""
         for event in self.pending:
-            if event is fired or event.level(t, self.equations.state(y)) > 0:
+            if event is fired or event.level(t, self.equations.layout.state(y)) > 0:
                 return event
         return None
 
     def _happen(self, what: Scheduled, t: float, y: Array) -> Array:
         self.pending.remove(what)
-        state = self.equations.state(y)
+        state = self.equations.layout.state(y)
         potential = float(self.equations.potential(state.q))
         try:
             event = what.happen(self.tree, state)
@@ -254,7 +254,7 @@ class _Simulation:
             raise
         y = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]])
         self._enter(t, y)
-        event = replace(event, state=self.equations.state(y))
+        event = replace(event, state=self.equations.layout.state(y))
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
         self.happened.append(Happened(t, what, event))
@@ -295,7 +295,7 @@ class _Simulation:
             self.recorder.step_to(t, piece)
             bar.update(max(0.0, t - self.start - bar.n))
         self.stride = getattr(solver, "h_abs", t - piece.t_old)
-        y = np.concatenate([*equations.parts(y), y[-ENERGIES:]])
+        y = np.concatenate([*equations.layout.parts(y), y[-ENERGIES:]])
         if found is None:
             guard.restart(t, y)
         if found is not None and found[1] < len(conditions):
@@ -305,7 +305,7 @@ class _Simulation:
         return t, y, None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:
-        return event.level(t, self.equations.state(y))
+        return event.level(t, self.equations.layout.state(y))
 
     def _check(self, t: float, y: Array) -> None:
         """Check what no step of a valid run does."""

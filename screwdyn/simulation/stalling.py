@@ -106,12 +106,12 @@ class StallGuard:
         for what, source in sources.items():
             if source is None:
                 continue
-            largest = np.abs(source(t, *equations.parts(y))).max(initial=0.0)
+            largest = np.abs(source(t, *equations.layout.parts(y))).max(initial=0.0)
             for k in range(equations.n):
                 aside = np.zeros(len(y))
                 aside[k] = NEAR * (1 + abs(y[k]))
                 low, high = y - aside, y + aside
-                below, above = (source(t, *equations.parts(x)) for x in (low, high))
+                below, above = (source(t, *equations.layout.parts(x)) for x in (low, high))
                 jump = np.abs(above - below)
                 if jump.max(initial=0.0) <= JUMP * max(largest, np.abs(above).max(), np.abs(below).max()):
                     continue
@@ -119,7 +119,7 @@ class StallGuard:
                 # Where a function is continuous, its change over a part of an interval is a part of its change.
                 for _ in range(HALVINGS):
                     middle = 0.5 * (low + high)
-                    value = source(t, *equations.parts(middle))
+                    value = source(t, *equations.layout.parts(middle))
                     if abs(value[i] - below[i]) > abs(above[i] - value[i]):
                         high, above = middle, value
                     else:

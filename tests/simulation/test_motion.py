@@ -1,5 +1,7 @@
 """A run at any time, the motion of its links, and runs that continue each other."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -95,6 +97,16 @@ def test_motion_of_links_at_any_time(throw):
     state = throw.at(0.333)
     orientation = [state[f"load[{x}]"] for x in "xyzw"]
     assert_allclose(np.linalg.norm(orientation), 1, rtol=1e-15)
+
+
+def test_a_run_is_pickled_without_the_functions_of_the_user():
+    tree = oscillator()
+    for method in METHODS:
+        run = sd.simulate(tree, sd.State(tree, [0.1]), 0.5, lambda t, s: [1.0], method=method, step=0.1, rtol=1e-6)
+        twin = pickle.loads(pickle.dumps(run))
+        assert_array_equal(twin.q, run.q)
+        assert_array_equal(twin.at(0.33).q, run.at(0.33).q)
+        assert_array_equal(twin.pose("mass", 0.33), run.pose("mass", 0.33))
 
 
 def test_times_outside_the_run(throw):

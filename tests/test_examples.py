@@ -1,15 +1,21 @@
 """Every example runs in a temporary folder without a warning."""
 
+import itertools
 import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+
+import screwdyn as sd
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 # Examples that other tests run and check.
 ELSEWHERE = {"export_controller": "test_c_source.py"}
+# Arguments that shorten an example.
+ARGUMENTS = {"lightest_arm": ["--lengths", "0.4"]}
 
 
 def follow(path, monkeypatch, folder, *arguments):
@@ -26,7 +32,7 @@ def test_there_are_examples():
 
 @pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in ELSEWHERE], ids=lambda path: path.stem)
 def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys):
-    follow(path, monkeypatch, tmp_path)
+    follow(path, monkeypatch, tmp_path, *ARGUMENTS.get(path.stem, []))
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) > 3
     assert "nan" not in shown.out
@@ -51,3 +57,41 @@ def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):
     made = tmp_path / "made.png"
     assert made.read_bytes().startswith(b"\x89PNG") and made.stat().st_size > 50_000
     assert not (tmp_path / "pelican_crucible.png").exists()
+
+
+def test_the_lightest_arm_is_that_of_trees_built_one_by_one(tmp_path, monkeypatch, capsys):
+    example = follow(
+        EXAMPLES[[p.stem for p in EXAMPLES].index("lightest_arm")], monkeypatch, tmp_path, "--lengths", "0.4"
+    )
+    out = capsys.readouterr().out
+    choice = [example["Module"](*parts) for parts in itertools.product(example["MOTORS"], "yz", [0.4])]
+    best, count, reaching, fitting = example["search"](choice)
+    assert f"{count} arms of 3" in out and "lightest: 3.14 kg" in out
+    assert count == 8**3 > reaching > fitting > 0
+    motions, suitable = {}, []
+    for modules in itertools.product(choice, repeat=3):
+        arm, to, at = sd.KinematicTree(), "base", None
+        for k, (motor, axis, length) in enumerate(modules):
+            joint = sd.revolute(axis, name=f"q{k}")
+            stem = sd.KinematicTree(sd.Link(f"stem{k}", sd.Inertia.cylinder(motor.mass, 0.04, 0.08, axis=axis)))
+            stem.attach(sd.Inertia.rod(1.2 * length, length, "z", (0, 0, length / 2)), to=f"stem{k}", name=f"tube{k}")
+            arm.attach(stem, to=to, joint=joint, at=at)
+            to, at = f"stem{k}", (0, 0, length)
+        arm.attach(example["PAYLOAD"], to=to, at=at, name="payload")
+        axes = tuple(module.axis for module in modules)
+        if axes not in motions:
+            motions[axes] = example["motion"](arm)
+        way = motions[axes]
+        if way is None:
+            continue
+        poses = arm.forward_kinematics("payload", way.q)
+        assert_allclose(poses[..., :3, 3], np.broadcast_to(example["path"]()[0], way.q.shape), atol=1e-6)
+        accelerations = arm.link_acceleration("payload", way.q, way.qd, way.qdd, "mixed")[..., 3:]
+        assert_allclose(accelerations, np.broadcast_to(example["path"]()[2], way.q.shape), atol=1e-10)
+        tau = arm.mass_matrix(way.q) @ way.qdd[..., None] + arm.bias_force(way.q, way.qd)[..., None]
+        most = np.abs(tau[..., 0]).max(axis=1), np.abs(way.qd).max(axis=1)
+        limits = [[getattr(module.motor, what) for module in modules] for what in ("torque", "rate")]
+        if ((most[0] <= limits[0]) & (most[1] <= limits[1])).all(axis=1).any():
+            suitable.append((arm.mass, modules))
+    assert len(suitable) == fitting
+    assert min(suitable, key=lambda one: one[0])[1] == best

@@ -30,6 +30,7 @@ from screwdyn.core.errors import (
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
     Joint,
+    Mimic,
     cylindrical,
     fixed,
     free,
@@ -82,6 +83,7 @@ __all__ = [
     "Link",
     "Lock",
     "LockEvent",
+    "Mimic",
     "ModelError",
     "Padded",
     "Recording",

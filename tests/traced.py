@@ -30,12 +30,10 @@ def recorded(name, shape, table, charts, places):
     if entry.base_parameters:
         numbers = base_parameters(numbers)
     if charts is not None:
-        where, groups, terms = charts
-        charts = Charts(
-            np.frombuffer(where, dtype=np.int64),
-            constants(np.frombuffer(groups).reshape(-1, 13)),
-            constants(np.frombuffer(terms).reshape(-1, 4)),
-        )
+        where, *numbered = charts
+        widths = zip(numbered, (13, 4, 3), strict=True)
+        numbered = (constants(np.frombuffer(x).reshape(-1, width)) for x, width in widths)
+        charts = Charts(np.frombuffer(where, dtype=np.int64), *numbered)
     places = None if places is None else constants(np.frombuffer(places).reshape(-1, 24))
     return tape, record(tape, name, Subject(numbers, charts, places)), inertias(rows)
 

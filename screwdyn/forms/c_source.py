@@ -83,9 +83,19 @@ class _Source:
         bit = {link: 1 << i for i, link in enumerate(optional)}
         # Bits that must be set for a link to be present: its own and those of the links on its path.
         self.needs = {link: sum(bit.get(above, 0) for above in tree.path(link)) for link in tree.links}
-        self.row_needs = [self.needs[link] for link, at in self.model.placements.items() for _ in at.freedoms]
+        self.freedom_needs = [
+            self.needs[link] for link, at in self.model.placements.items() if not at.follows for _ in at.freedoms
+        ]
+        coupled = [link for link, at in self.model.placements.items() if at.follows and self.needs[link]]
+        coupled += [tree.topology.carried[x] for x in tree.topology.followed if self.needs[tree.topology.carried[x]]]
+        if coupled:
+            raise ScrewdynError(
+                f"joints of optional links cannot follow others or be followed; see link {coupled[0]!r}"
+            )
         placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
-        symbols = expressions.free_symbols([*itertools.chain(*self.model.rows, self.model.base_row), *placed])
+        charts = self.model.charts
+        coupled = [] if charts is None else [charts.couplings]
+        symbols = expressions.free_symbols([*itertools.chain(*self.model.rows, self.model.base_row), *placed, *coupled])
         self.members: dict[Any, str] = {}
         if symbols:
             from screwdyn.backends.c.parameters import member_names
@@ -96,17 +106,17 @@ class _Source:
 
     def results(self, tape: Tape, request: Request) -> list[Scalars]:
         """Results of a request; a freedom that is left out gets an armature of 1, so that its pivot is not zero."""
-        if request.entry.name == "operational_inertia" and any(self.row_needs):
+        if request.entry.name == "operational_inertia" and any(self.freedom_needs):
             raise ScrewdynError("operational_inertia cannot have optional links with freedoms")
         subject = request.subject(self.model, tape)
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None
         for place, link in zip(subject.places, request.links(self.model), strict=True):
             place[OWN_MASS:] *= _present(tape, self.needs[link])
-        armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.row_needs]
+        armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.freedom_needs]
         found = results(request, self.model, tape, subject._replace(table=table), extra, armature)
         if request.entry.name == "forward_dynamics":
-            found[0] *= np.array([_present(tape, needs) for needs in self.row_needs], dtype=object)
+            found[0] *= np.array([_present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found
 
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
@@ -125,7 +135,7 @@ class _Source:
         """Rows of the freedoms on the path to a link, if the results of a request are over these freedoms."""
         if request.link is None or not any("k" in result.shape for result in request.entry.given):
             return []
-        return [self.model.index[name] for name in self.model.path(request.link)]
+        return [self.model.coordinates.index(name) for name in self.model.path(request.link)]
 
     # The text
 
@@ -164,8 +174,9 @@ class _Source:
             f"Gravity, in the base frame: ({', '.join(map(_gravity, model.gravity.tolist()))}) m/s^2.",
             "",
         ]
-        kinds = [joint.kind for joint in model.joints]
-        units = ["rad" if row[TURN] else "m" for row in model.rows]
+        rows = [model.index[name] for name in model.coordinates]
+        kinds = [model.joints[row].kind for row in rows]
+        units = ["rad" if model.rows[row][TURN] else "m" for row in rows]
         named = enumerate(zip(model.coordinates, kinds, units, strict=True))
         listed = [f"  [{i}] {_quoted(name)}, {kind}, {unit}" for i, (name, kind, unit) in named]
         if model.charts is None:

@@ -273,7 +273,7 @@ class Derivatives:
         model, table, loaded = self._model, self._model.table, self._model.loaded
         if name == "regressor":
             # τ is linear in the inertias, so Y does not depend on them.
-            table, loaded = table.copy(), np.zeros(model.nv, dtype=bool)
+            table, loaded = table.copy(), np.zeros(len(table) - 1, dtype=bool)
             table[:, MASS:PARENT] = 0.0
             places = [model.placements[link] for link in what]
             of: Any = tuple((model.index[at.coordinate], at.R, at.p) for at in places)
@@ -313,7 +313,7 @@ def _program(table: Array, opened: Opened, what: Any) -> Program:
             outputs = differentiate.derivatives(tape, name, subject)
         except Undetermined:
             outputs = []
-    return Program(name, tape, {x: subject.nq if x == "q" else len(table) - 1 for x in _arguments(name)}, outputs)
+    return Program(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _arguments(name)}, outputs)
 
 
 _programs = Kept(_program, MEMORY)

@@ -74,7 +74,7 @@ class Dynamics(Quantities):
     @cached_property
     def kernels(self) -> Kernels:
         """The kernels of the model."""
-        kernels: Kernels = _numba().Kernels(self.model)
+        kernels: Kernels = _numba().kernels_of(self.model)
         return kernels
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -153,7 +153,7 @@ class Dynamics(Quantities):
             if row >= 0:
                 # Ad(T)⁻ᵀ changes the frame of the wrench from the link's to its row's.
                 on_rows[row] = on_rows.get(row, 0.0) + F @ screw.Ad(screw.inverse(T))
-        W = np.zeros((*batch, model.nv, 6))
+        W = np.zeros((*batch, len(model.table) - 1, 6))
         for row, F in on_rows.items():
             W[..., row, :] = F
         flat = np.require(
@@ -203,6 +203,8 @@ class Dynamics(Quantities):
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
         """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""
         model, entry = kernels.model, CATALOGUE["forward_dynamics"]
+        if model.coupled:  # it has compared entries of the contracted M
+            return ""
         (flat,), _ = model.flat(q=q)
         rest = np.zeros(model.nv)
         for one in flat.reshape(-1, model.nq):
@@ -263,7 +265,7 @@ def _share_of_link(model: Model, link: str, results: Sequence[Array]) -> Contrib
 def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Contribution:
     J, J_dot, M, C, g = results
     names = tuple(dict.fromkeys(x for name in model.subtree(link) for x in model.path(name)))
-    at = [model.index[name] for name in names]
+    at = [model.coordinates.index(name) for name in names]
     return Contribution(
         link, names, J[..., at], J_dot[..., at], M[..., at, :][..., at], C[..., at, :][..., at], g[..., at]
     )

@@ -70,7 +70,9 @@ class Request(NamedTuple):
         places = read(x for link in self.links(model) for x in model.place(link, self.code)).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
-            charts = charts._replace(groups=read(charts.groups.flat).reshape(charts.groups.shape))
+            given = charts.groups, charts.couplings
+            groups, couplings = (read(numbers.flat).reshape(numbers.shape) for numbers in given)
+            charts = charts._replace(groups=groups, couplings=couplings)
         return Subject(table, charts, places)
 
 

@@ -69,7 +69,7 @@ def _attachment(graph: nx.DiGraph, name: str) -> Attachment:
         raise TopologyError(f"the attribute 'joint' of edge {parent!r} → {name!r} must be a Joint; got {kind}")
     home = screw.as_pose(edge.get("home"), f"the attribute 'home' of edge {parent!r} → {name!r}")
     locked: Any = edge.get("locked")
-    if locked is not None and (joint.nv or not isinstance(locked, Locked)):
+    if locked is not None and (joint.screws.size or not isinstance(locked, Locked)):
         raise TopologyError(
             f"the attribute 'locked' of edge {parent!r} → {name!r} must be that of a tree's locked joint"
         )

@@ -13,11 +13,11 @@ All problems of a document are reported together, with their places. Version 1 o
 
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
 rigid body needs to have, ``"effective": true``. A joint has ``name``, ``passive``, ``damping``, ``friction``,
-``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, and either ``screws`` (a
-list of six numbers each) or ``chart`` (``orientation``, ``translations``, ``axes`` as three rows, ``center``; see
-:class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits, at most 1e50, in SI
-units and in full, or strings with expressions of
-symbols such as ``"m*L**2/3"``.
+``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, ``mimic`` (the ``joint``
+that it follows, ``ratio`` and ``offset``), and either ``screws`` (a list of six numbers each) or ``chart``
+(``orientation``, ``translations``, ``axes`` as three rows, ``center``; see :class:`screwdyn.mechanism.chart.Chart`).
+Numbers are finite and, except limits, at most 1e50, in SI units and in full, or strings with expressions of symbols
+such as ``"m*L**2/3"``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from screwdyn.io.json_writer import FORMAT, VERSION
 from screwdyn.io.source import read_source
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import FIXED, Attachment, Locked, Topology
@@ -52,7 +52,7 @@ __all__ = ["read_json"]
 
 Made = TypeVar("Made")
 _FORCES, _MAGNITUDES = ("damping", "friction", "stiffness", "rest"), ("effort", "velocity")
-_JOINT = ("name", "screws", "chart", "passive", *_FORCES, "limits", *_MAGNITUDES)
+_JOINT = ("name", "screws", "chart", "passive", *_FORCES, "limits", *_MAGNITUDES, "mimic")
 
 
 def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
@@ -183,7 +183,7 @@ class _Reader:
         joint = self.joint(fields["joint"]) if "joint" in fields else None
         if home is None or joint is None or fixed is None or "q" not in fields:
             return None
-        if fixed.nv or not joint.nv or joint.name != fixed.name:
+        if fixed.screws.size or not joint.screws.size or joint.name != fixed.name:
             given.wrong("a locked joint must be fixed, and have freedoms and the same name when it is unlocked")
             return None
         q = fields["q"].numbers(joint.nq)
@@ -231,11 +231,25 @@ class _Reader:
             options["chart"] = self.chart(fields["chart"])
             if "screws" in fields:
                 given.wrong("both screws and a chart are given", "leave the screws out")
+        if "mimic" in fields:
+            options["mimic"] = self.mimic(fields["mimic"])
         screws = fields["screws"].matrix(6, None, self.expression) if "screws" in fields else None
         if len(given.problems) > before:
             return None
         columns = np.zeros((6, 0)) if screws is None else expressions.array(screws).T
         return _made(given, lambda: Joint(columns, **options))
+
+    def mimic(self, given: Entry) -> Mimic | None:
+        fields = given.table(("joint", "ratio", "offset"))
+        if len(fields) < 3:
+            return None
+        leader, (ratio, offset) = (
+            fields["joint"].text(),
+            (fields[x].number(self.expression) for x in ("ratio", "offset")),
+        )
+        if leader is None or ratio is None or offset is None:
+            return None
+        return _made(given, lambda: Mimic(leader, ratio, offset))
 
     def chart(self, given: Entry) -> Chart | None:
         fields = given.table(("orientation", "translations", "axes", "center"))

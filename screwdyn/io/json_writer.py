@@ -95,7 +95,7 @@ class _Writer:
                 "axes": [self.numbers(row) for row in joint.chart.axes],
                 "center": self.numbers(joint.chart.center),
             }
-        elif joint.nv:
+        elif joint.screws.size:
             record["screws"] = [self.numbers(S) for S in joint.screws.T]
         if joint.passive:
             record["passive"] = True
@@ -109,6 +109,9 @@ class _Writer:
             value = getattr(joint, what)
             if value is not None:
                 record[what] = value
+        if joint.mimic is not None:
+            numbers = {what: self.number(getattr(joint.mimic, what)) for what in ("ratio", "offset")}
+            record["mimic"] = {"joint": joint.mimic.joint} | numbers
         return record
 
     def numbers(self, values: Array | tuple[Any, ...]) -> list[Any]:

@@ -33,8 +33,8 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
     the joints in the file; fixed joints and massless links are kept. The name of a joint is the name of its coordinate,
     or the beginning of the names of its coordinates. As in URDF, the default axis of a joint is x, and rpy angles mean
     Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the plane's
-    normal; neither has limits. Mimic joints become independent joints (with a warning). Units are those of URDF: m, kg,
-    rad, s.
+    normal; neither has limits. Mimic joints follow the joints that they name; those that cannot become independent
+    (with a warning). Units are those of URDF: m, kg, rad, s.
 
     Parameters
     ----------
@@ -166,4 +166,4 @@ def _joint(record: JointRecord) -> Joint:
     if record.kind == "planar":
         return planar(record.axis, **own)
     make = prismatic if record.kind == "prismatic" else revolute
-    return make(record.axis, limits=record.limits, **own)
+    return make(record.axis, limits=record.limits, mimic=record.mimic, **own)

@@ -1,8 +1,7 @@
 """URDF reader, second stage: from XML elements to checked links and joints."""
 
 import sys
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,7 +9,9 @@ from screwdyn.core.types import Array
 from screwdyn.io.rpy import rotation_from_rpy
 from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
+from screwdyn.io.urdf_mimic import mimic_of, misled
 from screwdyn.io.urdf_xml import Element, Report
+from screwdyn.mechanism.joint import Mimic
 from screwdyn.mechanism.mass_properties import failing_condition
 from screwdyn.screws.screw import pose
 
@@ -55,6 +56,7 @@ class JointRecord:
     limits: tuple[float, float] | None = None
     effort: float | None = None
     velocity: float | None = None
+    mimic: Mimic | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -77,14 +79,16 @@ def model_of(root: Element, report: Report) -> Model:
             links[name] = LinkRecord(element, name, mass)
     joints: dict[str, JointRecord] = {}
     ends: list[tuple[Element, str | None, str | None]] = []
-    named = dict.fromkeys(name for element in root.named("joint") if (name := element.attributes.get("name")))
+    known = dict.fromkeys(name for element in root.named("joint") if (name := element.attributes.get("name")))
     for element in root.named("joint"):
         joint_name = _unique_name(element, joints, report)
         parent, child = (_end(element, tag, links, report) for tag in ("parent", "child"))
         ends.append((element, parent, child))
-        joint = _joint(element, joint_name or "", parent or "", child or "", named, report)
+        joint = _joint(element, joint_name or "", parent or "", child or "", report)
         if joint_name is not None and joint is not None:
             joints[joint_name] = joint
+    for name in misled(joints, known, report):
+        joints[name] = replace(joints[name], mimic=None)
     model = Model(links, joints)
     model.root = _root(root, links, ends, report)
     for joint in joints.values():
@@ -153,9 +157,7 @@ def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report)
     return name
 
 
-def _joint(
-    element: Element, name: str, parent: str, child: str, joint_names: Collection[str], report: Report
-) -> JointRecord | None:
+def _joint(element: Element, name: str, parent: str, child: str, report: Report) -> JointRecord | None:
     home = _origin(element, report)
     kind = report.attribute(element, "type")
     if kind is not None and kind != "fixed" and kind not in _MOVABLE:
@@ -169,10 +171,12 @@ def _joint(
     limit = report.only(element, "limit")
     limits = _limits(element, limit, report) if kind in ("revolute", "prismatic") else None
     effort, velocity = (None if limit is None else _magnitude(limit, name, report) for name in ("effort", "velocity"))
-    _mimic(element, joint_names, report)
+    mimic = mimic_of(element, report)
     if home is None or axis is None or damping is None or friction is None:
         return None
-    return JointRecord(element, name, kind, parent, child, home, axis, damping, friction, limits, effort, velocity)
+    return JointRecord(
+        element, name, kind, parent, child, home, axis, damping, friction, limits, effort, velocity, mimic
+    )
 
 
 def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
@@ -227,22 +231,6 @@ def _magnitude(limit: Element, name: str, report: Report) -> float | None:
         report.add(limit, f"the {name} is negative ({value:g})", "it is read as unlimited", "warning")
         return None
     return None if value is None or value >= sys.float_info.max else value
-
-
-def _mimic(joint: Element, joint_names: Collection[str], report: Report) -> None:
-    element = report.only(joint, "mimic")
-    if element is None:
-        return
-    report.unused(element, "multiplier", "offset")
-    leader = report.attribute(element, "joint")
-    if leader is None:
-        return
-    if leader in joint_names:
-        message = f"mimic joints are not supported yet (it follows {shown(leader)!r})"
-    else:
-        near = similar(leader, joint_names, len(report.problems))
-        message = f"mimics an unknown joint {shown(leader)!r}" + (f" ({near})" if near else "")
-    report.add(element, message, "the joint is read as an independent one", "warning")
 
 
 def _root(

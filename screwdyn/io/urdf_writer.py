@@ -120,7 +120,7 @@ class _Writer:
                 return [_Step("planar", at.name, frame, np.array([0.0, 0.0, 1.0]))]
             return [_Step("floating", at.name, frame)]
         steps = []
-        for name, S in zip(at.coordinates, expressions.floats(joint.screws).T, strict=True):
+        for name, S in zip(joint.row_names(at.name), expressions.floats(joint.screws).T, strict=True):
             frame, kind = np.eye(4), Joint(S).kind
             direction, point = axis_of(S)
             if kind == "helical":
@@ -189,6 +189,9 @@ def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> s
         lines.append(f"    <limit {' '.join(shown)}/>")
     if step.kind != "fixed" and (joint.damping or joint.friction):
         lines.append(f'    <dynamics damping="{_text(joint.damping)}" friction="{_text(joint.friction)}"/>')
+    if joint.mimic is not None and step.kind != "fixed":
+        numbers = f'multiplier="{_text(joint.mimic.ratio)}" offset="{_text(joint.mimic.offset)}"'
+        lines.append(f"    <mimic joint={quoteattr(joint.mimic.joint)} {numbers}/>")
     return "\n".join([*lines, "  </joint>"])
 
 

@@ -43,5 +43,6 @@ def _described(link: Link, joint: str = "") -> str:
 
 def _joined(edge: Mapping[str, Any], link: str) -> str:
     joint, name = edge["locked"].joint if edge["locked"] else edge["joint"], edge["name"]
-    named = f" {name}" if joint.nv and name != link else ""
+    named = f" {name}" if joint.screws.size and name != link else ""
+    named += f" follows {joint.mimic.joint}" if joint.mimic is not None else ""
     return f" [{'locked ' * bool(edge['locked'])}{'passive ' * joint.passive}{joint.kind}{named}]"

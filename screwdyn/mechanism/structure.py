@@ -262,9 +262,12 @@ class Structure:
         Raises
         ------
         UnknownNameError, StaleHandleError, TopologyError
-            If there is no such link, the handle is stale, or the link is the base.
+            If there is no such link, the handle is stale, the link is the base, or a joint would lose the joint that it
+            follows.
         """
         topology, (root, *rest) = self._topology.detach(self.resolve(what))
+        if self._topology.followers:
+            topology.check_separated([root, *rest])
         removed = self._rooted(root.link)
         if rest:
             removed._become(removed._topology.attach(at.copied(at.parent) for at in rest))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.couplings import check_couplings, leaders
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at
@@ -96,9 +97,9 @@ class Attachment:
         return replace(self, joint=self.locked.joint, home=self.locked.home, locked=None)
 
     def copied(self, parent: str | None, prefix: str = "") -> Attachment:
-        """A new attachment of the same link to a given parent; the prefix begins the names of link and joint."""
-        link, joint, locked = self.link.prefixed(prefix), self.joint.prefixed(prefix), self.locked
-        locked = locked and locked._replace(joint=locked.joint.prefixed(prefix))
+        """A new attachment of the same link to a given parent; the prefix begins the names of links and joints."""
+        link, joint, locked = self.link.prefixed(prefix), self.joint.inside(prefix), self.locked
+        locked = locked and locked._replace(joint=locked.joint.inside(prefix))
         return replace(self, link=link, parent=parent, joint=joint, serial=next(_serial), locked=locked)
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
@@ -133,12 +134,15 @@ class Topology:
         In the base frame, m/s².
     revision : int
         Number of changes.
+    followers : int
+        Number of joints that follow others.
     """
 
     attachments: dict[str, Attachment]
     carried: dict[str, str]
     gravity: Array
     revision: int = 0
+    followers: int = 0
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
@@ -166,16 +170,22 @@ class Topology:
         Raises
         ------
         TopologyError
-            If the name of a link or a joint is taken, or would also be the name of a freedom or position.
+            If the name of a link or a joint is taken, or would also be the name of a freedom or position; or if a joint
+            cannot follow another one.
+        UnknownNameError
+            If there is no joint that one of them follows.
         """
-        attachments, carried = self.attachments.copy(), self.carried.copy()
+        attachments, carried, followers = self.attachments.copy(), self.carried.copy(), self.followers
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
             self._check_names(new, attachments, carried, hint)
             attachments[new.link.name] = new
             carried[new.name] = new.link.name
+            followers += new.joint.mimic is not None
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
-        return Topology(attachments, carried, self.gravity, self.revision + 1)
+        if followers:
+            check_couplings(attachments, carried)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
 
     @classmethod
     def _check_names(
@@ -216,7 +226,8 @@ class Topology:
         for name in self.subtree(root):
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
-        return Topology(attachments, carried, self.gravity, self.revision + 1), removed
+        followers = self.followers - sum(at.joint.mimic is not None for at in removed) if self.followers else 0
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers), removed
 
     def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
         """The structure with a link and all links beyond it on another parent; they come last.
@@ -259,6 +270,8 @@ class Topology:
     def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:
         """The structure with a joint fixed at some positions, neutral by default, which :meth:`unlock` frees again.
 
+        Joints that follow it are locked with it.
+
         Raises
         ------
         UnknownNameError, TopologyError, ShapeError
@@ -267,6 +280,8 @@ class Topology:
         at = self.carrying(joint)
         if at.locked is not None:
             raise TopologyError(f"joint {joint!r} is locked already, at {_numbers(at.locked.q)}; unlock it first")
+        if at.joint.mimic is not None:
+            raise TopologyError(f"joint {joint!r} follows {at.joint.mimic.joint!r}; lock that one, and both are locked")
         if not at.joint.nv:
             raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
         home, positions = at.home, at.joint.neutral
@@ -274,10 +289,18 @@ class Topology:
             found = checked_positions(joint, at.joint, q)
             home, positions = at.home @ pose_at(at.joint, found), tuple(found.tolist())
         locked = Locked(at.joint, at.home, positions)
-        return self._with(replace(at, joint=fixed(at.joint.name), home=home, locked=locked))
+        changed = [replace(at, joint=fixed(at.joint.name), home=home, locked=locked)]
+        for other, ratio, offset in self._followers(joint):
+            (x,) = expressions.floats(expressions.array([ratio * positions[0] + offset]), "the coupling of joints")
+            home = other.home @ pose_at(other.joint, np.array([x]))
+            locked = Locked(other.joint, other.home, (float(x),))
+            changed.append(replace(other, joint=fixed(other.joint.name), home=home, locked=locked))
+        return self._with(*changed)
 
     def unlock(self, joint: str) -> Topology:
         """The structure with a locked joint as it was before; its coordinates return to their place in the order.
+
+        Joints that follow it are unlocked with it.
 
         Raises
         ------
@@ -288,7 +311,10 @@ class Topology:
         if at.locked is None:
             others = [name for name, link in self.carried.items() if self.attachments[link].locked]
             raise TopologyError(f"joint {joint!r} is not locked; locked joints: {', '.join(others) or 'none'}")
-        return self._with(at.unlocked)
+        followers = Topology(
+            {link: other.unlocked for link, other in self.attachments.items()}, self.carried, self.gravity
+        )._followers(joint)
+        return self._with(at.unlocked, *(other for other, _, _ in followers))
 
     def carrying(self, joint: str) -> Attachment:
         """The attachment by a joint.
@@ -306,11 +332,36 @@ class Topology:
             raise UnknownNameError.of(joint, self.carried, "joint")
         return self.attachments[self.carried[joint]]
 
-    def _with(self, new: Attachment) -> Topology:
-        """The structure with another attachment of a link, at the same place in the order."""
-        attachments = self.attachments | {new.link.name: new}
+    def _with(self, *new: Attachment) -> Topology:
+        """The structure with other attachments of some links, at the same places in the order."""
+        attachments = self.attachments | {at.link.name: at for at in new}
         carried = {at.name: link for link, at in attachments.items() if at.parent is not None}
-        return Topology(attachments, carried, self.gravity, self.revision + 1)
+        followers = sum(at.joint.mimic is not None for at in attachments.values())
+        if followers:
+            check_couplings(attachments, carried)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
+
+    def _followers(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
+        """The joints that follow a joint, through any number of others, with their ratios and offsets."""
+        found = leaders({name: self.attachments[link].joint for name, link in self.carried.items()})
+        return [(self.attachments[self.carried[x]], r, c) for x, (leader, r, c) in found.items() if leader == joint]
+
+    @property
+    def followed(self) -> frozenset[str]:
+        """Names of the joints that others follow."""
+        joints = (at.joint for at in self.attachments.values())
+        return frozenset(joint.mimic.joint for joint in joints if joint.mimic is not None)
+
+    def check_separated(self, removed: Sequence[Attachment]) -> None:
+        """Raise TopologyError if a joint would lose the joint that it follows, also among detached attachments."""
+        root, *rest = removed
+        gone, left = {at.name for at in removed}, {root.name, *self.carried}
+        for at, lost in [*((at, gone) for at in self.attachments.values()), *((at, left) for at in rest)]:
+            if at.joint.mimic is not None and at.joint.mimic.joint in lost:
+                raise TopologyError(
+                    f"joint {at.name!r} follows {at.joint.mimic.joint!r}, from which it would be separated; detach a "
+                    f"link that carries both, or replace the joint"
+                )
 
     def subtree(self, root: str) -> list[str]:
         """Names of a link and all links beyond it, in order of attachment."""

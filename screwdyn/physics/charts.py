@@ -1,9 +1,9 @@
-"""Joints of several freedoms whose motions form a group, as rows of the table (docs/mathematics.md §7).
+"""How coordinates enter the rows of a table where they are not those of the rows: group joints and couplings.
 
-A group joint of k freedoms is k rows. The chart is re-centred at the present pose: the home of the first row is
-multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g, energies and
-momenta of the rows are then those of the joint. Time derivatives have an additional term, because the chart moves with
-the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
+A group joint (docs/mathematics.md §7) of k freedoms is k rows. The chart is re-centred at the present pose: the home of
+the first row is multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g,
+energies and momenta of the rows are then those of the joint. Time derivatives have an additional term, because the
+chart moves with the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_k] = Σ_m c^m_lk S_m,
 
     C = C_rows + M D,   J̇ = J̇_rows + J D,   ID(q, ν, ν̇) = ID_rows(ν, ν̇ + D ν),   FD = FD_rows − D ν.
 """
@@ -23,7 +23,7 @@ __all__ = [
     "drift",
     "integrate",
     "normalize",
-    "number_of_positions",
+    "number_of_quaternions",
     "position_rate",
     "recentre",
     "subtract_drift",
@@ -39,28 +39,37 @@ ROW, POSITION, ORIENTATION, TRANSLATIONS, AXES, GROUP = 0, 1, 2, 3, 4, 13
 
 
 class Charts(NamedTuple):
-    """How the positions q of a tree with group joints enter the rows of its table.
+    """How the coordinates of a tree with group joints or couplings enter the rows of its table.
 
     Attributes
     ----------
-    where : (nv,) array of int64
-        Index in q of each row's coordinate; −1 for rows of a group joint, whose coordinates are 0.
+    where : (n,) array of int64
+        Index in q of each row's coordinate, or of the one that it follows; −1 for rows of a group joint, whose
+        coordinates are 0.
     groups : (G, 13) array
         For each group joint its first row, its first position, the number of positions of its orientation (4: a unit
         quaternion, scalar last; 1: an angle), the number of its translations, and A, the axes of the joint in the first
         row's frame, row by row.
     terms : (T, 4) array
-        m, k, l, c of every term c ν_l of D(ν)_mk.
+        m, k, l, c of every term c ν_l of D(ν)_mk; m, k and l are rows.
+    couplings : (n, 3) array
+        Of all rows, if some follow others; otherwise it has no rows. See ``couplings``.
     """
 
     where: Any
     groups: Any
     terms: Any
+    couplings: Any
+
+    @property
+    def coupled(self) -> bool:
+        """Whether there are couplings."""
+        return len(self.couplings) > 0
 
 
-def number_of_positions(where: Table, groups: Table) -> int:
-    """nq: a position for each freedom, and one more for each quaternion."""
-    count: int = where.shape[0]
+def number_of_quaternions(groups: Table) -> int:
+    """Number of quaternions, each of which has one more position than freedoms."""
+    count = 0
     for g in range(groups.shape[0]):
         if int(groups[g, ORIENTATION]) == 4:
             count += 1

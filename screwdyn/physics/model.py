@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +15,18 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
+from screwdyn.mechanism.couplings import leaders
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Attachment, Topology
 from screwdyn.physics.charts import GROUP, ROW, Charts
+from screwdyn.physics.couplings import COLUMN, COUPLING
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
 
 __all__ = ["Model"]
 
+_ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP)), np.zeros((0, 4)), np.zeros((0, COUPLING)))
 # Arguments with an entry for each position; all others have one for each freedom.
 _POSITIONS = ("q", "q0", "q1")
 
@@ -40,15 +43,19 @@ class Model:
     Attributes
     ----------
     topology : Topology
-    table : (nv + 1, 26) array
-        The rows of the freedoms, and the row of the base at the end; see ``physics.table``.
+    table : (n + 1, 26) array
+        The rows of the joints, and the row of the base at the end; see ``physics.table``.
     ready : array or None
         The table if it contains numbers only; None if there are expressions.
     charts : Charts or None
-        How positions enter the rows if there is a group joint; otherwise positions are the coordinates of the rows.
-    index : mapping from coordinate to row
+        How positions enter the rows if there is a group joint or a joint that follows another one; otherwise positions
+        are the coordinates of the rows.
+    index : mapping from the name of a row to its number
+        The name of a row is that of its freedom, or of the joint if it follows another one.
     nq, nv : int
-        Number of positions, and number of rows.
+        Number of positions, and number of freedoms.
+    coupled : bool
+        Whether a joint follows another one.
     placements : mapping from link name to :class:`Placement`
     """
 
@@ -67,7 +74,8 @@ class Model:
                 self.ready: Array | None = self.table
             except UnboundSymbolError:
                 self.ready = None
-        self.nv = len(self.index) - 1
+        self.coupled = topology.followers > 0
+        self.nv = len(self.coordinates) if self.coupled else len(self.index) - 1
 
     @property
     def gravity(self) -> Array:
@@ -122,9 +130,14 @@ class Model:
                     self._weld(table, at)
         except TypeError:
             return False
+        if former.coupled or self.topology.followers:
+            self.charts = _coupled(self.placements)
+            if self.charts is not None and self.charts.couplings.dtype != np.float64:
+                return False
+        else:
+            self.charts = _charts(former.charts, n, before, new)
         table.setflags(write=False)
         self.table = self.ready = table
-        self.charts = _charts(former.charts, n, before, new)
         return True
 
     def _weld(self, table: Array, at: Placement) -> None:
@@ -147,7 +160,7 @@ class Model:
                 for k, x in enumerate(at.body, first):
                     sums[k] += x
         self.nq = sum(at.nq for at in self.placements.values())
-        self.charts = _charts(None, 0, 0, tuple(self.placements.values()))
+        self.charts = _coupled(self.placements)
 
     def _place(self, node: Attachment, former: Model | None) -> Placement:
         """Placement of a link, from the former model if it has it; also stored in the placements."""
@@ -189,6 +202,8 @@ class Model:
             If the numbers contain symbols.
         """
         rows = [*self.rows, self.base_row]
+        if self.charts is not None:
+            expressions.floats(self.charts.couplings, "the coupling of joints")
         try:
             table = np.array(rows, dtype=np.float64)
             table.setflags(write=False)
@@ -217,7 +232,9 @@ class Model:
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the freedoms, in the order of the rows."""
-        return tuple(name for name in self.index if name is not None)
+        if not self.coupled:
+            return tuple(name for name in self.index if name is not None)
+        return tuple(name for at in self.placements.values() if at.joint and not at.follows for name in at.names)
 
     @cached_property
     def positions(self) -> tuple[str, ...]:
@@ -238,13 +255,13 @@ class Model:
 
     @cached_property
     def passive(self) -> tuple[bool, ...]:
-        """Whether each row belongs to a passive joint."""
-        return tuple(joint.passive for joint in self.joints)
+        """Whether each freedom belongs to a passive joint."""
+        return tuple(joint.passive for joint in self.joints if joint.mimic is None)
 
     @cached_property
     def loaded(self) -> npt.NDArray[np.bool_]:
-        """Rows that may carry a payload, (nv,): with welded bodies, a passive joint, or a point mass at an end."""
-        loaded = np.array(self.passive, dtype=bool)
+        """Rows that may carry a payload, (n,): with welded bodies, a passive joint, or a point mass at an end."""
+        loaded = np.array([joint.passive for joint in self.joints], dtype=bool)
         carriers = {self.index[at.parent] for at in self.placements.values() if at.freedoms}
         for at in self.placements.values():
             row, inertia = self.index[at.coordinate], at.link.inertia
@@ -255,16 +272,18 @@ class Model:
     @cached_property
     def joint_forces(self) -> JointForces:
         """Damping, friction and springs of the joints."""
-        return JointForces.of(self.joints, slice(None) if self.charts is None else self.charts.where)
+        return JointForces.of(self.joints, self.charts)
 
     def path(self, link: str) -> tuple[str, ...]:
-        """Names of the coordinates on the path from the base to a link, in order."""
-        names: list[str] = []
+        """Names of the coordinates that move a link, in order: of the joints on its path, or which these follow."""
+        rows: list[int] = []
         row = self.index[self.placements[link].coordinate]
         while row >= 0:
-            names.insert(0, self.coordinates[row])
+            rows.append(row)
             row = int(self.rows[row][PARENT])
-        return tuple(names)
+        if self.charts is not None and self.charts.coupled:
+            rows = [int(self.charts.couplings[row, COLUMN]) for row in rows]
+        return tuple(self.coordinates[column] for column in sorted(set(rows)))
 
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and all links beyond it, in order of attachment."""
@@ -361,11 +380,17 @@ class Model:
 
 
 def _charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
-    """Charts of a former model before the given row and position, followed by those of later links."""
+    """Charts of a former model before the given row and position, followed by those of later links; no couplings."""
     if former is None:
         if all([at.axes is None for at in new]):
             return None
-        former = Charts(np.arange(row), np.zeros((0, GROUP)), np.zeros((0, 4)))
+        former = _ORDINARY._replace(where=np.arange(row))
+    charts = _followed(former, row, position, new)
+    return charts if len(charts.groups) else None
+
+
+def _followed(former: Charts, row: int, position: int, new: Sequence[Placement]) -> Charts:
+    """Charts before the given row and position, followed by those of later links, without couplings."""
     where, groups, terms = former.where[:row], former.groups, former.terms
     if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
         groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
@@ -377,15 +402,38 @@ def _charts(former: Charts | None, row: int, position: int, new: Sequence[Placem
         if joint is None:
             continue
         if joint.chart is None or at.axes is None:
-            new_where += range(position, position + joint.nv)
+            new_where += range(position, position + len(at.freedoms))
         else:
             new_where += [-1] * joint.nv
             new_groups.append([row, position, joint.chart.orientation, joint.chart.translations, *at.axes])
             new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
-        row, position = row + joint.nv, position + joint.nq
+        row, position = row + len(at.freedoms), position + joint.nq
     if new_where:
         where = np.concatenate([where, np.array(new_where)])
     if new_groups:
         groups = np.concatenate([groups, expressions.array(new_groups)])
         terms = np.concatenate([terms, np.array(new_terms)])
-    return Charts(where, groups, terms) if len(groups) else None
+    return Charts(where, groups, terms, _ORDINARY.couplings)
+
+
+def _coupled(placements: Mapping[str, Placement]) -> Charts | None:
+    """Charts of all links, with the couplings of all rows if a joint follows another one."""
+    links = tuple(placements.values())
+    if not any(at.follows for at in links):
+        return _charts(None, 0, 0, links)
+    charts = _followed(_ORDINARY, 0, 0, links)
+    joints = {at.name: at.joint for at in links if at.joint is not None and at.name is not None}
+    first: dict[str, int] = {}
+    columns: dict[str, int] = {}
+    row = 0
+    for name, joint in joints.items():
+        first[name], row = row, row + joint.screws.shape[1]
+        columns |= zip(joint.freedom_names(name), itertools.count(len(columns)), strict=False)
+    couplings: list[list[Any]] = []
+    follows = leaders(joints)
+    for name, joint in joints.items():
+        leader, ratio, offset = follows.get(name, (name, 1.0, 0.0))
+        if joint.mimic is not None:
+            charts.where[first[name]] = charts.where[first[leader]]
+        couplings += [[columns[x], ratio, offset] for x in joints[leader].freedom_names(leader)]
+    return charts._replace(couplings=expressions.array(couplings))

@@ -61,7 +61,7 @@ class Placement(NamedTuple):
     above : str or None
         Name of the parent link.
     link, joint, name, names
-        The link, its joint, and the names of the joint and of its freedoms; the base has no joint.
+        The link, its joint, and the names of the joint and of its rows; the base has no joint.
     """
 
     coordinate: str | None
@@ -75,6 +75,11 @@ class Placement(NamedTuple):
     joint: Joint | None
     name: str | None
     names: tuple[str, ...]
+
+    @property
+    def follows(self) -> bool:
+        """Whether the joint follows another one."""
+        return self.joint is not None and self.joint.mimic is not None
 
     @property
     def nq(self) -> int:
@@ -138,7 +143,7 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
     # The joint's frame is placed in the parent first, which takes no products for a home without rotation.
     first = _composed(parent.pose, _composed(home, frames.first))
     freedoms = (_freedom(first, frames.screw), *frames.others)
-    names, body = joint.freedom_names(name), _body_beyond(joint, link.inertia)
+    names, body = joint.row_names(name), _body_beyond(joint, link.inertia)
     return Placement(names[-1], frames.link, body, freedoms, frames.axes, row, above, link, joint, name, names)
 
 

@@ -13,11 +13,12 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.physics import couplings
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.recursions import contributions, joint_space, links, operational, whole_tree
+from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
 
 if TYPE_CHECKING:
     from screwdyn.physics.declared import Declared
@@ -51,6 +52,8 @@ class Result:
         Whether it is q̈. With group joints, D(ν) ν is subtracted from it (docs/mathematics.md §7).
     hidden : bool
         Whether it is an intermediate result that is not returned.
+    symmetric : bool
+        Whether it is a symmetric matrix.
     """
 
     name: str
@@ -59,6 +62,36 @@ class Result:
     rate_of: str | None = None
     acceleration: bool = False
     hidden: bool = False
+    symmetric: bool = False
+
+    @property
+    def contraction(self) -> Callable[[Any, Any, Any], None] | None:
+        """How the result over the rows of a table with couplings is contracted; None if it has no axis of freedoms."""
+        if self.shape[-1:] not in (("v",), ("k",)):
+            return None
+        if len(self.shape) == 1:
+            return couplings.contracted_vector
+        if self.shape[0] != self.shape[1]:
+            return couplings.contracted_columns
+        return couplings.contracted_symmetric if self.symmetric else couplings.contracted_matrix
+
+
+class Coupled(NamedTuple):
+    """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it.
+
+    Attributes
+    ----------
+    quantities : tuple of str
+        Their results are contracted and become the first arguments of ``finish``.
+    arguments : tuple of str
+        Arguments of the state that follow, then the workspace and the results.
+    finish : callable
+        Returns a status, as recursions do.
+    """
+
+    quantities: tuple[str, ...]
+    arguments: tuple[str, ...]
+    finish: Callable[..., int]
 
 
 @dataclass(frozen=True)
@@ -85,6 +118,8 @@ class Quantity:
         Whether the forces of external wrenches are subtracted from the result or added to τ.
     links : "one", "subtree", "all" or None
         The links whose places the recursion takes: one link, that link and all links beyond it, or all links.
+    coupled : Coupled or None
+        Only if the results for a tree with couplings are not the contracted results of the recursion.
     signature : inspect.Signature
     doc : str
     """
@@ -99,6 +134,7 @@ class Quantity:
     base_parameters: bool
     wrenches: Literal["result", "tau"] | None
     links: Literal["one", "subtree", "all"] | None
+    coupled: Coupled | None
     signature: inspect.Signature
     doc: str
 
@@ -125,6 +161,7 @@ def quantity(
     scratch: tuple[tuple[Dimension, ...], ...] = (),
     wrenches: Literal["result", "tau"] | None = None,
     links: Literal["one", "subtree", "all"] = "one",
+    coupled: Coupled | None = None,
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
     """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object."""
 
@@ -142,6 +179,7 @@ def quantity(
             base_parameters=base_parameters,
             wrenches=wrenches,
             links=links if "link" in names or links == "all" else None,
+            coupled=coupled,
             signature=signature,
             doc=inspect.getdoc(declaration) or "",
         )
@@ -156,7 +194,7 @@ def quantity(
     return enter
 
 
-_M = Result("M", ("v", "v"), "kg m^2, kg m or kg")
+_M = Result("M", ("v", "v"), "kg m^2, kg m or kg", symmetric=True)
 _C = Result("C", ("v", "v"), "N m s, N s, ...", rate_of="M")
 _G = Result("g", ("v",), "N m or N")
 _TAU = Result("tau", ("v",), "N m or N")
@@ -192,7 +230,12 @@ class Quantities(ABC):
         Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.mass_and_coriolis, Result("M", ("v", "v"), _M.unit, hidden=True), _C, base_parameters=True)
+    @quantity(
+        joint_space.mass_and_coriolis,
+        Result("M", ("v", "v"), _M.unit, hidden=True, symmetric=True),
+        _C,
+        base_parameters=True,
+    )
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35), or with quasi-velocities
         of its Levi-Civita connection (docs/mathematics.md §7); N m s, N s or kg/s.
@@ -264,6 +307,7 @@ class Quantities(ABC):
         Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True),
         base_parameters=True,
         wrenches="tau",
+        coupled=Coupled(("mass_matrix", "bias_force"), ("tau",), coupled.accelerations),
     )
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -443,7 +487,7 @@ class Quantities(ABC):
         contributions.contribution,
         Result("J", (6, "k"), _J.unit),
         Result("J_dot", (6, "k"), "1/s, ..."),
-        Result("M", ("k", "k"), _M.unit),
+        Result("M", ("k", "k"), _M.unit, symmetric=True),
         Result("C", ("k", "k"), _C.unit),
         Result("g", ("k",), _G.unit),
         scratch=((2, "v", "6v"),),
@@ -472,7 +516,7 @@ class Quantities(ABC):
         contributions.subtree_contribution,
         Result("J", (6, "v"), _J.unit),
         Result("J_dot", (6, "v"), "1/s, ..."),
-        Result("M", ("v", "v"), _M.unit),
+        Result("M", ("v", "v"), _M.unit, symmetric=True),
         Result("C", ("v", "v"), _C.unit),
         Result("g", ("v",), _G.unit),
         scratch=((2, "v", "6v"), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
@@ -490,6 +534,7 @@ class Quantities(ABC):
         Result("Lambda", (6, 6), "kg m^2, kg m and kg"),
         base_parameters=True,
         scratch=(("v", "v"), (6, "v")),
+        coupled=Coupled(("mass_matrix", "jacobian"), (), coupled.operational_inertia),
     )
     def operational_inertia(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
         """Operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ of a link, (…, 6, 6); kg m², kg m and kg.
@@ -517,6 +562,7 @@ INTERNAL = {
         base_parameters=False,
         wrenches=None,
         links=None,
+        coupled=None,
         signature=inspect.Signature(),
         doc="",
     )

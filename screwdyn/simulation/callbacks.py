@@ -149,7 +149,7 @@ def joint_torques(tree: Robot, model: Model, value: object, t: float) -> Array:
         If there is a torque on a passive joint.
     """
     names, passive = model.coordinates, np.array(model.passive, dtype=bool)
-    active = [name for name in names if not passive[model.index[name]]]
+    active = [name for name, loose in zip(names, model.passive, strict=True) if not loose]
     if value is None:
         raise ShapeError(
             f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "

@@ -23,7 +23,7 @@ from screwdyn.screws import screw
 from screwdyn.simulation import momentum
 from screwdyn.simulation.equilibrium import stable_equilibrium
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
-from screwdyn.simulation.rearrange import Start, move, seated, started
+from screwdyn.simulation.rearrange import Start, move, require_independent, seated, started
 from screwdyn.simulation.state import State, check_state
 
 __all__ = [
@@ -127,6 +127,7 @@ def grasp(
         body = body.tree
     joint = fixed() if joint is None else joint
     require_joint(joint)
+    require_independent(tree, joint)
     hanging = isinstance(start, str)
     if hanging and (start != "hanging" or pose is not None):
         raise ShapeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from screwdyn.core.types import Array
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 
-__all__ = ["Bodies", "Impact", "bodies", "impact", "kinetic_energy"]
+__all__ = ["Bodies", "Impact", "bodies", "impact", "kinetic_energy", "stop"]
 
 
 class Bodies(NamedTuple):
@@ -42,8 +42,8 @@ class Impact(NamedTuple):
     ----------
     rates : (nv,) array
         ν⁺ − ν, the change of the rates.
-    impulse : (6,) array
-        [n; f] on the slipping subtree, about the origin of its root's frame and in its axes; N m s and N s.
+    impulse : array
+        [n; f] on the slipping subtree, about the origin of its root's frame and in its axes, (6,); N m s and N s.
     energy_lost : float
         J.
     """
@@ -122,12 +122,55 @@ def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
     X = screw.Ad(screw.inverse(poses[slips]) @ tree.forward_kinematics(root, q))
     excess = np.zeros((len(links), 6))
     excess[slips] = X @ slip
+    change, impulses, lost = _projected(links, J, inertias, excess)
+    return Impact(rates + change, np.einsum("nji,nj->i", X, impulses[slips]), lost)
+
+
+def stop(tree: Robot, q: Array, before: Bodies, freedoms: Sequence[int], rates: Array) -> Impact:
+    """The impact in which some freedoms stop, with all joints that follow them.
+
+    Before it, every body has the twist J ν of the rates ν that the changed tree has kept, and J_k ν_k in addition, with
+    the columns J_k of the freedoms that stop.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        After the change, without these freedoms.
+    q : (nq,) array
+    before : Bodies
+        Of the tree before the change, of which each is a part of one body of the tree.
+    freedoms, rates : (k,)
+        Columns of the freedoms in ``before``, and their rates, rad/s and m/s.
+
+    Returns
+    -------
+    Impact
+        The impulse is that on the freedoms, (k,), N m s and N s.
+
+    Raises
+    ------
+    SingularAttachmentError, InertiaError
+        As for :func:`impact`.
+    """
+    rest = np.zeros(tree.nv)
+    tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
+    own = before.jacobians[:, :, freedoms]
+    J = np.array([tree.jacobian(name, q, "body") for name in before.links]).reshape(len(own), 6, tree.nv)
+    change, impulses, lost = _projected(before.links, J, before.inertias, own @ rates)
+    return Impact(change, np.einsum("nik,ni->k", own, impulses), lost)
+
+
+def _projected(links: tuple[str, ...], J: Array, inertias: Array, excess: Array) -> tuple[Array, Array, float]:
+    """Changes of the rates, (nv,), impulses on the bodies, (n, 6), and the energy lost, when bodies lose an excess.
+
+    The excess, (n, 6), is the twist of each body before minus J ν.
+    """
     roots = _roots(inertias, links)
-    change = _least_squares((roots @ J).reshape(6 * len(links), tree.nv), (roots @ excess[..., None]).ravel())
+    count, nv = len(links), J.shape[-1]
+    change = _least_squares((roots @ J).reshape(6 * count, nv), (roots @ excess[..., None]).ravel())
     jump = J @ change - excess
     impulses = (inertias @ jump[..., None])[..., 0]
-    lost = max(0.0, float(0.5 * np.vdot(jump, impulses)))
-    return Impact(rates + change, np.einsum("nji,nj->i", X, impulses[slips]), lost)
+    return change, impulses, max(0.0, float(0.5 * np.vdot(jump, impulses)))
 
 
 def _least_squares(A: Array, b: Array) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from screwdyn.core.errors import ShapeError, UnknownNameError
+from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
@@ -19,7 +19,17 @@ from screwdyn.simulation import momentum
 from screwdyn.simulation.outcomes import Change, ImpactEvent, LockEvent
 from screwdyn.simulation.state import State, check_state
 
-__all__ = ["Start", "lock", "move", "replace_joint", "seated", "set_inertia", "started", "unlock"]
+__all__ = [
+    "Start",
+    "lock",
+    "move",
+    "replace_joint",
+    "require_independent",
+    "seated",
+    "set_inertia",
+    "started",
+    "unlock",
+]
 
 Start = ArrayLike | Mapping[str, float]
 
@@ -31,13 +41,17 @@ def lock(tree: Robot, state: State, joint: str) -> LockEvent:
     """See :meth:`KinematicTree.lock`."""
     check_state(state, tree)
     at = tree.topology.carrying(joint)
-    S, rates = _own(tree, state, at)
+    own = [state.coordinates.index(name) for name in at.coordinates]
     q = [state[name] for name in at.joint.position_names(at.name)]
+    before = momentum.bodies(tree, state.q)
     with tree.transaction():
         tree.topology = tree.topology.lock(joint, q)
-        after, impact = _struck(tree, state.onto(tree)[0], at.link.name, S @ rates)
-        push = S.T @ impact.impulse
-        return LockEvent(state=after, link=at.link.name, energy_lost=impact.energy_lost, joint=joint, impulse=push)
+        kept = state.onto(tree)[0]
+        impact = momentum.stop(tree, kept.q, before, own, state.qd[own])
+        after = State(tree, kept.q, kept.qd + impact.rates)
+        return LockEvent(
+            state=after, link=at.link.name, energy_lost=impact.energy_lost, joint=joint, impulse=impact.impulse
+        )
 
 
 def unlock(tree: Robot, state: State, joint: str) -> LockEvent:
@@ -55,6 +69,7 @@ def replace_joint(tree: Robot, state: State, what: Handle | str, joint: Joint) -
     require_joint(joint)
     link = tree.resolve(what)
     at = tree.topology.attachments[link]
+    require_independent(tree, joint, at)
     S, rates = _own(tree, state, at)
     q = np.array([state[name] for name in at.joint.position_names(at.name)])
     with tree.transaction():
@@ -88,6 +103,7 @@ def move(
     check_state(state, tree)
     link, joint = tree.resolve(what), fixed() if joint is None else joint
     require_joint(joint)
+    require_independent(tree, joint, tree.topology.attachments[link])
     T = screw.inverse(tree.forward_kinematics(to, state.q)) @ tree.forward_kinematics(link, state.q)
     V = tree.jacobian(link, state.q, "body") @ state.qd
     carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(to, state.q, "body") @ state.qd
@@ -97,6 +113,18 @@ def move(
         tree.topology = tree.topology.replace_joint(link, joint, home)
         after, impact = _struck(tree, _anew(tree, state, link, q), link, V - carried)
         return ImpactEvent(state=after, link=link, energy_lost=impact.energy_lost, impulse=impact.impulse)
+
+
+def require_independent(tree: Robot, joint: Joint, former: Attachment | None = None) -> None:
+    """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
+
+    Positions would not be continuous, or not be free to be chosen.
+    """
+    name = None if former is None else former.name
+    followed = name is not None and name in tree.topology.followed
+    if joint.mimic is not None or followed or (former is not None and former.joint.mimic is not None):
+        what = f"joint {name!r} is followed by another one" if followed else "a joint that follows another one"
+        raise JointError(f"{what}, which cannot be exchanged in motion; change the tree without a state")
 
 
 def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn import KinematicTree
+from screwdyn import KinematicTree, Mimic
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io import Problem, check_urdf
 from screwdyn.io.rpy import rotation_from_rpy
@@ -262,6 +262,54 @@ def test_names_that_a_floating_base_would_take_stay_with_the_file():
     assert tree.joints == ("base_2", "base")
 
 
+# mimic joints ------------------------------------------------------------------------
+
+
+def gripper(follower, kind="prismatic"):
+    """A finger, and on the next line one that follows it; the joint that follows comes first in the file."""
+    second = joint("right", "palm", "r", kind, LIMIT + follower)
+    first = joint("left", "palm", "l", "prismatic", LIMIT)
+    bodies = [link("palm"), link("l", MASS + TENSOR), link("r", MASS + TENSOR), link("tip", MASS + TENSOR)]
+    return robot(*bodies, second, first, joint("tip", "r", "tip", "revolute", LIMIT + '<mimic joint="right"/>'))
+
+
+def test_a_mimic_joint_follows_the_joint_that_it_names():
+    tree = KinematicTree.from_urdf(gripper('<mimic joint="left" multiplier="-2" offset="0.1"/>'), strict=True)
+    assert (tree.coordinates, tree.nq, tree.joints) == (("left",), 1, ("right", "tip", "left"))
+    assert tree.joint("right").mimic == Mimic("left", -2, 0.1)
+    assert_allclose(tree.forward_kinematics("r", [0.3])[:3, 3], [-0.5, 0, 0], atol=1e-15)
+    twin = KinematicTree.from_urdf(tree.to_urdf(), strict=True)
+    assert twin.joint("tip").mimic == Mimic("right", 1, 0)
+    assert_allclose(twin.mass_matrix([0.3]), tree.mass_matrix([0.3]), rtol=1e-15)
+
+
+def test_mimic_joints_that_cannot_follow_are_named():
+    for follower, words in (
+        ('<mimic joint="lefd"/>', "unknown joint 'lefd' (did you mean 'left'?)"),
+        ('<mimic joint="tip"/>', "mimics 'tip' in a circle"),
+    ):
+        problem = only_problem(gripper(follower))
+        assert (problem.line, problem.severity) == (6, "warning")
+        assert words in problem.message
+    lines = [link("a"), link("b"), link("c")]
+    for kinds, words in (
+        (("floating", "continuous"), "mimics 'f', a floating joint, which has not one freedom"),
+        (("continuous", "planar"), "a planar joint cannot follow another one"),
+    ):
+        leader, follower = joint("f", "a", "b", kinds[0]), joint("r", "b", "c", kinds[1], '<mimic joint="f"/>')
+        assert only_problem(robot(*lines, leader, follower)).message == words
+    assert "'1,5' is not a number" in str(only_problem(gripper('<mimic joint="left" multiplier="1,5"/>')))
+
+
+def test_many_joints_follow_each_other_in_a_row():
+    links = [link("l0"), *(link(f"l{i}") for i in range(1, 3001))]
+    first = joint("j1", "l0", "l1", "continuous")
+    follow = [
+        joint(f"j{i}", f"l{i - 1}", f"l{i}", "continuous", f'<mimic joint="j{i - 1}"/>') for i in range(3000, 1, -1)
+    ]
+    assert KinematicTree.from_urdf(robot(*links, *follow, first), strict=True).coordinates == ("j1",)
+
+
 # limits ------------------------------------------------------------------------
 
 
@@ -293,13 +341,7 @@ def test_limits_of_position_effort_and_velocity_are_read():
             "mass 0 kg is not positive",
         ),
         (arm(LIMIT + '<mimic joint="jj"/>'), 4, "mimics an unknown joint 'jj' (did you mean 'j'?)"),
-        (
-            robot(link("a"), link("b"), link("c"), joint("j", "a", "b", "revolute", LIMIT)).replace(
-                "</robot>", joint("k", "b", "c", "revolute", LIMIT + '<mimic joint="j"/>') + "</robot>"
-            ),
-            6,
-            "mimic joints are not supported yet (it follows 'j')",
-        ),
+        (arm(LIMIT + '<mimic joint="j"/>'), 4, "mimics 'j' in a circle"),
     ],
 )
 def test_doubtful_entries_are_warned_about_unless_strict(text, line, words):

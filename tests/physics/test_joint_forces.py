@@ -18,7 +18,7 @@ JOINTS = [
 
 @pytest.fixture
 def forces():
-    return JointForces.of(JOINTS, slice(None))
+    return JointForces.of(JOINTS, None)
 
 
 def test_forces_by_hand(forces):
@@ -54,4 +54,4 @@ def test_springs_find_their_positions_beside_joints_of_several_freedoms():
 
 def test_parameters_that_are_expressions():
     with pytest.raises(sd.UnboundSymbolError, match="a joint's own force still depends on k"):
-        JointForces.of([sd.revolute(stiffness=sympy.Symbol("k"))], slice(None))
+        JointForces.of([sd.revolute(stiffness=sympy.Symbol("k"))], None)

@@ -154,7 +154,7 @@ ALL = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherica
 
 def recentred(tree, q):
     """The table at q, and the rows' coordinates: the home of a group joint's first row includes the joint's pose."""
-    where, groups, _ = tree.model.charts
+    where, groups, *_ = tree.model.charts
     table, x = tree.model.table.copy(), np.where(where < 0, 0.0, q[where])
     for row, first, orientation, translations, *axes in groups:
         row, at, o, t = map(int, (row, first, orientation, translations))
@@ -200,10 +200,12 @@ def test_a_tree_without_group_joints_has_no_charts():
 
 
 def test_charts_are_contiguous_arrays_of_numbers():
-    where, groups, terms = random_tree(np.random.default_rng(1), 6, ("spherical", "free", "planar")).model.charts
+    where, groups, terms, couplings = random_tree(
+        np.random.default_rng(1), 6, ("spherical", "free", "planar")
+    ).model.charts
     assert (where.dtype, groups.dtype, terms.dtype) == (np.int64, np.float64, np.float64)
     assert where.flags.c_contiguous and groups.flags.c_contiguous and terms.flags.c_contiguous
-    assert groups.shape == (6, 13) and terms.shape[1] == 4
+    assert groups.shape == (6, 13) and terms.shape[1] == 4 and couplings.shape == (0, 3)
 
 
 def test_aligned_joints_of_several_freedoms_have_exact_rows():

@@ -16,7 +16,7 @@ def test_integrate_and_normalize(seed, size):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 6, ("spherical", "free", "planar", "revolute"))
     q, v = tree.random_configuration(rng), size * rng.normal(size=tree.nv)
-    where, groups, _ = tree.model.charts
+    where, groups, *_ = tree.model.charts
     reached = np.zeros(tree.nq)
     charts.integrate(where, groups, q, v, reached)
     assert_allclose(reached, tree.integrate(q, v), rtol=0, atol=1e-13 * (1 + size))
@@ -28,7 +28,7 @@ def test_integrate_and_normalize(seed, size):
 def test_quaternions_keep_their_length():
     rng = np.random.default_rng(2)
     tree = random_tree(rng, 2, ("spherical",), frames=0)
-    where, groups, _ = tree.model.charts
+    where, groups, *_ = tree.model.charts
     q = 1.0003 * tree.random_configuration(rng)
     reached = np.zeros(tree.nq)
     charts.integrate(where, groups, q, rng.normal(size=tree.nv), reached)

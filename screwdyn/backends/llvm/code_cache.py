@@ -61,7 +61,7 @@ class Structure(NamedTuple):
     opened : (n, 10) array of bool
         Which inertial numbers are parameters; the others are zero.
     charts : Charts or None
-        Of a model with group joints.
+        Of a model with group joints or couplings.
     places : (links, 24) array
         Of the links of the quantity.
     """
@@ -73,7 +73,7 @@ class Structure(NamedTuple):
 
     def subject(self, tape: Tape) -> Subject:
         """The structure on a tape, with inputs for its parameters."""
-        charts = self.charts and Charts(self.charts.where, constants(self.charts.groups), constants(self.charts.terms))
+        charts = self.charts and Charts(self.charts.where, *map(constants, self.charts[1:]))
         return Subject(open_inertias(self.table, tape, self.opened), charts, constants(self.places))
 
 
@@ -250,8 +250,7 @@ def recorded(name: str, structure: Structure) -> Program:
     tape = Tape()
     tape.nodes = Nodes()
     subject = structure.subject(tape)
-    n = len(structure.table) - 1
-    lengths = {group: subject.nq if group == "q" else n for group in CATALOGUE[name].arguments}
+    lengths = {group: subject.nq if group == "q" else subject.nv for group in CATALOGUE[name].arguments}
     return Program(name, tape, lengths, outputs(tape, name, subject))
 
 

@@ -45,7 +45,7 @@ def _program(table: Array, opened: Opened, what: Any) -> _Steps:
     tape.nodes, own.nodes = Nodes(), Nodes()
     structure = Structure(table, opened, charts and Charts(*map(np.array, charts)))
     subject = structure.subject(own)
-    n = len(table) - 1
+    n = subject.nv
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
     if kind.rows:
         lengths["extra"] = NUMBERS * len(kind.rows)

@@ -16,14 +16,14 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.numpy_support import carray
 
 from screwdyn.backends.numba.cache_folder import cache_folder
-from screwdyn.physics import charts, frames, link_steps, quantities, spatial, table
-from screwdyn.physics.recursions import contributions, joint_space, links, operational, whole_tree
+from screwdyn.physics import charts, couplings, frames, link_steps, quantities, spatial, table
+from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
 from screwdyn.screws import rotations
 
 __all__ = ["array", "compiled", "finite", "integers"]
 
-RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributions, operational)
-PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, *RECURSIONS)
+RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributions, operational, coupled)
+PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, couplings, *RECURSIONS)
 config: Any = numba.config
 Array = Any
 # The arguments of a kernel are the address of its context and that of the addresses of its arrays; see

@@ -10,50 +10,39 @@ kernel is made from the entry of the catalogue. Emit: numba compiles it in the f
 import functools
 import math
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import signature
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
 from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.numba.jit import array, compiled, finite, integers
+from screwdyn.backends.numba.source import (
+    COUPLED,
+    STATE,
+    Context,
+    coupled_text,
+    kernel_text,
+    recursions,
+    scratch_space,
+)
 from screwdyn.backends.platform_layout import address
-from screwdyn.physics import charts
+from screwdyn.physics import charts, couplings
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
-from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
+from screwdyn.physics.recursions.contributions import rows_on_path
+from screwdyn.physics.table import Workspace, place_row
 
-__all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "play"]
+__all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "kernels_of", "play"]
 
 WRONG_INPUT = -1
 # The operations of ``play``, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 _PLAYER = "play"
 Array = Any
-
-
-class Context(NamedTuple):
-    """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter."""
-
-    states: Any
-    rows: Any
-    positions: Any
-    links: Any
-    path: Any
-    groups: Any
-    terms: Any
-    Table: Any
-    Where: Any
-    Groups: Any
-    Terms: Any
-    Moved: Any
-    Places: Any
-    Work: Any
-
 
 _STATES, _LINKS, _PATH, _PLACES = map(Context._fields.index, ("states", "links", "path", "Places"))
 
@@ -62,141 +51,34 @@ _GLOBALS: dict[str, Any] = {
     "Workspace": Workspace,
     "add_rate": charts.add_rate,
     "array": array,
+    "columns_of_path": couplings.columns_of_path,
     "drift": charts.drift,
     "finite": finite,
+    "follow": couplings.follow,
     "integers": integers,
+    "place_row": place_row,
     "recentre": charts.recentre,
+    "rows_on_path": rows_on_path,
+    "spread": couplings.spread,
     "subtract_drift": charts.subtract_drift,
     "unit_quaternions": charts.unit_quaternions,
 }
-_STATE: dict[str, Sequence[Dimension]] = {
-    "q": ("q",),
-    "qd": ("v",),
-    "qdd": ("v",),
-    "tau": ("v",),
-    "wrenches": ("v", 6),
-}
-_SIZES = {"v": "n", "q": "nq", "L": "links", "k": "path", "6v": "6 * n"}
 
 
-def _extent(dimension: Dimension) -> str:
-    return _SIZES[dimension] if isinstance(dimension, str) else str(dimension)
-
-
-def _size(dimensions: Sequence[Dimension]) -> str:
-    """Text of the number of entries of an array."""
-    return " * ".join(map(_extent, dimensions)) or "1"
-
-
-def _shape(dimensions: Sequence[Dimension]) -> str:
-    """Text of a shape."""
-    return f"({', '.join(map(_extent, dimensions))},)"
-
-
-def _shape_in_recursion(dimensions: Sequence[Dimension]) -> str:
-    """Text of a result's shape for recursions: a number is an array of length 1, several matrices form one."""
-    if len(dimensions) > 2:
-        return f"({_size(dimensions[:-1])}, {_extent(dimensions[-1])})"
-    return _shape(dimensions or (1,))
-
-
-def _consecutive(address: str, arrays: Mapping[str, Sequence[Dimension]]) -> list[str]:
-    """Statements that define consecutive arrays from an address on."""
-    lines, first = [], "0"
-    for name, dimensions in arrays.items():
-        lines.append(f"{name} = array({address}, {first}, {_shape(dimensions)})")
-        first += f" + {name}.size"
-    return lines
-
-
-def _shared() -> dict[str, Sequence[Dimension]]:
-    """Scratch space of every kernel: coordinates, accelerations, and the workspace."""
-    return {"x": ("v",), "a": ("v",)} | {f"work_{name}": ("v", width) for name, width in WIDTHS._asdict().items()}
-
-
-def _own(entry: Quantity) -> dict[str, Sequence[Dimension]]:
-    """Scratch space of one quantity, and its hidden results."""
-    scratch: dict[str, Sequence[Dimension]] = {f"scratch{k}": shape for k, shape in enumerate(entry.scratch)}
-    return scratch | {f"{result.name}_out": result.shape for result in entry.results if result.hidden}
-
-
-@functools.lru_cache(maxsize=4)
-def _memory(rows: int) -> tuple[Array, int]:
+@functools.lru_cache(maxsize=8)
+def _memory(rows: int, coupled: bool) -> tuple[Array, int]:
     """Scratch space for any kernel and a table with ``rows`` rows, and its address.
 
     All models share it, because a kernel runs under Python's global lock.
     """
-    sizes = {"v": rows, "6v": 6 * rows}
+    sizes = {"v": rows, "k": rows, "6v": 6 * rows}
 
-    def count(arrays: Mapping[str, Sequence[Dimension]]) -> int:
-        return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in arrays.values())
+    def count(entry: Quantity) -> int:
+        shapes = (shape for shape, _ in scratch_space(entry, coupled).values())
+        return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in shapes)
 
-    memory = np.empty(count(_shared()) + max(count(_own(entry)) for entry in CATALOGUE.values()))
+    memory = np.empty(max(map(count, CATALOGUE.values())))
     return memory, address(memory)
-
-
-def kernel_text(entry: Quantity) -> str:
-    """Source of a quantity's kernel."""
-    context = Context(*(f"context[{k}]" for k in range(len(Context._fields))))
-    whole = [f"array(arrays[{k}], 0, (count * {_size(_STATE[x])},))" for k, x in enumerate(entry.arguments)]
-    checks = [f"finite({states})" for x, states in zip(entry.arguments, whole, strict=True) if x != "wrenches"]
-    lines = [
-        f"def {entry.name}(context, arrays):",
-        f"count, n, nq, links, path = {', '.join(context[:5])}",
-        f"table = array({context.Table}, 0, (n + 1, {COLUMNS}))",
-        f"where = integers({context.Where}, n)",
-        f"groups = array({context.Groups}, 0, ({context.groups}, {charts.GROUP}))",
-        f"terms = array({context.Terms}, 0, ({context.terms}, 4))",
-        f"moved = array({context.Moved}, 0, (n + 1, {COLUMNS}))",
-        f"places = array({context.Places}, 0, (links, {PLACE}))",
-        *_consecutive(context.Work, _shared() | _own(entry)),
-        f"work = Workspace({', '.join(f'work_{name}' for name in Workspace._fields)})",
-        f"if not ({' and '.join(checks)} and unit_quaternions(groups, {whole[0]}, nq, count)):",
-        "    return WRONG_INPUT",
-        "for b in range(count):",
-        *(f"    {line}" for line in _one_state(entry)),
-        "return 0",
-    ]
-    return "\n    ".join(lines) + "\n"
-
-
-def _one_state(entry: Quantity) -> list[str]:
-    """Statements that compute the quantity for state b."""
-    arrays = [(name, _size(_STATE[name]), _shape(_STATE[name])) for name in entry.arguments]
-    arrays += [(f"{r.name}_out", _size(r.shape), _shape_in_recursion(r.shape)) for r in entry.given]
-    lines = [f"{name} = array(arrays[{k}], b * {size}, {shape})" for k, (name, size, shape) in enumerate(arrays)]
-    lines += [
-        "rows, coordinates = table, q",
-        "if groups.shape[0] > 0:",
-        "    recentre(table, where, groups, q, moved, x)",
-        "    rows, coordinates = moved, x",
-    ]
-    if "qdd" in (*entry.arguments, *entry.at_rest):
-        lines += [
-            "for i in range(n):",
-            f"    a[i] = {'qdd[i]' if 'qdd' in entry.arguments else '0.0'}",
-            "drift(terms, qd, a)",
-        ]
-    handed = {"q": "coordinates", "qdd": "a"}
-    arguments = [
-        "rows",
-        *(handed.get(name, name) for name in (*entry.arguments, *entry.at_rest)),
-        *(["places"] if entry.links else []),
-        *(f"scratch{k}" for k in range(len(entry.scratch))),
-        "work",
-        *(f"{result.name}_out" for result in entry.results),
-    ]
-    call = f"recursion({', '.join(arguments)})"
-    if signature(entry.recursion).return_annotation is int:
-        lines += [f"status = {call}", "if status != 0:", "    return status"]
-    else:
-        lines.append(call)
-    for result in entry.results:
-        if result.rate_of:
-            lines.append(f"add_rate(terms, qd, {result.rate_of}_out, {result.name}_out)")
-        if result.acceleration:
-            lines.append(f"subtract_drift(terms, qd, {result.name}_out)")
-    return lines
 
 
 _loaded: dict[str, Any] = {}
@@ -219,10 +101,11 @@ def _load(name: str) -> Any:
 
 def _kernel_function(name: str) -> Callable[..., int]:
     """The kernel of a quantity as a Python function."""
-    entry = CATALOGUE.get(name) or INTERNAL[name]
-    scope = _GLOBALS | {"recursion": entry.recursion}
+    quantity = name.removeprefix(COUPLED)
+    entry, coupled = CATALOGUE.get(quantity) or INTERNAL[quantity], quantity != name
+    scope = _GLOBALS | recursions(entry, coupled)
     # The source file that numba checks for changes; the name of the folder depends on all source of the physics.
-    code = compile(kernel_text(entry), str(joint_space.__file__), "exec")
+    code = compile(coupled_text(entry) if coupled else kernel_text(entry), str(joint_space.__file__), "exec")
     exec(code, scope)
     function: Callable[..., int] = scope[name]
     function.__module__, function.__qualname__ = joint_space.__name__, name
@@ -233,10 +116,10 @@ def _refuse(*state: Any, out: Any = None) -> None:
     """Return None: the arguments are not one state in contiguous arrays."""
 
 
-def _function(name: str) -> Any:
+def _function(name: str, prefix: str = "") -> Any:
     """The built-in function of a context and one state in contiguous float64 arrays; None for other arguments."""
-    entry, code = CATALOGUE[name], kernel(name)
-    inputs, outputs = [_read(_STATE[x]) for x in entry.arguments], [_read(r.shape) for r in entry.given]
+    entry, code = CATALOGUE[name], kernel(prefix + name)
+    inputs, outputs = [_read(STATE[x]) for x in entry.arguments], [_read(r.shape) for r in entry.given]
     return builtin_of_context(name, code.address, inputs, outputs, _refuse, code)
 
 
@@ -272,25 +155,31 @@ class Kernels:
     def __init__(self, model: Model) -> None:
         self.model = model
         table, chart = model.table, model.charts
-        memory, work = _memory(model.nv)
+        memory, work = _memory(len(table) - 1, model.coupled)
         at = moved = address(table)
         # The context contains the addresses of these arrays.
         self._kept = [table, memory]
-        groups = terms = of_where = of_groups = of_terms = 0
+        groups = terms = of_where = of_groups = of_terms = of_couplings = 0
         if chart is not None:
             copied, where, *numbers = table.copy(), *chart
             # Kernels read memory as it is: any other type would be read wrong.
             chart = charts.Charts(where.astype(np.int64), *(x.astype(np.float64) for x in numbers))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
-            of_where, of_groups, of_terms = map(address, chart)
-        context = Context(1, model.nv, model.nq, 0, 0, groups, terms, at, of_where, of_groups, of_terms, moved, 0, work)
-        self.context = np.fromiter(context, np.int64)
+            of_where, of_groups, of_terms, of_couplings = map(address, chart)
+        sizes = (1, model.nv, model.nq, 0, 0, groups, terms)
+        arrays = (at, of_where, of_groups, of_terms, moved, 0, work, len(table) - 1, of_couplings)
+        self.context = np.fromiter(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses are not valid in another process."""
         return type(self), (self.model,)
+
+    @staticmethod
+    def kernel(name: str) -> Any:
+        """The compiled kernel of a quantity."""
+        return kernel(name)
 
     @staticmethod
     def function(name: str) -> Any:
@@ -348,7 +237,7 @@ class Kernels:
         """Compute the results for some states; returns the status. All arrays are contiguous, state after state."""
         context, arrays = context.copy(), addresses([*arguments, *results])
         context[_STATES] = states
-        status: int = Computation(kernel(entry.name).address)(address(context), address(arrays))
+        status: int = Computation(self.kernel(entry.name).address)(address(context), address(arrays))
         return status
 
 
@@ -374,8 +263,23 @@ class _OnFirstUse:
         return vars(owner)[self._name]
 
 
-for _name in CATALOGUE:
-    setattr(Kernels, _name, _OnFirstUse(_name))
+class CoupledKernels(Kernels):
+    """The kernels of the catalogue for one model in which joints follow others."""
+
+    @staticmethod
+    def kernel(name: str) -> Any:
+        """The compiled kernel of a quantity."""
+        return kernel(COUPLED + name)
+
+    @staticmethod
+    def function(name: str) -> Any:
+        """The built-in function of a quantity."""
+        return _function(name, COUPLED)
+
+
+def kernels_of(model: Model) -> Kernels:
+    """The kernels for a model; UnboundSymbolError if its numbers contain symbols."""
+    return CoupledKernels(model) if model.coupled else Kernels(model)
 
 
 class _OfLink(dict[tuple[str, str], Array]):
@@ -392,6 +296,11 @@ class _OfLink(dict[tuple[str, str], Array]):
             raise KeyError(link)
         context = self[key] = kernels.context_of(CATALOGUE["jacobian"], link, frame_code(frame))
         return context
+
+
+for _name in CATALOGUE:
+    for _owner in (Kernels, CoupledKernels):
+        setattr(_owner, _name, _OnFirstUse(_name))
 
 
 def _play(context: Array, arrays: Array) -> int:

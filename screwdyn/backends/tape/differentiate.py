@@ -103,7 +103,7 @@ def partial(tape: Tape, outputs: Scalars, argument: str, subject: Subject) -> Sc
     With respect to "q" the derivatives are along the tangents dq/dt of ν = e_k (docs/mathematics.md §7 and §10).
     Reverse mode if there are fewer outputs than freedoms, forward mode otherwise.
     """
-    flat, n = outputs.ravel().tolist(), len(subject.table) - 1
+    flat, n = outputs.ravel().tolist(), subject.nv
     directions = [_direction(tape, argument, subject, e) for e in np.eye(n).astype(object)]
     if len(flat) < n:
         names = list(directions[0])
@@ -120,6 +120,7 @@ def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> d
     rates: Any = along
     if argument == "q" and subject.charts is not None:
         rates = np.full(len(given), 0.0, dtype=object)
+        along = along[[subject.freedom(row) for row in range(len(subject.table) - 1)]]
         position_rate(subject.charts.where, subject.charts.groups, given, along, rates)
     return {tape.nodes[x.node].a: rate for x, rate in zip(given, rates, strict=True)}
 
@@ -135,8 +136,8 @@ def inverse_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
     by_rate = 2.0 * C
     if subject.charts is not None:
         v = subject.inputs(tape, "qd")
-        for m, k, l, c in subject.charts.terms.tolist():
-            m, k, l = int(m), int(k), int(l)
+        for *rows, c in subject.charts.terms.tolist():
+            m, k, l = (subject.freedom(int(row)) for row in rows)
             by_rate[:, k] -= M[:, m] * (c * v[l])
             by_rate[:, l] += M[:, m] * (c * v[k])
     return [partial(tape, tau, "q", subject), by_rate, M]
@@ -144,7 +145,7 @@ def inverse_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
 
 def forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
     """∂ν̇/∂q = −M⁻¹ ∂τ/∂q, ∂ν̇/∂ν = −M⁻¹ ∂τ/∂ν and ∂ν̇/∂τ = M⁻¹."""
-    n = len(subject.table) - 1
+    n = subject.nv
     found = factors(tape, subject)
     (bias,) = outputs(tape, "bias_force", subject)
     acceleration = found.solve(subject.inputs(tape, "tau") - bias)

@@ -1,16 +1,16 @@
 """LTDL factorisation of the mass matrix on a tape, and forward dynamics by it: M q̈ = τ − C q̇ − g.
 
-M = Lᵀ D L, where an entry of L is zero if neither of its two joints carries the other (R. Featherstone, *Rigid Body
-Dynamics Algorithms*, 2008, §6.5). With zeros folded, this takes two thirds of the operations of the articulated-body
-algorithm for six joints in a row, and also fewer for branched trees of tens of freedoms; it takes as many for a dozen
-joints in a row, and more for longer chains.
+M = Lᵀ D L, where without couplings an entry of L is zero if neither of its joints carries the other (R. Featherstone,
+*Rigid Body Dynamics Algorithms*, 2008, §6.5). With zeros folded, this takes two thirds of the operations of the
+articulated-body algorithm for six joints in a row, and also fewer for branched trees of tens of freedoms; it takes as
+many for a dozen joints in a row, and more for longer chains.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from screwdyn.backends.tape.tape import Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, path_of, record
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.link_steps import pivot_rounding
 from screwdyn.physics.spatial import add, dot, exceeds, scale
@@ -20,6 +20,8 @@ __all__ = ["Factors", "factors", "forward_dynamics"]
 
 # Pivots below this multiple of their rounding are left to the articulated-body algorithm, which keeps more digits.
 _STRICTER = 12
+# Pivots of a tree with couplings below this fraction of their diagonal entry are left to the default kernel.
+_ROUNDING = 1e-13
 
 
 class Factors(NamedTuple):
@@ -71,12 +73,18 @@ def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Fa
         If some joint feels no inertia in any state.
     """
     table, x = subject.rows(tape)
-    above = [_above(table, k) for k in range(len(x))]
+    coupled = subject.couplings is not None
+    above = [list(range(k))[::-1] if coupled else path_of(table, k)[1:] for k in range(subject.nv)]
     (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))
     for k, own in enumerate(armature):
         M[k, k] = M[k, k] + own
-    for k, (mass, spread) in reversed(list(enumerate(_carried(table, x)))):
-        if not exceeds(M[k, k], _STRICTER * pivot_rounding(2 * spread, mass, joint_screw(table, k))):
+    if coupled:
+        least = [_ROUNDING * M[k, k] for k in range(subject.nv)]
+    else:
+        carried = enumerate(_carried(table, x))
+        least = [_STRICTER * pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried]
+    for k in reversed(range(subject.nv)):
+        if not exceeds(M[k, k], least[k]):
             raise Undetermined("forward_dynamics", k + 1)
         shares = [M[k, i] / M[k, k] for i in above[k]]
         for i, a in zip(above[k], shares, strict=True):
@@ -109,11 +117,3 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
             m, own = carried[above]
             carried[above] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
     return carried
-
-
-def _above(table: Scalars, k: int) -> list[int]:
-    """The rows that carry row k, nearest first."""
-    rows = []
-    while (k := parent(table, k)) >= 0:
-        rows.append(k)
-    return rows

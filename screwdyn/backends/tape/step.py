@@ -69,9 +69,14 @@ class _Motion(Motion):
 
     def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: Kind) -> None:
         self._tape, self._own, self._charts = tape, own, subject.charts
-        self._where = slice(None) if subject.charts is None else subject.charts.where
-        n = len(subject.table) - 1
-        extra = np.full((n + 1, NUMBERS), 0.0, dtype=object)
+        n = subject.nv
+        # The freedom of each row, and the position of each freedom.
+        self._freedoms = [subject.freedom(row) for row in range(len(subject.table) - 1)]
+        self._where: Any = slice(None)
+        if subject.charts is not None:
+            self._where = np.zeros(n, dtype=np.intp)
+            self._where[self._freedoms] = subject.charts.where
+        extra = np.full((len(subject.table), NUMBERS), 0.0, dtype=object)
         if kind.rows:
             extra[list(kind.rows)] = inputs(own, "extra", range(NUMBERS * len(kind.rows))).reshape(-1, NUMBERS)
         (self._acceleration,) = outputs(own, "forward_dynamics", subject, extra)
@@ -116,7 +121,7 @@ class _Motion(Motion):
         if self._charts is None:
             return qd
         rate = np.full(len(q), 0.0, dtype=object)
-        charting.position_rate(self._charts.where, self._charts.groups, q, qd, rate)
+        charting.position_rate(self._charts.where, self._charts.groups, q, qd[self._freedoms], rate)
         return rate
 
     def normalized(self, q: Scalars) -> Scalars:
@@ -133,5 +138,5 @@ class _Motion(Motion):
             reached: Scalars = q + v
             return reached
         reached = np.full(len(q), 0.0, dtype=object)
-        charting.integrate(self._charts.where, self._charts.groups, q, v, reached)
+        charting.integrate(self._charts.where, self._charts.groups, q, v[self._freedoms], reached)
         return reached

@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.physics import charts as charting
+from screwdyn.physics import couplings as coupling
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.quantities import CATALOGUE, Dimension
+from screwdyn.physics.couplings import COLUMN, COUPLING
+from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
 from screwdyn.physics.recursions.contributions import rows_on_path
-from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, place_row
+from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, parent, place_row
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
@@ -43,7 +45,7 @@ class Subject(NamedTuple):
     table : (n + 1, 26) array of scalars
         Rows of a model; see ``physics.table``.
     charts : Charts, optional
-        Of a model with group joints.
+        Of a model with group joints or couplings.
     places : (links, 24) array, optional
         Of the links of the quantity.
     positions, coordinates : sequences, optional
@@ -57,15 +59,29 @@ class Subject(NamedTuple):
     coordinates: Sequence[Hashable] | None = None
 
     @property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        n = len(self.table) - 1
+        return n if self.couplings is None else 1 + max(int(row[COLUMN]) for row in self.couplings)
+
+    @property
     def nq(self) -> int:
         """Number of positions."""
-        return len(self.table) - 1 if self.charts is None else charting.number_of_positions(*self.charts[:2])
+        return self.nv + (0 if self.charts is None else charting.number_of_quaternions(self.charts.groups))
+
+    @property
+    def couplings(self) -> Scalars | None:
+        """Couplings of the rows, if there are any."""
+        return None if self.charts is None or not self.charts.coupled else self.charts.couplings
+
+    def freedom(self, row: int) -> int:
+        """The freedom of a row, or the one that it follows."""
+        return row if self.couplings is None else int(self.couplings[row, COLUMN])
 
     def inputs(self, tape: Tape, group: str) -> Scalars:
         """The inputs of a group, such as "qd"."""
-        n = self.nq if group == "q" else len(self.table) - 1
         names = self.positions if group == "q" else self.coordinates
-        return inputs(tape, group, range(n) if names is None else names)
+        return inputs(tape, group, range(self.nq if group == "q" else self.nv) if names is None else names)
 
     def rows(self, tape: Tape) -> tuple[Scalars, Scalars]:
         """The table, with the poses of group joints in the homes of their first rows, and the rows' coordinates."""
@@ -74,10 +90,41 @@ class Subject(NamedTuple):
             return self.table, q
         table, x = self.table.copy(), _zeros(len(self.table) - 1)
         charting.recentre(self.table, self.charts.where, self.charts.groups, q, table, x)
+        if self.couplings is not None:
+            coupling.follow(self.couplings, x)
         return table, x
 
+    def of_rows(self, v: Scalars) -> Scalars:
+        """Rates or accelerations of the rows, from those of the freedoms; a copy."""
+        if self.couplings is None:
+            return v.copy()
+        rows = _zeros(len(self.table) - 1)
+        coupling.spread(self.couplings, v, rows)
+        return rows
+
+    def contracted(self, result: Result, rows: Scalars) -> Scalars:
+        """A result over the freedoms, from that over the rows."""
+        contraction, couplings = result.contraction, self.couplings
+        if contraction is None or couplings is None:
+            return rows
+        if "k" in result.shape:
+            assert self.places is not None
+            row = place_row(self.places, 0)
+            on_path = _zeros(rows_on_path(self.table, row), COUPLING)
+            coupling.columns_of_path(self.table, couplings, row, on_path)
+            couplings = on_path
+        out = _zeros(*map(self.size, result.shape))
+        contraction(couplings, rows, out)
+        return out
+
     def size(self, dimension: Dimension) -> int:
-        """The number that a dimension stands for."""
+        """The number that a dimension of a result stands for."""
+        if dimension == "k" and self.places is not None and self.couplings is not None:
+            return len({self.couplings[i, COLUMN] for i in path_of(self.table, place_row(self.places, 0))})
+        return self.nv if dimension == "v" else self.size_over_rows(dimension)
+
+    def size_over_rows(self, dimension: Dimension) -> int:
+        """The number that a dimension stands for in a recursion."""
         n = len(self.table) - 1
         if dimension == "k":
             return 0 if self.places is None else rows_on_path(self.table, place_row(self.places, 0))
@@ -86,6 +133,15 @@ class Subject(NamedTuple):
         return {"v": n, "q": self.nq, "6v": 6 * n}.get(str(dimension)) or (
             dimension if isinstance(dimension, int) else 0
         )
+
+
+def path_of(table: Scalars, row: int) -> list[int]:
+    """Rows from a row to the base, the row first."""
+    rows = []
+    while row >= 0:
+        rows.append(row)
+        row = parent(table, row)
+    return rows
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:
@@ -109,22 +165,24 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     Undetermined
         If there are no results for any state.
     """
-    entry = CATALOGUE[quantity]
+    entry, chart = CATALOGUE[quantity], subject.charts
+    if chart is not None:
+        _assume_unit_quaternions(tape, chart, subject.inputs(tape, "q"))
+    if subject.couplings is not None and entry.coupled is not None:
+        return _recorded_from(tape, entry, subject)
     n = len(subject.table) - 1
     state = {group: subject.inputs(tape, group) for group in entry.arguments}
-    state |= {group: _zeros(n) for group in entry.at_rest}
-    table, chart = subject.table, subject.charts
+    state |= {group: _zeros(subject.nv) for group in entry.at_rest}
+    table = subject.table
     if chart is not None:
-        _assume_unit_quaternions(tape, chart, state["q"])
         table, state["q"] = subject.rows(tape)
+        state |= {group: subject.of_rows(x) for group, x in state.items() if group in ("qd", "qdd")}
         if "qdd" in state:
-            state["qdd"] = state["qdd"].copy()
             charting.drift(chart.terms, state["qd"], state["qdd"])
-    results = {result.name: _zeros(*_working_shape(result.shape, subject.size)) for result in entry.results}
+    results = {r.name: _zeros(*_working_shape(r.shape, subject.size_over_rows)) for r in entry.results}
     places = [subject.places] if entry.links else []
-    scratch = [_zeros(*map(subject.size, shape)) for shape in entry.scratch]
-    work = Workspace(*(_zeros(n, width) for width in WIDTHS))
-    status = entry.recursion(table, *state.values(), *places, *scratch, work, *results.values())
+    scratch = [_zeros(*map(subject.size_over_rows, shape)) for shape in entry.scratch]
+    status = entry.recursion(table, *state.values(), *places, *scratch, _workspace(n), *results.values())
     if status:
         raise Undetermined(quantity, status)
     for result in entry.results:
@@ -132,7 +190,24 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
             charting.add_rate(chart.terms, state["qd"], results[result.rate_of], results[result.name])
         if chart is not None and result.acceleration:
             charting.subtract_drift(chart.terms, state["qd"], results[result.name])
-    return [results[result.name].reshape(tuple(map(subject.size, result.shape))) for result in entry.given]
+    found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)
+    return [x.reshape(tuple(map(subject.size, result.shape))) for result, x in found]
+
+
+def _recorded_from(tape: Tape, entry: Quantity, subject: Subject) -> list[Scalars]:
+    """Record a quantity of a tree with couplings that follows from other quantities."""
+    assert entry.coupled is not None
+    parts = [x for name in entry.coupled.quantities for x in record(tape, name, subject)]
+    parts += [subject.inputs(tape, group) for group in entry.coupled.arguments]
+    results = [_zeros(*map(subject.size, result.shape)) for result in entry.results]
+    status = entry.coupled.finish(*parts, _workspace(len(subject.table) - 1), *results)
+    if status:
+        raise Undetermined(entry.name, status)
+    return results
+
+
+def _workspace(n: int) -> Workspace:
+    return Workspace(*(_zeros(n, width) for width in WIDTHS))
 
 
 def _working_shape(shape: tuple[Dimension, ...], size: Callable[[Dimension], int]) -> tuple[int, ...]:

@@ -11,10 +11,12 @@ from screwdyn.mechanism.joint.kinds import (
     spherical,
     universal,
 )
+from screwdyn.mechanism.joint.mimic import Mimic
 from screwdyn.mechanism.joint.value import Joint
 
 __all__ = [
     "Joint",
+    "Mimic",
     "cylindrical",
     "fixed",
     "free",

@@ -14,6 +14,7 @@ import numpy as np
 from screwdyn.core.errors import JointError
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.joint.mimic import Mimic
 from screwdyn.mechanism.joint.screws import NO_SCREWS, number, parallel, screw
 from screwdyn.mechanism.joint.screws import point as origin
 from screwdyn.mechanism.joint.value import Joint
@@ -51,6 +52,7 @@ class Options(GroupOptions, total=False):
     stiffness: float
     rest: float
     limits: Sequence[float] | None
+    mimic: Mimic | None
 
 
 def _spelled_out(make: Callable[P, Joint]) -> Callable[P, Joint]:
@@ -85,7 +87,7 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Op
         Direction a in the carried link's own frame; any length but zero.
     point : (3,) array or 0
         Any point r of the axis, in the link's own frame, in metres.
-    passive, damping, friction, stiffness, rest, limits, effort, velocity, name
+    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, name
         As for :class:`Joint`.
 
     Raises
@@ -150,7 +152,7 @@ def universal(
         Direction of the axis that is fixed in the link, in the link's own frame.
     point : (3,) array or 0
         The point where the axes meet, in the link's own frame, in metres.
-    passive, damping, friction, stiffness, rest, limits, effort, velocity, name
+    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, name
         As for :class:`Joint`.
 
     Raises

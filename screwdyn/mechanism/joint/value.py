@@ -19,6 +19,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JointError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.joint.mimic import Mimic
 from screwdyn.mechanism.joint.screws import (
     check_independent,
     interval,
@@ -60,14 +61,16 @@ class Joint:
     effort, velocity : float or None
         Largest magnitudes of the motor's force and of the rate, the same for each freedom; N m or N, rad/s or m/s. The
         dynamics does not enforce them.
+    mimic : Mimic or None
+        The joint that this one follows, q = ratio · q_joint + offset. It then has one screw and no freedom of its own.
 
     Raises
     ------
     JointError
         If a screw is not six numbers or not of unit length; screws are linearly dependent in every configuration;
         damping, friction or stiffness is negative or not finite; the lower limit exceeds the upper one; effort or
-        velocity is negative; a joint with a chart has a spring or limits; the name is empty; or `passive` is not a
-        bool.
+        velocity is negative; a joint with a chart has a spring or limits; the name is empty; `passive` is not a bool;
+        or a joint that follows another one is passive or has several screws.
     """
 
     screws: Array
@@ -81,6 +84,7 @@ class Joint:
     chart: Chart | None = None
     effort: float | None = field(default=None, kw_only=True)
     velocity: float | None = field(default=None, kw_only=True)
+    mimic: Mimic | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf)):
@@ -98,13 +102,21 @@ class Joint:
                 raise JointError(f"a {self.chart.kind} joint takes no stiffness, rest or limits")
             object.__setattr__(self, "screws", self.chart.screws)
         object.__setattr__(self, "screws", unit_screws(self.screws))
+        if self.mimic is not None:
+            if not isinstance(self.mimic, Mimic):
+                raise JointError(f"mimic must be a Mimic, such as Mimic('finger', -1.0); got {self.mimic!r}")
+            if self.passive or self.chart is not None or self.screws.shape[1] != 1:
+                raise JointError(
+                    f"a joint that follows another one has one screw and is not passive; got a "
+                    f"{'passive ' * self.passive}{self.kind} joint"
+                )
         if self.chart is None and self.nv > 1:
             check_independent(self.screws)
 
     @functools.cached_property
     def nv(self) -> int:
-        """Number of freedoms k."""
-        return int(self.screws.shape[1])
+        """Number of freedoms: that of the screws; 0 if the joint follows another one."""
+        return 0 if self.mimic is not None else int(self.screws.shape[1])
 
     @functools.cached_property
     def nq(self) -> int:
@@ -127,7 +139,7 @@ class Joint:
         """
         if self.nv > 1:
             raise JointError(f"a {self.kind} joint has {self.nv} screws; see its `screws`")
-        return self.screws[:, 0] if self.nv else None
+        return self.screws[:, 0] if self.screws.shape[1] else None
 
     @property
     def kind(self) -> str:
@@ -150,6 +162,10 @@ class Joint:
             return (name,) * self.nv
         labels = self._numbered("w", "v") if self.chart is None else self.chart.freedom_labels
         return _names(name, labels)
+
+    def row_names(self, name: str) -> tuple[str, ...]:
+        """A name for each screw of a joint with a given name: its freedoms, or that name if it follows another one."""
+        return self.freedom_names(name) if self.mimic is None else (name,)
 
     def position_names(self, name: str) -> tuple[str, ...]:
         """Names of the positions of a joint with a given name: ``hip[x]``, …; that name if there is one freedom."""
@@ -178,6 +194,11 @@ class Joint:
             and (not charts or np.array_equal(charts[0].axes, charts[1].axes))
         )
 
+    def inside(self, prefix: str) -> Joint:
+        """The joint in a tree with a prefix before all names, also before that of the joint that it follows."""
+        joint = self.prefixed(prefix)
+        return joint if not prefix or joint.mimic is None else replace(joint, mimic=joint.mimic.prefixed(prefix))
+
     @property
     def free_symbols(self) -> set[Any]:
         """SymPy symbols that the joint's numbers depend on."""
@@ -190,7 +211,9 @@ class Joint:
             what: expressions.substituted(getattr(self, what), values)
             for what in ("screws", "damping", "friction", "stiffness", "rest")
         }
-        return replace(self, chart=None if self.chart is None else self.chart.subs(values), **numbers)
+        chart = None if self.chart is None else self.chart.subs(values)
+        mimic = None if self.mimic is None else self.mimic.subs(values)
+        return replace(self, chart=chart, mimic=mimic, **numbers)
 
 
 def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:

@@ -7,48 +7,60 @@ from screwdyn.physics.spatial import (
 )
 from screwdyn.physics.table import (
     CONFINED,
+    PARENT,
     Table,
     Workspace,
-    parent,
 )
 
-# A pivot below this fraction of its diagonal entry is rounding.
-_CONFINED = 1e-12
+# A pivot below this fraction of its diagonal entry is rounding: of J M⁻¹ Jᵀ, and of M.
+_CONFINED, _MASSLESS = 1e-12, 1e-15
 
 
-def factorise(table: Table, M: Table) -> None:
+def factorise(parents: Table, M: Table, diagonal: Table) -> int:
     """M = Lᵀ D L in place, L below the diagonal; its entry is zero where neither of two joints carries the other.
 
+    The status is 0, or 1 + the first row whose pivot is rounding. ``diagonal`` is scratch space, (n,).
     R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
     """
-    for k in range(table.shape[0] - 2, -1, -1):
-        i = parent(table, k)
+    n = M.shape[0]
+    for k in range(n):
+        diagonal[k] = M[k, k]
+    for k in range(n - 1, -1, -1):
+        if not exceeds(M[k, k], _MASSLESS * diagonal[k]):
+            return k + 1
+        i = int(parents[k])
         while i >= 0:
             a = M[k, i] / M[k, k]
             j = i
             while j >= 0:
                 M[i, j] = M[i, j] - a * M[k, j]
-                j = parent(table, j)
+                j = int(parents[j])
             M[k, i] = a
-            i = parent(table, i)
+            i = int(parents[i])
+    return 0
 
 
 def operational_inertia(
     table: Table, q: Table, places: Table, M: Table, J: Table, work: Workspace, inverse: Table
 ) -> int:
-    """Λ = (J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹. M and J are scratch space."""
-    n = table.shape[0] - 1
+    """Λ = (J M⁻¹ Jᵀ)⁻¹. M and J are scratch space."""
     mass_matrix(table, q, work, M)
     jacobian(table, q, places, work, J)
-    factorise(table, M)
+    return inertia_felt(table[:, PARENT], M, J, work, inverse)
+
+
+def inertia_felt(parents: Table, M: Table, J: Table, work: Workspace, inverse: Table) -> int:
+    """(J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹."""
+    n = M.shape[0]
+    status = factorise(parents, M, work.pivots[:, 0])
+    if status != 0:
+        return status
     for k in range(n - 1, -1, -1):
-        if not exceeds(M[k, k], 0.0):
-            return k + 1
-        i = parent(table, k)
+        i = int(parents[k])
         while i >= 0:
             for r in range(6):
                 J[r, i] = J[r, i] - M[k, i] * J[r, k]
-            i = parent(table, i)
+            i = int(parents[i])
     for r in range(6):
         for c in range(r + 1):
             x = 0.0

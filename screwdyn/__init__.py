@@ -31,6 +31,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
     Joint,
     Mimic,
+    Rotor,
     cylindrical,
     fixed,
     free,
@@ -90,6 +91,7 @@ __all__ = [
     "Release",
     "ReleaseEvent",
     "ReplaceJoint",
+    "Rotor",
     "Run",
     "ScenarioError",
     "ScrewdynError",

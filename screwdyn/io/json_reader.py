@@ -14,10 +14,10 @@ All problems of a document are reported together, with their places. Version 1 o
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
 rigid body needs to have, ``"effective": true``. A joint has ``name``, ``passive``, ``damping``, ``friction``,
 ``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, ``mimic`` (the ``joint``
-that it follows, ``ratio`` and ``offset``), and either ``screws`` (a list of six numbers each) or ``chart``
-(``orientation``, ``translations``, ``axes`` as three rows, ``center``; see :class:`screwdyn.mechanism.chart.Chart`).
-Numbers are finite and, except limits, at most 1e50, in SI units and in full, or strings with expressions of symbols
-such as ``"m*L**2/3"``.
+that it follows, ``ratio`` and ``offset``), ``rotor`` (as :class:`screwdyn.Rotor`; its links are in the list of links),
+and either ``screws`` (a list of six numbers each) or ``chart`` (``orientation``, ``translations``, ``axes`` as three
+rows, ``center``; see :class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits, at most 1e50, in
+SI units and in full, or strings with expressions of symbols such as ``"m*L**2/3"``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from screwdyn.io.json_writer import FORMAT, VERSION
 from screwdyn.io.source import read_source
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, Mimic
+from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import FIXED, Attachment, Locked, Topology
@@ -52,7 +52,7 @@ __all__ = ["read_json"]
 
 Made = TypeVar("Made")
 _FORCES, _MAGNITUDES = ("damping", "friction", "stiffness", "rest"), ("effort", "velocity")
-_JOINT = ("name", "screws", "chart", "passive", *_FORCES, "limits", *_MAGNITUDES, "mimic")
+_JOINT = ("name", "screws", "chart", "passive", *_FORCES, "limits", *_MAGNITUDES, "mimic", "rotor")
 
 
 def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
@@ -233,6 +233,8 @@ class _Reader:
                 given.wrong("both screws and a chart are given", "leave the screws out")
         if "mimic" in fields:
             options["mimic"] = self.mimic(fields["mimic"])
+        if "rotor" in fields:
+            options["rotor"] = self.rotor(fields["rotor"])
         screws = fields["screws"].matrix(6, None, self.expression) if "screws" in fields else None
         if len(given.problems) > before:
             return None
@@ -250,6 +252,21 @@ class _Reader:
         if leader is None or ratio is None or offset is None:
             return None
         return _made(given, lambda: Mimic(leader, ratio, offset))
+
+    def rotor(self, given: Entry) -> Rotor | None:
+        fields = given.table(("inertia", "ratio", "axis", "com"), ("mass", "across", "carrier"))
+        before = len(given.problems)
+        options: dict[str, Any] = {
+            what: fields[what].number(self.expression)
+            for what in ("inertia", "ratio", "mass", "across")
+            if what in fields
+        }
+        options |= {what: fields[what].numbers(3, self.expression) for what in ("axis", "com") if what in fields}
+        if "carrier" in fields:
+            options["carrier"] = fields["carrier"].text()
+        if len(given.problems) > before or len(fields) < 4:
+            return None
+        return _made(given, lambda: Rotor(**options))
 
     def chart(self, given: Entry) -> Chart | None:
         fields = given.table(("orientation", "translations", "axes", "center"))

@@ -112,6 +112,12 @@ class _Writer:
         if joint.mimic is not None:
             numbers = {what: self.number(getattr(joint.mimic, what)) for what in ("ratio", "offset")}
             record["mimic"] = {"joint": joint.mimic.joint} | numbers
+        if joint.rotor is not None:
+            rotor = joint.rotor
+            numbers = {what: getattr(rotor, what) for what in ("inertia", "ratio", "mass", "across")}
+            record["rotor"] = {what: self.number(x) for what, x in numbers.items() if x is not None}
+            record["rotor"] |= {what: self.numbers(expressions.array(getattr(rotor, what))) for what in ("axis", "com")}
+            record["rotor"] |= {} if rotor.carrier is None else {"carrier": rotor.carrier}
         return record
 
     def numbers(self, values: Array | tuple[Any, ...]) -> list[Any]:

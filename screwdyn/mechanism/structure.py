@@ -207,7 +207,7 @@ class Structure:
         to : str
             The link to which it is attached.
         joint : Joint, optional
-            In the attached link's own frame; fixed by default.
+            In the attached link's own frame; fixed by default. The rotor of its motor, if it has one, is attached too.
         at : (4, 4) pose or (3,) position, optional
             Pose of the attached link's frame in the frame of ``to`` while the joint is neutral, m; the identity by
             default.
@@ -242,11 +242,17 @@ class Structure:
         root, rest = self._unpack(body, name, prefix)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
-        self._become(self._topology.attach([first, *rest]))
+        newcomers = [first, *rest]
+        if first.joint.rotor is not None:
+            carrier = first.joint.rotor.carrier or to
+            if carrier not in [at.link.name for at in newcomers]:
+                self._at(carrier)
+            newcomers += first.rotor
+        self._become(self._topology.attach(newcomers))
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
-        """Detach a link and all links beyond it.
+        """Detach a link and all links beyond it, with the rotor of its joint, which is removed as the joint is.
 
         Parameters
         ----------
@@ -265,7 +271,10 @@ class Structure:
             If there is no such link, the handle is stale, the link is the base, or a joint would lose the joint that it
             follows.
         """
-        topology, (root, *rest) = self._topology.detach(self.resolve(what))
+        name, topology = self.resolve(what), self._topology
+        if topology.followers:
+            topology = topology.without_rotor(name)
+        topology, (root, *rest) = topology.detach(name)
         if self._topology.followers:
             topology.check_separated([root, *rest])
         removed = self._rooted(root.link)

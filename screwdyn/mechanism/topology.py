@@ -14,7 +14,7 @@ from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.couplings import check_couplings, leaders
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint import Joint, Mimic, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at
 from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
@@ -101,6 +101,18 @@ class Attachment:
         link, joint, locked = self.link.prefixed(prefix), self.joint.inside(prefix), self.locked
         locked = locked and locked._replace(joint=locked.joint.inside(prefix))
         return replace(self, link=link, parent=parent, joint=joint, serial=next(_serial), locked=locked)
+
+    @property
+    def rotor(self) -> list[Attachment]:
+        """Attachments of the rotor of the joint's motor, if it has one."""
+        rotor, parent = self.joint.rotor, self.parent
+        if rotor is None:
+            return []
+        name, carrier = f"{self.name}_rotor", rotor.carrier or parent
+        spinning, counted = rotor.bodies
+        joint = Joint(rotor.screw, name=name, mimic=Mimic(self.name, rotor.ratio))
+        found = [Attachment(Link(name, spinning), carrier, joint)]
+        return found if counted is None else [*found, Attachment(Link(f"{name}_at_rest", counted), carrier)]
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """A new attachment with values substituted for symbols."""
@@ -228,6 +240,18 @@ class Topology:
             del carried[removed[-1].name]
         followers = self.followers - sum(at.joint.mimic is not None for at in removed) if self.followers else 0
         return Topology(attachments, carried, self.gravity, self.revision + 1, followers), removed
+
+    def without_rotor(self, link: str) -> Topology:
+        """The structure without the links of the rotor of a link's joint; TopologyError if they carry others."""
+        topology = self
+        for at in self.attachments[link].rotor:
+            if at.link.name in topology.attachments:
+                topology, (_, *beyond) = topology.detach(at.link.name)
+                if beyond:
+                    raise TopologyError(
+                        f"the rotor {at.link.name!r} carries {beyond[0].link.name!r}; detach that link first"
+                    )
+        return replace(topology, revision=self.revision)
 
     def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
         """The structure with a link and all links beyond it on another parent; they come last.

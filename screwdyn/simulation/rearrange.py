@@ -122,6 +122,8 @@ def require_independent(tree: Robot, joint: Joint, former: Attachment | None = N
     """
     name = None if former is None else former.name
     followed = name is not None and name in tree.topology.followed
+    if joint.rotor is not None:
+        raise JointError("a joint with a rotor cannot be put in place in motion; change the tree without a state")
     if joint.mimic is not None or followed or (former is not None and former.joint.mimic is not None):
         what = f"joint {name!r} is followed by another one" if followed else "a joint that follows another one"
         raise JointError(f"{what}, which cannot be exchanged in motion; change the tree without a state")

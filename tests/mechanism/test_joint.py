@@ -174,7 +174,19 @@ def test_bad_options_are_refused(make, options, message):
 
 @pytest.mark.parametrize("make", [revolute, prismatic, helical])
 def test_options_are_keywords_that_completion_can_find(make):
-    options = ["passive", "damping", "friction", "stiffness", "rest", "limits", "name", "effort", "velocity", "mimic"]
+    options = [
+        "passive",
+        "damping",
+        "friction",
+        "stiffness",
+        "rest",
+        "limits",
+        "name",
+        "effort",
+        "velocity",
+        "mimic",
+        "rotor",
+    ]
     parameters = inspect.signature(make).parameters
     assert [name for name in parameters if parameters[name].kind is inspect.Parameter.KEYWORD_ONLY] == options
     with pytest.raises(TypeError, match=rf"{make.__name__}\(\) got an unexpected keyword argument 'dampign'"):

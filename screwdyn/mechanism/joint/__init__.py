@@ -12,11 +12,13 @@ from screwdyn.mechanism.joint.kinds import (
     universal,
 )
 from screwdyn.mechanism.joint.mimic import Mimic
+from screwdyn.mechanism.joint.rotor import Rotor
 from screwdyn.mechanism.joint.value import Joint
 
 __all__ = [
     "Joint",
     "Mimic",
+    "Rotor",
     "cylindrical",
     "fixed",
     "free",

@@ -15,6 +15,7 @@ from screwdyn.core.errors import JointError
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint.mimic import Mimic
+from screwdyn.mechanism.joint.rotor import Rotor
 from screwdyn.mechanism.joint.screws import NO_SCREWS, number, parallel, screw
 from screwdyn.mechanism.joint.screws import point as origin
 from screwdyn.mechanism.joint.value import Joint
@@ -53,6 +54,7 @@ class Options(GroupOptions, total=False):
     rest: float
     limits: Sequence[float] | None
     mimic: Mimic | None
+    rotor: Rotor | None
 
 
 def _spelled_out(make: Callable[P, Joint]) -> Callable[P, Joint]:
@@ -87,7 +89,7 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Op
         Direction a in the carried link's own frame; any length but zero.
     point : (3,) array or 0
         Any point r of the axis, in the link's own frame, in metres.
-    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, name
+    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, rotor, name
         As for :class:`Joint`.
 
     Raises
@@ -152,7 +154,7 @@ def universal(
         Direction of the axis that is fixed in the link, in the link's own frame.
     point : (3,) array or 0
         The point where the axes meet, in the link's own frame, in metres.
-    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, name
+    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, rotor, name
         As for :class:`Joint`.
 
     Raises

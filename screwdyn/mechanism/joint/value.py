@@ -20,6 +20,7 @@ from screwdyn.core.errors import JointError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint.mimic import Mimic
+from screwdyn.mechanism.joint.rotor import Rotor
 from screwdyn.mechanism.joint.screws import (
     check_independent,
     interval,
@@ -63,6 +64,8 @@ class Joint:
         dynamics does not enforce them.
     mimic : Mimic or None
         The joint that this one follows, q = ratio · q_joint + offset. It then has one screw and no freedom of its own.
+    rotor : Rotor or None
+        The rotor of the motor of a joint of one freedom. ``attach`` adds it as a link ``<joint>_rotor``.
 
     Raises
     ------
@@ -70,7 +73,7 @@ class Joint:
         If a screw is not six numbers or not of unit length; screws are linearly dependent in every configuration;
         damping, friction or stiffness is negative or not finite; the lower limit exceeds the upper one; effort or
         velocity is negative; a joint with a chart has a spring or limits; the name is empty; `passive` is not a bool;
-        or a joint that follows another one is passive or has several screws.
+        a joint that follows another one is passive or has several screws; or a joint with a rotor has not one freedom.
     """
 
     screws: Array
@@ -85,6 +88,7 @@ class Joint:
     effort: float | None = field(default=None, kw_only=True)
     velocity: float | None = field(default=None, kw_only=True)
     mimic: Mimic | None = field(default=None, kw_only=True)
+    rotor: Rotor | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf)):
@@ -110,6 +114,11 @@ class Joint:
                     f"a joint that follows another one has one screw and is not passive; got a "
                     f"{'passive ' * self.passive}{self.kind} joint"
                 )
+        if self.rotor is not None:
+            if not isinstance(self.rotor, Rotor):
+                raise JointError(f"rotor must be a Rotor, such as Rotor(1e-4, ratio=100); got {self.rotor!r}")
+            if self.nv != 1:
+                raise JointError(f"only a joint of one freedom has a rotor; got a {self.kind} joint with {self.nv}")
         if self.chart is None and self.nv > 1:
             check_independent(self.screws)
 
@@ -195,9 +204,13 @@ class Joint:
         )
 
     def inside(self, prefix: str) -> Joint:
-        """The joint in a tree with a prefix before all names, also before that of the joint that it follows."""
+        """The joint in a tree with a prefix before all names, also before those that it refers to."""
         joint = self.prefixed(prefix)
-        return joint if not prefix or joint.mimic is None else replace(joint, mimic=joint.mimic.prefixed(prefix))
+        if prefix and joint.mimic is not None:
+            joint = replace(joint, mimic=joint.mimic.prefixed(prefix))
+        if prefix and joint.rotor is not None:
+            joint = replace(joint, rotor=joint.rotor.prefixed(prefix))
+        return joint
 
     @property
     def free_symbols(self) -> set[Any]:
@@ -213,7 +226,8 @@ class Joint:
         }
         chart = None if self.chart is None else self.chart.subs(values)
         mimic = None if self.mimic is None else self.mimic.subs(values)
-        return replace(self, chart=chart, mimic=mimic, **numbers)
+        rotor = None if self.rotor is None else self.rotor.subs(values)
+        return replace(self, chart=chart, mimic=mimic, rotor=rotor, **numbers)
 
 
 def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:

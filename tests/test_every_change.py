@@ -343,6 +343,21 @@ class EveryChange(RuleBasedStateMachine):
             self.remove(link)
 
     @rule(seed=SEEDS)
+    def throw_and_grasp(self, seed):
+        """A link is released and grasped again as it flies, with all links beyond it."""
+        rng = np.random.default_rng(seed)
+        link = self.some(rng, self.model)
+        if link is None:
+            return
+        event = self.happened(lambda: self.tree.release(self.state, self.handles.get(link, link)))
+        removed = self.remove(link)
+        to, joint = self.any(rng), random_joint(rng, None)
+        grasped = self.happened(lambda: self.tree.grasp(self.state, event.released, to=to, joint=joint))
+        if grasped is not None:
+            self.handles[link] = grasped.handle
+            self.model |= removed | {link: (to, link, joint, False)}
+
+    @rule(seed=SEEDS)
     def set_gravity(self, seed):
         self.tree.gravity = np.random.default_rng(seed).normal(size=3)
         self.state = self.state.onto(self.tree)[0]

@@ -120,11 +120,14 @@ class Model:
             if rows:
                 table[n:-1] = rows
             for coordinate in lighter:
-                # Sums begin at −0, so that adding the first body is exact; those of the base begin at 0.
-                table[self.index[coordinate], MASS:PARENT] = 0.0 if coordinate is None else -0.0
+                body = table[self.index[coordinate], MASS:PARENT]
+                body[:] = 0.0
                 for at in itertools.islice(self.placements.values(), common):
                     if at.coordinate == coordinate:
-                        self._weld(table, at)
+                        if at.freedoms:
+                            body[:] = at.body
+                        else:
+                            self._weld(table, at)
             for at in new:
                 if not at.freedoms:
                     self._weld(table, at)

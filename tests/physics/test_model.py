@@ -310,3 +310,14 @@ def test_a_symbol_that_comes_and_goes_is_noticed():
             tree.mass_matrix(tree.neutral())
         tree.detach(handle)
         assert tree.model.table.tobytes() == before
+
+
+def test_signs_of_zeros_are_those_of_a_model_made_anew():
+    """A massless link from which a welded body has been detached: its row is 0, not -0."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("frame"), to="base", joint=sd.revolute("z"))
+    anew = tree.copy().model.table.tobytes()
+    handle = tree.attach(sd.Inertia(1.0, (0.1, 0.2, 0.3)), to="frame")
+    tree.mass_matrix([0.0])
+    tree.detach(handle)
+    assert tree.model.table.tobytes() == anew

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -15,18 +15,17 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
-from screwdyn.mechanism.couplings import leaders
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Attachment, Topology
-from screwdyn.physics.charts import GROUP, ROW, Charts
-from screwdyn.physics.couplings import COLUMN, COUPLING
+from screwdyn.physics.charts import Charts
+from screwdyn.physics.couplings import COLUMN
 from screwdyn.physics.joint_forces import JointForces
+from screwdyn.physics.model_charts import coupled_charts, group_charts
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
 
 __all__ = ["Model"]
 
-_ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP)), np.zeros((0, 4)), np.zeros((0, COUPLING)))
 # Arguments with an entry for each position; all others have one for each freedom.
 _POSITIONS = ("q", "q0", "q1")
 
@@ -134,11 +133,11 @@ class Model:
         except TypeError:
             return False
         if former.coupled or self.topology.followers:
-            self.charts = _coupled(self.placements)
+            self.charts = coupled_charts(self.placements)
             if self.charts is not None and self.charts.couplings.dtype != np.float64:
                 return False
         else:
-            self.charts = _charts(former.charts, n, before, new)
+            self.charts = group_charts(former.charts, n, before, new)
         table.setflags(write=False)
         self.table = self.ready = table
         return True
@@ -163,7 +162,7 @@ class Model:
                 for k, x in enumerate(at.body, first):
                     sums[k] += x
         self.nq = sum(at.nq for at in self.placements.values())
-        self.charts = _coupled(self.placements)
+        self.charts = coupled_charts(self.placements)
 
     def _place(self, node: Attachment, former: Model | None) -> Placement:
         """Placement of a link, from the former model if it has it; also stored in the placements."""
@@ -380,63 +379,3 @@ class Model:
         full = [(*batch, a.shape[-1]) for a in arrays]
         arrays = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, full, strict=True)]
         return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch
-
-
-def _charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
-    """Charts of a former model before the given row and position, followed by those of later links; no couplings."""
-    if former is None:
-        if all([at.axes is None for at in new]):
-            return None
-        former = _ORDINARY._replace(where=np.arange(row))
-    charts = _followed(former, row, position, new)
-    return charts if len(charts.groups) else None
-
-
-def _followed(former: Charts, row: int, position: int, new: Sequence[Placement]) -> Charts:
-    """Charts before the given row and position, followed by those of later links, without couplings."""
-    where, groups, terms = former.where[:row], former.groups, former.terms
-    if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
-        groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
-    new_where: list[int] = []
-    new_groups: list[list[float]] = []
-    new_terms: list[tuple[float, ...]] = []
-    for at in new:
-        joint = at.joint
-        if joint is None:
-            continue
-        if joint.chart is None or at.axes is None:
-            new_where += range(position, position + len(at.freedoms))
-        else:
-            new_where += [-1] * joint.nv
-            new_groups.append([row, position, joint.chart.orientation, joint.chart.translations, *at.axes])
-            new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
-        row, position = row + len(at.freedoms), position + joint.nq
-    if new_where:
-        where = np.concatenate([where, np.array(new_where)])
-    if new_groups:
-        groups = np.concatenate([groups, expressions.array(new_groups)])
-        terms = np.concatenate([terms, np.array(new_terms)])
-    return Charts(where, groups, terms, _ORDINARY.couplings)
-
-
-def _coupled(placements: Mapping[str, Placement]) -> Charts | None:
-    """Charts of all links, with the couplings of all rows if a joint follows another one."""
-    links = tuple(placements.values())
-    if not any(at.follows for at in links):
-        return _charts(None, 0, 0, links)
-    charts = _followed(_ORDINARY, 0, 0, links)
-    joints = {at.name: at.joint for at in links if at.joint is not None and at.name is not None}
-    first: dict[str, int] = {}
-    columns: dict[str, int] = {}
-    row = 0
-    for name, joint in joints.items():
-        first[name], row = row, row + joint.screws.shape[1]
-        columns |= zip(joint.freedom_names(name), itertools.count(len(columns)), strict=False)
-    couplings: list[list[Any]] = []
-    follows = leaders(joints)
-    for name, joint in joints.items():
-        leader, ratio, offset = follows.get(name, (name, 1.0, 0.0))
-        if joint.mimic is not None:
-            charts.where[first[name]] = charts.where[first[leader]]
-        couplings += [[columns[x], ratio, offset] for x in joints[leader].freedom_names(leader)]
-    return charts._replace(couplings=expressions.array(couplings))

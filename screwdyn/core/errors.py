@@ -47,6 +47,8 @@ class UnknownNameError(ScrewdynError):
     @classmethod
     def of(cls, name: object, known: Iterable[str], what: str = "link") -> "UnknownNameError":
         """The error for a name that is not among the known names of a kind of thing, such as ``"joint"``."""
+        if isinstance(called := getattr(name, "name", None), str):
+            return cls(f"a {what} is given by its name, {called!r}; got {cut_repr(name)}")
         if not isinstance(name, str) and hasattr(name, "__len__"):
             order = "; arguments are (link, q, …)" if what == "link" else ""
             return cls(f"there is no {what} {cut_repr(name)}: a {what} is given by its name, a str{order}")

@@ -17,11 +17,13 @@ from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameErro
 from screwdyn.core.types import Array
 
 __all__ = [
+    "LARGEST",
     "alike",
     "array",
     "bound",
     "floats",
     "free_symbols",
+    "is_bounded",
     "is_expression",
     "is_finite",
     "is_never_positive",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 
+# Largest number of a robot in SI units: products of a few of them do not overflow.
+LARGEST = 1e50
 # Expressions with more terms when expanded are not expanded; those with more operations are not searched for sums of
 # squares of sines and cosines: both would take seconds.
 _MANY_TERMS, _MANY_OPERATIONS = 150, 60
@@ -106,7 +110,9 @@ def real(value: Any) -> Array:
 
 
 def _given(value: Any) -> npt.NDArray[Any]:
-    """The value as an array; TypeError for strings, dates, complex numbers and None."""
+    """The value as an array; TypeError for strings, dates, complex numbers, masked arrays and None."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("an array with a mask is not read")
     given = np.asarray(value)
     kind = given.dtype.kind
     if kind not in "biufO" or (kind == "O" and any(x is None or isinstance(x, str | bytes) for x in given.flat)):
@@ -217,6 +223,14 @@ def _is_power_of(factor: Any, functions: Any) -> bool:
     return isinstance(base, functions) and bool(power.is_Integer and power > 0)
 
 
+def is_bounded(a: Array) -> bool:
+    """Whether no entry is infinite, NaN or larger than 1e50, so that products of a few of them do not overflow.
+
+    Entries with symbols count as bounded.
+    """
+    return is_finite(a) and max([abs(x) for x in a.ravel().tolist() if not is_expression(x)], default=0.0) <= LARGEST
+
+
 def is_finite(a: Array) -> bool:
     """Whether no entry is infinite or NaN; entries with symbols count as finite."""
     if a.dtype != object:
@@ -272,7 +286,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
     for symbol in symbols:
         own = [value for key, value in values.items() if key in (symbol, symbol.name)]
         own = own or [value for key, value in values.items() if str(key) == symbol.name]
-        if any(value != own[0] for value in own):
+        if any(value != own[0] for value in own[1:]):
             raise ShapeError(f"{symbol} is given several values: {', '.join(map(str, own))}")
         if own:
             found[symbol] = own[0]

@@ -33,6 +33,8 @@ def check(out: Any, shapes: Sequence[Shape]) -> None:
         raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {got}")
     for k, (array, shape) in enumerate(zip(out, shapes, strict=True)):
         what = "out" if len(out) == 1 else f"out[{k}]"
+        if isinstance(array, np.ma.MaskedArray):
+            raise ShapeError(f"{what} is a masked array; pass a plain one")
         if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.dtype.isnative:
             raise ShapeError(f"{what} must be an array of float64; got {_kind(array)}")
         if array.shape != shape:

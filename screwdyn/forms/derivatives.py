@@ -99,7 +99,9 @@ class Derivatives:
         ShapeError
             As for :class:`Derivatives`.
         """
-        (dq, dqd, M), _ = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
+        (dq, dqd, M), sound = self._evaluate("inverse_dynamics", q, qd, qdd, out=out)
+        if not sound:
+            Numbers(self._model).inverse_dynamics(q, qd, qdd)  # raises the error
         return dq, dqd, M
 
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Triple | None = None) -> Triple:
@@ -173,6 +175,9 @@ class Derivatives:
             [np.zeros(0), *(_parameters(self._model.placements[name].link) for name in self._links(link))]
         )
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over {self._model.nv} coordinates>"
+
     def __reduce__(self) -> tuple[object, ...]:
         # Code is not pickled: a copy uses the code that its process has, or compiles it.
         return Derivatives, (self._model,)
@@ -180,12 +185,14 @@ class Derivatives:
     # Inside
 
     def _links(self, link: str | None) -> tuple[str, ...]:
+        return tuple(self._model.placements)[1:] if link is None else (self._known(link),)
+
+    def _known(self, link: object) -> str:
+        """The name of a link; UnknownNameError if there is no such link."""
         known = tuple(self._model.placements)
-        if link is None:
-            return known[1:]
-        if link not in known:
+        if not isinstance(link, str) or link not in known:
             raise UnknownNameError.of(link, known)
-        return (link,)
+        return link
 
     def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
@@ -194,7 +201,7 @@ class Derivatives:
         link, frame = given.arguments.get("link"), given.arguments.get("frame")
         state = [given.arguments[x] for x in entry.arguments]
         if "link" in entry.parameters:
-            self._links(link)
+            self._known(link)
         what = _NO_LINK if link is None else (link, None if frame is None else FRAMES[frame_code(frame)])
         kind = _RESULTS.get(entry.name)
         count = len(entry.given) if kind else 1
@@ -229,7 +236,10 @@ class Derivatives:
 
     def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
         """The result of a function with one result."""
-        (result,), _ = self._evaluate(name, *state, what=what, out=None if out is None else (out,))
+        (result,), sound = self._evaluate(name, *state, what=what, out=None if out is None else (out,))
+        if not sound:
+            q, qd, qdd, *_ = (*state, np.zeros(self._model.nv))
+            Numbers(self._model).inverse_dynamics(q, qd, qdd)  # raises the error
         return result
 
     def _evaluate(

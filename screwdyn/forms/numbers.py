@@ -72,7 +72,7 @@ class Dynamics(Quantities):
         """The frozen snapshot from which values are computed."""
 
     @cached_property
-    def kernels(self) -> Kernels:
+    def _kernels(self) -> Kernels:
         """The kernels of the model."""
         kernels: Kernels = _numba().kernels_of(self.model)
         return kernels
@@ -106,7 +106,7 @@ class Dynamics(Quantities):
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        return self._wrench_torque(self.kernels, q, wrenches)
+        return self._wrench_torque(self._kernels, q, wrenches)
 
     def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]:
         """The contributions of all links but the base, in order of attachment; their padded sum ‡ is the whole model.
@@ -120,9 +120,9 @@ class Dynamics(Quantities):
 
     def _frozen(self) -> Numbers:
         """The quantities of the present model, even if another thread changes the tree meanwhile."""
-        kernels = self.kernels
+        kernels = self._kernels
         frozen = Numbers(kernels.model)
-        frozen.kernels = kernels
+        frozen._kernels = kernels
         return frozen
 
     def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
@@ -168,7 +168,7 @@ class Dynamics(Quantities):
         """Check all arguments of a quantity and compute its results."""
         given = entry.signature.bind(self, *args, **kwargs)
         given.apply_defaults()
-        kernels, named = self.kernels, given.arguments
+        kernels, named = self._kernels, given.arguments
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
         state = {name: named[name] for name in entry.arguments}
@@ -197,7 +197,7 @@ class Dynamics(Quantities):
     def _places(self, entry: Quantity, link: Any, code: int) -> Array:
         if entry.links in ("one", "subtree"):
             self._carrier(self.model, link)
-        places: Array = self.kernels.places(entry, link, code)
+        places: Array = self._kernels.places(entry, link, code)
         return places
 
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
@@ -293,7 +293,7 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
     if entry.wrenches:
         lines = [f"found = None if wrenches is not None else {lines[0].removeprefix('found = ')}"]
     lines = [
-        "kernels = self.kernels",
+        "kernels = self._kernels",
         *lines,
         "if found is None:",
         f"    return self._evaluate(entry, {', '.join(p.name for p in parameters)})",

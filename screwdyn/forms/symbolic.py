@@ -214,6 +214,9 @@ class Symbolic:
 
     # Inside
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over {len(self.coordinates)} coordinates>"
+
     @property
     def _names(self) -> dict[str, tuple[str, ...]]:
         return {"q": self.positions} | dict.fromkeys(("qd", "qdd", "tau"), self.coordinates)
@@ -226,7 +229,7 @@ class Symbolic:
     def _request(self, function: str, link: str | None = None, frame: object = None) -> Request:
         links = tuple(self._model.placements)
         if link is not None:
-            if link not in links:
+            if not isinstance(link, str) or link not in links:
                 raise UnknownNameError.of(link, links)
             function = f"{function}:{link}"
         return requested(function if frame is None else f"{function}:{FRAMES[frame_code(frame)]}", links)
@@ -292,6 +295,11 @@ def _method(entry: Quantity) -> Callable[..., Any]:
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         named = given.arguments
+        if not isinstance(named["expand"], bool):
+            raise ScrewdynError(
+                f"{entry.name} of a closed form takes no state, and expand must be True or False; got "
+                f"{named['expand']!r}; for numbers, use lambdify({entry.name!r})"
+            )
         self: Symbolic = named["self"]
         request = self._request(entry.name, named.get("link"), named.get("frame"))
         return self._form(request, named["expand"])

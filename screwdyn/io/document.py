@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from screwdyn.core import expressions
 from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
 
-__all__ = ["LARGEST", "Entry", "NotANumber", "PlacedProblem", "Table", "listed"]
-
-# Products of such numbers do not overflow.
-LARGEST = 1e50
+__all__ = ["Entry", "NotANumber", "PlacedProblem", "Table", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,10 @@ class Entry:
         return None
 
     def number(
-        self, expression: Callable[[str], Any] | None = None, what: str = "a number", largest: float = LARGEST
+        self,
+        expression: Callable[[str], Any] | None = None,
+        what: str = "a number",
+        largest: float = expressions.LARGEST,
     ) -> Any:
         """A finite number; or what `expression` makes of a string, whose ValueError is a problem.
 
@@ -163,7 +164,7 @@ class Entry:
         if type(value) is not list or len(value) != count:
             self.unexpected(f"a list of {count} numbers")
             return None
-        if all(type(x) is float and -LARGEST <= x <= LARGEST for x in value):
+        if all(type(x) is float and -expressions.LARGEST <= x <= expressions.LARGEST for x in value):
             return value
         found = [x.number(expression) for x in self.items()]
         return None if any(x is None for x in found) else found

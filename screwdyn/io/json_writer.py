@@ -11,7 +11,6 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
 from screwdyn.core.types import Array
-from screwdyn.io.document import LARGEST
 from screwdyn.io.expression_text import assumptions_of, text_of
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
@@ -125,8 +124,8 @@ class _Writer:
 
     def number(self, x: Any) -> Any:
         if not expressions.is_expression(x):
-            if not -LARGEST <= x <= LARGEST:
-                self.problems.append(f"{self.place}: {x:g} is larger than {LARGEST:g}; rescale the model")
+            if not -expressions.LARGEST <= x <= expressions.LARGEST:
+                self.problems.append(f"{self.place}: {x:g} is larger than {expressions.LARGEST:g}; rescale the model")
             return x
         self.symbols |= x.free_symbols
         try:

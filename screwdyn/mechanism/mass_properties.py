@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ __all__ = [
 
 # Tolerance for rounding of the moments of a point, a rod or a lamina, relative to the sum of the moments.
 ROUNDING = 1e-9
-# Largest length in metres; products of such lengths do not overflow.
-LARGEST = 1e50
 
 
 def read_array(value: ArrayLike, what: str) -> Array:
@@ -47,8 +44,10 @@ def read_number(value: ArrayLike, what: str) -> Any:
 def read_size(value: ArrayLike, what: str) -> Any:
     """One length that is not negative, or an expression."""
     size = read_number(value, what)
-    if expressions.is_number(size) and not 0.0 <= size <= LARGEST:
-        raise InertiaError(f"{what} must be finite, not negative and at most {LARGEST:g} m, got {float(size):g}")
+    if expressions.is_number(size) and not 0.0 <= size <= expressions.LARGEST:
+        raise InertiaError(
+            f"{what} must be finite, not negative and at most {expressions.LARGEST:g} m, got {float(size):g}"
+        )
     return size
 
 
@@ -59,8 +58,8 @@ def read_com(value: ArrayLike) -> Array:
         return np.zeros(3)
     if com.shape != (3,):
         raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
-    if not expressions.is_finite(com):
-        raise InertiaError(f"com is not finite: {com.tolist()}")
+    if not expressions.is_bounded(com):
+        raise InertiaError(f"com is not finite, or beyond {expressions.LARGEST:g} m: {com.tolist()}")
     return com
 
 
@@ -78,8 +77,8 @@ def read_tensor(value: ArrayLike) -> Array:
 
 def malformed_numbers(mass: float, tensor: Array) -> str | None:
     """Why the numbers are invalid even for an effective inertia; None if they are not."""
-    if expressions.is_number(mass) and not math.isfinite(mass):
-        return f"mass {mass} is not finite"
+    if expressions.is_number(mass) and not abs(mass) <= expressions.LARGEST:
+        return f"mass {mass} is not finite, or beyond {expressions.LARGEST:g} kg"
     if not expressions.is_finite(tensor):
         return f"tensor is not finite: {tensor.tolist()}"
     if tensor.dtype == object:

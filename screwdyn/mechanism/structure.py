@@ -337,7 +337,9 @@ class Structure:
         """
         if isinstance(what, Handle):
             if not self._stands(what):
-                raise StaleHandleError(f"this handle of {what.name!r} is stale: its link has been detached")
+                raise StaleHandleError(
+                    f"this handle of {what.name!r} is stale: its link has been detached, or is part of another tree"
+                )
             return what.name
         self._at(what)
         return what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FIXED", "Attachment", "Locked", "Topology"]
 
-_serial = itertools.count()
+# A random start distinguishes handles of other processes, which may be pickled.
+_serial = itertools.count(secrets.randbits(64) << 32)
 FIXED, _IDENTITY = fixed(), np.eye(4)
 _IDENTITY.setflags(write=False)
 
@@ -133,7 +135,7 @@ class Attachment:
         )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Topology:
     """The structure of a tree as one immutable value; attaching and detaching return a new one.
 
@@ -171,6 +173,9 @@ class Topology:
     def base(self) -> str:
         """Name of the link that does not move."""
         return next(iter(self.attachments))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.base!r}: {len(self.attachments)} links, revision {self.revision}>"
 
     def __contains__(self, name: object) -> bool:
         """Whether a link or a joint has a given name."""
@@ -263,7 +268,9 @@ class Topology:
         """
         topology, (first, *rest) = self.detach(root)
         if to not in topology.attachments:
-            raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is beyond it; name a link of the rest")
+            raise TopologyError(
+                f"{root!r} cannot be moved to itself or to a link beyond it, such as {to!r}; name another link"
+            )
         moved = replace(first, parent=to, joint=joint, home=home, locked=None)
         return replace(topology.attach([moved, *rest]), revision=self.revision + 1)
 
@@ -432,7 +439,8 @@ def _field(gravity: ArrayLike) -> Array:
         g = expressions.array(gravity)
     except (TypeError, ValueError):
         raise ShapeError(f"gravity must be three numbers; got {gravity!r}") from None
-    if g.shape != (3,) or not expressions.is_finite(g):
-        raise ShapeError(f"gravity must be three finite numbers in the base frame; got {gravity!r}")
+    if g.shape != (3,) or not expressions.is_bounded(g):
+        largest = f"{expressions.LARGEST:g} m/s^2"
+        raise ShapeError(f"gravity must be three finite numbers in the base frame, at most {largest}; got {gravity!r}")
     g.setflags(write=False)
     return g

@@ -76,6 +76,9 @@ class Model:
         self.coupled = topology.followers > 0
         self.nv = len(self.coordinates) if self.coupled else len(self.index) - 1
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of revision {self.revision}: {self.nv} coordinates>"
+
     @property
     def gravity(self) -> Array:
         """Acceleration of gravity in the base frame, (3,), m/s²."""

@@ -122,8 +122,8 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{what} must be numbers, got {at!r}") from error
     T = np.eye(4, dtype=object) if given.dtype == object else _IDENTITY.copy()
-    if not expressions.is_finite(given):
-        raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
+    if not expressions.is_bounded(given):
+        raise ShapeError(f"{what} has entries that are not finite, or beyond {expressions.LARGEST:g}: {given.tolist()}")
     if given.shape == (3,):
         T[:3, 3] = given
         return T

@@ -211,6 +211,7 @@ class _Simulation:
     def _enter(self, t: float, y: Array) -> None:
         """Begin the motion of the present tree at y."""
         self.equations = Equations(self.tree, self.controller, self.disturbance)
+        self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
         self.topology = self.tree.topology
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)

@@ -401,3 +401,28 @@ def test_wrong_out_is_named(monkeypatch, wrong, limit):
     for function in (D.inverse_dynamics, D.forward_dynamics):
         with pytest.raises(ShapeError, match="out"):
             function(*np.zeros((3, 2)), out=wrong)
+
+
+@pytest.mark.parametrize("state", [([0.1, 0.2], [1e160, 0], [0, 0]), ([0.1, 1e160], [0, 0], [0, 0])])
+def test_results_that_would_overflow_are_refused(state):
+    tree = KinematicTree()
+    tree.attach(Inertia.box(1, (0.1, 0.2, 0.3)), to="base", joint=revolute(), name="arm")
+    tree.attach(Inertia.point(1), to="arm", joint=sd.prismatic("x"), name="slider")
+    for one in (state, [np.array(x, dtype=float) for x in state]):
+        with pytest.raises(ShapeError, match="would overflow"):
+            tree.derivatives.inverse_dynamics(*one)
+        with pytest.raises(ShapeError, match="would overflow"):
+            tree.derivatives.regressor(*one)
+        with pytest.raises(ShapeError, match="would overflow"):
+            tree.derivatives.mass_matrix_dot(*one[:2])
+
+
+def test_arguments_in_the_wrong_order_are_named():
+    tree, q = sd.robots.two_link(), np.zeros(2)
+    for call in (tree.derivatives.jacobian, tree.derivatives.contribution):
+        with pytest.raises(UnknownLinkError, match="link"):
+            call(None, *[q] * (call == tree.derivatives.contribution), q)
+    with pytest.raises(UnknownLinkError, match=r"arguments are \(link, q"):
+        tree.derivatives.jacobian(q, "link2")
+    with pytest.raises(UnknownLinkError, match="given by its name"):
+        tree.derivatives.regressor(q, q, q, link=q)

@@ -504,3 +504,12 @@ class TestRefusals:
 def test_sympy_is_not_imported_before_it_is_needed():
     code = "import sys, screwdyn; screwdyn.robots.puma560().model; assert 'sympy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_closed_form_takes_no_state():
+    form = sd.robots.two_link().symbolic()
+    for state in ([0, 0], np.zeros(2)):
+        with pytest.raises(sd.ScrewdynError, match="takes no state"):
+            form.mass_matrix(state)
+    with pytest.raises(sd.UnknownLinkError, match="given by its name"):
+        form.jacobian(np.zeros(2))

@@ -369,8 +369,8 @@ def test_a_copy_shares_what_has_been_computed():
     tree = arm()
     tree.mass_matrix(np.zeros(3))
     twin = tree.copy()
-    model, kernels, topology = tree.model, tree.kernels, tree.topology
-    assert twin.model is model and twin.kernels is kernels and twin.topology is topology
+    model, kernels, topology = tree.model, tree._kernels, tree.topology
+    assert twin.model is model and twin._kernels is kernels and twin.topology is topology
     M = tree.mass_matrix(np.zeros(3))
     twin.attach(BODY, to="tool")
     assert twin.model is not model

@@ -1,5 +1,8 @@
 """Errors of attaching and detaching, after which the tree is unchanged."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from small_arm import BODY, arm, fingerprint
@@ -148,3 +151,35 @@ def test_a_joint_named_like_a_freedom_of_another_is_refused(label):
     tree.attach(body, to="base", joint=sd.revolute("z", name="hip"), name="one")
     tree.attach(body, to="one", joint=sd.revolute("z", name="hip[wz]"), name="two")
     assert tree.coordinates == ("hip", "hip[wz]")
+
+
+def test_a_handle_where_a_name_is_wanted_is_told_about_its_name():
+    tree = arm()
+    handle = tree.attach(BODY, to="base", name="crate")
+    with pytest.raises(UnknownLinkError, match="given by its name, 'crate'"):
+        tree.parent(handle)
+
+
+def test_handles_of_other_processes_are_others():
+    """A handle that was pickled in one process names no attachment of another."""
+    text = "import screwdyn as sd; print(sd.KinematicTree().attach(sd.Link('a'), to='base')._serial)"
+    serials = {subprocess.run([sys.executable, "-c", text], capture_output=True, check=True).stdout for _ in range(2)}
+    assert len(serials) == 2
+
+
+MASKED = np.ma.masked_array([0.0, 0.0, 1.0], mask=[0, 0, 1])
+
+
+@pytest.mark.parametrize("far", [(0, 0, 1e51), MASKED])
+def test_numbers_beyond_reason_and_masked_arrays_are_refused(far):
+    tree = arm()
+    for wrong in (
+        lambda: tree.attach(BODY, to="base", at=far),
+        lambda: setattr(tree, "gravity", far),
+        lambda: sd.Inertia(1.0, far),
+        lambda: sd.Inertia(1e51),
+    ):
+        before = fingerprint(tree)
+        with pytest.raises(sd.ScrewdynError):
+            wrong()
+        assert fingerprint(tree) == before

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Tolerance for |w|^2 or |v|^2 of a unit screw; a screw within rounding of unit length is not normalised.
-_UNIT, _ROUNDING = 1e-9, 1e-15
+_UNIT, _ROUNDING = 1e-8, 1e-15
 # Relative remainder below which a screw counts as a linear combination of others.
 _DEPENDENT = 1e-12
 # Least singular value of unit screws that need no closer look.

@@ -48,11 +48,12 @@ from screwdyn.physics.padded import Padded, padded_sum
 from screwdyn.physics.steps import Feedback
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
-from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LimitEvent, LockEvent, ReleaseEvent
 from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.simulate import simulate
 from screwdyn.simulation.state import State
+from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ __all__ = [
     "Joint",
     "JointError",
     "KinematicTree",
+    "LimitEvent",
     "Link",
     "Lock",
     "LockEvent",
@@ -99,6 +101,7 @@ __all__ = [
     "SetInertia",
     "ShapeError",
     "SingularAttachmentError",
+    "SpringStop",
     "StaleHandleError",
     "StalledError",
     "State",

@@ -8,8 +8,10 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance
-from screwdyn.simulation.dry_friction import DryFriction
+from screwdyn.simulation.holding import Holding
+from screwdyn.simulation.limits import Limits
 from screwdyn.simulation.state import State
+from screwdyn.simulation.stops import SpringStop, SpringStops, Stops, stop_of
 
 __all__ = ["ENERGIES", "RUNAWAY", "Equations", "Layout"]
 
@@ -69,20 +71,43 @@ class Equations:
         The torques; zero by default.
     disturbance : Disturbance or None
         The external wrenches; none by default.
+    stops : Stops or None
+        At joint limits; none by default.
+    y : (nq + nv + 3,) array
+        The start.
 
     Attributes
     ----------
     layout : Layout
-    friction : DryFriction or None
+    holding : Holding or None
+        Dry friction and inelastic stops.
+    springs : SpringStops or None
+    passable : Limits
+        Those without an inelastic stop.
+
+    Raises
+    ------
+    ScrewdynError
+        If a position is beyond an inelastic stop.
     """
 
-    def __init__(self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None) -> None:
+    def __init__(
+        self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None, stops: Stops | None, y: Array
+    ) -> None:
         # Without the functions of the user, so that results do not refer to them.
         self.layout = layout = Layout(tree)
         self.tree, self.model, self.nq, self.n = layout.tree, layout.model, layout.nq, layout.n
         own = self.own = layout.model.joint_forces
         self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
-        self.friction = DryFriction(self.tree, own.friction) if own.friction.any() else None
+        q, qd = layout.parts(y)
+        self.passable = Limits.of(tree, lambda joint: stop_of(stops, joint) != "inelastic")
+        rigid = Limits.of(tree, lambda joint: stop_of(stops, joint) == "inelastic")
+        self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.names else None
+        if self.holding is not None:
+            self.holding.check(q)
+        soft = Limits.of(tree, lambda joint: isinstance(stop_of(stops, joint), SpringStop))
+        found = [stop for _, joint, _ in soft.names if isinstance(stop := stop_of(stops, joint), SpringStop)]
+        self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(layout.model.nv)
         # Whether functions of the user are called for trial states.
@@ -94,7 +119,8 @@ class Equations:
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
-        return np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
+        energy = np.asarray(self.tree.potential_energy(q) + self.own.spring_energy(q))
+        return energy if self.springs is None else energy + self.springs.energy(q)
 
     def rate(self, t: float, y: Array) -> Array:
         """ẏ, (nq + nv + 3,); see :meth:`write_rate`."""
@@ -124,8 +150,9 @@ class Equations:
 
     @property
     def smooth(self) -> bool:
-        """Whether the accelerations are a function of the state that does not change: no callbacks, no dry friction."""
-        return self.controller is None and self.disturbance is None and self.friction is None
+        """Whether the accelerations are a fixed function of the state: without callbacks, dry friction and stops."""
+        called = self.controller is not None or self.disturbance is not None
+        return not called and self.holding is None and self.springs is None
 
     def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
         """Torques and accelerations at a time, (nv,)."""
@@ -138,21 +165,25 @@ class Equations:
         return np.asarray(self.tree.forward_dynamics(q, qd, self.own.viscous_force(qd) + self.own.spring_force(q)))
 
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
-        """q̈, (nv,), for all joint forces but those of freedoms that stick."""
-        if self.friction is not None and self.friction.stuck.size:
-            return self.friction.accelerations(q, qd, force)[0]
+        """q̈, (nv,), for all joint forces but those on freedoms that are held."""
+        if self.holding is not None and self.holding.held.size:
+            return self.holding.accelerations(q, qd, force)[0]
         return np.asarray(self.tree.forward_dynamics(q, qd, force))
 
     def forces(self, t: float, q: Array, qd: Array, tau: Array | None, power: Array) -> Array:
-        """All joint forces but those of freedoms that stick, (nv,), N m or N; their powers are written to ``power``.
+        """All joint forces but those that hold freedoms, (nv,), N m or N; their powers are written to ``power``.
 
         ``tau`` are the torques.
         """
-        force = self.none if self.friction is None else self.friction.force
+        force = self.none if self.holding is None else self.holding.force
         if self.viscous:
             force = force + self.own.viscous_force(qd)
         if force is not self.none:
             power[1] = -(force @ qd)
+        if self.springs is not None:
+            push, heat = self.springs.force(q, qd)
+            power[1] = heat - force @ qd
+            force = force + push
         if self.elastic:
             force = force + self.own.spring_force(q)
         if tau is not None:
@@ -165,17 +196,32 @@ class Equations:
         return force
 
     def settle(self, t: float, y: Array) -> None:
-        """Decide which freedoms with dry friction stick, and set their rates in y, which are zero but for rounding."""
-        if self.friction is not None:
+        """Decide which freedoms are held, and set their rates in y, which are zero but for rounding."""
+        if self.holding is not None:
             q, qd = self.layout.parts(y)
-            self.friction.settle(q, qd, self._total(t, q, qd) - self.friction.force)
-            y[self.nq + self.friction.stuck] = 0.0
+            self.holding.settle(q, qd, self._total(t, q, qd) - self.holding.force)
+            y[self.nq + self.holding.held] = 0.0
 
-    def friction_levels(self, t: float, y: Array) -> Array:
-        """:meth:`DryFriction.levels` at a time."""
-        assert self.friction is not None
+    def levels(self, t: float, y: Array) -> Array:
+        """Numbers that rise through zero when dry friction or a stop changes; see :meth:`change`."""
         q, qd = self.layout.parts(y)
-        return self.friction.levels(q, qd, self._total(t, q, qd))
+        levels = [] if self.springs is None else [self.springs.levels(q)]
+        if self.holding is not None:
+            levels.append(self.holding.levels(q, qd, self._total(t, q, qd)))
+        return np.concatenate(levels)
+
+    def struck(self, y: Array) -> bool:
+        """Whether a freedom at its limit runs against an inelastic stop."""
+        return self.holding is not None and bool(self.holding.strikes(*self.layout.parts(y)))
+
+    def change(self, k: int, y: Array) -> None:
+        """Set what changes when the level k rises; :meth:`settle` then decides what is held."""
+        q, qd = y[: self.nq], y[self.nq : self.n]
+        count = 0 if self.springs is None else len(self.springs.pressed)
+        if self.springs is not None and k < count:
+            self.springs.change(k, q)
+        elif self.holding is not None:
+            self.holding.change(k - count, q, qd)
 
     def _total(self, t: float, q: Array, qd: Array) -> Array:
         tau = None if self.controller is None else self.controller(t, q, qd)

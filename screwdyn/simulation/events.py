@@ -325,26 +325,26 @@ class SetInertia(Scheduled):
 
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """One change of the tree in a run.
+    """One change of the tree in a run, or a joint that reached its limit.
 
     Attributes
     ----------
     t : float
         Time, s.
-    what : Grasp, Release, …
-        The event as it was passed to :func:`simulate`.
-    event : GraspEvent, ReleaseEvent, …
+    what : Grasp, Release, … or None
+        The event as it was passed to :func:`simulate`; None for a limit that was reached.
+    event : GraspEvent, ReleaseEvent, … or LimitEvent
         Its outcome.
     """
 
     t: float
-    what: Scheduled
+    what: Scheduled | None
     event: Change
 
     @property
     def verb(self) -> str:
-        """What happened, such as ``"grasp"`` or ``"release"``."""
-        return self.what.verb
+        """What happened, such as ``"grasp"`` or ``"reach limit of"``."""
+        return "reach limit of" if self.what is None else self.what.verb
 
     @property
     def link(self) -> str:

@@ -8,9 +8,10 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import momentum
+from screwdyn.simulation.limits import Side
 from screwdyn.simulation.state import State
 
-__all__ = ["Change", "FreeBody", "GraspEvent", "ImpactEvent", "LockEvent", "ReleaseEvent"]
+__all__ = ["Change", "FreeBody", "GraspEvent", "ImpactEvent", "LimitEvent", "LockEvent", "ReleaseEvent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,27 @@ class LockEvent(Change):
     """
 
     joint: str
+    impulse: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LimitEvent(Change):
+    """A coordinate reaches a limit of its joint: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
+    joint, coordinate : str
+        Names of the joint and of the coordinate.
+    side : "lower" or "upper"
+        Which limit.
+    impulse : (nv,) array
+        Of inelastic stops on all coordinates, N m s and N s; zero otherwise. If several coordinates reach stops at the
+        same time, the first of their events has the impulse and the energy lost of the common impact.
+    """
+
+    joint: str
+    coordinate: str
+    side: Side
     impulse: Array
 
 

@@ -17,12 +17,15 @@ from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled, seconds
+from screwdyn.simulation.limits import Limits, Passages, Side
 from screwdyn.simulation.motion import ROUNDING, Motion, Recorder
+from screwdyn.simulation.outcomes import LimitEvent
 from screwdyn.simulation.recording import Energy
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.stalling import StallGuard
 from screwdyn.simulation.state import State, check_state
 from screwdyn.simulation.stepping import METHODS, Crossings, Integrator
+from screwdyn.simulation.stops import Stops, check_stops
 
 __all__ = ["simulate"]
 
@@ -41,6 +44,7 @@ def simulate(
     t0: float = 0.0,
     control_period: float | None = None,
     wrenches: Wrenches | None = None,
+    stops: Stops | None = None,
     step: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
@@ -79,9 +83,14 @@ def simulate(
     wrenches : callable (t, state) -> mapping from link to (6,) array, optional
         External wrenches [n; f], N m and N, about the origin of the link's frame and in its axes. Called like
         ``torque`` without ``control_period``: also for trial steps.
+    stops : "inelastic", SpringStop, or mapping from joint to one of them, optional
+        What happens at joint limits, for all joints or for those of the mapping. At an inelastic stop the coordinate
+        comes to rest in an impact, and stays until a force pulls it away. By default the motion continues beyond the
+        limits. In each case a :class:`LimitEvent` is reported when a coordinate reaches a limit from inside, or begins
+        beyond it.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
-        integrator if there are callbacks or dry friction: the integrator can miss changes of a torque or of a
+        integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a
         condition that last less.
     rtol, atol, method
         As for :func:`scipy.integrate.solve_ivp`. Use ``"Radau"`` or ``"LSODA"`` for stiff joints.
@@ -99,13 +108,16 @@ def simulate(
         link.
     JointError
         If there is a torque on a passive joint.
+    UnknownNameError
+        If a stop belongs to no joint.
     StalledError
         If the run would not end, because a torque is discontinuous or because an explicit method meets stiff joints;
         the message states the coordinate and a remedy.
     TopologyError
         If a callback changes the tree.
     ScrewdynError
-        If the duration, step, period, an event or a condition is invalid, or the integration fails.
+        If the duration, step, period, an event, a condition or a stop is invalid, a coordinate begins beyond an
+        inelastic stop, or the integration fails.
 
     Notes
     -----
@@ -140,10 +152,12 @@ def simulate(
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
+    if stops is not None:
+        check_stops(stops, tree)
     with tree.transaction():
         disturbance = None if wrenches is None else Disturbance(wrenches)
         integrator = Integrator(method, rtol, atol)
-        simulation = _Simulation(tree, start, end, controller, disturbance, events, step, integrator)
+        simulation = _Simulation(tree, start, end, controller, disturbance, stops, events, step, integrator)
         return simulation.run(State(tree, state.q, state.qd), progress)
 
 
@@ -168,12 +182,14 @@ class _Simulation:
         end: float,
         controller: Controller | None,
         disturbance: Disturbance | None,
+        stops: Stops | None,
         events: Sequence[Scheduled],
         step: float,
         integrator: Integrator,
     ) -> None:
         self.tree, self.start, self.end, self.step = tree, start, end, step
         self.controller, self.disturbance, self.integrator = controller, disturbance, integrator
+        self.stops = stops
         self.pending = list(events)
         self.happened: list[Happened] = []
         self.motions: list[Motion] = []
@@ -181,6 +197,8 @@ class _Simulation:
         self.joints: dict[str, Joint] = {}
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
+        # Coordinates that are beyond a limit, and which.
+        self.beyond: set[tuple[str, Side]] = set()
         # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
@@ -191,8 +209,11 @@ class _Simulation:
         layout = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         with tqdm(total=self.end - self.start, disable=not progress, bar_format=layout) as bar:
             self._enter(t, y)
+            self._begin_beyond(t, y)
             while True:
                 y = self._events(t, y, fired)
+                while self.equations.struck(y):
+                    y = self._events(t, self._strike(t, y), None)
                 if t >= self.end:
                     break
                 if self.controller is not None:
@@ -210,16 +231,18 @@ class _Simulation:
 
     def _enter(self, t: float, y: Array) -> None:
         """Begin the motion of the present tree at y."""
-        self.equations = Equations(self.tree, self.controller, self.disturbance)
+        self.equations = Equations(self.tree, self.controller, self.disturbance, self.stops, y)
         self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
         self.topology = self.tree.topology
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
         self.stride = 0.0
+        self.passages = Passages(self.equations.passable, self.equations.nq, y)
 
     def _leave(self, t: float, y: Array) -> None:
         """End the motion of the present tree."""
         self.recorder.sample(t, y)
+        self.beyond = self.passages.beyond
         self.motions.append(self.recorder.motion())
         energies = self.recorder.energies()
         self.columns.append((*energies, *np.broadcast_to(self.booked[:, None], (2, len(energies[0])))))
@@ -259,10 +282,52 @@ class _Simulation:
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
         self.happened.append(Happened(t, what, event))
+        self._begin_beyond(t, y)
         return y
 
+    def _begin_beyond(self, t: float, y: Array) -> None:
+        """Report the limits that are passed by a start or a change."""
+        limits = self.equations.passable
+        for k in np.flatnonzero(self.passages.before > 0).tolist():
+            if limits.key(k) not in self.beyond:
+                self._report(t, y, limits, k)
+        self.beyond = self.passages.beyond
+
+    def _strike(self, t: float, y: Array) -> Array:
+        """Let the impact on inelastic stops happen; returns y after it."""
+        holding, layout = self.equations.holding, self.equations.layout
+        assert holding is not None
+        # Just after a change of the tree at the same time, the motion has no sample and no duration.
+        if self.recorder.times or not self.motions:
+            self._leave(t, y)
+        strike = holding.strike(*layout.parts(y))
+        y = np.concatenate([y[: layout.nq], strike.rates, y[-ENERGIES:]])
+        self._enter(t, y)
+        self.booked = self.booked + np.array([strike.energy_lost, 0.0])
+        first, *others = strike.entries
+        self._report(t, y, holding.stops, first, strike.impulse, strike.energy_lost)
+        for k in others:
+            self._report(t, y, holding.stops, k)
+        return y
+
+    def _report(
+        self, t: float, y: Array, limits: Limits, k: int, impulse: Array | None = None, lost: float = 0.0
+    ) -> None:
+        """Report that a limit is reached."""
+        link, joint, coordinate = limits.names[k]
+        event = LimitEvent(
+            state=self.equations.layout.state(y),
+            link=link,
+            joint=joint,
+            coordinate=coordinate,
+            side=limits.side(k),
+            impulse=np.zeros(self.equations.model.nv) if impulse is None else impulse,
+            energy_lost=lost,
+        )
+        self.happened.append(Happened(t, None, event))
+
     def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled | None]:
-        """Integrate until an event or a call of the controller is due, or dry friction changes.
+        """Integrate until an event or a call of the controller is due, or dry friction or a stop changes.
 
         Returns the time, y, and the event whose condition began to hold.
         """
@@ -274,9 +339,9 @@ class _Simulation:
             until = self.end
         conditions = [event for event in self.pending if event.when is not None]
         watched: list[Any] = [partial(self._level, event) for event in conditions]
-        if equations.friction is not None:
-            watched.append(equations.friction_levels)
-        # Without functions of the user and dry friction, nothing can happen between two steps, however long.
+        if equations.holding is not None or equations.springs is not None:
+            watched.append(equations.levels)
+        # Without functions of the user, dry friction and stops, nothing can happen between two steps, however long.
         longest = self.step if watched or equations.tried else math.inf
         solver = self.integrator.start(equations, t, y, until, longest, self.stride)
         crossings = Crossings(watched, t, y)
@@ -294,6 +359,8 @@ class _Simulation:
                 y = piece(t)
             guard.step(t, y, longest)
             self.recorder.step_to(t, piece)
+            for at, k in self.passages.step(t, y, piece):
+                self._report(at, piece(at), equations.passable, k)
             bar.update(max(0.0, t - self.start - bar.n))
         self.stride = getattr(solver, "h_abs", t - piece.t_old)
         y = np.concatenate([*equations.layout.parts(y), y[-ENERGIES:]])
@@ -301,8 +368,8 @@ class _Simulation:
             guard.restart(t, y)
         if found is not None and found[1] < len(conditions):
             return t, y, conditions[found[1]]
-        if found is not None and equations.friction is not None:
-            y[equations.nq + equations.friction.watched[found[2]]] = 0.0
+        if found is not None:
+            equations.change(found[2], y)
         return t, y, None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:

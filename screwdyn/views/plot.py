@@ -351,7 +351,7 @@ def _draw_scene(ax: Any, comparison: Comparison) -> None:
 
 
 def _finish(ax: Axes, title: str, run: Run) -> None:
-    """Add title, grid, a legend beside the data, and a labelled line for every grasp and release."""
+    """Add title, grid, a legend beside the data, and a labelled line for every event."""
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold")
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
@@ -373,11 +373,17 @@ def _finish(ax: Axes, title: str, run: Run) -> None:
         words = marks.setdefault(happened.t, [])
         words.append(f"{happened.verb} {_short(happened.link)}")
     span = run.t[-1] - run.t[0]
+    written: dict[str, float] = {}
     for t, words in marks.items():
+        text = ", ".join(words)
         late = t > run.t[0] + 0.8 * span
         ax.axvline(t, color="0.35", lw=1, ls=(0, (5, 3)))
+        # Repeated marks, such as of a joint that bounces, share a text.
+        if t - written.get(text, -math.inf) < 0.1 * span:
+            continue
+        written[text] = t
         ax.annotate(
-            ", ".join(words),
+            text,
             (t, 1),
             xycoords=ax.get_xaxis_transform(),
             xytext=(-4 if late else 4, -2),

@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn.simulation.dry_friction import DryFriction
+from screwdyn.simulation.holding import Holding
+from screwdyn.simulation.limits import Limits
 
 G = 9.81
 
@@ -182,7 +183,7 @@ def test_friction_at_rest_is_the_only_one_that_fits(seed):
     at_rest = rng.permutation(n)[: min(n, 3)]
     qd[at_rest] = 0
     force, friction = 10 * rng.normal(size=n), rng.uniform(1, 10, n)
-    found = DryFriction(tree, friction)
+    found = Holding(tree, friction, Limits.of(tree, lambda joint: False))
     found.settle(q, qd, force)
     M, b = tree.mass_matrix(q), tree.bias_force(q, qd)
     fitting = []

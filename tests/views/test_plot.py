@@ -113,6 +113,17 @@ def test_two_events_at_one_time_share_a_line() -> None:
     assert [text.get_text() for text in figure.axes[0].texts] == ["grasp left, grasp right"]
 
 
+def test_repeated_limits_have_a_line_each_and_one_text() -> None:
+    tree = sd.KinematicTree()
+    joint = sd.prismatic("z", limits=(0, 9))
+    tree.attach(sd.Inertia.point(1.0), to="base", joint=joint, name="ball")
+    run = sd.simulate(tree, sd.State(tree, [0.001]), 1.0, stops=sd.SpringStop(1e5), step=0.01)
+    ax = plot.plot_run(run).axes[0]
+    assert len(run.events) > 20
+    assert sum(len(c.get_xdata()) == 2 for c in ax.get_lines()) == len(run.events)
+    assert 1 < len(ax.texts) <= 11 and {text.get_text() for text in ax.texts} == {"reach limit of ball"}
+
+
 def test_legends_stand_beside_the_data(run: sd.Run) -> None:
     figure = plot.plot_run(run)
     figure.draw_without_rendering()

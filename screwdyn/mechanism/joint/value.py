@@ -52,7 +52,7 @@ class Joint:
         freedom, in N m and rad for a rotation, in N and m for a translation (docs/mathematics.md §8). Simulated joints
         stick while the load is below the friction. These numbers and the screws may be SymPy expressions.
     limits : (float, float) or None
-        Lower and upper position, rad or m; the dynamics does not enforce them.
+        Lower and upper position, rad or m. Simulations report when they are reached, and enforce them with ``stops``.
     name : str or None
         Name of the joint, after which its freedoms and positions are named; ``None`` for the name of the link that it
         carries.

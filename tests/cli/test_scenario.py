@@ -245,3 +245,16 @@ def test_outputs_that_cannot_be_written(tmp_path, capsys):
     path = scenario(tmp_path, START.replace("1", "0.01") + '[output]\ncsv = "no/a.csv"\n')
     assert main(["simulate", str(path), "--output", str(tmp_path)]) == 2
     assert "there is no folder" in capsys.readouterr().err
+
+
+def test_stops_at_joint_limits(tmp_path, capsys):
+    """The joint "push" of the arm in the file has limits."""
+    limit = sd.KinematicTree.from_urdf(ARM).joint("push").limits[1]
+    text = f"robot = '{ARM.as_posix()}'\nduration = 0.5\ngravity = [0, 0, 0]\nstops = 'inelastic'\n"
+    path = scenario(tmp_path, text + f"[start.position]\npush = {limit - 0.1}\n[start.velocity]\npush = 2\n")
+    assert read_scenario(path).stops == "inelastic"
+    assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
+    assert ": reach limit of '" in capsys.readouterr().out
+    assert problems(tmp_path, text.replace("'inelastic'", "'soft'")) == [
+        "stops: expected one of 'inelastic'; got 'soft'",
+    ]

@@ -312,6 +312,18 @@ def test_group_joints_have_no_stops():
         assert_array_equal(run.q, runs[0].q)
 
 
+def test_joints_that_follow_stop_with_the_one_they_follow():
+    """A gripper closes on its stop; its limits are those of the finger that leads."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    finger = sd.Inertia.point(1.0)
+    tree.attach(finger, to="base", joint=sd.prismatic("x", limits=(0, 0.04), name="left"), name="l")
+    follower = sd.prismatic("x", limits=(-0.01, 0), mimic=sd.Mimic("left", -1.0), name="right")
+    tree.attach(finger, to="base", joint=follower, name="r")
+    run = sd.simulate(tree, sd.State(tree, qd=[0.1]), 1.0, stops="inelastic")
+    (happened,) = run.events
+    assert_allclose([happened.t, happened.event.energy_lost, *run.q[-1]], [0.4, 0.01, 0.04], rtol=1e-9)
+
+
 def test_grasp_that_drives_a_joint_at_rest_into_its_stop():
     """The box rests on its stop; what it grasps moves down."""
     tree = lift()

@@ -31,6 +31,7 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
         progress,
         step=scenario.step,
         control_period=scenario.control_period,
+        stops=scenario.stops,
     )
     for write, name in ((run.to_csv, scenario.csv), (run.to_npz, scenario.npz)):
         if name is not None:

@@ -17,6 +17,7 @@ from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.simulation.callbacks import Torque
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.state import State
+from screwdyn.simulation.stops import Stop
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Scenario", "read_scenario"]
@@ -38,6 +39,8 @@ class Scenario:
     events : sequence of events
     step, control_period : float or None
         Seconds.
+    stops : "inelastic" or None
+        At joint limits.
     csv, npz, figure : str or None
     """
 
@@ -48,6 +51,7 @@ class Scenario:
     events: Sequence[Scheduled] = ()
     step: float | None = None
     control_period: float | None = None
+    stops: Stop | None = None
     csv: str | None = None
     npz: str | None = None
     figure: str | None = None
@@ -83,9 +87,10 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _scenario(root: Entry, folder: Path) -> Scenario | None:
     given = root.table(
         ("robot", "duration"),
-        ("floating_base", "gravity", "start", "controller", "control_period", "schedule", "output", "step"),
+        ("floating_base", "gravity", "start", "controller", "control_period", "schedule", "output", "step", "stops"),
     )
     times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
+    stops = given["stops"].one_of("inelastic") if "stops" in given else None
     output = given["output"].table((), ("csv", "npz", "figure")) if "output" in given else {}
     files = {what: entry.text("the name of a file") for what, entry in output.items()}
     robot = _robot(given, folder) if "robot" in given else None
@@ -99,7 +104,8 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
         given["control_period"].wrong("there is no controller to be called", "add [controller] or leave it out")
     if root.problems or start is None or duration is None:
         return None
-    return Scenario(robot, start, duration, torque, events, times.get("step"), times.get("control_period"), **files)
+    step, period = times.get("step"), times.get("control_period")
+    return Scenario(robot, start, duration, torque, events, step, period, stops, **files)
 
 
 def _positive(given: Entry) -> float | None:

@@ -14,7 +14,8 @@ def report(run: Run) -> str:
     lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
     for happened in run.events:
         lost = happened.event.energy_lost
-        lines.append(f"  {happened.t:g} s: {happened.verb} of {happened.link!r}, {lost:.4g} J lost")
+        what = happened.verb.removesuffix(" of")
+        lines.append(f"  {happened.t:g} s: {what} of {happened.link!r}, {lost:.4g} J lost")
     lines += ["", "at the end:", ""]
     lines += [f"  {name:{width}} {end[name]:12.6g}" for name in end.positions]
     lines += ["", "rates at the end:", ""]

@@ -201,6 +201,20 @@ def test_impact_is_the_only_one_that_fits(seed):
     assert strike.energy_lost >= 0
 
 
+def test_stops_that_strike_by_turns_without_end():
+    """Each impact throws the other coordinate off its stop, in intervals that shrink to zero before 2 s."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for k, (mass, limits) in enumerate([(0.2, (0, 1)), (1.0, (-1, 0))]):
+        joint = sd.prismatic("x", limits=limits, name=f"x{k}")
+        tree.attach(sd.Inertia.point(mass), to=tree.links[-1], joint=joint, name=f"box{k}")
+    state = sd.State(tree, [0.1, -0.1])
+    run = sd.simulate(tree, state, 2.5, lambda t, state: [-6.0, 5.0], stops="inelastic", step=0.01)
+    assert len(run.events) > 100 and run.events[-1].t < 2
+    assert not run.q[-1].any() and not run.qd[-1].any()
+    assert_allclose(run.energy.impact_loss[-1], 1.1, rtol=1e-12)
+    assert_ledger_closes(run)
+
+
 def test_floating_base_keeps_its_momentum():
     tree = double_pendulum((-0.5, 0.5), gravity=(0, 0, 0), floating=True)
     rng = np.random.default_rng(1)

@@ -268,9 +268,8 @@ class Topology:
         """
         topology, (first, *rest) = self.detach(root)
         if to not in topology.attachments:
-            raise TopologyError(
-                f"{root!r} cannot be moved to itself or to a link beyond it, such as {to!r}; name another link"
-            )
+            where = "the same link" if to == root else "beyond it"
+            raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
         moved = replace(first, parent=to, joint=joint, home=home, locked=None)
         return replace(topology.attach([moved, *rest]), revision=self.revision + 1)
 

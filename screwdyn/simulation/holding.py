@@ -210,6 +210,8 @@ class Holding:
         else:
             entry = self.open[k - len(rows)]
             q[self.stops.where[entry]] = self.stops.values[entry]
+            if self.stops.approach(qd)[entry] <= 0:  # it left the stop and came back within rounding
+                qd[self.stops.rows[entry]] = 0.0
 
 
 def _at_bounds(A: Array, a: Array, low: Array, high: Array) -> Array:

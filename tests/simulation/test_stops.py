@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
@@ -228,6 +228,7 @@ def test_floating_base_keeps_its_momentum():
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans())
+@example(1000000, False)  # leaves a stop at 3e-10 rad/s
 @settings(max_examples=8)
 def test_random_trees_stay_within_their_stops(seed, soft):
     rng = np.random.default_rng(seed)

@@ -15,6 +15,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
+from screwdyn.backends.numba.kernels import kernel
+from screwdyn.physics.quantities import CATALOGUE
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # The first call of a kernel and a busy machine are slow, which does not depend on the example.
@@ -31,6 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if profile not in ("everyday", "brief", "short", "full"):
         raise pytest.UsageError(f"SCREWDYN_SOAK is {profile!r}; set it to brief, short or full, or unset it")
     settings.load_profile(profile)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Before a long run, let each process of xdist compile its share of the kernels, so that none is compiled twice."""
+    if "PYTEST_XDIST_WORKER" in os.environ and len(session.items) > 1000:
+        names = list(CATALOGUE)
+        first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+        for name in names[first :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+            kernel(name)
 
 
 @pytest.fixture(scope="session")

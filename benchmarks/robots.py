@@ -1,6 +1,7 @@
 """Robots of the benchmarks, in screwdyn and in Pinocchio."""
 
 import importlib.metadata
+import re
 import warnings
 from pathlib import Path
 
@@ -25,11 +26,11 @@ def read(name: str) -> sd.KinematicTree:
     """A robot on a fixed or free base, without the warnings about its file."""
     if name == "ten balls":
         return balls(10)[0]
+    # Pinocchio ignores <mimic> by default: the Panda has two independent fingers.
+    text = re.sub(r"<mimic\b[^>]*/>", "", robot_file(name).read_text(encoding="utf-8"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sd.ScrewdynWarning)
-        if name in GROUPED:
-            return sd.KinematicTree.from_urdf(robot_file(name), floating_base=True)
-        return sd.KinematicTree.from_urdf(robot_file(name))
+        return sd.KinematicTree.from_urdf(text, floating_base=name in GROUPED)
 
 
 def balls(n: int) -> tuple[sd.KinematicTree, pin.Model]:

@@ -1,7 +1,9 @@
 """Pinocchio as an independent engine: its results in this library's order and signs, and trees built in both."""
 
+import re
 import warnings
 from importlib.metadata import files
+from pathlib import Path
 from types import SimpleNamespace
 
 import networkx as nx
@@ -26,14 +28,15 @@ def robot_file(ending):
 
 
 def robot(file, floating=False):
-    """A tree from a public URDF file, without warnings, and the same in Pinocchio."""
+    """A tree from a public URDF file, without warnings, and the same in Pinocchio, which ignores <mimic> by default."""
     path = robot_file(file)
+    text = re.sub(r"<mimic\b[^>]*/>", "", Path(path).read_text(encoding="utf-8"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScrewdynWarning)
         if floating:
-            tree = KinematicTree.from_urdf(path, floating_base=True)
+            tree = KinematicTree.from_urdf(text, floating_base=True)
             return tree, pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
-        return KinematicTree.from_urdf(path), pin.buildModelFromUrdf(path)
+        return KinematicTree.from_urdf(text), pin.buildModelFromUrdf(path)
 
 
 def angular_first(A):

@@ -11,5 +11,6 @@ class Longer(EveryChange):
     pass
 
 
-Longer.TestCase.settings = settings(stateful_step_count=50)
+# A sequence takes as long as many examples of other properties.
+Longer.TestCase.settings = settings(stateful_step_count=50, max_examples=max(1, settings().max_examples // 10))
 TestLonger = Longer.TestCase

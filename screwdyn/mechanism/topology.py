@@ -287,7 +287,7 @@ class Topology:
         if at.parent is None:
             raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
         joint = joint if joint.name is not None else replace(joint, name=at.joint.name)
-        new = replace(at, joint=joint, home=at.unlocked.home if home is None else home, locked=None)
+        new = replace(at, joint=joint, home=at.unlocked.home if home is None else screw.as_pose(home), locked=None)
         others, carried = self.attachments.copy(), self.carried.copy()
         del others[link], carried[at.name]
         self._check_names(new, others, carried, "give the joint another name")
@@ -317,12 +317,12 @@ class Topology:
         home, positions = at.home, at.joint.neutral
         if q is not None:
             found = checked_positions(joint, at.joint, q)
-            home, positions = at.home @ pose_at(at.joint, found), tuple(found.tolist())
+            home, positions = screw.as_pose(at.home @ pose_at(at.joint, found)), tuple(found.tolist())
         locked = Locked(at.joint, at.home, positions)
         changed = [replace(at, joint=fixed(at.joint.name), home=home, locked=locked)]
         for other, ratio, offset in self._followers(joint):
             (x,) = expressions.floats(expressions.array([ratio * positions[0] + offset]), "the coupling of joints")
-            home = other.home @ pose_at(other.joint, np.array([x]))
+            home = screw.as_pose(other.home @ pose_at(other.joint, np.array([x])))
             locked = Locked(other.joint, other.home, (float(x),))
             changed.append(replace(other, joint=fixed(other.joint.name), home=home, locked=locked))
         return self._with(*changed)

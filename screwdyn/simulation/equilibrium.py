@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +24,9 @@ _DIFFERENCE = 1e-5
 _BALANCED = 1e-11
 # Curvature, relative to the forces, below which a freedom is indifferent.
 _FLAT = 1e-8
-# First step, and travel that counts as without bound, rad or m.
-_FIRST_STEP, _FAR = 0.5, 1e6
+# First radius of the descent; radius at which Newton's method for the forces takes over; travel that counts as without
+# bound; rad or m.
+_FIRST_RADIUS, _NEAR, _FAR = 0.5, 1e-6, 1e6
 _MOST_STEPS = 500
 
 
@@ -71,8 +71,8 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
     q = _configuration(tree, q0)
     balance = _Balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
-    found = _descended(balance, q, _unbalance)
-    return found if balance.holds(found) else balance.require(_descended(balance, q, _energy))
+    found = _root(balance, _lowest(balance, q, _unbalance))
+    return found if balance.holds(found) else balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
 def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> Array:
@@ -95,7 +95,7 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     q = _configuration(tree, q0)
     moving = np.array([tree.coordinates.index(x) for x in freedoms], dtype=np.intp)
     balance = _Balance(tree, moving, np.zeros(tree.nv), q)
-    return balance.require(_descended(balance, q, _energy))
+    return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
 def _configuration(tree: Robot, q0: ArrayLike) -> Array:
@@ -192,99 +192,73 @@ class _Balance:
         return self.tree.coordinates[int(self.free[i])]
 
 
-class _Local(NamedTuple):
-    """A function near a configuration: its slope and curvature, and its true change in a step."""
-
-    slope: Array
-    curvature: Array
-    change: Callable[[Array], float]
+# The slope and curvature of a function at a configuration, and its true change in a step.
+_Local = tuple[Array, Array, Callable[[Array], float]]
 
 
-def _energy(balance: _Balance, q: Array, r: Array, K: Array) -> _Local:
+def _energy(balance: _Balance, q: Array) -> _Local:
     """The energy minus the work of τ: its minima are the stable equilibria."""
-    return _Local(r, (K + K.T) / 2, lambda x: balance.work(q, x))
+    r, K = balance.at(q)
+    return r, (K + K.T) / 2, lambda x: balance.work(q, x)
 
 
-def _unbalance(balance: _Balance, q: Array, r: Array, K: Array) -> _Local:
+def _unbalance(balance: _Balance, q: Array) -> _Local:
     """½ |r|²: it is zero in every equilibrium."""
+    r, K = balance.at(q)
 
     def change(x: Array) -> float:
         beyond = balance.force(balance.moved(q, x)) / np.sqrt(balance.s)
         return float(0.5 * (beyond - r) @ (beyond + r))
 
-    return _Local(K.T @ r, K.T @ K, change)
+    return K.T @ r, K.T @ K, change
 
 
-def _descended(balance: _Balance, q: Array, local: Callable[[_Balance, Array, Array, Array], _Local]) -> Array:
-    """Where a descent from q ends, by a trust-region method, and near a minimum by Newton's method.
+def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _Local]) -> Array:
+    """A configuration near a minimum of a function, by descent from q.
+
+    Each step is that of Newton's method with the absolute curvatures (Nocedal and Wright, *Numerical Optimization*,
+    2006, §3.4), within a radius that adapts.
 
     Raises
     ------
     EquilibriumError
         If a freedom moves without bound.
     """
-    root = np.sqrt(balance.s.min(initial=1.0))
-    radius, smallest, travel = _FIRST_STEP * root, 1e-15 * root, np.zeros(len(balance.free))
+    root, radius, travel = np.sqrt(balance.s), _FIRST_RADIUS, np.zeros(len(balance.free))
     for _ in range(_MOST_STEPS if len(balance.free) else 0):
-        r, K = balance.at(q)
-        here = local(balance, q, r, K)
-        x, gain, inside = _step(here.slope, here.curvature, radius, _BALANCED * np.sqrt(balance.s.max()))
-        if inside and (close := _polished(balance, q, r, K)) is not None:
-            return close
-        if gain <= 0:
+        slope, curvature, change = function(balance, q)
+        w, axes = np.linalg.eigh(curvature)
+        c = axes.T @ slope
+        steep = np.abs(c) > _BALANCED * root.max()
+        x = np.where(steep, -c / np.maximum(np.abs(w), _FLAT), 0.0)
+        # From an unstable equilibrium, along the axes of negative curvature.
+        x[~steep & (w < -_FLAT)] = radius * root.max()
+        longest = np.abs(axes @ x / root).max()
+        radius = min(radius, longest)
+        if radius < _NEAR:
             break
-        gained = -here.change(x) / gain
-        if gained > 0.1:
-            q, travel = balance.moved(q, x), travel + x / np.sqrt(balance.s)
-            if (np.abs(travel) > _FAR).any():
-                name = balance.name(int(np.argmax(np.abs(travel))))
-                raise EquilibriumError(
-                    f"there is no equilibrium: nothing holds {name!r}, which moves without bound; give it a spring or "
-                    f"a force, or make it active"
-                )
-        size = float(np.linalg.norm(x))
-        radius = 0.25 * size if gained < 0.25 else max(radius, 2 * size) if gained > 0.75 else radius
-        if radius < smallest:  # rounding of the function
-            break
+        x *= radius / longest
+        gain, step = -(c @ x + 0.5 * w @ (x * x)), axes @ x
+        if -change(step) > 0.1 * gain:
+            q, travel, radius = balance.moved(q, step), travel + step / root, 2 * radius
+        else:
+            radius /= 4
+        if (np.abs(travel) > _FAR).any():
+            name = balance.name(int(np.argmax(np.abs(travel))))
+            raise EquilibriumError(
+                f"there is no equilibrium: nothing holds {name!r}, which moves without bound; give it a spring or "
+                f"a force, or make it active"
+            )
     return q
 
 
-def _step(slope: Array, curvature: Array, radius: float, level: float) -> tuple[Array, float, bool]:
-    """The minimum of a quadratic function within a radius, its gain, and whether it is a minimum of the function.
-
-    A slope below ``level`` counts as zero where the curvature is flat. J. Nocedal and S. Wright, *Numerical
-    Optimization*, 2006, §4.3.
-    """
-    w, axes = np.linalg.eigh(curvature)
-    c = axes.T @ slope
-    bent, steep = w > _FLAT, np.abs(c) > level
-    x = np.divide(-c, w, out=np.zeros_like(c), where=bent)
-    inside = not (w < -_FLAT).any() and not (steep & ~bent).any() and bool(x @ x <= radius**2)
-    if not inside:
-        lowest = max(0.0, -w[0])
-        least = w + lowest > _FLAT
-        x = np.divide(-c, w + lowest, out=np.zeros_like(c), where=least)
-        left = radius**2 - x @ x
-        if not (steep & ~least).any() and left > 0:  # at an unstable equilibrium, along the axis of least curvature
-            i, towards = 0, axes[np.argmax(np.abs(axes[:, 0])), 0]
-            x[i] = np.copysign(np.sqrt(left), -c[i] if steep[i] else towards)
-        else:
-            low, high = lowest, lowest + float(np.linalg.norm(c)) / radius
-            for _ in range(60):
-                shift = (low + high) / 2
-                x = -c / np.maximum(w + shift, 1e-300)
-                low, high = (shift, high) if x @ x > radius**2 else (low, shift)
-    return axes @ x, -float(c @ x + 0.5 * w @ (x * x)), inside
-
-
-def _polished(balance: _Balance, q: Array, r: Array, K: Array) -> Array | None:
-    """The equilibrium next to q by Newton's method, to rounding; None if its first steps do not approach one."""
-    excess = balance.excess(q).max()
-    while True:
-        x = np.asarray(np.linalg.lstsq(K, -r, rcond=_FLAT)[0], dtype=np.float64)
-        ahead = balance.moved(q, x)
-        left = balance.excess(ahead).max()
-        if not left < 0.5 * excess:
-            return q if balance.holds(q) else None
-        q, excess = ahead, left
+def _root(balance: _Balance, q: Array) -> Array:
+    """The equilibrium next to q by Newton's method, to rounding; or the last configuration that approaches one."""
+    found, excess = q, np.inf
+    while (left := balance.excess(q).max(initial=0.0)) < 0.5 * excess:
+        found, excess = q, left
         r, K = balance.at(q)
+        left_axes, w, axes = np.linalg.svd(K)
+        x = np.divide(left_axes.T @ r, w, out=np.zeros_like(r), where=w > _FLAT)
+        q = balance.moved(q, -axes.T @ x)
+    return found

@@ -21,6 +21,7 @@ __all__ = [
     "alike",
     "array",
     "bound",
+    "cos_sin",
     "floats",
     "free_symbols",
     "is_bounded",
@@ -331,6 +332,15 @@ def root(x: Any) -> Any:
     from sympy import sqrt
 
     return number(sqrt(*tidied([x])))
+
+
+def cos_sin(x: Any) -> tuple[Any, Any]:
+    """Cosine and sine of a number, of an expression, or of a scalar with these methods, such as a traced one."""
+    if is_expression(x):
+        from sympy import cos, sin
+
+        return cos(x), sin(x)
+    return (x.cos(), x.sin()) if hasattr(x, "cos") else (math.cos(x), math.sin(x))
 
 
 def short(x: Any, digits: int = 4) -> str:

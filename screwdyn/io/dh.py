@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from math import cos, isfinite, pi, sin
+from math import isfinite, pi
 from typing import Any
 
 import numpy as np
@@ -153,14 +153,11 @@ def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, 
 
 def _cos_sin(angle: Any) -> tuple[Any, Any]:
     """Cosine and sine, exactly 0 or ±1 at multiples of pi/2 (within rounding)."""
-    if expressions.is_expression(angle):
-        import sympy
-
-        return sympy.cos(angle), sympy.sin(angle)
-    quarters = round(angle / (pi / 2))
-    if abs(angle - quarters * (pi / 2)) <= 1e-15 * max(1, abs(quarters)):
-        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters % 4]
-    return cos(angle), sin(angle)
+    if not expressions.is_expression(angle):
+        quarters = round(angle / (pi / 2))
+        if abs(angle - quarters * (pi / 2)) <= 1e-15 * max(1, abs(quarters)):
+            return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters % 4]
+    return expressions.cos_sin(angle)
 
 
 def _joint(row: Mapping[str, Any], axis: Array, point: Array, default_name: str, where: str) -> Joint:

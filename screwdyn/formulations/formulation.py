@@ -1,0 +1,156 @@
+"""What all formulations share: geometry, the check of states, and the names of the results."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import ShapeError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.formulations.rows import cross, read
+from screwdyn.mechanism.structure import Structure
+from screwdyn.screws.poses import entries
+
+__all__ = ["Formulation", "MatrixFormulation", "whole"]
+
+
+class Formulation(ABC):
+    """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
+
+    A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
+    of a state may be numbers, SymPy expressions or traced scalars.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        A serial arm or a tree, with revolute, prismatic, helical, universal, cylindrical and fixed joints.
+
+    Raises
+    ------
+    ScrewdynError
+        If the tree has other joints, or joints that follow others; the message names all of them.
+
+    Attributes
+    ----------
+    kinds : tuple of str
+        Kinds of the screws of joints that the formulation covers.
+    coordinates : tuple of str
+        Names of the n freedoms, as in the tree.
+    rows : tuple of Row
+    gravity : (3,) array
+        Acceleration of gravity in the base frame, m/s².
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")
+
+    def __init__(self, tree: Structure) -> None:
+        self.coordinates = tree.coordinates
+        self.gravity = tree.gravity
+        self.rows, self.places = read(tree, self.kinds, type(self).__name__)
+        symbols = expressions.free_symbols([self.gravity, *(x for row in self.rows for x in row)])
+        self._dtype = np.dtype(object if symbols else float)
+
+    # The names of the library
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """M(q), (n, n), kg m² (revolute), kg (prismatic). ShapeError if q is not n numbers."""
+        return whole(self._mass_matrix(self._vector(q, "q")))
+
+    def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """C(q, q̇) q̇, (n,), N m or N. ShapeError if an argument is not n numbers."""
+        return whole(self._velocity_product(self._vector(q, "q"), self._vector(qd, "qd")))
+
+    def gravity_vector(self, q: ArrayLike) -> Array:
+        """g(q) = ∂U/∂q, (n,), N m or N. ShapeError if q is not n numbers."""
+        return whole(self._gravity_vector(self._vector(q, "q")))
+
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """τ = M q̈ + C q̇ + g, (n,), N m or N, without friction. ShapeError if an argument is not n numbers."""
+        q, qd, qdd = self._vector(q, "q"), self._vector(qd, "qd"), self._vector(qdd, "qdd")
+        return whole(self._mass_matrix(q) @ qdd + self._velocity_product(q, qd) + self._gravity_vector(q))
+
+    # The same for arguments that have been checked
+
+    @abstractmethod
+    def _mass_matrix(self, q: Array, /) -> Array: ...
+
+    @abstractmethod
+    def _velocity_product(self, q: Array, qd: Array, /) -> Array: ...
+
+    @abstractmethod
+    def _gravity_vector(self, q: Array, /) -> Array: ...
+
+    # Geometry
+
+    def poses(self, q: Array) -> list[Array]:
+        """⁰A_i, (4, 4), of all rows: the product of ^{k−1}A_k along the path (Fu Eq. 3.2-4)."""
+        found: list[Array] = []
+        for row, x in zip(self.rows, q, strict=True):
+            A = row.pose(x)
+            found.append(A if row.parent < 0 else found[row.parent] @ A)
+        return found
+
+    def axes(self, poses: list[Array]) -> list[tuple[Array, Array]]:
+        """z_{i−1} and p_{i−1} of all rows: direction and point of the axis of joint i in the base frame, (3,)."""
+        before = [np.eye(4) if row.parent < 0 else poses[row.parent] for row in self.rows]
+        return [(A[:3, :3] @ row.z, A[:3, :3] @ row.p + A[:3, 3]) for row, A in zip(self.rows, before, strict=True)]
+
+    def centres(self, poses: list[Array]) -> list[Array]:
+        """Centres of mass of all rows in the base frame, (3,)."""
+        return [A[:3, :3] @ row.com + A[:3, 3] for row, A in zip(self.rows, poses, strict=True)]
+
+    # Inside
+
+    def _vector(self, x: ArrayLike, what: str) -> Array:
+        """The argument as an array (n,) of floats; of objects if it or the tree has expressions or traced scalars."""
+        given, names = np.asarray(x), ", ".join(self.coordinates)
+        if given.shape != (len(self.rows),):
+            raise ShapeError(f"{what} of one state must have an entry for each of {names}; got shape {given.shape}")
+        if given.dtype == object:
+            return given
+        try:
+            numbers = expressions.real(given)
+        except (TypeError, ValueError):
+            raise ShapeError(f"{what} must be numbers; got {x!r}") from None
+        if not np.isfinite(numbers).all():
+            raise ShapeError(f"{what} has entries that are not finite: {numbers.tolist()}")
+        return numbers.astype(self._dtype)
+
+    def _loads(self, wrenches: Mapping[str, ArrayLike]) -> list[Array]:
+        """The sum of the wrenches on each row, (6,), about the origin and in axes of its frame."""
+        loads = [np.zeros(6) for _ in self.rows]
+        for link, given in wrenches.items():
+            if link not in self.places:
+                raise UnknownNameError.of(link, self.places)
+            wrench = entries(given, (6,), f"the wrench on {link!r}")
+            i, T = self.places[link]
+            if i >= 0:
+                n, f = T[:3, :3] @ wrench[:3], T[:3, :3] @ wrench[3:]
+                loads[i] = loads[i] + np.concatenate([n + cross(T[:3, 3], f), f])
+        return loads
+
+
+class MatrixFormulation(Formulation):
+    """A formulation that gives C(q, q̇) as a matrix."""
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """C(q, q̇), (n, n). ShapeError if an argument is not n numbers."""
+        return whole(self._coriolis_matrix(self._vector(q, "q"), self._vector(qd, "qd")))
+
+    def _velocity_product(self, q: Array, qd: Array, /) -> Array:
+        product: Array = self._coriolis_matrix(q, qd) @ qd
+        return product
+
+    @abstractmethod
+    def _coriolis_matrix(self, q: Array, qd: Array, /) -> Array: ...
+
+
+def whole(a: Array) -> Array:
+    """The array; in expressions, with integral floats as integers, so that 1.0 x is x."""
+    if a.dtype == object and any(map(expressions.is_expression, a.flat)):
+        return expressions.array(a)
+    return a

@@ -7,16 +7,18 @@ from screwdyn.backends.llvm.ir import PREFETCH, Code, number, tanh
 from screwdyn.backends.llvm.plan import Plan, is_zero
 from screwdyn.backends.tape.tape import Node, Recorded
 
-__all__ = ["AHEAD", "BATCH", "SCALE", "SINGLE", "Writer", "batch", "call_sincos", "single"]
+__all__ = ["AHEAD", "BATCH", "SINGLE", "Writer", "add_size", "batch", "call_sincos", "single", "too_large"]
 
 SINGLE, BATCH = "single", "batch"
 # Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
 _APART = "apart"
-# The product of this and an input overflows if the input exceeds 1.6e60, whose fifth power overflows. A sum of products
-# that has overflowed stays infinite or becomes NaN, and 0 times either is NaN.
-SCALE = 2.0**824
+# Largest input, 1.6e60: the fifth power of a greater one overflows.
+_LARGEST = 2.0**200
+# The product of this and a greater input overflows. A sum of products that has overflowed stays infinite or becomes
+# NaN, and 0 times either is NaN.
+_SCALE = 2.0**824
 # Number of bytes to prefetch ahead.
-AHEAD = 512
+AHEAD = 768
 
 
 class Writer:
@@ -160,7 +162,7 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     # Arrays of one length are checked together.
     for n in sorted(set(plan.groups.values()) - {0}):
         whole = f"<{n} x double>"
-        zeros, scale = ("<" + ", ".join([f"double {number(x)}"] * n) + ">" for x in (0.0, SCALE))
+        zeros, scale = ("<" + ", ".join([f"double {number(x)}"] * n) + ">" for x in (0.0, _SCALE))
         total = ""
         for name in (name for group, name in inputs.items() if plan.groups[group] == n):
             x = code.let(f"load {whole}, ptr {name}, align 8")
@@ -216,7 +218,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
 
     ``arrays`` has a pair for every input and output, address and row stride in bytes: entry k of state s is the double
     at address + k·stride + 8 s, where k is a slot of an output. ``count`` is a positive multiple of the width. The
-    result is nonzero if an input is not finite or a bound does not hold.
+    result is nonzero if an input is not finite or a bound does not hold. Outputs must not overlap inputs.
     """
     code = Code(width)
     t, mask = code.type, f"<{width} x i1>"
@@ -234,13 +236,18 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         offset = code.let(f"mul i64 {bases[array][1]}, {k}")
         return code.let(f"getelementptr i8, ptr {current[array]}, i64 {offset}")
 
+    names, total = list(plan.groups), code.constant(0.0)
     loaded: dict[tuple[str, int], str] = {}
-    total = code.constant(0.0)
-    for array, (group, n) in enumerate(plan.groups.items()):
-        for k in range(n):
-            loaded[group, k] = x = code.let(f"load {t}, ptr {address(array, k)}, align 8")
-            code.prefetch(address(array, k), AHEAD, write=False)
-            total = code.fma(x, code.constant(SCALE), total)
+
+    def load(group: str, k: int) -> str:
+        """An input, read and prefetched where it is first used: together they would exceed the registers and queues."""
+        nonlocal total
+        if (group, k) not in loaded:
+            place = address(names.index(group), k)
+            loaded[group, k] = x = code.let(f"load {t}, ptr {place}, align 8")
+            code.prefetch(place, AHEAD, write=False)
+            total = add_size(code, total, x)
+        return loaded[group, k]
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
         return [call_sincos(code, t, angle, sincos) for angle in angles]
@@ -251,9 +258,11 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         if not plan.sparse[array]:
             code.prefetch(place, AHEAD, write=True)
 
-    nothing = code.binary("fmul", total, code.constant(0.0))
-    problems = [code.let(f"fcmp uno {t} {nothing}, {nothing}")]
-    problems += Writer(plan, code, lambda group, k: loaded[group, k], turn, store).write()
+    problems = Writer(plan, code, load, turn, store).write()
+    for group, n in plan.groups.items():
+        for k in range(n):
+            load(group, k)  # to check those that are not used, too
+    problems.append(too_large(code, total))
     wrong = "%wrong"
     for problem in problems[:-1]:
         wrong = code.let(f"or {mask} {wrong}, {problem}")
@@ -274,6 +283,16 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
             PREFETCH,
         ]
     )
+
+
+def add_size(code: Code, total: str, x: str) -> str:
+    """total + |x|: sums take other units of the processor than fused multiply-adds, which limit the speed."""
+    return code.binary("fadd", total, code.let(f"call {code.type} @llvm.fabs.{code.suffix}({code.type} {x})"))
+
+
+def too_large(code: Code, total: str) -> str:
+    """Whether a sum of sizes is NaN, or so large that the fifth power of a term may overflow."""
+    return code.let(f"fcmp ugt {code.type} {total}, {code.constant(_LARGEST)}")
 
 
 def call_sincos(code: Code, t: str, angles: str, function: int) -> tuple[str, str]:

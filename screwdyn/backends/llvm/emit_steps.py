@@ -1,6 +1,6 @@
 """Text of many steps of an integrator in LLVM's intermediate representation, with one state in each lane."""
 
-from screwdyn.backends.llvm.emit import AHEAD, SCALE, Writer, call_sincos
+from screwdyn.backends.llvm.emit import AHEAD, Writer, add_size, call_sincos, too_large
 from screwdyn.backends.llvm.ir import PREFETCH, Code
 from screwdyn.backends.llvm.plan import Plan
 
@@ -95,9 +95,8 @@ def steps(plan: Plan, width: int, sincos: int) -> str:
     problems = Writer(plan, code, load, turn, store).write()
     total = code.constant(0.0)
     for value in after.values():
-        total = code.fma(value, code.constant(SCALE), total)
-    nothing = code.binary("fmul", total, code.constant(0.0))
-    wrong = code.let(f"fcmp uno {t} {nothing}, {nothing}")
+        total = add_size(code, total, value)
+    wrong = too_large(code, total)
     for problem in problems:
         wrong = code.let(f"or {mask} {wrong}, {problem}")
     for entry, value in after.items():

@@ -110,9 +110,12 @@ class Code:
         return self.let(f"shufflevector {self.type} {first}, {self.type} poison, {zeros}")
 
     def prefetch(self, pointer: str, ahead: str | int, write: bool) -> None:
-        """Prefetch ``ahead`` bytes after an address; there are more streams than the processor prefetches itself."""
+        """Prefetch ``ahead`` bytes after an address; there are more streams than the processor prefetches itself.
+
+        Data are read to the second-level cache: the first has too few ways for so many streams.
+        """
         later = self.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
-        self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 3, i32 1)")
+        self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 2, i32 1)")
 
     def sqrt(self, a: str) -> str:
         """The square root, correctly rounded."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from screwdyn.core.errors import TopologyError
 from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import FIXED, Attachment, Locked, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:

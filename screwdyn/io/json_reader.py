@@ -40,12 +40,13 @@ from screwdyn.io.effective import known_effective
 from screwdyn.io.expression_text import expression_of, symbol_of
 from screwdyn.io.json_writer import FORMAT, VERSION
 from screwdyn.io.source import read_source
+from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import FIXED, Attachment, Locked, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
 __all__ = ["read_json"]

@@ -12,10 +12,11 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
 from screwdyn.core.types import Array
 from screwdyn.io.expression_text import assumptions_of, text_of
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 
 __all__ = ["FORMAT", "VERSION", "write_json"]
 

@@ -13,9 +13,10 @@ from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.poses import pose
 from screwdyn.screws.rotations import rotation_of
 from screwdyn.screws.screw import screw_motion

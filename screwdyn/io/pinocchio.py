@@ -13,9 +13,10 @@ from screwdyn.core.errors import ModelError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
 from screwdyn.io.names import Names
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, fixed, free, planar, spherical
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import screw_motion
 
 __all__ = ["read_pinocchio"]

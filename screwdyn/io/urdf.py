@@ -17,11 +17,12 @@ from screwdyn.io.source import Source, read_source
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
 from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
 from screwdyn.io.xacro_text import expanded
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
 from screwdyn.mechanism.joint.kinds import GroupOptions
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 
 __all__ = ["check_urdf", "read_urdf"]
 

@@ -16,9 +16,10 @@ from screwdyn.core.errors import ScrewdynWarning, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
 from screwdyn.io.names import Names
 from screwdyn.io.rpy import rpy_from_rotation
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis as axis_of
 from screwdyn.screws.screw import inverse, pose
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from screwdyn.core.errors import TopologyError, UnknownNameError
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, Mimic
-
-if TYPE_CHECKING:
-    from screwdyn.mechanism.topology import Attachment
 
 __all__ = ["check_couplings", "leaders"]
 

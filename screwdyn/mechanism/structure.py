@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from screwdyn.core import expressions
 from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.attachment import FIXED, Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.outline import outline
-from screwdyn.mechanism.topology import FIXED, Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN
 from screwdyn.physics.joint_forces import JointForces

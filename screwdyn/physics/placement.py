@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment
 from screwdyn.physics.link_steps import compose, inertia_to_parent
 from screwdyn.physics.spatial import (
     Matrix,

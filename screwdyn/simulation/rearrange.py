@@ -8,11 +8,11 @@ import numpy as np
 
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at, positions_near
 from screwdyn.mechanism.structure import Handle, require_joint
-from screwdyn.mechanism.topology import Attachment
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum

@@ -13,10 +13,11 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import JSONError, KinematicTree
+from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.topology import Attachment, Topology
+from screwdyn.mechanism.topology import Topology
 
 KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 

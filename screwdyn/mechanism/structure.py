@@ -1,27 +1,20 @@
-"""The holder of a topology: a tree of links and joints to which links can be attached and detached."""
+"""A tree of links and joints to which links can be attached, and from which they can be detached."""
 
 from __future__ import annotations
 
-import functools
-import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import Self
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.errors import StaleHandleError, TopologyError
+from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.attachment import FIXED, Attachment
+from screwdyn.mechanism.holder import Holder
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.outline import outline
-from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 __all__ = ["Body", "Handle", "Structure", "require_joint"]
 
@@ -40,154 +33,11 @@ class Handle:
     _serial: int
 
 
-class Structure:
-    """A rooted tree of named links with a joint on every edge: the holder of a :class:`Topology`.
+class Structure(Holder):
+    """A rooted tree of named links with a joint on every edge.
 
-    Coordinates are named after their joints (or, if a joint has no name, after the link it carries) and are in the
-    order of attachment: new coordinates come last, and the others keep their indices. A change is one assignment, so an
-    interrupted change has happened completely or not at all.
-
-    Parameters
-    ----------
-    base : str or Link
-        The root, which does not move.
-    gravity : (3,) array
-        Acceleration of gravity in the base frame, m/s².
+    Attaching and detaching are changes of the structure that it holds. Parameters as for :class:`Holder`.
     """
-
-    # Names of the cached properties of the class.
-    _cached: ClassVar[frozenset[str]] = frozenset()
-
-    def __init_subclass__(cls) -> None:
-        named = (item for base in cls.__mro__ for item in vars(base).items())
-        cls._cached = frozenset(name for name, value in named if isinstance(value, functools.cached_property))
-
-    def __init__(self, base: str | Link = "base", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
-        root = base if isinstance(base, Link) else Link(base)
-        self._topology = Topology.rooted(root, gravity)
-
-    @property
-    def topology(self) -> Topology:
-        """The present structure as an immutable value. It can be set, which is a change of the tree."""
-        return self._topology
-
-    @topology.setter
-    def topology(self, value: Topology) -> None:
-        self._become(value)
-
-    @property
-    def graph(self) -> nx.DiGraph:
-        """The structure as a frozen NetworkX graph.
-
-        Nodes have the attribute ``link``; edges have ``joint``, ``home``, ``name``, ``coordinates``, ``coordinate`` and
-        ``locked``. ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the
-        names of the joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``. A locked joint
-        is fixed; ``locked`` has its ``joint`` and ``home`` when it is unlocked, and is ``None`` for other joints.
-        """
-        return self._topology.graph
-
-    @property
-    def gravity(self) -> Array:
-        """Acceleration of gravity in the base frame, (3,), m/s². It can be set, which is a change of the tree."""
-        return self._topology.gravity
-
-    @gravity.setter
-    def gravity(self, value: ArrayLike) -> None:
-        self._become(self._topology.with_gravity(value))
-
-    @property
-    def base(self) -> str:
-        """Name of the link that does not move."""
-        return self._topology.base
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Names of all links, the base first, in order of attachment."""
-        return tuple(self._topology.attachments)
-
-    @property
-    def joints(self) -> tuple[str, ...]:
-        """Names of all joints, fixed ones too, in order of attachment."""
-        return tuple(self._topology.carried)
-
-    @property
-    def locked(self) -> tuple[str, ...]:
-        """Names of the locked joints, in order of attachment; see :meth:`KinematicTree.lock`."""
-        return tuple(at.name for at in self._attached() if at.locked is not None)
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the nv freedoms, in order of attachment: the indices of M, C, g, rates and torques."""
-        return tuple(name for at in self._attached() for name in at.coordinates)
-
-    @property
-    def positions(self) -> tuple[str, ...]:
-        """Names of the nq entries of q, in order of attachment; quaternions have their scalar last."""
-        return tuple(name for at in self._attached() for name in at.joint.position_names(at.name))
-
-    @property
-    def nq(self) -> int:
-        """Number of positions."""
-        return sum(at.joint.nq for at in self._attached())
-
-    @property
-    def nv(self) -> int:
-        """Number of freedoms."""
-        return sum(at.joint.nv for at in self._attached())
-
-    @property
-    def revision(self) -> int:
-        """Number of changes of the tree."""
-        return self._topology.revision
-
-    @property
-    def mass(self) -> float:
-        """Mass of all links together, kg; an expression if it contains symbols."""
-        bodies = (at.link.inertia for at in self._topology.attachments.values())
-        total = sum(inertia.mass for inertia in bodies if inertia is not None)
-        return float(total) if expressions.is_number(total) else total
-
-    def link(self, name: str) -> Link:
-        """The link with a given name.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is none; the message lists similar names.
-        """
-        return self._at(name).link
-
-    def joint(self, name: str) -> Joint:
-        """The joint with a given name.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is none; the message lists similar names.
-        """
-        return self._topology.carrying(name).joint
-
-    def parent(self, link: str) -> str | None:
-        """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""
-        return self._at(link).parent
-
-    def path(self, link: str) -> tuple[str, ...]:
-        """Names of the links from the base to a link, both included. UnknownNameError if there is no such link."""
-        topology = self._topology
-        at = self._at(link, topology)
-        names = [at.link.name]
-        while at.parent is not None:
-            at = topology.attachments[at.parent]
-            names.append(at.link.name)
-        return tuple(reversed(names))
-
-    def subtree(self, link: str) -> tuple[str, ...]:
-        """Names of a link and all links beyond it, in order of attachment. UnknownNameError if there is none."""
-        topology = self._topology
-        self._at(link, topology)
-        return tuple(topology.subtree(link))
-
-    # Changes
 
     def attach(
         self,
@@ -303,29 +153,6 @@ class Structure:
             if self._stands(handle):
                 self.detach(handle)
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """If the ``with`` block raises an error, restore the tree as it was at the start of the block."""
-        # With the cache. The dictionary itself may receive a late value, which another thread computes meanwhile.
-        before = vars(self).copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    def copy(self) -> Self:
-        """A new tree with the same links and joints; handles of this tree are also valid for the copy.
-
-        The trees share everything that has been computed until one of them changes, so a copy takes less than a
-        microsecond whatever the size.
-        """
-        twin = type(self).__new__(type(self))
-        twin.__dict__ = vars(self).copy()
-        return twin
-
-    __copy__ = copy
-
     def resolve(self, what: Handle | str) -> str:
         """The name of the link of a handle, or a name that has been checked.
 
@@ -345,31 +172,9 @@ class Structure:
         self._at(what)
         return what
 
-    # Text
-
-    def __str__(self) -> str:
-        return outline(self._topology.graph, self.base)
-
-    def __repr__(self) -> str:
-        count = f"{len(self.links)} links, {self.nv} coordinates, {expressions.short(self.mass)} kg"
-        return f"<{type(self).__name__} {self.base!r}: {count}>"
-
-    # Inside
-
-    def _become(self, topology: Topology) -> None:
-        """Replace the structure and discard what was cached for the former one, in one assignment."""
-        state = vars(self) | {"_topology": topology}
-        for name in self._cached.intersection(state):
-            del state[name]
-        self.__dict__ = state
-
     def _rooted(self, base: Link) -> Self:
         """A new tree of this class with a given base and no further links."""
         return type(self)(base, self.gravity)
-
-    def _attached(self) -> Iterable[Attachment]:
-        """All links but the base."""
-        return itertools.islice(self._topology.attachments.values(), 1, None)
 
     def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment]]:
         """The root link of a body, and the attachments of all links beyond it, with the names that they will have."""
@@ -406,17 +211,6 @@ class Structure:
     def _stands(self, handle: Handle) -> bool:
         at = self._topology.attachments.get(handle.name)
         return at is not None and at.serial == handle._serial
-
-    def _at(self, link: object, topology: Topology | None = None) -> Attachment:
-        """The attachment of a link in a topology, the present one by default."""
-        topology = topology or self._topology
-        if isinstance(link, str) and link in topology.attachments:
-            return topology.attachments[link]
-        if isinstance(link, str) and link in topology.carried:
-            raise UnknownNameError(
-                f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
-            )
-        raise UnknownNameError.of(link, topology.attachments)
 
 
 def require_joint(joint: object) -> None:

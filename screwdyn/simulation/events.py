@@ -175,12 +175,7 @@ class Release(Scheduled):
     into_world : bool
         Keep it in the tree as a free body, as for :meth:`KinematicTree.release`.
     time, when
-        As for :class:`Grasp`.
-
-    Raises
-    ------
-    ScrewdynError
-        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+        As for :class:`Grasp`, with the same errors.
     """
 
     verb = "release"
@@ -206,12 +201,7 @@ class HandOver(Scheduled):
     to, joint, at, start
         As for :meth:`KinematicTree.move`.
     time, when
-        As for :class:`Grasp`.
-
-    Raises
-    ------
-    ScrewdynError
-        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+        As for :class:`Grasp`, with the same errors.
     """
 
     verb = "hand over"
@@ -236,12 +226,7 @@ class Lock(Scheduled):
     joint : str
         As for :meth:`KinematicTree.lock`.
     time, when
-        As for :class:`Grasp`.
-
-    Raises
-    ------
-    ScrewdynError
-        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+        As for :class:`Grasp`, with the same errors.
     """
 
     verb = "lock"
@@ -278,12 +263,7 @@ class ReplaceJoint(Scheduled):
     link, joint
         As for :meth:`KinematicTree.replace_joint`.
     time, when
-        As for :class:`Grasp`.
-
-    Raises
-    ------
-    ScrewdynError
-        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+        As for :class:`Grasp`, with the same errors.
     """
 
     verb = "replace joint of"
@@ -305,12 +285,7 @@ class SetInertia(Scheduled):
     link, inertia
         As for :meth:`KinematicTree.set_inertia`.
     time, when
-        As for :class:`Grasp`.
-
-    Raises
-    ------
-    ScrewdynError
-        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+        As for :class:`Grasp`, with the same errors.
     """
 
     verb = "set inertia of"

@@ -18,6 +18,8 @@ from screwdyn.simulation.motion import Samples
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from screwdyn.views.plot import Joint
+
 __all__ = ["Energy", "Recording"]
 
 
@@ -84,19 +86,6 @@ class Event(Protocol):
     def link(self) -> str: ...
 
 
-class KindOfJoint(Protocol):
-    """What a recording has of a joint."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def passive(self) -> bool: ...
-    @property
-    def nq(self) -> int: ...
-    @property
-    def nv(self) -> int: ...
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording:
     """The samples of a run, such as :meth:`from_npz` reads them; a :class:`Run` also has the trees.
@@ -121,7 +110,7 @@ class Recording:
     motions: tuple[Samples, ...]
     energy: Energy
     events: tuple[Event, ...]
-    joints: Mapping[str, KindOfJoint]
+    joints: Mapping[str, Joint]
 
     @cached_property
     def t(self) -> Array:

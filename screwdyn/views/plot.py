@@ -55,7 +55,7 @@ _TORQUES = {"turn": "torque (N m)", "slide": "force (N)"}
 
 
 class Joint(Protocol):
-    """The attributes of :class:`screwdyn.Joint` that are drawn."""
+    """The attributes of :class:`screwdyn.Joint` that a run records and a figure draws."""
 
     @property
     def kind(self) -> str: ...

@@ -28,9 +28,11 @@ fast.mass_matrix()  # type: ignore[call-overload]
 fast.mass_matrix(q, q)  # type: ignore[call-overload]
 
 state = sd.State(tree)
+assert_type(tree.release(state, "link2"), sd.ReleaseEvent)
 assert_type(tree.lock("elbow", state), sd.LockEvent)
 assert_type(tree.replace_joint("link2", sd.fixed(), state), sd.ImpactEvent)
 assert_type(tree.move("link2", "base", state=state), sd.ImpactEvent)
 assert_type(tree.set_inertia("link2", None, state), sd.Change)
+tree.grasp(state, sd.Inertia.point(1.0))  # type: ignore[call-arg]
 tree.lock("elbow", state, at=0.1)  # type: ignore[call-overload]
 tree.move("link2", "base", start=0.1)  # type: ignore[call-overload]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import overload
 
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import ArrayLike
@@ -12,8 +12,7 @@ from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import impact, rearrange
-from screwdyn.simulation.impact import Payload, Twist
-from screwdyn.simulation.outcomes import Change, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import Change, ImpactEvent, LockEvent
 from screwdyn.simulation.rearrange import Start
 from screwdyn.simulation.state import State
 
@@ -28,46 +27,9 @@ class Changes(Robot):
     state, only the structure changes; :meth:`State.onto` then carries a state over.
     """
 
-    def grasp(
-        self,
-        state: State,
-        body: Payload,
-        *,
-        to: str,
-        twist: Twist | None = None,
-        joint: Joint | None = None,
-        at: ArrayLike | None = None,
-        name: str | None = None,
-        body_state: State | None = None,
-        prefix: str = "",
-        pose: ArrayLike | None = None,
-        start: Start | Literal["hanging"] | None = None,
-    ) -> GraspEvent:
-        """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
-
-        Parameters, result and errors as for :func:`screwdyn.simulation.impact.grasp`.
-        """
-        return impact.grasp(
-            self,
-            state,
-            body,
-            to=to,
-            twist=twist,
-            joint=joint,
-            at=at,
-            name=name,
-            body_state=body_state,
-            prefix=prefix,
-            pose=pose,
-            start=start,
-        )
-
-    def release(self, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
-        """Detach a payload while the robot moves (docs/mathematics.md §6).
-
-        Parameters, result and errors as for :func:`screwdyn.simulation.impact.release`.
-        """
-        return impact.release(self, state, what, into_world=into_world)
+    # Functions whose first argument is the tree.
+    grasp = impact.grasp
+    release = impact.release
 
     @overload
     def lock(self, joint: str, state: None = None, *, at: ArrayLike | None = None) -> None: ...

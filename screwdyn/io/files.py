@@ -1,0 +1,306 @@
+"""The readers and writers as methods of a tree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.topology import Topology
+
+if TYPE_CHECKING:
+    import mujoco
+    import networkx as nx
+
+__all__ = ["Files"]
+
+
+class Files(Structure):
+    """A tree from files, tables and models of other packages, and its text in two formats."""
+
+    @classmethod
+    def from_urdf(
+        cls, path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False
+    ) -> Self:
+        """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
+
+        Links behind fixed joints are kept as links, the root link becomes the base, and coordinates are named after the
+        joints.
+
+        Parameters
+        ----------
+        path_or_text : str or path
+        floating_base : bool
+            Attach the root link to a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇.
+        strict : bool
+            Raise an error instead of a warning, for example for an inertia that no rigid body has.
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        URDFError
+            The message lists every problem of the file with its line.
+        ScrewdynError
+            If ``floating_base`` is not a bool.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with all doubtful entries of the file.
+
+        See Also
+        --------
+        screwdyn.io.urdf.read_urdf : describes how each element is read.
+        """
+        from screwdyn.io.urdf import read_urdf
+
+        return cls._of(read_urdf(path_or_text, floating_base, strict=strict))
+
+    def to_urdf(self, name: str = "robot") -> str:
+        """The tree as URDF text, from which :meth:`from_urdf` makes a tree with the same M, C and g within rounding.
+
+        Coordinates keep their names, but not their order: a reader goes through the tree depth first. Links keep their
+        names, frames and inertias. Where the axis of a joint does not pass through the origin of its link, or a joint
+        has several freedoms, massless links ``<link>_axis`` carry joints of one freedom, named after the freedoms of
+        the joint, such as ``pin[w]``; a fixed joint ``<link>_offset`` then connects the link. Free joints become
+        floating and planar joints planar. Numbers have all digits. The largest float stands for a missing limit where
+        URDF requires one.
+
+        Parameters
+        ----------
+        name : str
+            Of the robot.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        URDFError
+            Lists every joint and name that URDF cannot express: helical and spherical joints, names with characters
+            that XML does not have.
+        UnboundSymbolError
+            If numbers contain symbols.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with everything that URDF has no place for: another gravity than (0, 0, -9.81) m/s², springs, passive
+            joints other than floating ones, free joints that are not passive, locks. :meth:`to_json` keeps it.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.ur5()
+        >>> twin = sd.KinematicTree.from_urdf(arm.to_urdf("ur5"))
+        >>> twin.coordinates == arm.coordinates
+        True
+        """
+        from screwdyn.io.urdf_writer import write_urdf
+
+        return write_urdf(self.topology, name)
+
+    @classmethod
+    def from_dh(
+        cls,
+        rows: Iterable[Mapping[str, Any]],
+        convention: str = "standard",
+        *,
+        base: str | Link = "base",
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+    ) -> Self:
+        """A serial arm from a Denavit-Hartenberg table.
+
+        Parameters
+        ----------
+        rows, convention, base
+            Parameters, warnings and errors as for :func:`screwdyn.io.dh.from_dh`.
+        gravity : (3,) array
+            In frame 0, m/s².
+
+        Returns
+        -------
+        KinematicTree
+        """
+        from screwdyn.io.dh import from_dh
+
+        return cls._of(from_dh(rows, convention, base=base, gravity=gravity))
+
+    @classmethod
+    def from_json(cls, path_or_text: str | os.PathLike[str]) -> Self:
+        """Read a JSON file written by :meth:`to_json`, or its text, which begins with ``{``.
+
+        Parameters
+        ----------
+        path_or_text : str or path
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        JSONError
+            The message lists every problem of the document with its place.
+
+        See Also
+        --------
+        screwdyn.io.json_reader : describes the format.
+        """
+        from screwdyn.io.json_reader import read_json
+
+        return cls._of(read_json(path_or_text))
+
+    def to_json(self) -> str:
+        """The tree as JSON text, from which :meth:`from_json` makes a tree with the same M, C and g to the last bit.
+
+        Numbers have all digits, and expressions are strings such as ``"m*L**2/3"``. Handles and the revision are not
+        written.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        JSONError
+            If an expression contains a function that is not elementary, or symbols that names do not distinguish.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> twin = sd.KinematicTree.from_json(arm.to_json())
+        >>> bool((twin.mass_matrix([0.1, 0.2]) == arm.mass_matrix([0.1, 0.2])).all())
+        True
+        """
+        from screwdyn.io.json_writer import write_json
+
+        return write_json(self.topology)
+
+    @classmethod
+    def from_mjcf(cls, path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False) -> Self:
+        """Read a MuJoCo model; needs the package ``mujoco``, the extra ``mjcf``.
+
+        The world becomes the base. Positions are MuJoCo's qpos, but quaternions have their scalar last. A free joint is
+        passive, its position is that in the world, and its freedoms are the twist in the body's own frame (MuJoCo's
+        linear velocities are in the axes of the world). A body with several joints is carried by massless links
+        ``<body>_<joint>``. Names are kept; unnamed bodies are ``body1``, …, and unnamed joints are named after their
+        bodies. Inertias are those that MuJoCo has compiled, also from shapes. Contacts are not read.
+
+        Parameters
+        ----------
+        path_or_text : str, path or mujoco.MjModel
+            A file, its text, which begins with ``<``, or a compiled model.
+        strict : bool
+            Raise an error instead of a warning.
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        ModelError
+            If MuJoCo cannot compile the model, or the file cannot be opened.
+        ScrewdynError
+            If ``mujoco`` is not installed.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with the names of everything that would change the motion and is not read: armatures, equality
+            constraints, tendons, actuators, springs and limits of ball joints, nonlinear springs and dampers,
+            compensation of gravity, flexible bodies, forces of the medium.
+        """
+        from screwdyn.io.mjcf import read_mjcf
+
+        return cls._of(read_mjcf(path_or_text, strict=strict))
+
+    @classmethod
+    def from_pinocchio(cls, model: Any, *, strict: bool = False) -> Self:
+        """Make a tree of a Pinocchio model.
+
+        Joints keep their names. The link of a joint has the name of the first body frame at the joint, or that of the
+        joint; all other body frames and operational frames become massless links, because Pinocchio adds the inertias
+        of bodies that are welded together. Positions are Pinocchio's, except that unbounded joints have their angle
+        instead of its cosine and sine, free joints (which are passive) have the quaternion first, planar joints the
+        angle first, and their freedoms likewise have the angular part first.
+
+        Parameters
+        ----------
+        model : pinocchio.Model
+        strict : bool
+            Raise an error instead of a warning.
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        ModelError
+            Lists every joint that this library does not have (mimic joints; composite joints with spherical, free or
+            planar ones), or whose freedoms have different damping or friction.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with all joints that have an armature, which is not read, and inertias that no rigid body has.
+        """
+        from screwdyn.io.pinocchio import read_pinocchio
+
+        return cls._of(read_pinocchio(model, strict=strict))
+
+    @classmethod
+    def from_graph(cls, graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Self:
+        """Make a tree of a NetworkX graph such as :attr:`graph`, for example after a change by NetworkX.
+
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Its nodes are the names of the links; an edge leads from a parent to a child. A node may have the attribute
+            ``link``, a :class:`Link` (by default massless; its own name is ignored), and an edge the attributes
+            ``joint``, a :class:`Joint` (by default fixed), ``home``, the pose of the child in the parent while the
+            joint is neutral (by default the identity), and ``locked``, as in :attr:`graph`. Other attributes are
+            ignored. Links are attached in the order of the nodes, parents before children.
+        gravity : (3,) array
+            In the frame of the link without a parent, which becomes the base, m/s².
+
+        Returns
+        -------
+        KinematicTree
+
+        Raises
+        ------
+        TopologyError
+            If the graph is not a tree, or an attribute has a wrong type.
+        ShapeError
+            If a ``home`` is not a pose, or gravity is not three finite numbers.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> renamed = nx.relabel_nodes(arm.graph, {"base": "floor"})
+        >>> print(sd.KinematicTree.from_graph(renamed, arm.gravity).base)
+        floor
+        """
+        from screwdyn.io.graph import from_graph
+
+        return cls._of(from_graph(graph, gravity))
+
+    @classmethod
+    def _of(cls, topology: Topology) -> Self:
+        """A tree with a topology that a reader returned."""
+        tree = cls()
+        tree._become(topology)
+        return tree

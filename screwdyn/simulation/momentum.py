@@ -176,12 +176,13 @@ def _projected(links: tuple[str, ...], J: Array, inertias: Array, excess: Array)
 def _least_squares(A: Array, b: Array) -> Array:
     """The x that minimises |A x − b|, for rows of very different magnitudes.
 
-    QR factors and one step of iterative refinement keep the digits of light bodies next to heavy ones.
+    A QR factorisation and one step of iterative refinement keep the digits of light bodies next to heavy ones.
     """
     scale = np.linalg.norm(A, axis=0)
-    A = A / scale
-    Q, R = np.linalg.qr(A)
-    x = np.linalg.solve(R, Q.T @ b)
+    A, nv = A / scale, len(scale)
+    factor = np.asarray(np.linalg.qr(np.column_stack([A, b]), mode="r"))
+    R, projected = factor[:nv, :nv], factor[:nv, nv]  # Qᵀb, without Q
+    x = np.linalg.solve(R, projected)
     x += np.linalg.solve(R, np.linalg.solve(R.T, A.T @ (b - A @ x)))
     return np.asarray(x / scale)
 

@@ -153,9 +153,8 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         """Request the compilation of a quantity; None if a result has no entries."""
         if self._programs is None:
             return None
-        places = code_cache.NO_PLACES
-        if entry.links:
-            places = self._places(entry, link, frame_code(frame) if "frame" in entry.parameters else BODY)
+        code = frame_code(frame) if "frame" in entry.parameters else BODY
+        places = self._model.places(self._model.links(entry.links, link), code)
         if 0 in self._sizes(entry, link):
             return None
         return self._programs.get(entry.name, self._model, places)

@@ -194,12 +194,6 @@ class Dynamics(Quantities):
             return SHARES[entry.name](model, named["link"], results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _places(self, entry: Quantity, link: Any, code: int) -> Array:
-        if entry.links in ("one", "subtree"):
-            self._carrier(self.model, link)
-        places: Array = self._kernels.places(entry, link, code)
-        return places
-
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
         """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""
         model, entry = kernels.model, CATALOGUE["forward_dynamics"]

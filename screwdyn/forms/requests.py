@@ -52,11 +52,7 @@ class Request(NamedTuple):
 
     def links(self, model: Model) -> tuple[str, ...]:
         """The links whose places the recursion takes."""
-        if self.entry.links == "all":
-            return tuple(model.placements)
-        if self.link is None:
-            return ()
-        return model.subtree(self.link) if self.entry.links == "subtree" else (self.link,)
+        return tuple(model.links(self.entry.links, self.link or ""))
 
     def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
         """The subject of a recording: the table of a model, its charts, and the places of the links.

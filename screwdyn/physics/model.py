@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -298,6 +298,14 @@ class Model:
             if at.above in beyond:
                 beyond[name] = None
         return tuple(beyond)
+
+    def links(self, which: Literal["one", "subtree", "all"] | None, link: str = "") -> Iterable[str]:
+        """The links whose places a recursion takes; see :attr:`~screwdyn.physics.catalogue.Quantity.links`."""
+        if which is None:
+            return ()
+        if which == "all":
+            return self.placements
+        return self.subtree(link) if which == "subtree" else (link,)
 
     def places(self, links: Iterable[str], frame: int) -> Array:
         """Places of some links, (links, 24), for the code of a frame; see ``physics.table``."""

@@ -10,7 +10,7 @@ kernel is made from the entry of the catalogue. Emit: numba compiles it in the f
 import functools
 import math
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -201,17 +201,6 @@ class Kernels:
         """Names of the freedoms on the path to a link, found once."""
         return functools.cache(self.model.path)
 
-    def places(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
-        """The places of the links of a quantity, (links, 24), with the code of a frame."""
-        links: Iterable[str] = ()
-        if entry.links == "one":
-            links = (link,)
-        elif entry.links == "subtree":
-            links = self.model.subtree(link)
-        elif entry.links == "all":
-            links = self.model.placements
-        return self.model.places(links, code)
-
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
         """The context of a quantity, for a link and the code of a frame if it depends on them."""
         if entry.links is None:
@@ -219,7 +208,7 @@ class Kernels:
         key = entry.links, link, code
         context = self._contexts.get(key)
         if context is None:
-            places, context = self.places(entry, link, code), self.context.copy()
+            places, context = self.model.places(self.model.links(entry.links, link), code), self.context.copy()
             self._kept.append(places)
             context[_LINKS], context[_PLACES] = len(places), address(places)
             context[_PATH] = len(self.path(link)) if link else 0

@@ -12,7 +12,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
 
-__all__ = ["as_pose", "cross", "entries", "inverse", "pose", "pose_of", "shaped", "skew", "skew_of", "unskew"]
+__all__ = ["as_pose", "cross", "dot", "entries", "inverse", "pose", "pose_of", "shaped", "skew", "skew_of", "unskew"]
 
 _IDENTITY = np.eye(4)
 
@@ -61,6 +61,12 @@ def skew_of(v: Array) -> Array:
     result[..., 0, 2] = v[..., 1]
     result[..., 1, 0] = v[..., 2]
     return result - result.swapaxes(-1, -2)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Scalar product of vectors (..., k)."""
+    product: Array = np.einsum("...i,...i->...", a, b)
+    return product
 
 
 def cross(a: Array, b: Array) -> Array:

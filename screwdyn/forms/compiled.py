@@ -155,19 +155,9 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
             return None
         code = frame_code(frame) if "frame" in entry.parameters else BODY
         places = self._model.places(self._model.links(entry.links, link), code)
-        if 0 in self._sizes(entry, link):
+        if any(0 in shape for shape in self._model.shapes(entry, link)):
             return None
         return self._programs.get(entry.name, self._model, places)
-
-    def _sizes(self, entry: Quantity, link: Any) -> list[int]:
-        return [math.prod(shape) for shape in self._shapes(entry, link)]
-
-    def _shapes(self, entry: Quantity, link: Any) -> list[tuple[int, ...]]:
-        model = self._model
-        sizes = {"v": model.nv, "q": model.nq, "L": len(model.placements)}
-        if link is not None:
-            sizes["k"] = len(model.path(link))
-        return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
 
     def _function(self, entry: Quantity, link: Any = None, frame: Any = None) -> Function | None:
         """A compiled quantity with the numbers of this model if its code is ready; otherwise request it."""
@@ -198,7 +188,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
 
     def _share_of(self, entry: Quantity, link: str) -> Callable[..., Contribution]:
         """A function that makes the contribution of a link from the results for one state."""
-        numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._shapes(entry, link)]
+        numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._model.shapes(entry, link)]
         share = SHARES[entry.name](self._model, link, numbered)
         entries: Sequence[Any] = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
         if all(map(np.array_equal, entries, numbered)):
@@ -229,7 +219,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
             fits = False
         if not fits:
             model.flat(**named)  # raises the error
-        shapes = [(*batch, *shape) for shape in self._shapes(entry, link)]
+        shapes = [(*batch, *shape) for shape in model.shapes(entry, link)]
         several, of_links = len(shapes) > 1, entry.name in SHARES
         arrays = (out,) if out is not None and not several else out
         if arrays is not None and not of_links:

@@ -182,7 +182,7 @@ class Dynamics(Quantities):
         flat, batch = model.flat(**state)
         count = math.prod(batch)
         context = kernels.context_of(entry, link, code)
-        shapes = kernels.shapes(entry, context)
+        shapes = model.shapes(entry, link)
         arrays = [empty(count * math.prod(shape)) for shape in shapes]
         status = kernels.fill(entry, context, count, flat, arrays)
         if status:

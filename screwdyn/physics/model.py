@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,9 @@ from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.model_charts import coupled_charts, group_charts
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
+
+if TYPE_CHECKING:
+    from screwdyn.physics.catalogue import Quantity
 
 __all__ = ["Model"]
 
@@ -306,6 +309,13 @@ class Model:
         if which == "all":
             return self.placements
         return self.subtree(link) if which == "subtree" else (link,)
+
+    def shapes(self, entry: Quantity, link: str = "") -> list[tuple[int, ...]]:
+        """Shapes of the results of a quantity for one state."""
+        sizes = {"v": self.nv, "q": self.nq, "L": len(self.placements)}
+        if any("k" in result.shape for result in entry.given):
+            sizes["k"] = len(self.path(link))
+        return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
 
     def places(self, links: Iterable[str], frame: int) -> Array:
         """Places of some links, (links, 24), for the code of a frame; see ``physics.table``."""

@@ -215,11 +215,6 @@ class Kernels:
             self._contexts[key] = context
         return context
 
-    def shapes(self, entry: Quantity, context: Array) -> list[tuple[int, ...]]:
-        """Shapes of the results of one state."""
-        shapes = [_read(result.shape) for result in entry.given]
-        return [tuple(int(context[d.place]) if isinstance(d, Read) else d for d in shape) for shape in shapes]
-
     def fill(
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
     ) -> int:

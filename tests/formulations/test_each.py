@@ -7,6 +7,7 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
+from screwdyn.formulations.differentiation import partial
 from screwdyn.formulations.kronecker import derivative_of_product
 from screwdyn.formulations.lagrange_euler import pseudo_inertia
 from screwdyn.formulations.pose_derivatives import PoseDerivatives, Q
@@ -159,6 +160,15 @@ def test_h_ijk_of_the_lecture_give_the_same_product_and_another_matrix(tree, sta
     C = tree.coriolis_matrix(q, qd)
     equal(H @ qd, C @ qd)
     assert np.abs(H - C).max() > 0.01
+
+
+def test_skew_symmetry_of_the_lecture(tree, state):
+    """Ḃ − 2C with Ḃ = Σ_k ∂B/∂q_k q̇_k."""
+    q, qd, _ = state
+    witness = formulations.lagrangian(tree)
+    skew = partial(witness.B, q) @ qd - 2 * witness.C(q, qd)
+    assert np.abs(skew).max() > 0.01
+    equal(skew, -skew.T)
 
 
 def test_friction_and_contact_are_part_of_the_motor_torque(tree, state):

@@ -190,7 +190,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         """A function that makes the contribution of a link from the results for one state."""
         numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._model.shapes(entry, link)]
         share = SHARES[entry.name](self._model, link, numbered)
-        entries: Sequence[Any] = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
+        entries: Sequence[Any] = share.arrays
         if all(map(np.array_equal, entries, numbered)):
             return partial(Contribution, link, share.coordinates)
         return lambda *results: Contribution(link, share.coordinates, *map(np.take, results, entries))
@@ -341,9 +341,8 @@ def _contribution(
 
 def _written(found: Contribution, out: Any) -> Contribution:
     """A contribution whose arrays are copied to ``out``."""
-    arrays = found.J, found.J_dot, *(np.asarray(padded) for padded in (found.M, found.C, found.g))
-    memory.check(out, [a.shape for a in arrays])
-    return Contribution(found.link, found.coordinates, *memory.hand_over(arrays, out))
+    memory.check(out, [a.shape for a in found.arrays])
+    return Contribution(found.link, found.coordinates, *memory.hand_over(found.arrays, out))
 
 
 class _Quantity:

@@ -26,7 +26,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
-settings.register_profile("everyday", derandomize=True, max_examples=15, **UNTIMED)
+settings.register_profile("everyday", derandomize=True, max_examples=10, **UNTIMED)
 settings.register_profile("short", derandomize=True, max_examples=150, **UNTIMED)
 settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 

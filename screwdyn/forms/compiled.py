@@ -209,14 +209,14 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         if wrenches is not None and entry.wrenches == "tau":
             named["tau"] = model.numbers("tau", named["tau"]) + self.wrench_torque(named["q"], wrenches)
         values = [model.numbers(what, value) for what, value in named.items()]
-        fits = all(
-            a.ndim and a.shape[-1] == (model.nq if what == "q" else model.nv)
-            for what, a in zip(named, values, strict=True)
-        )
-        try:
-            batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
-        except ValueError:
-            fits = False
+        lengths = [model.nq if what == "q" else model.nv for what in named]
+        fits = [a.shape[-1:] for a in values] == [(n,) for n in lengths]
+        batch = values[0].shape[:-1]
+        if any([a.shape[:-1] != batch for a in values]):
+            try:
+                batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
+            except ValueError:
+                fits = False
         if not fits:
             model.flat(**named)  # raises the error
         shapes = [(*batch, *shape) for shape in model.shapes(entry, link)]

@@ -131,10 +131,11 @@ def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> R
 
 
 def _tidied(a: Array) -> Array:
-    """Without the rounding of constants that cancel."""
+    """Without the rounding of entries that are integers, such as 0 and 1."""
     if a.dtype == object:
         return expressions.array(expressions.tidied(a))
-    return np.where(np.abs(a) < 1e-15, 0.0, a)
+    integers = np.round(a)
+    return np.where(np.abs(a - integers) < 1e-15, integers, a)
 
 
 def cross(a: Array, b: Array) -> Array:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
+from screwdyn.testing import random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
@@ -17,14 +17,16 @@ JOINTS = ("revolute", "prismatic", "helical", "universal", "fixed")
 
 @pytest.fixture(scope="module")
 def tree():
-    """Five joints in three branches, with damping and friction."""
-    tree = random_tree(np.random.default_rng(8), 5, joints=JOINTS)
-    assert len({row.parent for row in formulations.lagrangian(tree).rows}) < tree.nv
+    """Revolute, prismatic and helical joints in four branches, damping and friction, and a tool that is welded on."""
+    tree = random_tree(np.random.default_rng(0), 5, joints=JOINTS)
     tree.attach(
         sd.Link("hand", sd.Inertia.sphere(1, 0.1)),
         to="link4",
         joint=sd.revolute((1, 2, 3), (0.1, 0.2, 0.3), damping=0.7, friction=0.4),
         at=(0.1, 0.2, 0.3),
+    )
+    tree.attach(
+        sd.Link("tool", sd.Inertia.box(0.5, (0.1, 0.2, 0.3))), to="hand", at=random_pose(np.random.default_rng(9))
     )
     return tree
 
@@ -38,7 +40,10 @@ def equal(actual, expected):
     assert_allclose(actual, expected, rtol=1e-10, atol=1e-10)
 
 
-WRENCHES = {"link2": [1, -2, 3, 4, -5, 6], "hand": [3, 1, -2, 0.5, 2, 1], "link5": [0, 1, 0, 2, 0, 1]}
+@pytest.fixture(scope="module")
+def wrenches(tree):
+    """A wrench on every link, also on those welded to others and to the base."""
+    return dict(zip(tree.links, np.random.default_rng(4).normal(size=(len(tree.links), 6)), strict=True))
 
 
 # Lagrange-Euler
@@ -50,6 +55,10 @@ def test_frames_of_denavit_and_hartenberg_have_the_matrices_of_fu():
     turn[0, 1], turn[1, 0], slide[2, 3] = -1, 1, 1
     for row, expected in zip(formulations.lagrange_euler(robots.stanford()).rows, (turn, turn, slide), strict=True):
         assert (Q(row) == expected).all()
+    rng = np.random.default_rng(0)
+    general = [dict(zip(("a", "d", "alpha", "theta"), rng.uniform(0.1, 1.5, 4), strict=True)) for _ in range(20)]
+    for row in formulations.lagrange_euler(sd.KinematicTree.from_dh(general)).rows:  # exact: rounding would be counted
+        assert (*row.z, *row.p, row.sigma, row.h) == (0, 0, 1, 0, 0, 0, 1, 0)
     theta, alpha, a, d = 0.3, 0.7, 0.2, 0.4
     (row,) = formulations.lagrange_euler(sd.KinematicTree.from_dh([{"alpha": alpha, "a": a, "d": d}])).rows
     s, c, sa, ca = np.sin(theta), np.cos(theta), np.sin(alpha), np.cos(alpha)
@@ -89,19 +98,19 @@ def test_h_ikm_are_christoffel_symbols(tree, state):
 # Newton-Euler
 
 
-def test_both_newton_euler_recursions_with_forces_on_links(tree, state):
+def test_both_newton_euler_recursions_with_forces_on_links(tree, state, wrenches):
     witness = formulations.newton_euler(tree)
-    expected = tree.inverse_dynamics(*state, WRENCHES)
-    equal(witness.inverse_dynamics(*state, WRENCHES), expected)
-    equal(witness.inverse_dynamics_in_base_frame(*state, WRENCHES), expected)
+    expected = tree.inverse_dynamics(*state, wrenches)
+    equal(witness.inverse_dynamics(*state, wrenches), expected)
+    equal(witness.inverse_dynamics_in_base_frame(*state, wrenches), expected)
     equal(witness.inverse_dynamics_in_base_frame(*state), tree.inverse_dynamics(*state))
 
 
-def test_damping_is_part_of_the_motor_torque(tree, state):
+def test_damping_is_part_of_the_motor_torque(tree, state, wrenches):
     damping = np.zeros(tree.nv)
     damping[-1] = 0.7 * state[1, -1]
     witness = formulations.newton_euler(tree)
-    equal(witness.motor_torque(*state, WRENCHES), tree.inverse_dynamics(*state, WRENCHES) + damping)
+    equal(witness.motor_torque(*state, wrenches), tree.inverse_dynamics(*state, wrenches) + damping)
 
 
 def test_a_wrench_on_an_unknown_link_is_refused(tree, state):
@@ -171,11 +180,11 @@ def test_skew_symmetry_of_the_lecture(tree, state):
     equal(skew, -skew.T)
 
 
-def test_friction_and_contact_are_part_of_the_motor_torque(tree, state):
+def test_friction_and_contact_are_part_of_the_motor_torque(tree, state, wrenches):
     friction = np.zeros(tree.nv)
     friction[-1] = 0.7 * state[1, -1] + 0.4 * np.sign(state[1, -1])
-    expected = tree.inverse_dynamics(*state, WRENCHES) + friction
-    equal(formulations.lagrangian(tree).motor_torque(*state, WRENCHES), expected)
+    expected = tree.inverse_dynamics(*state, wrenches) + friction
+    equal(formulations.lagrangian(tree).motor_torque(*state, wrenches), expected)
 
 
 # DeNOC

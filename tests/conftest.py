@@ -8,7 +8,9 @@ The environment variable SCREWDYN_SOAK sets the number of random examples of a p
 * ``full``: very many, new ones each time; a failure prints how to repeat it.
 """
 
+import gc
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
-settings.register_profile("everyday", derandomize=True, max_examples=15, **UNTIMED)
+settings.register_profile("everyday", derandomize=True, max_examples=10, **UNTIMED)
 settings.register_profile("short", derandomize=True, max_examples=150, **UNTIMED)
 settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 
@@ -36,7 +38,19 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(profile)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Let garbage collections pass over modules and collected tests, which live to the end of the run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
     """Before a long run, let each process of xdist compile its share of the kernels, so that none is compiled twice."""
     if "PYTEST_XDIST_WORKER" in os.environ and len(session.items) > 1000:
         names = list(CATALOGUE)

@@ -190,7 +190,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         """A function that makes the contribution of a link from the results for one state."""
         numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._model.shapes(entry, link)]
         share = SHARES[entry.name](self._model, link, numbered)
-        entries: Sequence[Any] = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
+        entries: Sequence[Any] = share.arrays
         if all(map(np.array_equal, entries, numbered)):
             return partial(Contribution, link, share.coordinates)
         return lambda *results: Contribution(link, share.coordinates, *map(np.take, results, entries))
@@ -209,14 +209,14 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         if wrenches is not None and entry.wrenches == "tau":
             named["tau"] = model.numbers("tau", named["tau"]) + self.wrench_torque(named["q"], wrenches)
         values = [model.numbers(what, value) for what, value in named.items()]
-        fits = all(
-            a.ndim and a.shape[-1] == (model.nq if what == "q" else model.nv)
-            for what, a in zip(named, values, strict=True)
-        )
-        try:
-            batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
-        except ValueError:
-            fits = False
+        lengths = [model.nq if what == "q" else model.nv for what in named]
+        fits = [a.shape[-1:] for a in values] == [(n,) for n in lengths]
+        batch = values[0].shape[:-1]
+        if any([a.shape[:-1] != batch for a in values]):
+            try:
+                batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
+            except ValueError:
+                fits = False
         if not fits:
             model.flat(**named)  # raises the error
         shapes = [(*batch, *shape) for shape in model.shapes(entry, link)]
@@ -341,9 +341,8 @@ def _contribution(
 
 def _written(found: Contribution, out: Any) -> Contribution:
     """A contribution whose arrays are copied to ``out``."""
-    arrays = found.J, found.J_dot, *(np.asarray(padded) for padded in (found.M, found.C, found.g))
-    memory.check(out, [a.shape for a in arrays])
-    return Contribution(found.link, found.coordinates, *memory.hand_over(arrays, out))
+    memory.check(out, [a.shape for a in found.arrays])
+    return Contribution(found.link, found.coordinates, *memory.hand_over(found.arrays, out))
 
 
 class _Quantity:

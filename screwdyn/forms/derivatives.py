@@ -228,8 +228,7 @@ class Derivatives:
             # With the freedom of differentiation as a batch axis, the arrays have the shapes of contributions.
             rates = [np.moveaxis(x, -1, 0) for x in found[k : k + len(entry.given)]]
             share = SHARES[entry.name](self._model, link, rates)
-            parts = share.J, share.J_dot, share.M.array, share.C.array, share.g.array
-            shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in parts]
+            shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in share.arrays]
         if out is not None:
             memory.check(out, [x.shape for x in shares])
         return memory.hand_over(shares, out)

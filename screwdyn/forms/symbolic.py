@@ -248,8 +248,7 @@ class Symbolic:
             if entry.name in SHARES and link is not None:
                 parts: Any = found.parts
                 share: Any = SHARES[entry.name](model, link, parts)
-                parts = [share.J, share.J_dot, share.M.array, share.C.array, share.g.array]
-                found = _Found(parts, share.coordinates)
+                found = _Found([*share.arrays], share.coordinates)
             self._found[key] = found
         return self._found[key]
 

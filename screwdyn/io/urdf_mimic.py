@@ -80,5 +80,5 @@ def _in_circle(name: str, joints: Mapping[str, Following], wrong: Collection[str
         if mimic is None:
             break
         name = mimic.joint
-    sound |= passed.keys()
+    sound.update(passed)
     return False

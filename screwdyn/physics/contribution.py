@@ -64,12 +64,16 @@ class Contribution:
         """Gravity vector g_i = −m J_vᵀ Rᵀ g₀, (…, k), N m or N (Laus Eq. 36)."""
         return Padded(self.coordinates, self._g, 1)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
+        """J, J_dot, M, C and g as plain arrays."""
+        return self.J, self.J_dot, self.M.array, self.C.array, self.g.array
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Contribution):
             return NotImplemented
-        return (self.link, self.coordinates) == (other.link, other.coordinates) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in ("J", "J_dot", "_M", "_C", "_g")
-        )
+        named = (self.link, self.coordinates) == (other.link, other.coordinates)
+        return named and all(map(np.array_equal, self.arrays, other.arrays))
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -3,6 +3,7 @@
 import json
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from screwdyn import KinematicTree, Mimic
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io import Problem, check_urdf
 from screwdyn.io.rpy import rotation_from_rpy
+from screwdyn.io.urdf_mimic import misled
+from screwdyn.io.urdf_xml import Report
 
 DATA = Path(__file__).parents[1] / "data"
 BAD = DATA / "urdf_bad"
@@ -308,6 +311,21 @@ def test_many_joints_follow_each_other_in_a_row():
         joint(f"j{i}", f"l{i - 1}", f"l{i}", "continuous", f'<mimic joint="j{i - 1}"/>') for i in range(3000, 1, -1)
     ]
     assert KinematicTree.from_urdf(robot(*links, *follow, first), strict=True).coordinates == ("j1",)
+
+
+def test_a_row_of_joints_that_follow_is_searched_for_circles_once():
+    class Counted(dict):
+        read = 0
+
+        def __getitem__(self, name):
+            self.read += 1
+            return super().__getitem__(name)
+
+    joints = Counted(j0=SimpleNamespace(kind="continuous", mimic=None))
+    for k in range(1, 200):
+        joints[f"j{k}"] = SimpleNamespace(kind="continuous", mimic=Mimic(f"j{k - 1}"))
+    assert misled(joints, joints.keys(), Report()) == []
+    assert joints.read < 1000
 
 
 # limits ------------------------------------------------------------------------

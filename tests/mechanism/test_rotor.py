@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from cases import close, norm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
@@ -48,7 +48,6 @@ def driven(seed, rotor):
     return plain, tree, carrier, j, plain.random_configuration(rng), rng.uniform(-2, 2, plain.nv)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_a_rotor_contributes_as_a_body_whose_jacobian_has_its_spin(seed):
     plain, tree, carrier, j, q, qd = driven(seed, lambda on: sd.Rotor(ABOUT, RATIO, AXIS, COM, MASS, ACROSS, on))
@@ -63,7 +62,6 @@ def test_a_rotor_contributes_as_a_body_whose_jacobian_has_its_spin(seed):
     assert_allclose(tree.mass, plain.mass + MASS, rtol=1e-14)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1))
 def test_a_rotor_that_its_carrier_contains_adds_its_spin_only(seed):
     plain, tree, carrier, j, q, qd = driven(seed, lambda on: sd.Rotor(ABOUT, RATIO, AXIS, COM, carrier=on))

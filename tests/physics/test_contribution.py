@@ -14,10 +14,6 @@ from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute, robots
 ROUNDING = 1e-13
 
 
-def arrays(part):
-    return [np.asarray(x) for x in (part.J, part.J_dot, part.M, part.C, part.g)]
-
-
 @given(cases(least=1))
 def test_natural_size_is_the_path_s(case):
     tree, q, qd = case.tree, case.q, case.qd
@@ -28,6 +24,8 @@ def test_natural_size_is_the_path_s(case):
         assert part.J.shape == part.J_dot.shape == (6, k)
         assert part.M.shape == part.C.shape == (k, k)
         assert part.g.shape == (k,)
+        for named, x in zip((part.J, part.J_dot, part.M, part.C, part.g), part.arrays, strict=True):
+            assert_array_equal(np.asarray(named), x)
         assert part.M.coordinates == part.C.coordinates == part.g.coordinates == part.coordinates
 
 
@@ -37,7 +35,7 @@ def test_one_link_alone_is_the_same_as_among_all(case):
     for part in tree.contributions(q, qd):
         alone = tree.contribution(part.link, q, qd)
         assert alone.link == part.link
-        for a, b in zip(arrays(alone), arrays(part), strict=True):
+        for a, b in zip(alone.arrays, part.arrays, strict=True):
             assert_array_equal(a, b)
 
 
@@ -61,7 +59,7 @@ def test_massless_links_contribute_zeros_of_their_size():
     q, qd = rng.normal(size=(2, 3))
     part, carrier = tree.contribution("tool0", q, qd), tree.contribution("link3", q, qd)
     assert part.coordinates == carrier.coordinates
-    assert not any(np.any(x) for x in arrays(part)[2:])
+    assert not any(np.any(x) for x in part.arrays[2:])
     assert np.any(part.J)
 
 
@@ -85,7 +83,7 @@ def test_attaching_changes_no_other_contribution():
     assert payload.link == "payload"
     for old, new in zip(before, after, strict=True):
         assert old.coordinates == new.coordinates
-        for a, b in zip(arrays(old), arrays(new), strict=True):
+        for a, b in zip(old.arrays, new.arrays, strict=True):
             assert_array_equal(a, b)
     M, C = tree.mass_and_coriolis([*q, 0.3], [*qd, 0.4])
     g = tree.gravity_vector([*q, 0.3])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from cases import close, norm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
@@ -94,7 +94,6 @@ def arguments(pair, names):
     return zip(*(given[name] for name in names.split()), strict=True)
 
 
-@settings(max_examples=40)
 @given(SEEDS, st.integers(0, 3), st.integers(1, 4))
 def test_every_quantity_is_that_of_independent_joints_contracted(seed, n, followers):
     pair = Pair(seed, n, followers)
@@ -110,7 +109,6 @@ def test_every_quantity_is_that_of_independent_joints_contracted(seed, n, follow
             close(getattr(pair.coupled, name)(link, *own, frame), expected, norm(expected) + 1, 1e-11)
 
 
-@settings(max_examples=40)
 @given(SEEDS)
 def test_forward_dynamics_solves_the_contracted_equation(seed):
     pair = Pair(seed)
@@ -124,7 +122,6 @@ def test_forward_dynamics_solves_the_contracted_equation(seed):
     close(tree.inverse_dynamics(pair.q, pair.qd, qdd, wrenches), pair.tau, norm(pair.tau) + norm(push), 1e-9)
 
 
-@settings(max_examples=30)
 @given(SEEDS)
 def test_forces_of_the_joints_act_through_their_ratios(seed):
     pair = Pair(seed)
@@ -147,7 +144,6 @@ def test_dry_friction_acts_through_the_size_of_the_ratio():
     assert_allclose(tree.joint_force([0.0], [1.0]), [-0.5 - 3 * 0.2], rtol=1e-15)
 
 
-@settings(max_examples=30)
 @given(SEEDS)
 def test_contributions_are_over_the_coordinates_that_move_a_link(seed):
     pair = Pair(seed)
@@ -168,7 +164,6 @@ def test_contributions_are_over_the_coordinates_that_move_a_link(seed):
     close(np.asarray(whole.g), g[columns], norm(g) + 1, 1e-12)
 
 
-@settings(max_examples=20)
 @given(SEEDS)
 def test_operational_inertia_is_the_inverse_of_the_mobility(seed):
     pair = Pair(seed, n=4)

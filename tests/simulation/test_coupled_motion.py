@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_inertia, random_pose, random_tree
@@ -23,7 +23,6 @@ def gripper(rng):
     return tree, sd.State(tree, q, rng.uniform(-2, 2, tree.nv))
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_a_lock_in_motion_projects_the_momenta_of_all_joints_that_stop(seed):
     tree, state = gripper(np.random.default_rng(seed))
@@ -44,7 +43,6 @@ def test_a_lock_in_motion_projects_the_momenta_of_all_joints_that_stop(seed):
     assert back.state.velocity("left") == 0
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_a_grasp_by_the_finger_that_follows_conserves_momentum(seed):
     rng = np.random.default_rng(seed)

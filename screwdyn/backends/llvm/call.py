@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import entry
-from screwdyn.backends.llvm import batch_loop
 from screwdyn.backends.llvm.machine import host
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.platform_layout import address
@@ -70,26 +69,24 @@ def drive(
     count = len(outputs[0])
     if count == 0:
         return True
-    arrays, lanes = [*inputs, *outputs], host().width
+    arrays, lanes, given = [*inputs, *outputs], host().width, len(inputs)
     grids = [_grid(a) for a in arrays]
-    # The scratch space of a block fits into the second-level cache.
-    block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(rows))))
-    in_place = [a.strides[0] == a.itemsize and lines == 1 for a, (lines, *_) in zip(arrays, grids, strict=True)]
-    if all(in_place) and not any(shared):
-        block = _IN_PLACE
-    streamed = sum(out.nbytes for out in outputs) > _CACHED
+    block = _IN_PLACE
+    if any(shared) or any([a.strides[0] != a.itemsize or grid[0] > 1 for a, grid in zip(arrays, grids, strict=True)]):
+        # The scratch space of a block fits into the second-level cache.
+        block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(rows))))
+    streamed = sum([out.nbytes for out in outputs]) > _CACHED
     scratch = np.empty((sum(rows) + lanes, block))
-    table: list[batch_loop.Field] = []
+    fields: list[int] = []  # of the ``Field`` of each array, in order; named tuples take longer
     row = 0
-    for k, (a, grid) in enumerate(zip(arrays, grids, strict=True)):
-        place, written = 8 * block * row, k >= len(inputs)
-        use = written, slots[k], shared[k], written and streamed
-        table.append(batch_loop.Field(address(a), a.strides[0], *grid, place, *use))
+    for k, a in enumerate(arrays):
+        fields += address(a), a.strides[0], *grids[k], 8 * block * row
+        fields += k >= given, slots[k], shared[k], k >= given and streamed
         row += rows[k]
         if shared[k]:
             scratch[row - 1] = 0.0
-    fields = np.array(table, dtype=np.int64)
-    arguments = len(arrays), address(fields), address(scratch), block
+    table = np.array(fields, dtype=np.int64)
+    arguments = len(arrays), address(table), address(scratch), block
     return not host().drive(code, count, address(parameters), *arguments)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from screwdyn.backends.llvm.ir import PREFETCH, Code, number, tanh
+from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
 from screwdyn.backends.llvm.plan import Plan, is_zero
 from screwdyn.backends.tape.tape import Node, Recorded
 
@@ -228,8 +228,8 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         bases.append((code.let(f"load ptr, ptr {first}, align 8"), code.let(f"load i64, ptr {second}, align 8")))
     code.do("br label %loop")
     code.label("loop")
-    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %loop ]")
-    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %loop ]")
+    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %turned ]")
+    code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %turned ]")
     current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
 
     def address(array: int, k: int) -> str:
@@ -249,8 +249,29 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
             total = add_size(code, total, x)
         return loaded[group, k]
 
+    turned = False
+
     def turn(angles: list[str]) -> list[tuple[str, str]]:
-        return [call_sincos(code, t, angle, sincos) for angle in angles]
+        """Sine and cosine of the early angles are written out, side by side; those of others are called."""
+        nonlocal turned
+        if turned:
+            return [call_sincos(code, t, angle, sincos) for angle in angles]
+        turned, any_far = True, code.let(f"xor {mask} zeroinitializer, zeroinitializer")
+        near = []
+        for angle in angles:
+            s, c, far = near_sincos(code, angle)
+            near.append((s, c))
+            any_far = code.let(f"or {mask} {any_far}, {far}")
+        bits = code.let(f"bitcast {mask} {any_far} to i{width}")
+        code.do(f"br i1 {code.let(f'icmp ne i{width} {bits}, 0')}, label %far, label %turned, !prof !0")
+        code.label("far")
+        exact = [call_sincos(code, t, angle, sincos) for angle in angles]
+        code.do("br label %turned")
+        code.label("turned")
+        return [
+            (code.let(f"phi {t} [ {s}, %loop ], [ {x}, %far ]"), code.let(f"phi {t} [ {c}, %loop ], [ {y}, %far ]"))
+            for (s, c), (x, y) in zip(near, exact, strict=True)
+        ]
 
     def store(array: int, k: int, value: str) -> None:
         place = address(len(plan.groups) + array, plan.slots[array][k])
@@ -281,6 +302,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
             "}",
             code.declarations(),
             PREFETCH,
+            SELDOM,
         ]
     )
 

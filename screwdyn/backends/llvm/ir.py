@@ -7,11 +7,13 @@ for a state therefore have the same bits alone, in any lane of a batch and with 
 import math
 import struct
 
-__all__ = ["PREFETCH", "RANGE", "SINCOS", "Code", "number", "sincos", "tanh"]
+__all__ = ["PREFETCH", "RANGE", "SELDOM", "SINCOS", "Code", "near_sincos", "number", "sincos", "tanh"]
 
 # Larger angles, in radians, are passed to the C library.
 RANGE = 2.0**30
 SINCOS = "sincos"
+# Metadata of branches that are hardly ever taken.
+SELDOM = '!0 = !{!"branch_weights", i32 1, i32 1000}'
 # Declaration for modules that use ``Code.prefetch``.
 PREFETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
 
@@ -157,18 +159,16 @@ def tanh(c: Code, x: str) -> str:
     return c.let(f"call {c.type} @llvm.copysign.{c.suffix}({c.type} {t}, {c.type} {x})")
 
 
-def sincos(width: int) -> str:
-    """Text of a module with ``sincos``: sine and cosine in every lane, without branches up to ``RANGE``.
+def near_sincos(c: Code, x: str) -> tuple[str, str, str]:
+    """Write sine and cosine in every lane; returns their names, and a condition that an angle is beyond ``RANGE``.
 
     x = k π/2 + r with |r| ≤ π/4: the first fused step of the reduction is exact, the second rounds r once, the third
-    adds the remaining digits of π/2. Angles beyond the range are passed to the C library one by one.
+    adds the remaining digits of π/2.
     """
-    c = Code(width)
-    t, n = c.type, width
+    t, n = c.type, c.width
     integers = f"<{n} x i64>"
-    shifted = c.fma("%x", c.constant(0.6366197723675814), c.constant(_SHIFT))
-    k = c.binary("fsub", shifted, c.constant(_SHIFT))
-    r = "%x"
+    shifted = c.fma(x, c.constant(0.6366197723675814), c.constant(_SHIFT))
+    k, r = c.binary("fsub", shifted, c.constant(_SHIFT)), x
     for part in _HALF_PI:
         r = c.fma(k, c.constant(-part), r)
     r2 = c.binary("fmul", r, r)
@@ -187,8 +187,18 @@ def sincos(width: int) -> str:
         sign = c.let(f"and {integers} {c.let(f'shl {integers} {quadrant}, {c.integers(62)}')}, {c.integers(-(2**63))}")
         signed = c.let(f"xor {integers} {c.let(f'bitcast {t} {value} to {integers}')}, {sign}")
         values.append(c.let(f"bitcast {integers} {signed} to {t}"))
-    size = c.let(f"call {t} @llvm.fabs.{c.suffix}({t} %x)")
-    far = c.let(f"fcmp ugt {t} {size}, {c.constant(RANGE)}")
+    size = c.let(f"call {t} @llvm.fabs.{c.suffix}({t} {x})")
+    return values[0], values[1], c.let(f"fcmp ugt {t} {size}, {c.constant(RANGE)}")
+
+
+def sincos(width: int) -> str:
+    """Text of a module with ``sincos``: sine and cosine in every lane, without branches up to ``RANGE``.
+
+    Angles beyond the range are passed to the C library one by one.
+    """
+    c = Code(width)
+    t, n = c.type, width
+    *values, far = near_sincos(c, "%x")
     mask = c.let(f"bitcast <{n} x i1> {far} to i{n}")
     any_far = c.let(f"icmp ne i{n} {mask}, 0")
     pair = f"{{ {t}, {t} }}"
@@ -226,6 +236,6 @@ def sincos(width: int) -> str:
             c.declarations(),
             "declare double @sin(double)",
             "declare double @cos(double)",
-            '!0 = !{!"branch_weights", i32 1, i32 1000}',
+            SELDOM,
         ]
     )

@@ -50,7 +50,7 @@ def _register() -> None:
         for function in vars(module).values():
             own = isfunction(function) and function.__module__ == module.__name__
             if own and function not in (spatial.sincos, spatial.exceeds, frames.frame_code):
-                register_jitable(forceinline=module in RECURSIONS)(function)
+                register_jitable(forceinline=module in RECURSIONS, no_cfunc_wrapper=True)(function)
 
 
 _register()

@@ -12,6 +12,7 @@ from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.table import PLACE
 
 __all__ = ["Kernels"]
 
@@ -34,7 +35,7 @@ def recorded(name, shape, table, charts, places):
         widths = zip(numbered, (13, 4, 3), strict=True)
         numbered = (constants(np.frombuffer(x).reshape(-1, width)) for x, width in widths)
         charts = Charts(np.frombuffer(where, dtype=np.int64), *numbered)
-    places = None if places is None else constants(np.frombuffer(places).reshape(-1, 24))
+    places = None if places is None else constants(np.frombuffer(places).reshape(-1, PLACE))
     return tape, record(tape, name, Subject(numbers, charts, places)), inertias(rows)
 
 

@@ -18,7 +18,7 @@ from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.requests import Request, requested, results, scalars
 from screwdyn.physics.frames import BODY, FRAMES
 from screwdyn.physics.robot import Robot
-from screwdyn.physics.table import MASS, OWN_MASS, PARENT, TURN
+from screwdyn.physics.table import ARMATURE, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
 __all__ = ["c_source"]
 
@@ -112,7 +112,7 @@ class _Source:
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None
         for place, link in zip(subject.places, request.links(self.model), strict=True):
-            place[OWN_MASS:] *= _present(tape, self.needs[link])
+            place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
         armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.freedom_needs]
         found = results(request, self.model, tape, subject._replace(table=table), extra, armature)
         if request.entry.name == "forward_dynamics":
@@ -120,8 +120,13 @@ class _Source:
         return found
 
     def inertias(self, tape: Tape, table: Scalars) -> tuple[Scalars, Scalars]:
-        """The table without optional bodies, and their inertial numbers, which are 0 if they are left out."""
+        """The table without optional bodies, and their inertial numbers, which are 0 if they are left out.
+
+        So are the armatures of their joints.
+        """
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
+        rows = [self.needs[link] for link, at in self.model.placements.items() for _ in at.freedoms]
+        table[:-1, ARMATURE] *= [_present(tape, needs) for needs in rows]
         for row in {self.model.index[at.coordinate] for link, at in self.model.placements.items() if self.needs[link]}:
             table[row, MASS:PARENT] = 0.0
             for link, at in self.model.placements.items():

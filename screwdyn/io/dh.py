@@ -23,7 +23,7 @@ from screwdyn.mechanism.topology import Topology
 __all__ = ["from_dh"]
 
 _GEOMETRY = ("d", "a", "alpha", "theta")
-_JOINT = ("passive", "damping", "friction", "stiffness", "rest", "limits", "effort", "velocity")
+_JOINT = ("passive", "damping", "friction", "stiffness", "rest", "limits", "effort", "velocity", "armature")
 _KEYS = ("type", *_GEOMETRY, "m", "com", "inertia", "name", "joint", *_JOINT)
 
 
@@ -53,7 +53,7 @@ def from_dh(
         in m and ``inertia`` in kg m² about the com (3x3, three principal moments, or 0), both in the DH frame of the
         link; or an :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default
         "link1", …); ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``,
-        ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``effort``, ``velocity`` as for
+        ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``effort``, ``velocity``, ``armature`` as for
         :func:`screwdyn.revolute`. Without mass and inertia the link is massless.
     convention : "standard" or "modified"
     base : str or Link

@@ -92,8 +92,9 @@ class Files(Structure):
         Warns
         -----
         ScrewdynWarning
-            Once, with everything that URDF has no place for: another gravity than (0, 0, -9.81) m/s², springs, passive
-            joints other than floating ones, free joints that are not passive, locks. :meth:`to_json` keeps it.
+            Once, with everything that URDF has no place for: another gravity than (0, 0, -9.81) m/s², springs,
+            armatures, passive joints other than floating ones, free joints that are not passive, locks.
+            :meth:`to_json` keeps it.
 
         Examples
         --------
@@ -216,9 +217,9 @@ class Files(Structure):
         Warns
         -----
         ScrewdynWarning
-            Once, with the names of everything that would change the motion and is not read: armatures, equality
-            constraints, tendons, actuators, springs and limits of ball joints, nonlinear springs and dampers,
-            compensation of gravity, flexible bodies, forces of the medium.
+            Once, with the names of everything that would change the motion and is not read: equality
+            constraints, tendons, actuators, springs, limits and armatures of ball joints, nonlinear springs and
+            dampers, compensation of gravity, flexible bodies, forces of the medium.
         """
         from screwdyn.io.mjcf import read_mjcf
 
@@ -232,7 +233,8 @@ class Files(Structure):
         joint; all other body frames and operational frames become massless links, because Pinocchio adds the inertias
         of bodies that are welded together. Positions are Pinocchio's, except that unbounded joints have their angle
         instead of its cosine and sine, free joints (which are passive) have the quaternion first, planar joints the
-        angle first, and their freedoms likewise have the angular part first.
+        angle first, and their freedoms likewise have the angular part first. ``rotorInertia`` is not read: Pinocchio's
+        dynamics uses ``armature`` only.
 
         Parameters
         ----------
@@ -248,12 +250,13 @@ class Files(Structure):
         ------
         ModelError
             Lists every joint that this library does not have (mimic joints; composite joints with spherical, free or
-            planar ones), or whose freedoms have different damping or friction.
+            planar ones), or whose freedoms have different damping, friction or armature.
 
         Warns
         -----
         ScrewdynWarning
-            Once, with all joints that have an armature, which is not read, and inertias that no rigid body has.
+            Once, with the spherical, free and planar joints that have an armature, which is not read, and inertias that
+            no rigid body has.
         """
         from screwdyn.io.pinocchio import read_pinocchio
 

@@ -13,11 +13,11 @@ All problems of a document are reported together, with their places. Version 1 o
 
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
 rigid body needs to have, ``"effective": true``. A joint has ``name``, ``passive``, ``damping``, ``friction``,
-``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, ``mimic`` (the ``joint``
-that it follows, ``ratio`` and ``offset``), ``rotor`` (as :class:`screwdyn.Rotor`; its links are in the list of links),
-and either ``screws`` (a list of six numbers each) or ``chart`` (``orientation``, ``translations``, ``axes`` as three
-rows, ``center``; see :class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits, at most 1e50, in
-SI units and in full, or strings with expressions of symbols such as ``"m*L**2/3"``.
+``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, ``armature``, ``mimic``
+(the ``joint`` that it follows, ``ratio`` and ``offset``), ``rotor`` (as :class:`screwdyn.Rotor`; its links are in the
+list of links), and either ``screws`` (a list of six numbers each) or ``chart`` (``orientation``, ``translations``,
+``axes`` as three rows, ``center``; see :class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits,
+at most 1e50, in SI units and in full, or strings with expressions of symbols such as ``"m*L**2/3"``.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from screwdyn.screws import screw
 __all__ = ["read_json"]
 
 Made = TypeVar("Made")
-_FORCES, _MAGNITUDES = ("damping", "friction", "stiffness", "rest"), ("effort", "velocity")
-_JOINT = ("name", "screws", "chart", "passive", *_FORCES, "limits", *_MAGNITUDES, "mimic", "rotor")
+_NUMBERS, _MAGNITUDES = ("damping", "friction", "stiffness", "rest", "armature"), ("effort", "velocity")
+_JOINT = ("name", "screws", "chart", "passive", *_NUMBERS, "limits", *_MAGNITUDES, "mimic", "rotor")
 
 
 def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
@@ -216,7 +216,7 @@ class _Reader:
         fields = given.table((), _JOINT)
         before = len(given.problems)
         options: dict[str, Any] = {}
-        for what in _FORCES:
+        for what in _NUMBERS:
             if what in fields:
                 options[what] = fields[what].number(self.expression)
         for what in _MAGNITUDES:

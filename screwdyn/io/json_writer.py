@@ -99,7 +99,7 @@ class _Writer:
             record["screws"] = [self.numbers(S) for S in joint.screws.T]
         if joint.passive:
             record["passive"] = True
-        for what in ("damping", "friction", "stiffness", "rest"):
+        for what in ("damping", "friction", "stiffness", "rest", "armature"):
             value = getattr(joint, what)
             if value != 0:
                 record[what] = self.number(value)

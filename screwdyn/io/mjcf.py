@@ -110,13 +110,19 @@ class _Reader:
         point, axis = m.jnt_pos[k].copy(), m.jnt_axis[k].copy()
         friction: dict[str, Any] = {"damping": float(m.dof_damping[at]), "friction": float(m.dof_frictionloss[at])}
         if kind in (FREE, BALL):
-            ignored = {"the stiffness": m.jnt_stiffness[k], "the limit": m.jnt_limited[k]}
+            freedoms = slice(at, at + (6 if kind == FREE else 3))
+            ignored = {
+                "the stiffness": m.jnt_stiffness[k],
+                "the limit": m.jnt_limited[k],
+                "the armature": m.dof_armature[freedoms].any(),
+            }
             self.findings.warnings += [f"{what} of joint {name!r}" for what, value in ignored.items() if value]
             if kind == FREE:
                 return free(passive=True, name=name, **friction), np.eye(4)
             return spherical(point, name=name, **friction), np.eye(4)
         q = m.jnt_qposadr[k]
         options: dict[str, Any] = friction | {"limits": tuple(m.jnt_range[k].tolist()) if m.jnt_limited[k] else None}
+        options["armature"] = float(m.dof_armature[at])
         if m.jnt_stiffness[k]:
             options |= {"stiffness": float(m.jnt_stiffness[k]), "rest": float(m.qpos_spring[q])}
         joint = revolute(axis, point, name=name, **options) if kind == HINGE else prismatic(axis, name=name, **options)
@@ -125,7 +131,6 @@ class _Reader:
     def note_ignored(self) -> None:
         """Warn about everything else that changes the motion."""
         m = self.model
-        armature = [self.name(k) for k in range(m.njnt) if m.dof_armature[m.jnt_dofadr[k]]]
         bent = [
             self.name(k)
             for k in range(m.njnt)
@@ -133,7 +138,6 @@ class _Reader:
             or np.any(getattr(m, "dof_dampingpoly", np.zeros(m.nv))[m.jnt_dofadr[k]])
         ]
         held = [self.bodies[k] for k in range(m.nbody) if m.body_gravcomp[k] or m.body_mocapid[k] >= 0]
-        self.note("the armature (rotor inertia) of joint", armature)
         self.note("the nonlinear spring or damper of joint", bent)
         self.note("compensation of gravity or motion capture of body", held)
         self.note("the equality constraint", _named("equality", [m.equality(k).name for k in range(m.neq)]))

@@ -86,15 +86,18 @@ class _Reader:
         name, there = m.names[i], m.joints[i]
         screws, home = self.screws(i)
         options = self.options(i)
+        v = slice(there.idx_v, there.idx_v + there.nv)
         if not self.is_product(i, screws, home):
             make = _GROUPS.get(there.shortname())
             if make is not None:
+                if m.armature[v].any():
+                    self.findings.warnings.append(f"the armature of joint {name!r}, a {there.shortname()}")
                 return make(name=name, **{k: v for k, v in options.items() if k != "limits"}), np.eye(4)
             self.findings.errors.append(f"joint {name!r} is a {there.shortname()}, which is not supported")
             return fixed(name), np.eye(4)
         if there.nq != there.nv:
             options.pop("limits", None)  # of the cosine and sine of the angle
-        return Joint(screws, name=name, **options), home
+        return Joint(screws, name=name, armature=self.equal(name, "armature", m.armature[v]), **options), home
 
     def screws(self, i: int) -> tuple[Array, Array]:
         """Screws [ω; v] of a joint, (6, k), and the pose of its link in its placement, at the neutral position."""
@@ -122,23 +125,25 @@ class _Reader:
         """What a joint has besides its motion; it must be the same for all its freedoms."""
         m, there = self.model, self.model.joints[i]
         name, v, q = m.names[i], slice(there.idx_v, there.idx_v + there.nv), slice(there.idx_q, there.idx_q + there.nq)
-        if np.any(m.armature[v]):
-            self.findings.warnings.append(f"the armature (rotor inertia) of joint {name!r}")
         found: dict[str, Any] = {}
         for what, values in (
             ("damping", m.damping[v]),
             ("friction", m.upperDryFrictionLimit[v] if hasattr(m, "upperDryFrictionLimit") else m.friction[v]),
         ):
-            if (values != values[0]).any():
-                message = f"joint {name!r} has {what} that differs between its freedoms: {values.tolist()}"
-                self.findings.errors.append(f"{message}; use one joint for each")
-            found[what] = float(values[0])
+            found[what] = self.equal(name, what, values)
         for what, values in (("effort", m.effortLimit[v]), ("velocity", m.velocityLimit[v])):
             found[what] = _common(values)
         low, high = _common(m.lowerPositionLimit[q], -inf), _common(m.upperPositionLimit[q])
         if (low, high) != (None, None):
             found["limits"] = (-inf if low is None else low, inf if high is None else high)
         return found
+
+    def equal(self, name: str, what: str, values: Array) -> float:
+        """The value of all freedoms of a joint; notes an error if they differ."""
+        if (values != values[0]).any():
+            message = f"joint {name!r} has {what} that differs between its freedoms: {values.tolist()}"
+            self.findings.errors.append(f"{message}; use one joint for each")
+        return float(values[0])
 
 
 def _common(values: Array, unlimited: float = inf) -> float | None:

@@ -141,6 +141,8 @@ class _Writer:
             self.lost.append(f"joint {name!r} is {'passive' if joint.passive else 'a free joint that is not passive'}")
         if joint.stiffness != 0:
             self.lost.append(f"the spring of joint {name!r}")
+        if joint.armature != 0:
+            self.lost.append(f"the armature of joint {name!r}")
 
     def check_name(self, what: str, name: str) -> None:
         wrong = _NOT_IN_XML.search(name)

@@ -19,11 +19,11 @@ from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.couplings import COLUMN
+from screwdyn.physics.couplings import COLUMN, RATIO, spread
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.model_charts import coupled_charts, group_charts
 from screwdyn.physics.placement import NOTHING, Placement, place
-from screwdyn.physics.table import COLUMNS, MASS, PARENT, PLACE
+from screwdyn.physics.table import ARMATURE, COLUMNS, MASS, PARENT, PLACE
 
 if TYPE_CHECKING:
     from screwdyn.physics.catalogue import Quantity
@@ -46,7 +46,7 @@ class Model:
     Attributes
     ----------
     topology : Topology
-    table : (n + 1, 26) array
+    table : (n + 1, 27) array
         The rows of the joints, and the row of the base at the end; see ``physics.table``.
     ready : array or None
         The table if it contains numbers only; None if there are expressions.
@@ -193,7 +193,8 @@ class Model:
         first, above = len(index) - 1, index[at.parent]
         for row, name in enumerate(at.names, first):
             freedom, body = at.freedoms[row - first], at.body if name == at.coordinate else NOTHING  # in the last row
-            rows.append([*freedom, *body, above, row if at.axes is None else first])
+            armature = 0.0 if at.joint is None else at.joint.armature
+            rows.append([*freedom, *body, above, row if at.axes is None else first, armature])
             index[name] = above = row
         return rows
 
@@ -236,7 +237,7 @@ class Model:
     @cached_property
     def base_row(self) -> list[Any]:
         """The last row of the table: gravity, and the inertia of all bodies welded to the base."""
-        return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, 0.0]
+        return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, 0.0, 0.0]
 
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
@@ -279,6 +280,24 @@ class Model:
         return loaded
 
     @cached_property
+    def armatures(self) -> Array:
+        """What the armatures of the joints add to the diagonal of M, (nv,), kg m² or kg."""
+        rows = self.table[:-1, ARMATURE]
+        if self.charts is None or not self.charts.coupled:
+            return rows
+        added = np.zeros(self.nv)
+        np.add.at(added, self.charts.couplings[:, COLUMN].astype(np.intp), self.charts.couplings[:, RATIO] ** 2 * rows)
+        return added
+
+    def row_rates(self, qd: Array) -> Array:
+        """W ν: the rates of all rows, from those of the freedoms, (nv,)."""
+        if self.charts is None or not self.charts.coupled:
+            return qd
+        rows = np.empty(len(self.index) - 1)
+        spread(self.charts.couplings, qd, rows)
+        return rows
+
+    @cached_property
     def joint_forces(self) -> JointForces:
         """Damping, friction and springs of the joints."""
         return JointForces.of(self.joints, self.charts)
@@ -318,7 +337,7 @@ class Model:
         return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
 
     def places(self, links: Iterable[str], frame: int) -> Array:
-        """Places of some links, (links, 24), for the code of a frame; see ``physics.table``."""
+        """Places of some links, (links, 25), for the code of a frame; see ``physics.table``."""
         places = np.array([self.place(link, frame) for link in links], dtype=object).reshape(-1, PLACE)
         return np.ascontiguousarray(expressions.floats(places, "the place of a link"))
 
@@ -328,8 +347,8 @@ class Model:
         place = [self.index[at.coordinate], frame, *at.R, *at.p, *at.com]
         inertia = at.link.inertia
         if inertia is None:
-            return [*place, *[0.0] * 7]
-        return [*place, inertia.mass, *inertia.entries[1]]
+            return [*place, *[0.0] * 7, len(at.freedoms)]
+        return [*place, inertia.mass, *inertia.entries[1], len(at.freedoms)]
 
     def carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in that row's frame.

@@ -13,6 +13,7 @@ column
 18-23  its inertia about the origin (xx, xy, xz, yy, yz, zz)
 24     row of the parent, −1 for the base
 25     first row of the group joint that the row belongs to; the row itself for other joints
+26     armature of the row's joint
 ====== ==================================================================================
 
 The last row holds gravity in columns 0-2 and, in columns 14-23, the inertia of all bodies welded to the base.
@@ -40,11 +41,12 @@ from .spatial import (
 
 Table = Any  # an array of float64 or of traced scalars
 
-TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, COLUMNS = 12, 13, 14, 15, 18, 24, 25, 26
+TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, ARMATURE, COLUMNS = 12, 13, 14, 15, 18, 24, 25, 26, 27
 
 # Columns of a place: the row that carries the link (−1: the base) and the frame's code; pose of the link's frame in the
-# row's; its centre of mass there; its mass and its inertia about the centre of mass in link axes.
-ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, PLACE = 0, 1, 2, 14, 17, 18, 24
+# row's; its centre of mass there; its mass and its inertia about the centre of mass in link axes; the number of rows of
+# its joint.
+ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, OWN_ROWS, PLACE = 0, 1, 2, 14, 17, 18, 24, 25
 
 # Statuses of recursions without a result: the tree has no mass; the link cannot move in all six directions. -1 is
 # reserved for back-ends.
@@ -92,6 +94,11 @@ def parent(table: Table, i: int) -> int:
 def first_of_joint(table: Table, i: int) -> int:
     """First row of the group joint that row i belongs to; i for other joints."""
     return int(table[i, FIRST])
+
+
+def armature(table: Table, i: int) -> Scalar:
+    """Armature of row i's joint, which is added to its diagonal entry of M."""
+    return table[i, ARMATURE]
 
 
 def load_pose(A: Table, i: int) -> Pose:
@@ -337,3 +344,8 @@ def place_mass(places: Table, l: int) -> Scalar:
 def place_inertia(places: Table, l: int) -> Symmetric:
     """Inertia of link l alone about its centre of mass, in link axes."""
     return load6(places, l, OWN_INERTIA)
+
+
+def place_rows(places: Table, l: int) -> int:
+    """Number of rows of link l's own joint; 0 if it is welded to its parent."""
+    return int(places[l, OWN_ROWS])

@@ -208,14 +208,9 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))
             return ReleaseEvent(state=state.onto(tree, q, qd)[0], link=root, released=released)
-        rotors = [at.link for at in tree.topology.attachments[root].rotor]
-        twists = [tree.link_twist(link.name, state.q, state.qd, "body") for link in rotors]
-        bodies = [link.inertia.matrix for link in rotors if link.inertia is not None]
-        spin = sum(float(0.5 * V @ matrix @ V) for V, matrix in zip(twists, bodies, strict=True))
+        lost = released.kinetic_energy + momentum.motor_energy(tree, state.q, state.qd, root)
         tree.detach(root)
-        return ReleaseEvent(
-            state=state.part(tree), link=root, kinetic_energy_brought=-released.kinetic_energy - spin, released=released
-        )
+        return ReleaseEvent(state=state.part(tree), link=root, kinetic_energy_brought=-lost, released=released)
 
 
 def brings_its_motion(body: object) -> bool:

@@ -12,7 +12,7 @@ from screwdyn.core.types import Array
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 
-__all__ = ["Bodies", "Impact", "bodies", "impact", "kinetic_energy", "stop"]
+__all__ = ["Bodies", "Impact", "bodies", "impact", "kinetic_energy", "motor_energy", "stop"]
 
 
 class Bodies(NamedTuple):
@@ -27,12 +27,15 @@ class Bodies(NamedTuple):
     jacobians : (n, 6, nv) array
         The twist of a body is J ν.
     inertias : (n, 6, 6) array
+    armatures : (nv,) array
+        Of the freedoms, kg m² or kg: further bodies, which have only the motion of their freedom.
     """
 
     links: tuple[str, ...]
     poses: Array
     jacobians: Array
     inertias: Array
+    armatures: Array
 
 
 class Impact(NamedTuple):
@@ -73,14 +76,25 @@ def bodies(tree: Robot, q: Array, apart: Container[str] = ()) -> Bodies:
     np.add.at(inertias, which, X.swapaxes(-1, -2) @ np.reshape(matrices, (-1, 6, 6)) @ X)
     links = tuple(names[k] for k in used)
     J = np.array([tree.jacobian(name, q, "body") for name in links]).reshape(len(links), 6, tree.nv)
-    return Bodies(links, tree.link_poses(q)[used], J, inertias)
+    return Bodies(links, tree.link_poses(q)[used], J, inertias, tree.model.armatures)
 
 
 def kinetic_energy(tree: Robot, q: Array, qd: Array, twist: Array) -> float:
     """Kinetic energy of a tree whose base moves with a twist in its own frame, J."""
-    _, poses, J, inertias = bodies(tree, q)
+    _, poses, J, inertias, armatures = bodies(tree, q)
     V = screw.Ad(screw.inverse(poses)) @ twist + J @ qd
-    return float(0.5 * np.einsum("ni,nij,nj", V, inertias, V))
+    return float(0.5 * (np.einsum("ni,nij,nj", V, inertias, V) + armatures @ qd**2))
+
+
+def motor_energy(tree: Robot, q: Array, qd: Array, link: str) -> float:
+    """Kinetic energy of the motor of a link's joint, which is no part of the link: its rotor and its armature, J."""
+    at = tree.topology.attachments[link]
+    rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
+    energy = float(at.joint.armature * rates @ rates)
+    for rotor in at.rotor:
+        V, body = tree.link_twist(rotor.link.name, q, qd, "body"), rotor.link.inertia
+        energy += 0.0 if body is None else float(V @ body.matrix @ V)
+    return 0.5 * energy
 
 
 def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
@@ -110,19 +124,19 @@ def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
     beyond = frozenset(tree.subtree(root))
-    links, poses, J, inertias = bodies(tree, q, beyond)
+    found = bodies(tree, q, beyond)
+    links, poses, J = found.links, found.poses, found.jacobians
     # The joint of the root takes on what it can of the slip, so that a joint that allows all of it changes no rate.
     at = tree.topology.attachments[root]
     own = [k for k, name in enumerate(tree.coordinates) if name in at.coordinates]
     S = tree.jacobian(root, q, "body")[:, own]
     rates = rest
     rates[own] = np.linalg.lstsq(S, slip)[0]
-    slip = slip - S @ rates[own]
     slips = np.array([name in beyond for name in links])
     X = screw.Ad(screw.inverse(poses[slips]) @ tree.forward_kinematics(root, q))
-    excess = np.zeros((len(links), 6))
-    excess[slips] = X @ slip
-    change, impulses, lost = _projected(links, J, inertias, excess)
+    excess = -(J[:, :, own] @ rates[own])  # also of the rotor and the armature, which do not turn with the joint yet
+    excess[slips] += X @ slip
+    change, impulses, _, lost = _projected(found, J, np.eye(tree.nv), excess, -rates)
     return Impact(rates + change, np.einsum("nji,nj->i", X, impulses[slips]), lost)
 
 
@@ -156,21 +170,48 @@ def stop(tree: Robot, q: Array, before: Bodies, freedoms: Sequence[int], rates: 
     tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
     own = before.jacobians[:, :, freedoms]
     J = np.array([tree.jacobian(name, q, "body") for name in before.links]).reshape(len(own), 6, tree.nv)
-    change, impulses, lost = _projected(before.links, J, before.inertias, own @ rates)
-    return Impact(change, np.einsum("nik,ni->k", own, impulses), lost)
+    one = np.eye(len(before.armatures))
+    kept, stopped = np.delete(one, freedoms, axis=1), one[:, freedoms]
+    change, impulses, of_motors, lost = _projected(before, J, kept, own @ rates, stopped @ rates)
+    return Impact(change, np.einsum("nik,ni->k", own, impulses) + of_motors[list(freedoms)], lost)
 
 
-def _projected(links: tuple[str, ...], J: Array, inertias: Array, excess: Array) -> tuple[Array, Array, float]:
-    """Changes of the rates, (nv,), impulses on the bodies, (n, 6), and the energy lost, when bodies lose an excess.
+def _projected(
+    bodies: Bodies, J: Array, turns: Array, excess: Array, spins: Array
+) -> tuple[Array, Array, Array, float]:
+    """The changes when bodies and armatures lose an excess.
 
-    The excess, (n, 6), is the twist of each body before minus J ν.
+    Parameters
+    ----------
+    bodies : Bodies
+        Of which the inertias and armatures are used.
+    J, turns : (n, 6, nv) and (m, nv) arrays
+        The twist of a body is J ν; the rate of an armature is that entry of ``turns`` ν.
+    excess, spins : (n, 6) and (m,) arrays
+        Twists and rates before minus J ν and ``turns`` ν.
+
+    Returns
+    -------
+    change : (nv,) array
+        Of the rates.
+    impulses : (n, 6) array
+        On the bodies.
+    of_motors : (m,) array
+        On the armatures.
+    lost : float
+        J.
     """
-    roots = _roots(inertias, links)
-    count, nv = len(links), J.shape[-1]
-    change = _least_squares((roots @ J).reshape(6 * count, nv), (roots @ excess[..., None]).ravel())
-    jump = J @ change - excess
-    impulses = (inertias @ jump[..., None])[..., 0]
-    return change, impulses, max(0.0, float(0.5 * np.vdot(jump, impulses)))
+    moving = J.any(axis=(1, 2)) | excess.any(axis=1)  # a base that is fixed may have any inertia
+    roots = np.zeros((len(J), 6, 6))
+    roots[moving] = _roots(bodies.inertias[moving], tuple(bodies.links[k] for k in np.flatnonzero(moving)))
+    count, nv = len(J), J.shape[-1]
+    weight = np.sqrt(bodies.armatures)
+    A = np.concatenate([(roots @ J).reshape(6 * count, nv), weight[:, None] * turns])
+    change = _least_squares(A, np.concatenate([(roots @ excess[..., None]).ravel(), weight * spins]))
+    jump, turn = J @ change - excess, turns @ change - spins
+    impulses, of_motors = (bodies.inertias @ jump[..., None])[..., 0], bodies.armatures * turn
+    lost = float(0.5 * (np.vdot(jump[moving], impulses[moving]) + turn @ of_motors))
+    return change, impulses, of_motors, max(0.0, lost)
 
 
 def _least_squares(A: Array, b: Array) -> Array:

@@ -129,10 +129,10 @@ def carrier():
     rng = np.random.default_rng(11)
     tree = random_tree(rng, 3)
     tree.attach(Link("box", random_inertia(rng)), to="link3", joint=fixed(), at=random_pose(rng))
-    lamp = revolute((1, 2, 3), passive=True, name="swing")
+    lamp = revolute((1, 2, 3), passive=True, armature=0.2, name="swing")
     tree.attach(Link("lamp", random_inertia(rng)), to="link2", joint=lamp, at=random_pose(rng))
-    tree.attach(Link("bulb", random_inertia(rng)), to="lamp", joint=prismatic("z"), at=random_pose(rng))
-    tree.attach(Link("link4", random_inertia(rng)), to="link3", joint=revolute("y"), at=random_pose(rng))
+    tree.attach(Link("bulb", random_inertia(rng)), to="lamp", joint=prismatic("z", armature=0.4), at=random_pose(rng))
+    tree.attach(Link("link4", random_inertia(rng)), to="link3", joint=revolute("y", armature=0.3), at=random_pose(rng))
     return tree
 
 

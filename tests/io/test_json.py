@@ -130,7 +130,7 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
         Attachment: {"link", "parent", "joint", "home", "serial", "locked"},
         Link: {"name", "inertia"},
         Joint: {"screws", "passive", "damping", "friction", "stiffness", "rest", "limits", "name", "chart"}
-        | {"effort", "velocity", "mimic", "rotor"},
+        | {"effort", "velocity", "armature", "mimic", "rotor"},
         Chart: {"orientation", "translations", "axes", "center"},
     }
     assert {cls: {field.name for field in fields(cls)} for cls in known} == known

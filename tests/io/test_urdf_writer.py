@@ -151,7 +151,9 @@ def test_what_urdf_does_not_have_is_listed():
 
 def test_what_urdf_has_no_place_for_is_warned_about():
     tree = KinematicTree(gravity=(0, 0, -1.62))
-    tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(passive=True, stiffness=2, name="flap"), name="a")
+    tree.attach(
+        sd.Inertia(1.0), to="base", joint=sd.revolute(passive=True, stiffness=2, armature=0.1, name="flap"), name="a"
+    )
     tree.attach(sd.Inertia(1.0), to="base", joint=sd.free(name="ship"), name="b")
     tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(name="latch"), name="c")
     tree.lock("latch", at=0.3)
@@ -162,6 +164,7 @@ def test_what_urdf_has_no_place_for_is_warned_about():
         "gravity [0.0, 0.0, -1.62]",
         "'flap' is passive",
         "spring of joint 'flap'",
+        "armature of joint 'flap'",
         "'ship' is a free joint",
         "lock of joint 'latch'",
     ):

@@ -184,6 +184,7 @@ def test_options_are_keywords_that_completion_can_find(make):
         "name",
         "effort",
         "velocity",
+        "armature",
         "mimic",
         "rotor",
     ]
@@ -335,9 +336,9 @@ def test_screws_that_are_dependent_at_home_only_are_a_joint():
 
 
 @pytest.mark.parametrize("make", [spherical, free, planar])
-@pytest.mark.parametrize("option", [{"stiffness": 1}, {"rest": 0.1}, {"limits": (-1, 1)}])
+@pytest.mark.parametrize("option", [{"stiffness": 1}, {"rest": 0.1}, {"limits": (-1, 1)}, {"armature": 1}])
 def test_groups_have_no_springs_and_limits(make, option):
-    with pytest.raises(JointError, match="takes no stiffness, rest or limits"):
+    with pytest.raises(JointError, match="takes no stiffness, rest, limits or armature"):
         Joint(make().screws, chart=make().chart, **option)
 
 

@@ -40,6 +40,7 @@ JOINTS = {
     "Composite": composite(pin.JointModelRX(), pin.JointModelPY(), pin.JointModelRZ()),
 }
 
+GROUPS = {"JointModelSpherical", "JointModelFreeFlyer", "JointModelPlanar"}
 MOVING_SCREWS = {"JointModelSphericalZYX", "JointModelUniversal", "JointModelComposite"}
 
 
@@ -64,6 +65,10 @@ def model_with(rng, kinds):
         i = model.addJoint(parent, JOINTS[kind], placement(rng), kind)
         model.appendBodyToJoint(i, body(rng), placement(rng))
         model.addFrame(pin.Frame(f"tool of {kind}", i, placement(rng), pin.FrameType.OP_FRAME))
+    own = [i for i in range(1, model.njoints) if model.joints[i].shortname() not in GROUPS]
+    for i in own:
+        there = model.joints[i]
+        model.armature[there.idx_v : there.idx_v + there.nv] = rng.uniform(0, 2)
     return model
 
 
@@ -136,7 +141,6 @@ def test_all_joints_together(seed):
 @pytest.mark.parametrize("file", ["ur5_robot.urdf", "talos_reduced.urdf", "panda.urdf"])
 def test_public_robots(file):
     model = pin.buildModelFromUrdf(robot_file(file), pin.JointModelFreeFlyer())
-    model.armature = np.zeros(model.nv)
     tree = KinematicTree.from_pinocchio(model)
     compare(model, tree, states=2)
     assert set(tree.links) >= {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY}
@@ -157,15 +161,21 @@ def test_limits_and_friction():
 
 
 def test_what_is_not_read_is_listed():
-    model = model_with(np.random.default_rng(1), ["RX", "Universal"])
-    model.armature = np.array([0.1, 0.0, 0.0])
-    with pytest.warns(ScrewdynWarning, match=r"armature \(rotor inertia\) of joint 'RX'"):
+    model = model_with(np.random.default_rng(1), ["RX", "Universal", "Spherical"])
+    model.armature = np.array([0.1, 0.2, 0.2, 0.0, 0.1, 0.2])
+    with pytest.warns(ScrewdynWarning, match="armature of joint 'Spherical', a JointModelSpherical") as caught:
         KinematicTree.from_pinocchio(model)
-    model.damping = np.array([0.1, 0.2, 0.3])
+    assert "'RX'" not in str(caught[0].message)
+    model.armature[1] = 0.1
+    model.damping = np.array([0.1, 0.2, 0.3, 0.0, 0.0, 0.0])
     model.addJoint(0, composite(pin.JointModelSpherical(), pin.JointModelRX()), SKEW, "ball and hinge")
     with pytest.raises(ModelError) as caught:
         KinematicTree.from_pinocchio(model)
-    for words in ("'Universal' has damping that differs", "'ball and hinge' is a JointModelComposite"):
+    for words in (
+        "'Universal' has damping that differs",
+        "'Universal' has armature that differs",
+        "'ball and hinge' is a JointModelComposite",
+    ):
         assert words in str(caught.value)
     with pytest.raises(ModelError, match=r"must be a pinocchio\.Model; got KinematicTree"):
         KinematicTree.from_pinocchio(sd.robots.two_link())

@@ -21,8 +21,10 @@ WHOLE = f"""
     <body name="pillar" pos="0.1 0.2 0.3" euler="10 20 30">
       <inertial pos="0 0.1 0" mass="3" fullinertia="0.3 0.4 0.5 0.01 0.02 0.03"/>
       <body name="arm" pos="0.2 0 0.1" euler="0 30 0">
-        <joint name="pan" type="hinge" axis="0 0.6 0.8" pos="0.1 0 0.05" ref="25" range="-90 90" limited="true"/>
-        <joint name="push" type="slide" axis="1 0 0" ref="0.1" stiffness="3" springref="0.3" damping="2"/>
+        <joint name="pan" type="hinge" axis="0 0.6 0.8" pos="0.1 0 0.05" ref="25"
+          range="-90 90" limited="true" armature="0.7"/>
+        <joint name="push" type="slide" axis="1 0 0" ref="0.1" stiffness="3" springref="0.3"
+          damping="2" armature="1.3"/>
         <joint name="tilt" type="hinge" axis="0 1 0" stiffness="7" springref="-40" damping="0.5"/>
         {GEOM}
         <body name="hand" pos="0.3 0 0" quat="0.5 0.5 -0.5 0.5">
@@ -34,7 +36,7 @@ WHOLE = f"""
     </body>
     <body name="ship" pos="1 2 3" euler="30 0 50">
       <freejoint name="fly"/>{GEOM}
-      <body name="mast" pos="0 0 0.4"><joint name="sway" axis="1 0 0" pos="0 0 -0.2"/>{GEOM}</body>
+      <body name="mast" pos="0 0 0.4"><joint name="sway" axis="1 0 0" pos="0 0 -0.2" armature="0.2"/>{GEOM}</body>
     </body>
   </worldbody>
 </mujoco>"""
@@ -101,6 +103,7 @@ def test_every_kind_of_joint():
     assert tree.joint("pan").limits == pytest.approx((-np.pi / 2, np.pi / 2))
     assert [name for name in tree.joints if tree.joint(name).passive] == ["fly"]
     assert tree.link("flange").inertia is None
+    assert [tree.joint(name).armature for name in ("pan", "push", "tilt", "sway")] == [0.7, 1.3, 0, 0.2]
     compare(mujoco.MjModel.from_xml_string(WHOLE), tree)
 
 
@@ -131,8 +134,8 @@ def test_names_that_bodies_and_joints_share():
 
 def test_what_is_not_read_is_listed():
     text = f"""<mujoco><option density="1"/><worldbody>
-      <body name="a" gravcomp="1"><joint name="j" armature="0.1"/>{GEOM}<site name="p"/>
-      <body name="b" pos="0 0 1"><joint name="k" type="ball" range="0 1" limited="true" stiffness="1"/>
+      <body name="a" gravcomp="1"><joint name="j"/>{GEOM}<site name="p"/>
+      <body name="b" pos="0 0 1"><joint name="k" type="ball" range="0 1" limited="true" stiffness="1" armature="0.1"/>
       {GEOM}</body></body>
       </worldbody>
       <equality><weld name="glue" body1="a" body2="b"/></equality>
@@ -142,7 +145,7 @@ def test_what_is_not_read_is_listed():
         KinematicTree.from_mjcf(text)
     assert [w.filename for w in caught] == [__file__]
     for words in (
-        *("(rotor inertia) of joint 'j'", "gravity or motion capture of body 'a'", "equality constraint 'glue'"),
+        *("armature of joint 'k'", "gravity or motion capture of body 'a'", "equality constraint 'glue'"),
         *("tendon 'rope'", "actuators 'drive', 'actuator1'", "medium", "stiffness of joint 'k'", "limit of joint 'k'"),
     ):
         assert words in str(caught[0].message)

@@ -26,9 +26,9 @@ def test_bodies_carry_the_whole_mass_matrix(seed, apart):
     """A term of M that no body has, such as a rotor's, would be missing in every impact."""
     _, tree, q = drawn(seed)
     beyond = tree.subtree(f"link{apart}") if apart else ()
-    links, poses, J, inertias = bodies(tree, q, beyond)
+    links, poses, J, inertias, armatures = bodies(tree, q, beyond)
     M = tree.mass_matrix(q)
-    close(np.einsum("nij,nik,nkl->jl", J, inertias, J), M, norm(M), 1e-13)
+    close(np.einsum("nij,nik,nkl->jl", J, inertias, J) + np.diag(armatures), M, norm(M), 1e-13)
     assert len(links) <= len(tree.links)
     for link, pose in zip(links, poses, strict=True):
         close(pose, tree.forward_kinematics(link, q), 1, 1e-14)

@@ -62,7 +62,7 @@ class Structure(NamedTuple):
         Which inertial numbers are parameters; the others are zero.
     charts : Charts or None
         Of a model with group joints or couplings.
-    places : (links, 24) array
+    places : (links, 25) array
         Of the links of the quantity.
     """
 
@@ -114,7 +114,7 @@ class Kept(Generic[Made]):
 
         Parameters
         ----------
-        table : (n + 1, 26) array
+        table : (n + 1, 27) array
         loaded : (n,) array of bool
             Rows that may carry a payload.
         what : hashable

@@ -42,11 +42,11 @@ class Subject(NamedTuple):
 
     Attributes
     ----------
-    table : (n + 1, 26) array of scalars
+    table : (n + 1, 27) array of scalars
         Rows of a model; see ``physics.table``.
     charts : Charts, optional
         Of a model with group joints or couplings.
-    places : (links, 24) array, optional
+    places : (links, 25) array, optional
         Of the links of the quantity.
     positions, coordinates : sequences, optional
         Names of the inputs: nq of "q", n of each other group. Indices by default.

@@ -53,6 +53,7 @@ class Options(GroupOptions, total=False):
     stiffness: float
     rest: float
     limits: Sequence[float] | None
+    armature: float
     mimic: Mimic | None
     rotor: Rotor | None
 
@@ -89,7 +90,7 @@ def revolute(axis: str | ArrayLike = "z", point: ArrayLike = 0, **own: Unpack[Op
         Direction a in the carried link's own frame; any length but zero.
     point : (3,) array or 0
         Any point r of the axis, in the link's own frame, in metres.
-    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, rotor, name
+    passive, damping, friction, stiffness, rest, limits, effort, velocity, armature, mimic, rotor, name
         As for :class:`Joint`.
 
     Raises
@@ -154,7 +155,7 @@ def universal(
         Direction of the axis that is fixed in the link, in the link's own frame.
     point : (3,) array or 0
         The point where the axes meet, in the link's own frame, in metres.
-    passive, damping, friction, stiffness, rest, limits, effort, velocity, mimic, rotor, name
+    passive, damping, friction, stiffness, rest, limits, effort, velocity, armature, mimic, rotor, name
         As for :class:`Joint`.
 
     Raises
@@ -181,7 +182,7 @@ def spherical(point: ArrayLike = 0, **own: Unpack[GroupOptions]) -> Joint:
     point : (3,) array or 0
         The center, in the link's own frame, in metres.
     passive, damping, friction, effort, velocity, name
-        As for :class:`Joint`. There are no springs and no limits.
+        As for :class:`Joint`. There are no springs, limits and armatures.
 
     Raises
     ------

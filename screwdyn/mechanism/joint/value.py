@@ -58,10 +58,14 @@ class Joint:
         carries.
     chart : Chart or None
         The coordinates of a joint whose motions form a group; the screws are then the chart's. Such a joint has
-        neither stiffness nor limits.
+        neither stiffness nor limits nor an armature.
     effort, velocity : float or None
         Largest magnitudes of the motor's force and of the rate, the same for each freedom; N m or N, rad/s or m/s. The
         dynamics does not enforce them.
+    armature : float
+        Inertia of the motor as the joint feels it, ratio² times that of the rotor, the same for each freedom; kg m² or
+        kg; maybe a SymPy expression. It is added to the diagonal of M and has neither weight nor gyroscopic moments,
+        unlike ``rotor``.
     mimic : Mimic or None
         The joint that this one follows, q = ratio · q_joint + offset. It then has one screw and no freedom of its own.
     rotor : Rotor or None
@@ -71,9 +75,10 @@ class Joint:
     ------
     JointError
         If a screw is not six numbers or not of unit length; screws are linearly dependent in every configuration;
-        damping, friction or stiffness is negative or not finite; the lower limit exceeds the upper one; effort or
-        velocity is negative; a joint with a chart has a spring or limits; the name is empty; `passive` is not a bool;
-        a joint that follows another one is passive or has several screws; or a joint with a rotor has not one freedom.
+        damping, friction, stiffness or armature is negative or not finite; the lower limit exceeds the upper one;
+        effort or velocity is negative; a joint with a chart has a spring, limits or an armature; the name is empty;
+        `passive` is not a bool; a joint that follows another one is passive or has several screws; or a joint with a
+        rotor has not one freedom.
     """
 
     screws: Array
@@ -87,11 +92,12 @@ class Joint:
     chart: Chart | None = None
     effort: float | None = field(default=None, kw_only=True)
     velocity: float | None = field(default=None, kw_only=True)
+    armature: float = field(default=0.0, kw_only=True)
     mimic: Mimic | None = field(default=None, kw_only=True)
     rotor: Rotor | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf)):
+        for what, least in (("damping", 0.0), ("friction", 0.0), ("stiffness", 0.0), ("rest", -inf), ("armature", 0.0)):
             object.__setattr__(self, what, number(what, getattr(self, what), least))
         object.__setattr__(self, "limits", interval(self.limits))
         for what in ("effort", "velocity"):
@@ -102,8 +108,8 @@ class Joint:
             raise JointError(f"passive must be True or False; got {self.passive!r}")
         object.__setattr__(self, "passive", bool(self.passive))
         if self.chart is not None:
-            if self.stiffness != 0 or self.rest != 0 or self.limits is not None:
-                raise JointError(f"a {self.chart.kind} joint takes no stiffness, rest or limits")
+            if self.stiffness != 0 or self.rest != 0 or self.limits is not None or self.armature != 0:
+                raise JointError(f"a {self.chart.kind} joint takes no stiffness, rest, limits or armature")
             object.__setattr__(self, "screws", self.chart.screws)
         object.__setattr__(self, "screws", unit_screws(self.screws))
         if self.mimic is not None:
@@ -222,7 +228,7 @@ class Joint:
         values = expressions.bound(values, self.free_symbols)
         numbers = {
             what: expressions.substituted(getattr(self, what), values)
-            for what in ("screws", "damping", "friction", "stiffness", "rest")
+            for what in ("screws", "damping", "friction", "stiffness", "rest", "armature")
         }
         chart = None if self.chart is None else self.chart.subs(values)
         mimic = None if self.mimic is None else self.mimic.subs(values)

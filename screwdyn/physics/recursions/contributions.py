@@ -26,6 +26,7 @@ from screwdyn.physics.spatial import (
 from screwdyn.physics.table import (
     Table,
     Workspace,
+    armature,
     first_of_joint,
     joint_screw,
     load_pose,
@@ -35,6 +36,7 @@ from screwdyn.physics.table import (
     place_mass,
     place_pose,
     place_row,
+    place_rows,
     store_pose,
 )
 
@@ -132,7 +134,10 @@ def contribution_of_link(
     C: Table,
     g: Table,
 ) -> None:
-    """M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from its row's J and J̇."""
+    """M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from its row's J and J̇.
+
+    The armature of the link's own joint is added to M.
+    """
     row = place_row(places, l)
     X = Pose(place_pose(places, l).R, place_com(places, l))
     m, I = place_mass(places, l), place_inertia(places, l)
@@ -157,6 +162,8 @@ def contribution_of_link(
             M[b, c] = power(other, F)
             C[b, c] = power(other, G)
         g[c] = -m * dot(column.v, down)
+    for own in range(1, place_rows(places, l) + 1):
+        M[k - own, k - own] += armature(table, row)
 
 
 def subtree_contribution(

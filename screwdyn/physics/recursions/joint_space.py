@@ -51,6 +51,7 @@ from screwdyn.physics.table import (
     add_coriolis,
     add_inertia,
     add_wrench,
+    armature,
     body,
     home,
     joint_screw,
@@ -120,16 +121,24 @@ def gravity_of(table: Table) -> Vector:
     return load3(table, table.shape[0] - 1, 0)
 
 
+def add_motors(table: Table, qdd: Table, tau: Table) -> None:
+    """Add the forces that accelerate the armatures."""
+    for i in range(table.shape[0] - 1):
+        tau[i] = tau[i] + armature(table, i) * qdd[i]
+
+
 def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Recursive Newton-Euler."""
     outward_forces(table, q, qd, qdd, gravity_of(table), work)
     inward_forces(table, work.poses, work.wrenches, tau)
+    add_motors(table, qdd, tau)
 
 
 def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Newton-Euler without gravity."""
     outward_forces(table, q, qd, qdd, ZERO, work)
     inward_forces(table, work.poses, work.wrenches, tau)
+    add_motors(table, qdd, tau)
 
 
 def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
@@ -174,7 +183,7 @@ def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
         S = joint_screw(table, j)
         composite = load_inertia(work.inertias, j)
         F = momentum_of_joint(composite, S)
-        M[j, j] = joint_component(F, S)
+        M[j, j] = joint_component(F, S) + armature(table, j)
         i, k = j, parent(table, j)
         if k >= 0:
             add_inertia(work.inertias, k, inertia_to_parent(load_pose(work.poses, j), composite))
@@ -202,7 +211,7 @@ def mass_and_coriolis(table: Table, q: Table, qd: Table, work: Workspace, M: Tab
         S, T = joint_screw(table, j), load_pose(work.poses, j)
         composite, B = load_inertia(work.inertias, j), load_coriolis(work.coriolis, j)
         F1, F2, n3 = coriolis_columns(composite, B, load_twist(work.twists, j), S)
-        M[j, j] = joint_component(F2, S)
+        M[j, j] = joint_component(F2, S) + armature(table, j)
         C[j, j] = joint_component(F1, S)
         i, k = j, parent(table, j)
         if k >= 0:
@@ -253,7 +262,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         S = joint_screw(table, i)
         inertia, F = load_articulated(work.articulated, i), load_wrench(work.wrenches, i)
         U = articulated_column(inertia, S)
-        D = joint_component(U, S)
+        D = joint_component(U, S) + armature(table, i)
         work.pivots[i, 0] = D
         spread, mass = work.pivots[i, 2], work.pivots[i, 3]
         if not exceeds(D, pivot_rounding(spread, mass, S)):

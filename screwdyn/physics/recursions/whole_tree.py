@@ -36,6 +36,7 @@ from screwdyn.physics.table import (
     Workspace,
     add_inertia,
     add_moment,
+    armature,
     body,
     joint_screw,
     load_inertia,
@@ -268,13 +269,13 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
 
 
 def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table) -> None:
-    """½ Σ Vᵀ I V."""
+    """½ Σ Vᵀ I V, and that of the armatures."""
     total = 0.0
     for i in range(table.shape[0] - 1):
         X, k = row_pose(table, i, q), parent(table, i)
         V = link_twist(X, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
         store_twist(work.twists, i, V)
-        total = total + power(V, momentum(body(table, i), V))
+        total = total + power(V, momentum(body(table, i), V)) + armature(table, i) * (qd[i] * qd[i])
     T[0] = 0.5 * total
 
 

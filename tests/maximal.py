@@ -21,11 +21,13 @@ def joint_screws(joint, q):
 
 def twists(tree, q, qd):
     """The twist of every link but the base in its own frame, by name, at rates qd, outward from joint to joint."""
-    V, at_q, at_v = {tree.base: np.zeros(6)}, 0, 0
-    for joint, link in zip(map(tree.joint, tree.joints), tree.links[1:], strict=True):
+    V, at_q, at_v, rates = {tree.base: np.zeros(6)}, 0, 0, {}
+    for name, joint, link in zip(tree.joints, map(tree.joint, tree.joints), tree.links[1:], strict=True):
+        follows = joint.mimic
+        rates[name] = qd[at_v : at_v + joint.nv] if follows is None else follows.ratio * rates[follows.joint]
         T = screw.inverse(tree.forward_kinematics(link, q)) @ tree.forward_kinematics(tree.parent(link), q)
         S = joint_screws(joint, q[at_q : at_q + joint.nq])
-        V[link] = screw.Ad(T) @ V[tree.parent(link)] + S @ qd[at_v : at_v + joint.nv]
+        V[link] = screw.Ad(T) @ V[tree.parent(link)] + S @ rates[name]
         at_q, at_v = at_q + joint.nq, at_v + joint.nv
     del V[tree.base]
     return V
@@ -42,24 +44,34 @@ def kinetic_energy(tree, V):
     return 0.5 * sum(V[link] @ I @ V[link] for link, I in inertias(tree).items())
 
 
-def impact(tree, q, before):
-    """Twists after an impact by name, from those before it, for bodies that the joints of a tree now connect."""
+def impact(tree, q, before, motors=()):
+    """Twists after an impact by name, from those before it, for bodies that the joints of a tree now connect.
+
+    ``motors`` are the armature and the rate before the impact of joints of one freedom, by name.
+    """
     links, bodies = tree.links[1:], inertias(tree)
     place = {link: slice(6 * k, 6 * k + 6) for k, link in enumerate(links)}
     n = 6 * len(links)
     M, rows, first = np.zeros((n, n)), [], 0
-    for link, joint in zip(links, map(tree.joint, tree.joints), strict=True):
+    momentum, rates = np.concatenate([bodies[link] @ before[link] for link in links]), {}
+    for name, link, joint in zip(tree.joints, links, map(tree.joint, tree.joints), strict=True):
         M[place[link], place[link]] = bodies[link]
-        N = null_space(joint_screws(joint, q[first : first + joint.nq]).T) if joint.nv else np.eye(6)
+        S = joint_screws(joint, q[first : first + joint.nq])
+        N = null_space(S.T) if S.size else np.eye(6)
         first += joint.nq
-        row, parent = np.zeros((N.shape[1], n)), tree.parent(link)
-        row[:, place[link]] = N.T
+        relative, parent = np.zeros((6, n)), tree.parent(link)
+        relative[:, place[link]] = np.eye(6)
         if parent != tree.base:
             T = screw.inverse(tree.forward_kinematics(link, q)) @ tree.forward_kinematics(parent, q)
-            row[:, place[parent]] -= N.T @ screw.Ad(T)
-        rows.append(row)
+            relative[:, place[parent]] -= screw.Ad(T)
+        rows.append(N.T @ relative)
+        rates[name] = np.linalg.pinv(S) @ relative
+        if joint.mimic is not None:
+            rows.append(rates[name] - joint.mimic.ratio * rates[joint.mimic.joint])
+    for name, (armature, rate) in dict(motors).items():
+        M += armature * rates[name].T @ rates[name]
+        momentum += armature * rate * rates[name][0]
     A = np.concatenate(rows)
-    momentum = np.concatenate([bodies[link] @ before[link] for link in links])
     K = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
     after = np.linalg.solve(K, np.concatenate([momentum, np.zeros(len(A))]))
     return {link: after[place[link]] for link in links}

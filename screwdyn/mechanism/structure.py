@@ -93,13 +93,7 @@ class Structure(Holder):
         root, rest = self._unpack(body, name, prefix)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
-        newcomers = [first, *rest]
-        if first.joint.rotor is not None:
-            carrier = first.joint.rotor.carrier or to
-            if carrier not in [at.link.name for at in newcomers]:
-                self._at(carrier)
-            newcomers += first.rotor
-        self._become(self._topology.attach(newcomers))
+        self._become(self._topology.attach([first, *rest]).with_rotor(root.name))
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
@@ -122,10 +116,8 @@ class Structure(Holder):
             If there is no such link, the handle is stale, the link is the base, or a joint would lose the joint that it
             follows.
         """
-        name, topology = self.resolve(what), self._topology
-        if topology.followers:
-            topology = topology.without_rotor(name)
-        topology, (root, *rest) = topology.detach(name)
+        name = self.resolve(what)
+        topology, (root, *rest) = self._topology.without_rotor(name).detach(name)
         if self._topology.followers:
             topology.check_separated([root, *rest])
         removed = self._rooted(root.link)

@@ -138,8 +138,10 @@ class Topology:
 
     def without_rotor(self, link: str) -> Topology:
         """The structure without the links of the rotor of a link's joint; TopologyError if they carry others."""
-        topology = self
-        for at in self.attachments[link].rotor:
+        rotor, topology = self.attachments[link].unlocked.rotor, self
+        if not rotor:
+            return self
+        for at in rotor:
             if at.link.name in topology.attachments:
                 topology, (_, *beyond) = topology.detach(at.link.name)
                 if beyond:
@@ -148,40 +150,61 @@ class Topology:
                     )
         return replace(topology, revision=self.revision)
 
+    def with_rotor(self, link: str) -> Topology:
+        """The structure with the links of the rotor of a link's joint, which come last.
+
+        Raises
+        ------
+        TopologyError, UnknownNameError
+            If a name is taken, or there is no such carrier.
+        """
+        rotor = self.attachments[link].rotor
+        for at in rotor:
+            if at.parent not in self.attachments:
+                raise UnknownNameError.of(at.parent, self.attachments)
+        return replace(self.attach(rotor), revision=self.revision) if rotor else self
+
     def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
-        """The structure with a link and all links beyond it on another parent; they come last.
+        """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
 
         Raises
         ------
         TopologyError
-            If the link is the base, ``to`` is the link or beyond it, or the name of the joint is taken.
+            If the link is the base, ``to`` is the link or beyond it, the name of the joint is taken, or the rotor of
+            the former joint carries other links.
+        UnknownNameError
+            If there is no link that carries the rotor.
         """
-        topology, (first, *rest) = self.detach(root)
+        topology, (first, *rest) = self.without_rotor(root).detach(root)
         if to not in topology.attachments:
             where = "the same link" if to == root else "beyond it"
             raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
         moved = replace(first, parent=to, joint=joint, home=home, locked=None)
-        return replace(topology.attach([moved, *rest]), revision=self.revision + 1)
+        return replace(topology.attach([moved, *rest]).with_rotor(root), revision=self.revision + 1)
 
     def replace_joint(self, link: str, joint: Joint, home: Array | None = None) -> Topology:
-        """The structure with another joint of a link, which has the same place in the order.
+        """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
 
         A joint without a name takes the name of the former one. The home pose stays the same if none is given.
 
         Raises
         ------
         TopologyError
-            If the link is the base, or the name of the joint is taken.
+            If the link is the base, the name of the joint is taken, or the rotor of the former joint carries other
+            links.
+        UnknownNameError
+            If there is no link that carries the rotor.
         """
         at = self.attachments[link]
         if at.parent is None:
             raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
         joint = joint if joint.name is not None else replace(joint, name=at.joint.name)
         new = replace(at, joint=joint, home=at.unlocked.home if home is None else screw.as_pose(home), locked=None)
-        others, carried = self.attachments.copy(), self.carried.copy()
+        topology = self.without_rotor(link)
+        others, carried = topology.attachments.copy(), topology.carried.copy()
         del others[link], carried[at.name]
         self._check_names(new, others, carried, "give the joint another name")
-        return self._with(new)
+        return topology._with(new).with_rotor(link)
 
     def set_inertia(self, link: str, inertia: Inertia | None) -> Topology:
         """The structure with another inertia of a link; InertiaError if it is no inertia."""

@@ -159,11 +159,12 @@ def grasp(
         qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])
         impact = momentum.impact(tree, q, handle.name, V - carried)
         payload = FreeBody(alone, pose, V, inner)
+        motor = momentum.motor_energy(tree, q, qd, handle.name, V - carried)
         return GraspEvent(
             state=State(tree, q, qd + impact.rates),
             link=handle.name,
             energy_lost=impact.energy_lost,
-            kinetic_energy_brought=payload.kinetic_energy,
+            kinetic_energy_brought=payload.kinetic_energy + motor,
             impulse=impact.impulse,
             handle=handle,
             payload=payload,
@@ -202,15 +203,17 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     root = tree.resolve(what)
     with tree.transaction():
         released = _freed(tree, state, root)
+        motor = momentum.motor_energy(tree, state.q, state.qd, root)
         if into_world:
             tree.topology = tree.topology.move(root, tree.base, _FLIGHT, np.eye(4))
             positions, _ = positions_near(_FLIGHT, released.pose)
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))
-            return ReleaseEvent(state=state.onto(tree, q, qd)[0], link=root, released=released)
-        lost = released.kinetic_energy + momentum.motor_energy(tree, state.q, state.qd, root)
-        tree.detach(root)
-        return ReleaseEvent(state=state.part(tree), link=root, kinetic_energy_brought=-lost, released=released)
+            after, brought = state.onto(tree, q, qd)[0], 0.0
+        else:
+            tree.detach(root)
+            after, brought = state.part(tree), -released.kinetic_energy
+        return ReleaseEvent(state=after, link=root, kinetic_energy_brought=brought - motor, released=released)
 
 
 def brings_its_motion(body: object) -> bool:

@@ -86,13 +86,20 @@ def kinetic_energy(tree: Robot, q: Array, qd: Array, twist: Array) -> float:
     return float(0.5 * (np.einsum("ni,nij,nj", V, inertias, V) + armatures @ qd**2))
 
 
-def motor_energy(tree: Robot, q: Array, qd: Array, link: str) -> float:
-    """Kinetic energy of the motor of a link's joint, which is no part of the link: its rotor and its armature, J."""
+def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None) -> float:
+    """Kinetic energy of the motor of a link's joint, which is no part of the link: its rotor and its armature, J.
+
+    ``slip`` is that of the link and all links beyond it, as for :func:`impact`.
+    """
     at = tree.topology.attachments[link]
     rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
     energy = float(at.joint.armature * rates @ rates)
     for rotor in at.rotor:
-        V, body = tree.link_twist(rotor.link.name, q, qd, "body"), rotor.link.inertia
+        name, body = rotor.link.name, rotor.link.inertia
+        V = tree.link_twist(name, q, qd, "body")
+        if slip is not None and name in tree.subtree(link):
+            T = screw.inverse(tree.forward_kinematics(name, q)) @ tree.forward_kinematics(link, q)
+            V = V + screw.Ad(T) @ slip
         energy += 0.0 if body is None else float(V @ body.matrix @ V)
     return 0.5 * energy
 

@@ -55,7 +55,8 @@ class Change:
         Kinetic energy dissipated by the change, J; never negative.
     kinetic_energy_brought : float
         Kinetic energy just before the change of the bodies that it adds to the tree, minus that of the bodies that it
-        removes, J. The kinetic energy of the tree increases by ``kinetic_energy_brought - energy_lost``.
+        removes, J; the rotors and armatures of joints are among them. The kinetic energy of the tree increases by
+        ``kinetic_energy_brought - energy_lost``.
     """
 
     state: State

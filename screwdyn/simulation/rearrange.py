@@ -72,10 +72,10 @@ def replace_joint(tree: Robot, state: State, what: Handle | str, joint: Joint) -
     require_independent(tree, joint, at)
     S, rates = _own(tree, state, at)
     q = np.array([state[name] for name in at.joint.position_names(at.name)])
+    motor = momentum.motor_energy(tree, state.q, state.qd, link)
     with tree.transaction():
         tree.topology = tree.topology.replace_joint(link, joint, at.home @ pose_at(at.joint, q))
-        after, impact = _struck(tree, _anew(tree, state, link, joint.neutral), link, S @ rates)
-        return ImpactEvent(state=after, link=link, energy_lost=impact.energy_lost, impulse=impact.impulse)
+        return _struck(tree, _anew(tree, state, link, joint.neutral), link, S @ rates, motor)
 
 
 def set_inertia(tree: Robot, state: State, what: Handle | str, inertia: Inertia | None) -> Change:
@@ -107,23 +107,25 @@ def move(
     T = screw.inverse(tree.forward_kinematics(to, state.q)) @ tree.forward_kinematics(link, state.q)
     V = tree.jacobian(link, state.q, "body") @ state.qd
     carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(to, state.q, "body") @ state.qd
+    motor = momentum.motor_energy(tree, state.q, state.qd, link)
     with tree.transaction():
         tree.topology = tree.topology.move(link, to, joint, np.eye(4))
         home, q = seated(tree.topology.attachments[link], T, at, start)
         tree.topology = tree.topology.replace_joint(link, joint, home)
-        after, impact = _struck(tree, _anew(tree, state, link, q), link, V - carried)
-        return ImpactEvent(state=after, link=link, energy_lost=impact.energy_lost, impulse=impact.impulse)
+        return _struck(tree, _anew(tree, state, link, q), link, V - carried, motor)
 
 
 def require_independent(tree: Robot, joint: Joint, former: Attachment | None = None) -> None:
     """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
 
-    Positions would not be continuous, or not be free to be chosen.
+    Positions would not be continuous, or not be free to be chosen. The rotor of the former joint may follow it, because
+    it is removed with it.
     """
-    name = None if former is None else former.name
-    followed = name is not None and name in tree.topology.followed
-    if joint.rotor is not None:
-        raise JointError("a joint with a rotor cannot be put in place in motion; change the tree without a state")
+    name, followed = None if former is None else former.name, False
+    if former is not None:
+        own = {at.name for at in former.rotor}
+        others = (at for at in tree.topology.attachments.values() if at.name not in own)
+        followed = any(at.joint.mimic is not None and at.joint.mimic.joint == name for at in others)
     if joint.mimic is not None or followed or (former is not None and former.joint.mimic is not None):
         what = f"joint {name!r} is followed by another one" if followed else "a joint that follows another one"
         raise JointError(f"{what}, which cannot be exchanged in motion; change the tree without a state")
@@ -185,7 +187,17 @@ def _anew(tree: Robot, state: State, link: str, q: ArrayLike) -> State:
     return state.onto(tree, positions, dict.fromkeys(at.coordinates, 0.0))[0]
 
 
-def _struck(tree: Robot, state: State, root: str, slip: Array) -> tuple[State, momentum.Impact]:
-    """The state after an impact that ends the slip of a subtree; see :func:`momentum.impact`."""
+def _struck(tree: Robot, state: State, root: str, slip: Array, former: float) -> ImpactEvent:
+    """An impact that ends the slip of a subtree; see :func:`momentum.impact`.
+
+    ``former`` is the energy of the motor of the former joint, J, which leaves with it.
+    """
     impact = momentum.impact(tree, state.q, root, slip)
-    return State(tree, state.q, state.qd + impact.rates), impact
+    brought = momentum.motor_energy(tree, state.q, state.qd, root, slip) - former
+    return ImpactEvent(
+        state=State(tree, state.q, state.qd + impact.rates),
+        link=root,
+        energy_lost=impact.energy_lost,
+        kinetic_energy_brought=brought,
+        impulse=impact.impulse,
+    )

@@ -1,0 +1,182 @@
+"""Changes in motion of joints with motors: rotors and armatures, against maximal coordinates."""
+
+from dataclasses import replace
+
+import maximal
+import numpy as np
+import pytest
+from cases import close, norm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from screwdyn.testing import random_inertia, random_pose, random_tree
+
+import screwdyn as sd
+from screwdyn import screw
+
+TIGHT = 1e-8
+MAKE = {"revolute": sd.revolute, "prismatic": sd.prismatic}
+
+
+def random_motor(rng, carrier, contained):
+    """A rotor on a link; one that the carrier's inertia contains has no mass."""
+    about = rng.uniform(1e-3, 4e-3)
+    body = {} if contained else {"mass": rng.uniform(0.2, 1), "across": about * rng.uniform(0.6, 2)}
+    com, axis = rng.uniform(-0.2, 0.2, 3), rng.normal(size=3)
+    return sd.Rotor(about, rng.uniform(5, 30) * rng.choice([-1, 1]), axis, com, carrier=carrier, **body)
+
+
+def driven(rng, kind, name, carrier, contained, armature):
+    rotor = random_motor(rng, carrier, contained)
+    return MAKE[kind](rng.normal(size=3), rotor=rotor, armature=armature, name=name)
+
+
+class Motion:
+    """A robot in motion with a motor on a link, which has a child; the joint of this link may be exchanged."""
+
+    def __init__(self, seed, kind, contained):
+        rng = self.rng = np.random.default_rng(seed)
+        self.kind, self.contained = kind, contained
+        tree = self.tree = sd.KinematicTree("world")
+        tree.attach(random_inertia(rng), "world", sd.free(passive=True), name="trunk")
+        tree.attach(random_tree(rng, 3), "trunk", at=random_pose(rng), prefix="r/")
+        joint = driven(rng, kind, "drive", "r/link2", contained, 0.3)
+        tree.attach(random_inertia(rng), "r/link1", joint, random_pose(rng), "arm")
+        tree.attach(random_inertia(rng), "arm", sd.revolute(rng.normal(size=3)), random_pose(rng), "hand")
+        q = tree.integrate(tree.neutral(), rng.uniform(-1, 1, tree.nv))
+        self.state = sd.State(tree, q, rng.uniform(-2, 2, tree.nv))
+
+    def twists(self):
+        return maximal.twists(self.tree, self.state.q, self.state.qd)
+
+
+motions = st.builds(Motion, st.integers(0, 2**32 - 1), st.sampled_from([*MAKE]), st.booleans())
+
+
+def moved_with(tree, q, rotor, carrier, V):
+    """The twist of a rotor that does not turn in its carrier, in its own frame."""
+    T = screw.inverse(tree.forward_kinematics(rotor, q)) @ tree.forward_kinematics(carrier, q)
+    return screw.Ad(T) @ V
+
+
+def assert_as_in_maximal_coordinates(tree, event, before, motors=()):
+    """Twists after an event by the balance of all bodies before it, the rotors among them; and the energy."""
+    q = event.state.q
+    expected = maximal.impact(tree, q, before, motors)
+    found, scale = maximal.twists(tree, q, event.state.qd), norm([*before.values()])
+    for name, V in expected.items():
+        close(found[name], V, max(scale, norm(V)), TIGHT)
+    old = maximal.kinetic_energy(tree, before) + sum(0.5 * a * rate**2 for a, rate in dict(motors).values())
+    new = tree.kinetic_energy(q, event.state.qd)
+    close(event.energy_lost, old - new, old, TIGHT)
+    assert event.energy_lost >= 0
+
+
+def mounted(tree, q, joint, before):
+    """The twists before with those of the rotor of a new joint, which its carrier carries."""
+    names = [name for name in (f"{joint}_rotor", f"{joint}_rotor_at_rest") if name in tree.links]
+    assert names
+    return before | {name: moved_with(tree, q, name, tree.parent(name), before[tree.parent(name)]) for name in names}
+
+
+@settings(max_examples=25)
+@given(motions, st.booleans())
+def test_a_replaced_joint(motion, with_motor):
+    tree, before, old = motion.tree, motion.twists(), motion.tree.kinetic_energy(motion.state.q, motion.state.qd)
+    kept = {name: V for name, V in before.items() if "rotor" not in name}
+    new = driven(motion.rng, "revolute", "drive", "arm", not motion.contained, 0.5) if with_motor else sd.spherical()
+    event = tree.replace_joint("arm", new, motion.state)
+    motors = {"drive": (0.5, 0.0)} if with_motor else {}
+    if with_motor:
+        kept = mounted(tree, event.state.q, "drive", kept)
+    else:
+        assert not any("rotor" in name for name in tree.links)
+    assert_as_in_maximal_coordinates(tree, event, kept, motors)
+    after = tree.kinetic_energy(event.state.q, event.state.qd)
+    close(after - old, event.kinetic_energy_brought - event.energy_lost, old + after, 1e-9)
+
+
+@settings(max_examples=25)
+@given(motions)
+def test_a_move(motion):
+    tree, before, old = motion.tree, motion.twists(), motion.tree.kinetic_energy(motion.state.q, motion.state.qd)
+    kept = {name: V for name, V in before.items() if "rotor" not in name}
+    joint = driven(motion.rng, motion.kind, "seat", None, motion.contained, 0.2)
+    event = tree.move("arm", "r/link3", joint, state=motion.state)
+    assert tree.parent("seat_rotor") == "r/link3"
+    kept = mounted(tree, event.state.q, "seat", kept)
+    assert_as_in_maximal_coordinates(tree, event, kept, {"seat": (0.2, 0.0)})
+    after = tree.kinetic_energy(event.state.q, event.state.qd)
+    close(after - old, event.kinetic_energy_brought - event.energy_lost, old + after, 1e-9)
+
+
+@settings(max_examples=25)
+@given(motions, st.sampled_from([None, "load", "r/link1"]))
+def test_a_grasp_and_a_release(motion, carrier):
+    tree, rng, before = motion.tree, motion.rng, motion.twists()
+    old = tree.kinetic_energy(motion.state.q, motion.state.qd)
+    joint = driven(rng, motion.kind, "grip", carrier, motion.contained, 0.4)
+    V = rng.uniform(-2, 2, 6)
+    event = tree.grasp(
+        motion.state, random_inertia(rng), to="hand", joint=joint, at=random_pose(rng), twist=V, name="load"
+    )
+    kept = mounted(tree, event.state.q, "grip", before | {"load": V})
+    motors = {"grip": (0.4, 0.0), "drive": (0.3, motion.state.velocity("drive"))}
+    assert_as_in_maximal_coordinates(tree, event, kept, motors)
+    after = tree.kinetic_energy(event.state.q, event.state.qd)
+    close(after - old, event.kinetic_energy_brought - event.energy_lost, old + after, 1e-9)
+    # Away with the payload, into the world: its motor is gone, the rates of all others continue.
+    twin = tree.copy()
+    flown = twin.release(event.state, "load", into_world=True)
+    assert "grip_rotor" not in twin.links
+    assert_allclose(flown.state.velocity("drive"), event.state.velocity("drive"), rtol=1e-14)
+    left = twin.kinetic_energy(flown.state.q, flown.state.qd)
+    close(left - after, flown.kinetic_energy_brought, old + after, 1e-9)
+    gone = tree.release(event.state, "load")
+    left = tree.kinetic_energy(gone.state.q, gone.state.qd)
+    close(left - after, gone.kinetic_energy_brought, old + after, 1e-9)
+
+
+@settings(max_examples=15)
+@given(motions)
+def test_a_lock_stops_the_rotor_and_a_detachment_takes_it_along(motion):
+    tree, state = motion.tree, motion.state
+    M = tree.mass_matrix(state.q)
+    event = tree.lock("drive", state)
+    own = state.coordinates.index("drive")
+    rest = [k for k in range(len(M)) if k != own]
+    expected = np.linalg.solve(M[np.ix_(rest, rest)], M[rest] @ state.qd)
+    close(event.state.qd, expected, norm(expected) + norm(state.qd), TIGHT)
+    close(event.impulse, M[[own]] @ (np.insert(event.state.qd, own, 0.0) - state.qd), norm(M) * norm(state.qd), TIGHT)
+    tree.detach("arm")
+    assert not any("rotor" in name for name in tree.links)
+
+
+def test_a_motor_on_the_base_by_hand():
+    """A wheel of inertia I, spinning at Ω, is put on a geared motor at rest: I Ω = (I + r² I_s) ω."""
+    I, spin, motor = 0.5, 3.0, sd.Rotor(1e-3, 20.0)
+    tree = sd.KinematicTree()
+    wheel = sd.Inertia(2.0, tensor=(0.3, 0.3, I))
+    event = tree.grasp(
+        sd.State(tree), wheel, to="base", joint=sd.revolute("z", rotor=motor), twist=[0, 0, spin, 0, 0, 0], name="wheel"
+    )
+    omega = I * spin / (I + 20.0**2 * 1e-3)
+    assert_allclose(event.state.qd, [omega], rtol=1e-12)
+    assert_allclose(event.energy_lost, 0.5 * I * spin**2 - 0.5 * I * spin * omega, rtol=1e-12)
+    assert_allclose(event.impulse[2], I * (omega - spin), rtol=1e-12)
+
+
+def test_without_a_state_the_rotor_comes_and_goes_too():
+    tree = sd.robots.two_link()
+    link, links = tree.links[-1], tree.links
+    joint = tree.joint(tree.joints[-1])
+    tree.replace_joint(link, replace(joint, rotor=sd.Rotor(1e-3, 30)))
+    assert tree.links[len(links) :] == (f"{tree.joints[1]}_rotor", f"{tree.joints[1]}_rotor_at_rest")
+    tree.move(link, "base", sd.revolute("z", name="other", rotor=sd.Rotor(1e-3, 30)))
+    assert tree.links[-2:] == ("other_rotor", "other_rotor_at_rest")
+    assert not [name for name in tree.links if name.startswith(links[-1]) and "rotor" in name]
+    tree.attach(sd.Link("disc"), "other_rotor")
+    before = tree.topology
+    with pytest.raises(sd.TopologyError, match="the rotor 'other_rotor' carries 'disc'"):
+        tree.replace_joint(link, joint)
+    assert tree.topology is before

@@ -158,6 +158,7 @@ to = "link2"
 name = "bar"
 twist = "co_moving"
 """
+WHEN = GRASP.replace("time = 0.1", "when = {{{}}}").replace("{mass = 1}", "{{mass = 1}}")
 
 
 @pytest.mark.parametrize(
@@ -213,6 +214,24 @@ twist = "co_moving"
         (START + GRASP + "joint = {type = 'free', axis = 'x'}", "schedule[0].joint.axis", "unknown key"),
         (START + GRASP + "joint = {type = 'revolute', axis = 'w'}", "schedule[0].joint.axis", "'x', 'y', 'z'"),
         (START + GRASP + "joint = {type = 'revolute', axis = [0, 0, 0]}", "schedule[0].joint", "axis"),
+        (START + "stops = 3", "stops", "'inelastic', the numbers of a spring, "),
+        (START + "stops = {stiffness = -1}", "stops", "must be a finite number > 0; got -1"),
+        (START + "stops = {stiffness = 1, damp = 1}", "stops.damp", "did you mean 'damping'?"),
+        (START + "stops.theta3 = {stiffness = 1}", "stops.theta3", "there is no such joint; did you mean"),
+        (START + "stops.theta1 = {stiffness = 1}", "stops.theta1", "the joint has no limits"),
+        (START + "stops.theta1 = {damping = 1}", "stops.theta1", "the key 'stiffness' is missing"),
+        (START + GRASP.replace("time = 0.1\n", ""), "schedule[0]", "either a time or a condition"),
+        (START + GRASP + "when = {z = 'link2', above = 0}", "schedule[0]", "either a time or a condition"),
+        (START + WHEN.format("z = 'link9', above = 0"), "schedule[0].when.z", "there is no link 'link9' at that time"),
+        (START + WHEN.format("velocity = 'a', above = 0"), "schedule[0].when.velocity", "there is no coordinate 'a'"),
+        (START + WHEN.format("above = 0"), "schedule[0].when", "expected one number, of position, velocity, x, y, z"),
+        (START + WHEN.format("x = 'link2', above = 0, below = 1"), "schedule[0].when", "got above and below"),
+        (START + WHEN.format("x = 'link2', over = 0"), "schedule[0].when.over", "unknown key"),
+        (START + WHEN.format("x = 'link2', above = 'a'"), "schedule[0].when.above", "expected a number; got 'a'"),
+        (START + WHEN.format("x = 'link2', above = 0, after = 'a'"), "schedule[0].when.after", "a number of seconds"),
+        (START + GRASP.replace("time = 0.1", "when = 3"), "schedule[0].when", "expected the keys position, velocity"),
+        (START + GRASP.replace("{mass = 1}", "'no.urdf'"), "schedule[0].body", "cannot read the file"),
+        (START + GRASP.replace("{mass = 1}", "'ur55'"), "schedule[0].body", "did you mean 'ur5'?"),
         (START + "[output]\npng = 'a'", "output.png", "known: csv, npz, figure"),
         (START + "[output]\ncsv = 3", "output.csv", "the name of a file; got 3"),
         ("robot = ", "", "not valid TOML: Invalid value (at end of document)"),
@@ -258,3 +277,96 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     assert problems(tmp_path, text.replace("'inelastic'", "'soft'")) == [
         "stops: expected one of 'inelastic'; got 'soft'",
     ]
+
+
+def test_springs_at_joint_limits(tmp_path):
+    joint = sd.KinematicTree.from_urdf(ARM).joint("push")
+    start = f"[start.position]\npush = {joint.limits[1] - 0.1}\n[start.velocity]\npush = 2\n"
+    text = f"robot = '{ARM.as_posix()}'\nduration = 0.5\ngravity = [0, 0, 0]\n"
+    every = read_scenario(scenario(tmp_path, text + "stops = {stiffness = 800, damping = 3}\n" + start))
+    assert every.stops == sd.SpringStop(800, 3)
+    single = text + "stops.push = {stiffness = 800}\n" + start
+    read = read_scenario(scenario(tmp_path, single))
+    assert read.stops == {"push": sd.SpringStop(800)}
+    assert read_scenario(scenario(tmp_path, single.replace("{stiffness = 800}", "'inelastic'"))).stops == {
+        "push": "inelastic"
+    }
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, stops=read.stops)
+    free = sd.simulate(read.robot.copy(), read.start, read.duration)
+    assert run["push"][-1] < joint.limits[1] < free["push"][-1]
+
+
+def test_events_on_conditions(tmp_path):
+    """A point mass falls: it passes z = -1 at sqrt(2 / g); what it drops then is followed by a second condition."""
+    drop = sd.KinematicTree()
+    drop.attach(sd.Inertia.point(2.0), "base", sd.prismatic("z", passive=True, name="fall"), name="stone")
+    (tmp_path / "drop.json").write_text(drop.to_json(), encoding="utf-8")
+    text = """
+        robot = "drop.json"
+        duration = 1
+        [[schedule]]
+        event = "grasp"
+        when = {z = "stone", below = -1}
+        body = {mass = 2}
+        to = "stone"
+        name = "pebble"
+        twist = "at_rest"
+        [[schedule]]
+        event = "release"
+        when = {velocity = "fall", below = -3, after = 0.46}
+        what = "pebble"
+        """
+    read = read_scenario(scenario(tmp_path, text))
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, events=read.events)
+    first, second = run.events
+    met = np.sqrt(2 / 9.81)
+    assert_allclose(first.t, met, rtol=1e-9)
+    # The pebble halves the speed.
+    assert_allclose(second.t, met + (3 - 9.81 * met / 2) / 9.81, rtol=1e-9)
+    assert (first.verb, second.verb) == ("grasp", "release")
+    late = text.replace("below = -1}", "below = -1, after = 0.6}").replace("after = 0.46", "after = 0.7")
+    read = read_scenario(scenario(tmp_path, late))
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, events=read.events)
+    assert_allclose(run.events[0].t, 0.6, atol=1e-9)
+
+
+def test_a_condition_on_a_position(tmp_path):
+    text = """
+        robot = "two_link"
+        duration = 1
+        gravity = [0, 0, 0]
+        [start.velocity]
+        theta1 = 1
+        [[schedule]]
+        event = "lock"
+        when = {position = "theta1", above = 0.25}
+        joint = "theta1"
+        """
+    read = read_scenario(scenario(tmp_path, text))
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, events=read.events)
+    assert run.states[-1].tree.locked == ("theta1",)
+    assert_allclose(run["theta1"][np.isfinite(run["theta1"])][-1], 0.25, rtol=1e-9)
+
+
+def test_a_whole_tree_as_a_payload(tmp_path):
+    (tmp_path / "arm.urdf").write_bytes(ARM.read_bytes())
+    text = """
+        robot = "two_link"
+        duration = 0.1
+        [[schedule]]
+        event = "grasp"
+        time = 0.05
+        body = "arm.urdf"
+        prefix = "tool/"
+        to = "link2"
+        name = "flange"
+        twist = "co_moving"
+        """
+    read = read_scenario(scenario(tmp_path, text))
+    tree = read.robot.copy()
+    run = sd.simulate(tree, read.start, read.duration, events=read.events)
+    assert run.events[0].link == "tool/flange"
+    assert len(tree.coordinates) == 2 + sd.KinematicTree.from_urdf(ARM).nv
+    assert set(tree.coordinates[2:]) == {f"tool/{name}" for name in sd.KinematicTree.from_urdf(ARM).coordinates}
+    named = scenario(tmp_path, text.replace("arm.urdf", "ur5"))
+    assert len(read_scenario(named).events[0].body.coordinates) == 6

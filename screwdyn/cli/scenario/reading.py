@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from screwdyn import robots
-from screwdyn.cli.robot_files import read_robot
 from screwdyn.cli.scenario.control import Hold, constant
+from screwdyn.cli.scenario.robot import named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.simulation.callbacks import Torque
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.state import State
-from screwdyn.simulation.stops import Stop
+from screwdyn.simulation.stops import SpringStop, Stop, Stops
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Scenario", "read_scenario"]
@@ -39,7 +39,7 @@ class Scenario:
     events : sequence of events
     step, control_period : float or None
         Seconds.
-    stops : "inelastic" or None
+    stops : "inelastic", SpringStop, mapping from joint to one of them, or None
         At joint limits.
     csv, npz, figure : str or None
     """
@@ -51,7 +51,7 @@ class Scenario:
     events: Sequence[Scheduled] = ()
     step: float | None = None
     control_period: float | None = None
-    stops: Stop | None = None
+    stops: Stops | None = None
     csv: str | None = None
     npz: str | None = None
     figure: str | None = None
@@ -90,15 +90,15 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
         ("floating_base", "gravity", "start", "controller", "control_period", "schedule", "output", "step", "stops"),
     )
     times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
-    stops = given["stops"].one_of("inelastic") if "stops" in given else None
     output = given["output"].table((), ("csv", "npz", "figure")) if "output" in given else {}
     files = {what: entry.text("the name of a file") for what, entry in output.items()}
     robot = _robot(given, folder) if "robot" in given else None
     if robot is None:
         return None
+    stops = _stops(given["stops"], robot) if "stops" in given else None
     start = _start(given["start"], robot) if "start" in given else State(robot)
     duration = times.get("duration")
-    events = schedule(given["schedule"], robot, duration) if "schedule" in given else []
+    events = schedule(given["schedule"], robot, duration, folder) if "schedule" in given else []
     torque = _controller(given["controller"], robot, start) if "controller" in given and start is not None else None
     if "control_period" in times and torque is None and not root.problems:
         given["control_period"].wrong("there is no controller to be called", "add [controller] or leave it out")
@@ -117,32 +117,48 @@ def _positive(given: Entry) -> float | None:
 
 
 def _robot(given: dict[str, Entry], folder: Path) -> KinematicTree | None:
-    entry = given["robot"]
-    known = f"the name of a file, or one of {', '.join(robots.__all__)}"
-    name = entry.text(known)
     floating = given["floating_base"].flag() if "floating_base" in given else False
     gravity = given["gravity"].numbers(3) if "gravity" in given else None
-    if name is None:
+    if floating and given["robot"].value in robots.__all__:
+        given["floating_base"].wrong("this is for URDF files")
+    robot = named_robot(given["robot"], folder, bool(floating))
+    if robot is not None and gravity is not None:
+        robot.gravity = gravity
+    return robot
+
+
+def _stops(given: Entry, robot: KinematicTree) -> Stops | None:
+    """The same stop at all limits, or a table of stops by joint."""
+    if not isinstance(given.value, dict) or "stiffness" in given.value:
+        return _stop(given)
+    found = {}
+    for name, entry in given.entries().items():
+        stop = _stop(entry)
+        if name not in robot.joints:
+            entry.wrong("there is no such joint", entry.near(name, robot.joints))
+        elif robot.joint(name).limits is None:
+            entry.wrong("the joint has no limits", "leave it out")
+        elif stop is not None:
+            found[name] = stop
+    return found
+
+
+def _stop(given: Entry) -> Stop | None:
+    """The word "inelastic", or the numbers of a spring."""
+    if isinstance(given.value, str):
+        return "inelastic" if given.one_of("inelastic") else None
+    if not isinstance(given.value, dict):
+        given.unexpected("'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints")
+        return None
+    fields = given.table(("stiffness",), ("damping",))
+    values = {what: entry.number() for what, entry in fields.items()}
+    if "stiffness" not in values or None in values.values():
         return None
     try:
-        if name in robots.__all__:
-            if floating:
-                given["floating_base"].wrong("this is for URDF files")
-            robot: KinematicTree = getattr(robots, name)()
-        elif Path(name).suffix:
-            robot = read_robot(folder / name, bool(floating))
-        else:
-            entry.wrong(f"there is no robot {name!r}", entry.near(name, robots.__all__))
-            return None
-        if gravity is not None:
-            robot.gravity = gravity
-        if robot.free_symbols:
-            entry.wrong(f"its numbers contain symbols: {', '.join(sorted(map(str, robot.free_symbols)))}")
-            return None
+        return SpringStop(**values)
     except ScrewdynError as error:
-        entry.wrong(str(error))
+        given.wrong(str(error))
         return None
-    return robot
 
 
 def _start(given: Entry, robot: KinematicTree) -> State | None:

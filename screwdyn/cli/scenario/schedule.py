@@ -1,11 +1,15 @@
-"""The schedule of a scenario: changes of the robot at given times."""
+"""The schedule of a scenario: changes of the robot at times or on conditions."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from screwdyn.cli.scenario.conditions import condition
+from screwdyn.cli.scenario.robot import named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.mechanism import joint as joints
@@ -23,63 +27,92 @@ _JOINTS: dict[str, Callable[..., Joint]] = {
         *("universal", "spherical", "planar", "free"),
     )
 }
+# Makes an event of its time or condition.
+Change = Callable[..., Scheduled]
 _SHAPES = ("box", "sphere", "cylinder", "tensor")
 
 
-def schedule(given: Entry, robot: KinematicTree, duration: float | None) -> list[Scheduled]:
-    """The events of a list. Each is tried on a copy of the robot, in the order of the times, and must be possible."""
-    timed: list[tuple[float, Entry, dict[str, Entry], str]] = []
+class _Given(NamedTuple):
+    """An event of the file.
+
+    Attributes
+    ----------
+    order : float
+        The time at which it is tried, s: its own, or that of the event before it in the file.
+    entry, fields : Entry, and its entries by key
+    kind : str
+    """
+
+    order: float
+    entry: Entry
+    fields: dict[str, Entry]
+    kind: str
+
+
+def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder: Path) -> list[Scheduled]:
+    """The events of a list. Each is tried on a copy of the robot, in the order of the times, and must be possible.
+
+    An event on a condition is tried after the event before it in the list.
+    """
+    found: list[_Given] = []
+    order = 0.0
     for entry in given.items("a list of events, [[schedule]]"):
         if not isinstance(entry.value, dict) or "event" not in entry.value:
-            entry.table(("event", "time"), ())
+            entry.table(("event",), ("time", "when"))
             continue
         kind = Entry(entry.value["event"], f"{entry.place}.event", entry.problems).one_of(*_EVENTS)
         if kind is None:
             continue
         required, optional, _ = _EVENTS[kind]
-        fields = entry.table(("event", "time", *required), optional)
+        fields = entry.table(("event", *required), ("time", "when", *optional))
         time = fields["time"].number(what="a number of seconds") if "time" in fields else None
-        if time is not None and not 0 <= time <= (time if duration is None else duration):
+        if ("time" in fields) == ("when" in fields):
+            entry.wrong("an event has either a time or a condition", "give one of the keys 'time' and 'when'")
+        elif time is not None and not 0 <= time <= (time if duration is None else duration):
             fields["time"].wrong(f"the run lasts from 0 to {duration:g} s; got {time}")
-        if time is not None and all(key in fields for key in required):
-            timed.append((float(time), entry, fields, kind))
+        elif all(key in fields for key in required) and (time is not None or "when" in fields):
+            order = order if time is None else float(time)
+            found.append(_Given(order, entry, fields, kind))
     tree = robot.copy()
     events = []
-    for time, entry, fields, kind in sorted(timed, key=lambda item: item[0]):
+    for _, entry, fields, kind in sorted(found, key=lambda item: item.order):
+        when = condition(fields["when"], tree) if "when" in fields else None
+        due = {"time": float(fields["time"].value)} if when is None and "time" in fields else {"when": when}
         try:
-            event = _EVENTS[kind][2](fields, time, tree)
+            make = _EVENTS[kind][2](fields, tree, folder)
         except ScrewdynError as error:
             entry.wrong(str(error))
             continue
-        if event is not None:
-            events.append(event)
+        if make is not None and None not in due.values():
+            events.append(make(**due))
     return events
 
 
-def _grasp(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+def _grasp(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
     before = len(fields["to"].problems)
     to = _link(fields["to"], tree)
     name = fields["name"].text()
-    body = _body(fields["body"])
+    body = named_robot(fields["body"], folder) if isinstance(fields["body"].value, str) else _body(fields["body"])
     joint = _joint(fields["joint"]) if "joint" in fields else None
     at = _place(fields["at"]) if "at" in fields else None
     twist = _twist(fields["twist"])
     start = fields["start"].one_of("hanging") if "start" in fields else None
+    prefix = (fields["prefix"].text() if "prefix" in fields else "") or ""
     if len(fields["to"].problems) > before or to is None or body is None or name is None:
         return None
-    tree.attach(body, to, joint, at, name)
-    return Grasp(body, to=to, twist=twist, joint=joint, at=at, name=name, start=start, time=time)
+    tree.attach(body, to, joint, at, name, prefix=prefix)
+    return partial(Grasp, body, to=to, twist=twist, joint=joint, at=at, name=name, prefix=prefix, start=start)
 
 
-def _release(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+def _release(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
     what = _link(fields["what"], tree)
     if what is None:
         return None
     tree.detach(what)
-    return Release(what, time=time)
+    return partial(Release, what)
 
 
-def _hand_over(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+def _hand_over(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
     before = len(fields["to"].problems)
     what, to = _link(fields["what"], tree), _link(fields["to"], tree)
     joint = _joint(fields["joint"]) if "joint" in fields else None
@@ -87,28 +120,28 @@ def _hand_over(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Sc
     if len(fields["to"].problems) > before or what is None or to is None:
         return None
     tree.move(what, to, joint, at)
-    return HandOver(what, to=to, joint=joint, at=at, time=time)
+    return partial(HandOver, what, to=to, joint=joint, at=at)
 
 
-def _lock(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+def _lock(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
     name = _joint_name(fields["joint"], tree)
     if name is None:
         return None
     tree.lock(name)
-    return Lock(name, time=time)
+    return partial(Lock, name)
 
 
-def _unlock(fields: dict[str, Entry], time: float, tree: KinematicTree) -> Scheduled | None:
+def _unlock(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
     name = _joint_name(fields["joint"], tree)
     if name is None:
         return None
     tree.unlock(name)
-    return Unlock(name, time=time)
+    return partial(Unlock, name)
 
 
-# Required and optional keys of an event, besides "event" and "time", and what makes it.
-_EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Scheduled | None]]] = {
-    "grasp": (("body", "to", "name", "twist"), ("joint", "at", "start"), _grasp),
+# Required and optional keys of an event, besides "event", "time" and "when", and what reads it.
+_EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change | None]]] = {
+    "grasp": (("body", "to", "name", "twist"), ("joint", "at", "start", "prefix"), _grasp),
     "release": (("what",), (), _release),
     "hand_over": (("what", "to"), ("joint", "at"), _hand_over),
     "lock": (("joint",), (), _lock),

@@ -1,0 +1,33 @@
+"""Robots that a scenario names: those of the library, and files beside the scenario."""
+
+from pathlib import Path
+
+from screwdyn import robots
+from screwdyn.cli.robot_files import read_robot
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.io.document import Entry
+from screwdyn.tree import KinematicTree
+
+__all__ = ["named_robot"]
+
+
+def named_robot(given: Entry, folder: Path, floating: bool = False) -> KinematicTree | None:
+    """A robot of ``screwdyn.robots`` or of a file, without symbols."""
+    name = given.text(f"the name of a file, or one of {', '.join(robots.__all__)}")
+    if name is None:
+        return None
+    try:
+        if name in robots.__all__:
+            robot: KinematicTree = getattr(robots, name)()
+        elif Path(name).suffix:
+            robot = read_robot(folder / name, floating)
+        else:
+            given.wrong(f"there is no robot {name!r}", given.near(name, robots.__all__))
+            return None
+    except ScrewdynError as error:
+        given.wrong(str(error))
+        return None
+    if robot.free_symbols:
+        given.wrong(f"its numbers contain symbols: {', '.join(sorted(map(str, robot.free_symbols)))}")
+        return None
+    return robot

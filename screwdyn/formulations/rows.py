@@ -83,7 +83,7 @@ def read(tree: Structure, kinds: Sequence[str], name: str) -> tuple[tuple[Row, .
     Raises
     ------
     ScrewdynError
-        If the tree has other joints, or joints that follow others; the message names all of them.
+        If the tree has other joints, joints that follow others, or armatures; the message names all of them.
     """
     edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
     refused = _refused([(edge["name"], edge["joint"]) for edge in edges.values()], kinds)
@@ -114,6 +114,8 @@ def _refused(joints: Sequence[tuple[str, Joint]], kinds: Sequence[str]) -> list[
     for name, joint in joints:
         if joint.mimic is not None:
             refused.append(f"{name!r} follows {joint.mimic.joint!r}")
+        elif joint.armature != 0:
+            refused.append(f"{name!r} has an armature")
         elif joint.chart is not None or not {kind(S) for S in joint.screws.T} <= {*kinds}:
             refused.append(f"{name!r} is {joint.kind}")
     return refused

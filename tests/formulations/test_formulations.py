@@ -106,7 +106,9 @@ def test_joints_that_are_not_covered_are_named(name):
     tree = robots.two_link()
     tree.attach(sd.Link("hand"), to="link2", joint=sd.spherical(name="wrist"))
     tree.attach(sd.Link("finger"), to="link2", joint=sd.revolute(mimic=sd.Mimic("theta1"), name="flexor"))
-    with pytest.raises(sd.ScrewdynError, match="'wrist' is spherical, 'flexor' follows 'theta1'"):
+    tree.attach(sd.Link("thumb"), to="link2", joint=sd.revolute(armature=0.1, name="opposer"))
+    named = "'wrist' is spherical, 'flexor' follows 'theta1', 'opposer' has an armature"
+    with pytest.raises(sd.ScrewdynError, match=named):
         getattr(formulations, name)(tree)
 
 

@@ -56,7 +56,7 @@ class Structure(NamedTuple):
 
     Attributes
     ----------
-    table : (n + 1, 26) array
+    table : (n + 1, 27) array
         Rows of a model, with zeros for their inertias, and the base's.
     opened : (n, 10) array of bool
         Which inertial numbers are parameters; the others are zero.

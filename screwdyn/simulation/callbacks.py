@@ -27,6 +27,8 @@ class Controller:
     Parameters
     ----------
     torque : callable (t, state) -> torques
+    saturate : bool
+        Whether the torques are clipped at the efforts of the joints.
     """
 
     # Time of the next call, s, up to which torques are held; infinite if the function is called for every trial.
@@ -37,24 +39,23 @@ class Controller:
         """Whether the function is called for trial states of the integrator."""
         return self.next_call == np.inf
 
-    def __init__(self, torque: Torque) -> None:
-        self.torque = torque
+    def __init__(self, torque: Torque, saturate: bool = False) -> None:
+        self.torque, self.saturate = torque, saturate
 
     def enter(self, tree: Robot) -> None:
         """Begin with a tree or continue with the changed tree, which the states for the function refer to."""
         self.tree, self.model = tree, tree.model
+        efforts = [joint.effort if self.saturate else None for joint in tree.model.joints if joint.mimic is None]
+        self.largest = np.array([np.inf if effort is None else effort for effort in efforts])
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Torques, (nv,), N m or N; errors as for :func:`joint_torques`."""
-        return joint_torques(
-            self.tree,
-            self.model,
-            self.torque(t, State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions)),
-            t,
-        )
+        value = self.torque(t, State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions))
+        tau = joint_torques(self.tree, self.model, value, t)
+        return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
 
 
 class SampledController(Controller):
@@ -67,10 +68,12 @@ class SampledController(Controller):
         Seconds between calls.
     start : float
         Time of the first call, s.
+    saturate : bool
+        As for :class:`Controller`.
     """
 
-    def __init__(self, torque: Torque, period: float, start: float) -> None:
-        super().__init__(torque)
+    def __init__(self, torque: Torque, period: float, start: float, saturate: bool = False) -> None:
+        super().__init__(torque, saturate)
         self.period, self.start, self.calls = period, start, 0
         self.next_call = start
         self.held: dict[str, float] = {}

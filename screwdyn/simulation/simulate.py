@@ -45,6 +45,7 @@ def simulate(
     control_period: float | None = None,
     wrenches: Wrenches | None = None,
     stops: Stops | None = None,
+    saturate: bool = False,
     step: float | None = None,
     rtol: float = 1e-9,
     atol: float = 1e-10,
@@ -88,6 +89,9 @@ def simulate(
         comes to rest in an impact, and stays until a force pulls it away. By default the motion continues beyond the
         limits. In each case a :class:`LimitEvent` is reported when a coordinate reaches a limit from inside, or begins
         beyond it.
+    saturate : bool
+        Clip each torque at the ``effort`` of its joint, as a motor that cannot give more does. The clipped torques act,
+        do work, and are those of the run. Joints without an effort are not limited.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a
@@ -138,13 +142,15 @@ def simulate(
     for what, function in (("torque", torque), ("wrenches", wrenches)):
         if function is not None and not callable(function):
             raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
-    controller = None if torque is None else Controller(torque)
+    if saturate and torque is None:
+        raise ScrewdynError("saturate needs a torque to clip; give torque= or omit it")
+    controller = None if torque is None else Controller(torque, saturate)
     if control_period is not None:
         period = seconds("control_period", control_period, positive=True)
         _check_count("control_period", period, start, duration, "calls")
         if torque is None:
             raise ScrewdynError("control_period needs a torque to call; give torque= or omit it")
-        controller = SampledController(torque, period, start)
+        controller = SampledController(torque, period, start, saturate)
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:

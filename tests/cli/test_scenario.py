@@ -214,6 +214,8 @@ WHEN = GRASP.replace("time = 0.1", "when = {{{}}}").replace("{mass = 1}", "{{mas
         (START + GRASP + "joint = {type = 'free', axis = 'x'}", "schedule[0].joint.axis", "unknown key"),
         (START + GRASP + "joint = {type = 'revolute', axis = 'w'}", "schedule[0].joint.axis", "'x', 'y', 'z'"),
         (START + GRASP + "joint = {type = 'revolute', axis = [0, 0, 0]}", "schedule[0].joint", "axis"),
+        (START + "saturate = 3", "saturate", "expected true or false; got 3"),
+        (START + "saturate = true", "saturate", "there is no controller whose torques can be clipped"),
         (START + "stops = 3", "stops", "'inelastic', the numbers of a spring, "),
         (START + "stops = {stiffness = -1}", "stops", "must be a finite number > 0; got -1"),
         (START + "stops = {stiffness = 1, damp = 1}", "stops.damp", "did you mean 'damping'?"),

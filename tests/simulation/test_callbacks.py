@@ -214,3 +214,47 @@ def test_active_torques_remain_valid_when_a_payload_swings_from_a_passive_joint(
     run = sd.simulate(tree, sd.State(tree), 0.2, lambda t, state: [1.0], [grasp], step=0.05)
     assert_array_equal(run.torque("cart"), 1.0)
     assert_array_equal(run.torque("load")[run.t > 0.1], 0.0)
+
+
+def test_saturated_torques_by_hand():
+    """A cart of 2 kg is pushed by 3 t with an effort of 1.5: t²·3/4 of speed until 0.5 s, then 0.75 m/s²."""
+    tree = cart(effort=1.5)
+    run = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [3 * t], saturate=True)
+    speed = np.where(run.t < 0.5, 0.75 * run.t**2, 0.1875 + 0.75 * (run.t - 0.5))
+    assert_allclose(run.velocity("cart"), speed, rtol=1e-8, atol=1e-9)
+    assert_allclose(run.torque("cart"), np.minimum(3 * run.t, 1.5), rtol=1e-12)
+    assert_allclose(run.energy.work, run.energy.kinetic, atol=1e-9)
+    free = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [3 * t])
+    assert_allclose(free.states[-1].qd, [0.75], rtol=1e-9)
+
+
+@pytest.mark.parametrize("period", [None, 0.01])
+def test_saturation_is_that_of_a_controller_that_clips(period):
+    tree = sd.KinematicTree()
+    body = sd.Inertia.box(1.0, (0.4, 0.1, 0.1), (0.2, 0, 0))
+    tree.attach(body, "base", sd.revolute("y", effort=2.0, name="a"), name="one")
+    tree.attach(body, "one", sd.revolute("y", name="b"), (0.4, 0, 0), "two")
+    tree.attach(body, "two", sd.universal("y", "x", effort=0.3, name="c"), (0.4, 0, 0), "three")
+
+    def pd(t, state):
+        return tree.gravity_vector(state.q) - 20 * state.q - 2 * state.qd + 1
+
+    largest = np.array([2.0, np.inf, 0.3, 0.3])
+
+    def clipped(t, state):
+        return np.clip(pd(t, state), -largest, largest)
+
+    start = sd.State(tree, [0.5, -0.2, 0.3, 0.1])
+    runs = [
+        sd.simulate(tree, start, 0.2, torque, saturate=saturate, control_period=period)
+        for torque, saturate in ((pd, True), (clipped, False))
+    ]
+    assert_array_equal(runs[0].states[-1].q, runs[1].states[-1].q)
+    assert np.abs(runs[0].torque("a")).max() == 2.0
+    assert np.abs(runs[0].torque("b")).max() > 2.0
+
+
+def test_saturation_without_a_torque_is_refused():
+    tree = cart(effort=1.0)
+    with pytest.raises(sd.ScrewdynError, match="saturate needs a torque to clip"):
+        sd.simulate(tree, sd.State(tree), 1.0, saturate=True)

@@ -32,6 +32,7 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
         step=scenario.step,
         control_period=scenario.control_period,
         stops=scenario.stops,
+        saturate=scenario.saturate,
     )
     for write, name in ((run.to_csv, scenario.csv), (run.to_npz, scenario.npz)):
         if name is not None:

@@ -41,6 +41,8 @@ class Scenario:
         Seconds.
     stops : "inelastic", SpringStop, mapping from joint to one of them, or None
         At joint limits.
+    saturate : bool
+        Whether torques are clipped at the efforts of the joints.
     csv, npz, figure : str or None
     """
 
@@ -52,6 +54,7 @@ class Scenario:
     step: float | None = None
     control_period: float | None = None
     stops: Stops | None = None
+    saturate: bool = False
     csv: str | None = None
     npz: str | None = None
     figure: str | None = None
@@ -87,7 +90,18 @@ def _parsed(path: Path) -> dict[str, Any]:
 def _scenario(root: Entry, folder: Path) -> Scenario | None:
     given = root.table(
         ("robot", "duration"),
-        ("floating_base", "gravity", "start", "controller", "control_period", "schedule", "output", "step", "stops"),
+        (
+            "floating_base",
+            "gravity",
+            "start",
+            "controller",
+            "control_period",
+            "schedule",
+            "output",
+            "step",
+            "stops",
+            "saturate",
+        ),
     )
     times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
     output = given["output"].table((), ("csv", "npz", "figure")) if "output" in given else {}
@@ -100,12 +114,17 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
     duration = times.get("duration")
     events = schedule(given["schedule"], robot, duration, folder) if "schedule" in given else []
     torque = _controller(given["controller"], robot, start) if "controller" in given and start is not None else None
+    saturate = bool(given["saturate"].flag()) if "saturate" in given else False
+    if saturate and torque is None and not root.problems:
+        given["saturate"].wrong(
+            "there is no controller whose torques can be clipped", "add [controller] or leave it out"
+        )
     if "control_period" in times and torque is None and not root.problems:
         given["control_period"].wrong("there is no controller to be called", "add [controller] or leave it out")
     if root.problems or start is None or duration is None:
         return None
     step, period = times.get("step"), times.get("control_period")
-    return Scenario(robot, start, duration, torque, events, step, period, stops, **files)
+    return Scenario(robot, start, duration, torque, events, step, period, stops, saturate, **files)
 
 
 def _positive(given: Entry) -> float | None:

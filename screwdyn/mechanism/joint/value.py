@@ -61,7 +61,7 @@ class Joint:
         neither stiffness nor limits nor an armature.
     effort, velocity : float or None
         Largest magnitudes of the motor's force and of the rate, the same for each freedom; N m or N, rad/s or m/s. The
-        dynamics does not enforce them.
+        dynamics does not enforce them; simulations clip torques at the effort with ``saturate=True``.
     armature : float
         Inertia of the motor as the joint feels it, ratio² times that of the rotor, the same for each freedom; kg m² or
         kg; maybe a SymPy expression. It is added to the diagonal of M and has neither weight nor gyroscopic moments,

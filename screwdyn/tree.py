@@ -234,8 +234,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         ScrewdynError
             If a function is unknown or given twice, or none is given; if the prefix cannot begin a C name; if an
             optional link is the base, or there are more than 32; if the tree has no coordinates; if two symbols have
-            the same name, or an expression contains a function that C does not have; or for ``operational_inertia``
-            with an optional link that has freedoms.
+            the same name, or an expression contains a function that C does not have; if a joint would be present
+            without the joint that it follows; or for ``operational_inertia`` with an optional link that has freedoms.
         UnknownNameError
             If a link is not in the tree.
         SingularAttachmentError

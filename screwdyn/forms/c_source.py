@@ -80,18 +80,10 @@ class _Source:
                 raise ScrewdynError(f"{link!r} is the base, which cannot be left out")
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
-        bit = {link: 1 << i for i, link in enumerate(optional)}
-        # Bits that must be set for a link to be present: its own and those of the links on its path.
-        self.needs = {link: sum(bit.get(above, 0) for above in tree.path(link)) for link in tree.links}
+        self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})
         self.freedom_needs = [
             self.needs[link] for link, at in self.model.placements.items() if not at.follows for _ in at.freedoms
         ]
-        coupled = [link for link, at in self.model.placements.items() if at.follows and self.needs[link]]
-        coupled += [tree.topology.carried[x] for x in tree.topology.followed if self.needs[tree.topology.carried[x]]]
-        if coupled:
-            raise ScrewdynError(
-                f"joints of optional links cannot follow others or be followed; see link {coupled[0]!r}"
-            )
         placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
         charts = self.model.charts
         coupled = [] if charts is None else [charts.couplings]
@@ -101,6 +93,29 @@ class _Source:
             from screwdyn.backends.c.parameters import member_names
 
             self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
+
+    def _needs(self, bit: Mapping[str, int]) -> dict[str, int]:
+        """Bits that must be set for a link to be present: of the links on its path, and of a rotor's joint.
+
+        Raises
+        ------
+        ScrewdynError
+            If a joint would be present without the joint that it follows.
+        """
+        topology = self.tree.topology
+        driving = {rotor.link.name: link for link, at in topology.attachments.items() for rotor in at.rotor}
+        needs: dict[str, int] = {}
+        for link, at in topology.attachments.items():
+            needs[link] = bit.get(link, 0) | needs.get(at.parent or "", 0) | needs.get(driving.get(link, ""), 0)
+        for link, at in topology.attachments.items():
+            if at.joint.mimic is not None:
+                leader = topology.carried[at.joint.mimic.joint]
+                if needs[leader] & ~needs[link]:
+                    raise ScrewdynError(
+                        f"joint {at.name!r} follows {at.joint.mimic.joint!r}, but its link {link!r} is present without "
+                        f"{leader!r}; let an optional link carry both"
+                    )
+        return needs
 
     # The results
 

@@ -289,12 +289,6 @@ class Topology:
         found = leaders({name: self.attachments[link].joint for name, link in self.carried.items()})
         return [(self.attachments[self.carried[x]], r, c) for x, (leader, r, c) in found.items() if leader == joint]
 
-    @property
-    def followed(self) -> frozenset[str]:
-        """Names of the joints that others follow."""
-        joints = (at.joint for at in self.attachments.values())
-        return frozenset(joint.mimic.joint for joint in joints if joint.mimic is not None)
-
     def check_separated(self, removed: Sequence[Attachment]) -> None:
         """Raise TopologyError if a joint would lose the joint that it follows, also among detached attachments."""
         root, *rest = removed

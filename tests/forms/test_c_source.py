@@ -159,6 +159,37 @@ def test_a_hanging_payload_left_out_takes_what_hangs_on_it_along(compiled):
     check(library, tree, np.random.default_rng(3), carried=1)
 
 
+def test_a_gripper_with_a_mimic_joint_and_a_geared_wheel_may_be_left_out(compiled):
+    """A rotor on the arm is left out with the wheel that it drives; fingers that follow each other, together."""
+    rng = np.random.default_rng(21)
+    tree = random_tree(rng, 3, ("revolute", "prismatic"))
+    tree.attach(Link("palm", random_inertia(rng)), to="link3", at=random_pose(rng))
+    slide = prismatic("x", armature=0.3, name="left")
+    tree.attach(Link("finger1", random_inertia(rng)), to="palm", joint=slide, at=random_pose(rng))
+    other = prismatic("x", armature=0.2, mimic=Mimic("left", -0.7, 0.1), name="right")
+    tree.attach(Link("finger2", random_inertia(rng)), to="palm", joint=other, at=random_pose(rng))
+    motor = sd.Rotor(2e-3, 9.0, (1, 2, 2), (0.1, 0, 0.2), mass=0.4, across=3e-3, carrier="link1")
+    drive = revolute("z", rotor=motor, name="drive")
+    tree.attach(Link("wheel", random_inertia(rng)), to="link2", joint=drive, at=random_pose(rng))
+    optional = ("palm", "wheel")
+    library = compiled(tree.c_source(FUNCTIONS, optional=optional))
+    for carried in range(4):
+        without = tree.copy()
+        for i, link in enumerate(optional):
+            if not carried >> i & 1:
+                without.detach(link)
+        for _ in range(2):
+            check(library, tree, rng, carried=carried, without=without)
+    # The second finger alone may be left out, but not the one that it follows.
+    alone = compiled(tree.c_source(FUNCTIONS, optional=["finger2"]))
+    without = tree.copy()
+    without.detach("finger2")
+    check(alone, tree, rng, carried=0, without=without)
+    message = "joint 'right' follows 'left', but its link 'finger2' is present without 'finger1'"
+    with pytest.raises(ScrewdynError, match=message):
+        tree.c_source(FUNCTIONS, optional=["finger1"])
+
+
 def test_bits_have_names_in_the_text():
     tree = carrier()
     tree.attach(Link("all"), to="link1")

@@ -267,9 +267,11 @@ def test_c_agrees(pair, tmp_path):
     close(parts[3], np.asarray(part.C), 1 + norm(parts[3]), 1e-11)
 
 
-def test_links_that_are_coupled_cannot_be_optional(pair):
-    with pytest.raises(sd.ScrewdynError, match="joints of optional links cannot follow others or be followed"):
-        pair.coupled.c_source("mass_matrix", optional=["f2"])
+def test_a_link_cannot_be_left_out_alone_if_its_joint_is_followed(pair):
+    tree = pair.coupled
+    leader = tree.topology.carried[tree.joint("follow2").mimic.joint]
+    with pytest.raises(sd.ScrewdynError, match=f"is present without '{leader}'; let an optional link carry both"):
+        tree.c_source("mass_matrix", optional=[leader])
 
 
 def test_closed_forms_are_the_lagrangian_of_the_coupled_arm():

@@ -148,7 +148,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         """
         from screwdyn.forms.derivatives import Derivatives
 
-        return Derivatives(self.model)
+        return self.model.derived(Derivatives)
 
     def operation_count(self, *functions: str) -> dict[str, int]:
         """Number of operations of some quantities written out for this tree.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from screwdyn.physics.catalogue import Quantity
 
 __all__ = ["Model"]
+
+T = TypeVar("T")
 
 # Arguments with an entry for each position; all others have one for each freedom.
 _POSITIONS = ("q", "q0", "q1")
@@ -301,6 +303,14 @@ class Model:
     def joint_forces(self) -> JointForces:
         """Damping, friction and springs of the joints."""
         return JointForces.of(self.joints, self.charts)
+
+    def derived(self, kind: Callable[[Model], T]) -> T:
+        """The object of a kind that is made of this model, such as its derivatives; made once."""
+        return cast(T, self._derived.get(kind) or self._derived.setdefault(kind, kind(self)))
+
+    @cached_property
+    def _derived(self) -> dict[Callable[[Model], Any], Any]:
+        return {}
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the coordinates that move a link, in order: of the joints on its path, or which these follow."""

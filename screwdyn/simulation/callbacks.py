@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
-from screwdyn.core.errors import JointError, ScrewdynError, ShapeError
+from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Model
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.state import State, by_name
 
-__all__ = ["Controller", "Disturbance", "SampledController", "Torque", "Wrenches", "joint_torques"]
+__all__ = ["Controller", "Disturbance", "SampledController", "Torque", "Wrenches", "guarded", "joint_torques"]
 
+T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
 Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
 
 # Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
 ROUNDING = 1e-9
+
+
+def guarded(function: Callable[[float, State], T], tree: Robot) -> Callable[[float, State], T]:
+    """A function of the user, which raises TopologyError if a call changes the simulated tree."""
+
+    def call(t: float, state: State) -> T:
+        before = tree.topology
+        value = function(t, state)
+        if tree.topology is not before:
+            raise TopologyError(
+                f"a function changed the simulated tree at t = {t:.6g} s; use events= for changes during a run, and a "
+                f"copy, such as state.tree, for anything else"
+            )
+        return value
+
+    return call
 
 
 class Controller:
@@ -43,7 +61,7 @@ class Controller:
         self.torque, self.saturate = torque, saturate
 
     def enter(self, tree: Robot) -> None:
-        """Begin with a tree or continue with the changed tree, which the states for the function refer to."""
+        """Begin with a tree or continue with the changed tree."""
         self.tree, self.model = tree, tree.model
         efforts = [joint.effort if self.saturate else None for joint in tree.model.joints if joint.mimic is None]
         self.largest = np.array([np.inf if effort is None else effort for effort in efforts])
@@ -113,9 +131,9 @@ class Disturbance:
     def __init__(self, wrenches: Wrenches) -> None:
         self.wrenches = wrenches
 
-    def enter(self, tree: Robot, shown: Robot) -> None:
-        """Begin with a tree or continue with the changed tree; ``shown`` is the tree of the states."""
-        self.tree, self.shown, self.model = tree, shown, tree.model
+    def enter(self, tree: Robot) -> None:
+        """Begin with a tree or continue with the changed tree."""
+        self.tree, self.model = tree, tree.model
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Σ J_iᵀ F_i, (nv,), N m or N.
@@ -125,7 +143,7 @@ class Disturbance:
         ShapeError, UnknownNameError
             If the function returns anything but six finite numbers for each of some links.
         """
-        value = self.wrenches(t, State.unchecked(self.shown, self.model.coordinates, q, qd, self.model.positions))
+        value = self.wrenches(t, State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions))
         if not isinstance(value, Mapping):
             raise ShapeError(
                 f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} for no wrenches"

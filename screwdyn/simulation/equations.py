@@ -24,7 +24,7 @@ ENERGIES = 3
 
 
 class Layout:
-    """The trees of a motion, and the parts of y = [q; q̇; …].
+    """The tree of a motion, and the parts of y = [q; q̇; …].
 
     Parameters
     ----------
@@ -35,21 +35,19 @@ class Layout:
     ----------
     tree : KinematicTree
         The copy from which values are computed.
-    shown : KinematicTree
-        The copy that states for callbacks and results refer to, and that users may change without effect.
     nq, n : int
         Numbers of positions, and of positions and rates.
     """
 
     def __init__(self, tree: Robot) -> None:
-        self.tree, self.shown = tree.copy(), tree.copy()
+        self.tree = tree.copy()
         self.model = self.tree.model
         self.nq, self.n = self.model.nq, self.model.nq + self.model.nv
 
     def state(self, y: Array) -> State:
         """A state for callbacks and results, with copied arrays, because a callback may change them."""
         q, qd = self.parts(y)
-        return State.unchecked(self.shown, self.model.coordinates, q, qd, self.model.positions)
+        return State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions)
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
@@ -113,9 +111,9 @@ class Equations:
         # Whether functions of the user are called for trial states.
         self.tried = disturbance is not None or (controller is not None and controller.tried)
         if controller is not None:
-            controller.enter(layout.shown)
+            controller.enter(layout.tree)
         if disturbance is not None:
-            disturbance.enter(layout.tree, layout.shown)
+            disturbance.enter(layout.tree)
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, TopologyError
+from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches
+from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled, seconds
 from screwdyn.simulation.limits import Limits, Passages, Side
@@ -144,13 +144,13 @@ def simulate(
             raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
     if saturate and torque is None:
         raise ScrewdynError("saturate needs a torque to clip; give torque= or omit it")
-    controller = None if torque is None else Controller(torque, saturate)
+    controller = None if torque is None else Controller(guarded(torque, tree), saturate)
     if control_period is not None:
         period = seconds("control_period", control_period, positive=True)
         _check_count("control_period", period, start, duration, "calls")
         if torque is None:
             raise ScrewdynError("control_period needs a torque to call; give torque= or omit it")
-        controller = SampledController(torque, period, start, saturate)
+        controller = SampledController(guarded(torque, tree), period, start, saturate)
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
@@ -161,7 +161,7 @@ def simulate(
     if stops is not None:
         check_stops(stops, tree)
     with tree.transaction():
-        disturbance = None if wrenches is None else Disturbance(wrenches)
+        disturbance = None if wrenches is None else Disturbance(guarded(wrenches, tree))
         integrator = Integrator(method, rtol, atol)
         simulation = _Simulation(tree, start, end, controller, disturbance, stops, events, step, integrator)
         return simulation.run(State(tree, state.q, state.qd), progress)
@@ -197,6 +197,7 @@ class _Simulation:
         self.controller, self.disturbance, self.integrator = controller, disturbance, integrator
         self.stops = stops
         self.pending = list(events)
+        self.levels = {event: guarded(event.level, tree) for event in events}
         self.happened: list[Happened] = []
         self.motions: list[Motion] = []
         self.columns: list[tuple[Array, ...]] = []
@@ -239,7 +240,6 @@ class _Simulation:
         """Begin the motion of the present tree at y."""
         self.equations = Equations(self.tree, self.controller, self.disturbance, self.stops, y)
         self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
-        self.topology = self.tree.topology
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
         self.stride = 0.0
@@ -269,7 +269,7 @@ class _Simulation:
     def _due(self, t: float, y: Array, fired: Scheduled | None) -> Scheduled | None:
         """The first pending event that is due; ``fired`` is due, although rounding may locate it slightly too early."""
         for event in self.pending:
-            if event is fired or event.level(t, self.equations.layout.state(y)) > 0:
+            if event is fired or self._level(event, t, y) > 0:
                 return event
         return None
 
@@ -357,7 +357,7 @@ class _Simulation:
             if solver.status == "failed":
                 raise guard.error(solver.t, message.rstrip("."))
             t, y = solver.t, solver.y
-            self._check(t, y)
+            equations.check_rates(t, y[equations.nq : equations.n])
             piece = solver.dense_output()
             found = crossings.first(t, y, piece)
             if found is not None:
@@ -379,13 +379,4 @@ class _Simulation:
         return t, y, None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:
-        return event.level(t, self.equations.layout.state(y))
-
-    def _check(self, t: float, y: Array) -> None:
-        """Check what no step of a valid run does."""
-        self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
-        if self.tree.topology is not self.topology:
-            raise TopologyError(
-                f"a function changed the simulated tree at t = {t:.6g} s; use events= for changes during a run, and a "
-                f"copy, such as state.tree, for anything else"
-            )
+        return self.levels[event](t, self.equations.layout.state(y))

@@ -28,7 +28,7 @@ class State:
     Attributes
     ----------
     tree : KinematicTree
-        In the states of a run, a copy of the tree as it was at that time.
+        In the states of a run, a copy of the tree as it was at that time, which each state has for itself.
     coordinates, positions : tuple of str
         The names of rates and positions when the state was made.
     topology : Topology
@@ -51,7 +51,7 @@ class State:
     0.2
     """
 
-    __slots__ = ("coordinates", "positions", "q", "qd", "topology", "tree")
+    __slots__ = ("_own", "_tree", "coordinates", "positions", "q", "qd", "topology")
 
     def __init__(
         self,
@@ -72,32 +72,40 @@ class State:
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
-        self._fill(tree, model.topology, model.coordinates, model.positions, flat, flat_qd)
+        self._fill(tree, True, model.topology, model.coordinates, model.positions, flat, flat_qd)
 
     @classmethod
     def unchecked(
         cls, tree: Robot, coordinates: tuple[str, ...], q: Array, qd: Array, positions: tuple[str, ...] | None = None
     ) -> State:
-        """A state from valid arrays, without checks, for inner loops."""
+        """A state from valid arrays, without checks, for inner loops; its tree is a copy, made when it is asked for."""
         state = cls.__new__(cls)
-        state._fill(tree, tree.topology, coordinates, coordinates if positions is None else positions, q, qd)
+        state._fill(tree, False, tree.topology, coordinates, coordinates if positions is None else positions, q, qd)
         return state
 
     def _fill(
         self,
         tree: Robot,
+        own: bool,
         topology: Topology,
         coordinates: tuple[str, ...],
         positions: tuple[str, ...],
         q: Array,
         qd: Array,
     ) -> None:
-        self.tree = tree
+        self._tree, self._own = tree, own
         self.topology = topology
         self.coordinates = coordinates
         self.positions = positions
         self.q: Array = q.copy()
         self.qd: Array = qd.copy()
+
+    @property
+    def tree(self) -> Robot:
+        """The tree of the state."""
+        if not self._own:
+            self._tree, self._own = self._tree.copy(), True
+        return self._tree
 
     def __getitem__(self, position: str) -> float:
         """One position, such as ``state["elbow"]`` or ``state["hip[x]"]``, rad or m.

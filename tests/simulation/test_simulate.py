@@ -373,17 +373,42 @@ def test_a_past_state_holds_the_tree_as_it_was():
     assert released.event.state.tree.links == run.tree.links == ("base", "bob")
 
 
-def test_controller_that_changes_its_tree_changes_nothing():
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree: tree.attach(sd.Inertia.point(5.0), to="bob", name="flag"),
+        lambda tree: tree.detach("bob"),
+        lambda tree: tree.set_inertia("bob", sd.Inertia.point(50.0)),
+        lambda tree: setattr(tree, "gravity", (0, 0, 0)),
+    ],
+)
+def test_functions_that_change_the_tree_of_their_state_change_nothing(change):
+    """Each state has a tree of its own, so that every call can change it in the same way."""
+
     def torque(t, state):
-        if "flag" not in state.tree.links:
-            state.tree.attach(sd.Inertia.point(5.0), to="bob", name="flag")
+        change(state.tree)
         return {}
+
+    def never(t, state):
+        change(state.tree)
+        return -1.0
 
     tree = pendulum()
     calm = sd.simulate(tree, sd.State(tree, [1.0]), 0.2, lambda t, state: {}, step=0.05)
-    run = sd.simulate(tree, sd.State(tree, [1.0]), 0.2, torque, step=0.05)
+    options = {"wrenches": torque, "events": [sd.Release("bob", when=never)], "step": 0.05}
+    run = sd.simulate(tree, sd.State(tree, [1.0]), 0.2, torque, **options)
     assert tree.links == ("base", "bob")
     assert_array_equal(run["bob"], calm["bob"])
+    change(run.states[1].tree)
+    for past in (*run.states, run.at(0.1)):
+        assert past.tree.topology is tree.topology
+
+
+def test_the_tree_of_a_state_is_the_same_each_time_it_is_asked_for():
+    tree = pendulum()
+    state = sd.simulate(tree, sd.State(tree, [1.0]), 0.1, step=0.05).states[0]
+    assert state.tree is state.tree is not tree
+    assert state.tree.derivatives is tree.derivatives
 
 
 def test_an_event_of_another_kind_enters_the_ledger():

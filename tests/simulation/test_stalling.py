@@ -88,6 +88,23 @@ def test_function_that_changes_the_tree(kind):
         return -1.0 if kind == "when" else {}
 
     options = {"events": [sd.Release("bob", when=change)]} if kind == "when" else {kind: change}
-    with pytest.raises(sd.TopologyError, match=r"a function changed the simulated tree at t = .* use events="):
-        sd.simulate(tree, sd.State(tree), 1.0, **options)
+    with pytest.raises(sd.TopologyError, match=r"a function changed the simulated tree at t = 0.3 s; use events="):
+        sd.simulate(tree, sd.State(tree), 1.0, t0=0.3, **options)
+    assert tree.links == ("base", "bob")
+
+
+@pytest.mark.parametrize("period", [None, 0.1])
+def test_function_that_removes_a_link_of_the_simulated_tree(period):
+    """The error comes after the first call, before the function meets the changed tree."""
+    tree = pendulum()
+    calls = []
+
+    def torque(t, state):
+        calls.append(t)
+        tree.detach("bob")
+        return {}
+
+    with pytest.raises(sd.TopologyError, match=r"at t = 0 s; use events="):
+        sd.simulate(tree, sd.State(tree), 1.0, torque, control_period=period)
+    assert calls == [0.0]
     assert tree.links == ("base", "bob")

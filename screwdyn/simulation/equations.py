@@ -100,11 +100,11 @@ class Equations:
         q, qd = layout.parts(y)
         self.passable = Limits.of(tree, lambda joint: stop_of(stops, joint) != "inelastic")
         rigid = Limits.of(tree, lambda joint: stop_of(stops, joint) == "inelastic")
-        self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.names else None
+        self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.keys else None
         if self.holding is not None:
             self.holding.check(q)
         soft = Limits.of(tree, lambda joint: isinstance(stop_of(stops, joint), SpringStop))
-        found = [stop for _, joint, _ in soft.names if isinstance(stop := stop_of(stops, joint), SpringStop)]
+        found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := stop_of(stops, joint), SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(layout.model.nv)

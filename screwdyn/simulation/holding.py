@@ -79,10 +79,10 @@ class Holding:
     def check(self, q: Array) -> None:
         """Raise ScrewdynError if a position is beyond a stop."""
         for k in np.flatnonzero(self.stops.excess(q) > self.contact).tolist():
-            _, _, name = self.stops.names[k]
+            _, joint, name, side = self.stops.keys[k]
             raise ScrewdynError(
-                f"{name!r} is at {q[self.stops.where[k]]:.9g}, beyond the stop at its {self.stops.side(k)} limit "
-                f"{self.stops.values[k]:.9g}; start within the limits, or use a SpringStop"
+                f"{name!r} is at {q[self.stops.where[k]]:.9g}, beyond {self.stops.values[k]:.9g}, where joint "
+                f"{joint!r} has a stop at its {side} limit; start within the limits, or use a SpringStop"
             )
 
     def strikes(self, q: Array, qd: Array) -> list[int]:

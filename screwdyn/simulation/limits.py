@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core.types import Array
+from screwdyn.mechanism.couplings import leaders
 from screwdyn.physics.robot import Robot
 
-__all__ = ["Limits", "Passages", "Side"]
+__all__ = ["Key", "Limits", "Passages", "Side"]
 
 Side = Literal["lower", "upper"]
+SIDES: tuple[Side, Side] = ("lower", "upper")
+Key = tuple[str, str, str, Side]
 
 
 class Limits(NamedTuple):
@@ -21,40 +24,51 @@ class Limits(NamedTuple):
 
     Attributes
     ----------
-    names : tuple of (link, joint, coordinate)
-        Of each entry; the link is the one that the joint carries.
+    keys : tuple of (link, joint, coordinate, side)
+        Of each entry; the link is the one that the joint carries, and the coordinate of a joint that follows another
+        one is that of the joint followed.
     rows, where : (k,) arrays of int
         The freedom, and its position in q.
     sign : (k,) array
-        −1 for a lower limit, 1 for an upper one.
+        1 if the freedom passes the limit upwards, −1 if downwards.
     values : (k,) array
-        rad or m.
+        Position of the freedom at the limit, rad or m.
+    ratio : (k,) array
+        Rate of the joint divided by that of the freedom, which differ if the joint follows another one.
     """
 
-    names: tuple[tuple[str, str, str], ...]
+    keys: tuple[Key, ...]
     rows: npt.NDArray[np.intp]
     where: npt.NDArray[np.intp]
     sign: Array
     values: Array
+    ratio: Array
 
     @classmethod
     def of(cls, tree: Robot, chosen: Callable[[str], bool]) -> Self:
-        """Finite limits of the chosen joints, by name; joints that follow others have those of the joint followed."""
+        """Finite limits of the chosen joints, by name."""
         rows = {name: k for k, name in enumerate(tree.model.coordinates)}
         where = {name: k for k, name in enumerate(tree.model.positions)}
-        names, entries = [], []
-        for at in tree.topology.attachments.values():
+        topology = tree.topology
+        followed = leaders({name: topology.attachments[link].joint for name, link in topology.carried.items()})
+        keys: list[Key] = []
+        entries = []
+        for at in topology.attachments.values():
             joint = at.joint
             if joint.limits is None or not chosen(at.name):
                 continue
-            # Joints with limits have one position for each freedom.
-            for freedom, position in zip(at.coordinates, joint.position_names(at.name), strict=True):
-                for sign, value in zip((-1, 1), joint.limits, strict=True):
+            # Joints with limits have one position for each freedom, and a joint that is followed has one freedom.
+            leader, ratio, offset = followed.get(at.name, (None, 1.0, 0.0))
+            names = [*zip(at.coordinates, joint.position_names(at.name), strict=True)]
+            for freedom, position in names if leader is None else [(leader, leader)] if ratio else []:
+                for side, sign, value in zip(SIDES, (-1, 1), joint.limits, strict=True):
                     if freedom in rows and np.isfinite(value):
-                        names.append((at.link.name, at.name, freedom))
-                        entries.append((rows[freedom], where[position], sign, value))
-        table = np.array(entries, dtype=float).reshape(-1, 4)
-        return cls(tuple(names), table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2], table[:, 3])
+                        keys.append((at.link.name, at.name, freedom, side))
+                        entries.append(
+                            (rows[freedom], where[position], np.sign(ratio) * sign, (value - offset) / ratio, ratio)
+                        )
+        table = np.array(entries, dtype=float).reshape(-1, 5)
+        return cls(tuple(keys), table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), *table[:, 2:].T)
 
     def excess(self, q: Array) -> Array:
         """Distances beyond the limits, (…, k), rad or m; negative within them."""
@@ -63,14 +77,6 @@ class Limits(NamedTuple):
     def approach(self, qd: Array) -> Array:
         """Rates at which the distances grow, (…, k), rad/s or m/s."""
         return np.asarray(self.sign * qd[..., self.rows])
-
-    def key(self, k: int) -> tuple[str, Side]:
-        """The coordinate of an entry, and which limit it is."""
-        return self.names[k][2], self.side(k)
-
-    def side(self, k: int) -> Side:
-        """Which limit an entry is."""
-        return "upper" if self.sign[k] > 0 else "lower"
 
 
 class Passages:
@@ -91,9 +97,9 @@ class Passages:
         self.approached = limits.approach(y[nq:])
 
     @property
-    def beyond(self) -> set[tuple[str, Side]]:
-        """The coordinates that are beyond a limit, and which."""
-        return {self.limits.key(k) for k in np.flatnonzero(self.before > 0).tolist()}
+    def beyond(self) -> set[Key]:
+        """The limits that are passed."""
+        return {self.limits.keys[k] for k in np.flatnonzero(self.before > 0).tolist()}
 
     def step(self, t: float, y: Array, piece: Any) -> list[tuple[float, int]]:
         """Times and entries of the limits that are passed in a step, in order of time.

@@ -101,7 +101,7 @@ class LimitEvent(Change):
     Attributes
     ----------
     joint, coordinate : str
-        Names of the joint and of the coordinate.
+        Names of the joint and of the coordinate; if the joint follows another one, the coordinate is that of the other.
     side : "lower" or "upper"
         Which limit.
     impulse : (nv,) array

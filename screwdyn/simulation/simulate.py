@@ -17,7 +17,7 @@ from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled, seconds
-from screwdyn.simulation.limits import Limits, Passages, Side
+from screwdyn.simulation.limits import Key, Limits, Passages
 from screwdyn.simulation.motion import ROUNDING, Motion, Recorder
 from screwdyn.simulation.outcomes import LimitEvent
 from screwdyn.simulation.recording import Energy
@@ -204,8 +204,8 @@ class _Simulation:
         self.joints: dict[str, Joint] = {}
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
-        # Coordinates that are beyond a limit, and which.
-        self.beyond: set[tuple[str, Side]] = set()
+        # The limits that are passed.
+        self.beyond: set[Key] = set()
         # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
@@ -295,7 +295,7 @@ class _Simulation:
         """Report the limits that are passed by a start or a change."""
         limits = self.equations.passable
         for k in np.flatnonzero(self.passages.before > 0).tolist():
-            if limits.key(k) not in self.beyond:
+            if limits.keys[k] not in self.beyond:
                 self._report(t, y, limits, k)
         self.beyond = self.passages.beyond
 
@@ -320,13 +320,13 @@ class _Simulation:
         self, t: float, y: Array, limits: Limits, k: int, impulse: Array | None = None, lost: float = 0.0
     ) -> None:
         """Report that a limit is reached."""
-        link, joint, coordinate = limits.names[k]
+        link, joint, coordinate, side = limits.keys[k]
         event = LimitEvent(
             state=self.equations.layout.state(y),
             link=link,
             joint=joint,
             coordinate=coordinate,
-            side=limits.side(k),
+            side=side,
             impulse=np.zeros(self.equations.model.nv) if impulse is None else impulse,
             energy_lost=lost,
         )

@@ -97,8 +97,9 @@ class SpringStops:
 
     def __init__(self, limits: Limits, stops: list[SpringStop], q: Array, qd: Array) -> None:
         self.limits, self.count = limits, len(qd)
-        self.stiffness = np.array([stop.stiffness for stop in stops])
-        self.damping = np.array([stop.damping for stop in stops])
+        reflected = limits.ratio**2
+        self.stiffness = reflected * [stop.stiffness for stop in stops]
+        self.damping = reflected * [stop.damping for stop in stops]
         x = limits.excess(q)
         self.pressed = (x > 0) | ((x == 0) & (limits.approach(qd) > 0))
 

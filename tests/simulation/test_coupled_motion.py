@@ -118,3 +118,35 @@ def test_an_equilibrium_balances_all_coupled_weights():
     (a,) = tree.equilibrium([0.0])
     b, weight = 0.5 * a + 0.2, 9.81 * 0.5
     assert_allclose(weight * np.cos(a) + 0.5 * (weight * np.cos(b) - 2.0 * b), 0, atol=1e-13)
+
+
+def geared(ratio, mimic_limits=None, leader_limits=None):
+    """A slide, and a second one whose position is ratio times that of the first one plus 0.1 m."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.point(2.0), "base", sd.prismatic("x", limits=leader_limits, name="a"), name="first")
+    mimic = sd.Mimic("a", ratio, 0.1)
+    tree.attach(
+        sd.Inertia.point(1.0), "base", sd.prismatic("y", limits=mimic_limits, mimic=mimic, name="b"), name="2nd"
+    )
+    return tree
+
+
+@pytest.mark.parametrize("ratio, side", [(2.0, "upper"), (-2.0, "lower")])
+@pytest.mark.parametrize("stop", [None, "inelastic", sd.SpringStop(40.0, 0.5)])
+def test_limits_of_a_joint_that_follows_are_limits_of_the_joint_followed(ratio, side, stop):
+    own = (-np.inf, 0.7) if ratio > 0 else (-0.5, np.inf)
+    tree = geared(ratio, mimic_limits=own)
+    run = sd.simulate(tree, sd.State(tree, qd=[1.0]), 1.5, stops=stop and {"b": stop})
+    event = run.events[0].event
+    assert (event.joint, event.link, event.coordinate, event.side) == ("b", "2nd", "a", side)
+    assert_allclose(run.events[0].t, 0.3, atol=1e-7)
+    # The same limit and the spring as it acts on the first joint.
+    plain = geared(ratio, leader_limits=(-np.inf, 0.3))
+    spring = isinstance(stop, sd.SpringStop)
+    same = sd.SpringStop(160.0, 2.0) if spring else stop
+    expected = sd.simulate(plain, sd.State(plain, qd=[1.0]), 1.5, stops=same)
+    assert len(run.events) == len(expected.events)
+    assert_allclose(run["a"], expected["a"], atol=1e-9)
+    assert_allclose(run.energy.potential, expected.energy.potential, atol=1e-9)
+    assert_allclose(run.energy.residual, 0, atol=1e-7)
+    assert (run["a"].max() > 0.31) == (stop != "inelastic")

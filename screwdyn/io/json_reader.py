@@ -26,6 +26,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from sys import float_info
 from typing import Any, TypeVar
@@ -187,8 +188,9 @@ class _Reader:
         if fixed.screws.size or not joint.screws.size or joint.name != fixed.name:
             given.wrong("a locked joint must be fixed, and have freedoms and the same name when it is unlocked")
             return None
-        q = fields["q"].numbers(joint.nq)
-        checked = None if q is None else _made(fields["q"], lambda: checked_positions("of the lock", joint, q))
+        alone = replace(joint, mimic=None)  # a joint that follows another one is locked at a position too
+        q = fields["q"].numbers(alone.nq)
+        checked = None if q is None else _made(fields["q"], lambda: checked_positions("of the lock", alone, q))
         return None if checked is None else Locked(joint, home, tuple(checked.tolist()))
 
     def link(self, fields: dict[str, Entry]) -> Link | None:

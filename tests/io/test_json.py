@@ -77,6 +77,20 @@ def test_locked_joints_can_be_unlocked(seed):
 
 
 @pytest.mark.filterwarnings("ignore::screwdyn.ScrewdynWarning")
+def test_locked_joints_that_follow_others_can_be_unlocked():
+    tree = sd.robots.two_link()
+    to, body = tree.links[-1], sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(body, to, sd.prismatic("x", rotor=sd.Rotor(1e-4, 50), name="left"), name="l")
+    tree.attach(body, to, sd.prismatic("x", mimic=sd.Mimic("left", -1.5, 0.1), name="right"), name="r")
+    before = tree.copy()
+    tree.lock("left", at=0.02)
+    twin = KinematicTree.from_json(tree.to_json())
+    assert twin.to_json() == tree.to_json()
+    assert twin.locked == ("left", "left_rotor", "right")
+    twin.unlock("left")
+    assert twin.to_json() == before.to_json()
+
+
 @pytest.mark.parametrize("make", ["pelican", "puma560", "rtx", "stanford", "truc_3r", "two_link", "ur5"])
 def test_known_robots_also_with_effective_inertias(make):
     tree = getattr(sd.robots, make)()

@@ -257,8 +257,8 @@ class _Reader:
         return _made(given, lambda: Mimic(leader, ratio, offset))
 
     def rotor(self, given: Entry) -> Rotor | None:
-        fields = given.table(("inertia", "ratio", "axis", "com"), ("mass", "across", "carrier"))
         before = len(given.problems)
+        fields = given.table(("inertia", "ratio", "axis", "com"), ("mass", "across", "carrier"))
         options: dict[str, Any] = {
             what: fields[what].number(self.expression)
             for what in ("inertia", "ratio", "mass", "across")
@@ -267,7 +267,7 @@ class _Reader:
         options |= {what: fields[what].numbers(3, self.expression) for what in ("axis", "com") if what in fields}
         if "carrier" in fields:
             options["carrier"] = fields["carrier"].text()
-        if len(given.problems) > before or len(fields) < 4:
+        if len(given.problems) > before:
             return None
         return _made(given, lambda: Rotor(**options))
 

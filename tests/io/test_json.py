@@ -162,6 +162,7 @@ ROD = {
 }
 
 
+ROTOR = {"inertia": 1e-4, "axis": [0, 0, 1], "com": [0, 0, 0], "mass": 0.1, "across": 1e-4}
 LOCKED = {"home": ROD["home"], "joint": ROD["joint"], "q": [0.5]}
 
 
@@ -204,6 +205,7 @@ def test_the_document_of_these_tests_is_valid():
         ({"joint": ROD["joint"] | {"limits": [1]}}, "links[0].joint.limits", "two numbers or null"),
         ({"joint": ROD["joint"] | {"dampling": 1}}, "links[0].joint.dampling", "did you mean 'damping'?"),
         ({"joint": ROD["joint"] | {"passive": 1}}, "links[0].joint.passive", "true or false"),
+        ({"joint": ROD["joint"] | {"rotor": ROTOR}}, "links[0].joint.rotor", "the key 'ratio' is missing"),
         ({"joint": {"chart": {"orientation": 3}}}, "links[0].joint.chart", "the key 'center' is missing"),
         ({"locked": {"home": ROD["home"]}}, "links[0].locked", "the key 'joint' is missing"),
         ({"locked": LOCKED}, "links[0].locked", "a locked joint must be fixed"),

@@ -235,7 +235,8 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
         if name in known:
             found[name] = value
             continue
-        entries = [entry for entry in names if entry.startswith(f"{name}[")]
+        link = tree.topology.carried.get(name)
+        entries = [] if link is None else [x for x in tree.topology.attachments[link].labels if x in known]
         if not entries:
             raise UnknownNameError.of(name, names, "coordinate")
         numbers = tree.model.numbers(f"{what} of {name!r}", value)

@@ -215,6 +215,19 @@ def test_bad_positions(rider, q, error, match):
         sd.State(rider, q)
 
 
+def test_the_numbers_of_a_joint_are_those_of_no_other_joint():
+    tree, body = sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(body, "base", sd.spherical(name="hip"), name="a")
+    tree.attach(body, "a", sd.revolute("z", name="hip[px]"), name="b")
+    state = sd.State(tree, {"hip": [0, 0.6, 0, 0.8], "hip[px]": 0.3}, {"hip": [1, 2, 3]})
+    assert_array_equal(state.q, [0, 0.6, 0, 0.8, 0.3])
+    assert_array_equal(state.qd, [1, 2, 3, 0])
+    for k in (1, 2):
+        tree.attach(body, "base", sd.revolute("z", name=f"j[{k}]"), name=f"j{k}")
+    with pytest.raises(sd.UnknownNameError, match="no coordinate 'j'"):
+        sd.State(tree, {"j": [1, 2]})
+
+
 def test_part_keeps_joints_of_several_freedoms_whole(rider):
     state = sd.State(rider, [1.0, 0.0, 0.6, 0.0, 0.8, 2.0], [0.1, 0.2, 0.3, 0.4, 0.5])
     body = rider.detach("body")

@@ -169,8 +169,8 @@ class Changes(Robot):
         ------
         UnknownNameError, InertiaError
             If there is no such link, or ``inertia`` is no inertia.
-        StaleHandleError
-            If the state does not belong to the present tree.
+        StaleHandleError, UnboundSymbolError
+            With a state: if it does not belong to the present tree, or ``inertia`` has symbols.
         """
         if state is None:
             self.topology = self.topology.set_inertia(self.resolve(link), inertia)

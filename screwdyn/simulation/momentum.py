@@ -58,6 +58,7 @@ class Impact(NamedTuple):
 
 def bodies(tree: Robot, q: Array, apart: Container[str] = ()) -> Bodies:
     """The bodies of a tree; links of ``apart`` are not welded to others."""
+    every = tree.link_poses(q)  # raises an error for symbols
     placements = tree.model.placements
     first: dict[tuple[str | None, bool], int] = {}
     pairs, matrices, names = [], [], [*placements]
@@ -76,7 +77,7 @@ def bodies(tree: Robot, q: Array, apart: Container[str] = ()) -> Bodies:
     np.add.at(inertias, which, X.swapaxes(-1, -2) @ np.reshape(matrices, (-1, 6, 6)) @ X)
     links = tuple(names[k] for k in used)
     J = np.array([tree.jacobian(name, q, "body") for name in links]).reshape(len(links), 6, tree.nv)
-    return Bodies(links, tree.link_poses(q)[used], J, inertias, tree.model.armatures)
+    return Bodies(links, every[used], J, inertias, tree.model.armatures)
 
 
 def kinetic_energy(tree: Robot, q: Array, qd: Array, twist: Array) -> float:

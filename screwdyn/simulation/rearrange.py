@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.attachment import Attachment
@@ -86,8 +87,12 @@ def set_inertia(tree: Robot, state: State, what: Handle | str, inertia: Inertia 
     V = tree.jacobian(link, state.q, "body") @ state.qd
     with tree.transaction():
         tree.topology = tree.topology.set_inertia(link, inertia)
-        energies = [0.0 if body is None else float(0.5 * V @ body.matrix @ V) for body in (inertia, former)]
-        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=energies[0] - energies[1])
+        new, old = (
+            np.zeros((6, 6)) if body is None else expressions.floats(body.matrix, f"the inertia of {link!r}")
+            for body in (inertia, former)
+        )
+        brought = 0.5 * (V @ new @ V - V @ old @ V)
+        return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=float(brought))
 
 
 def move(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import maximal
 import numpy as np
 import pytest
+import sympy
 from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
@@ -581,3 +582,19 @@ def test_many_changes_keep_a_home_a_rotation():
         tree.replace_joint("a", sd.spherical(), sd.State(tree, q))
         home = tree.topology.attachments["a"].home
         assert_array_equal(screw.as_pose(home), home)
+
+
+def test_changes_in_motion_need_numbers():
+    tree, body = sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    for name in ("a", "b"):
+        tree.attach(body, tree.links[-1], sd.revolute("z", name=f"joint {name}"), name=name)
+    state, unknown = sd.State(tree), sd.Inertia.point(sympy.Symbol("m"), (1, 0, 0))
+    before = tree.topology
+    with pytest.raises(sd.UnboundSymbolError, match="the inertia of 'b' still depends on m"):
+        tree.set_inertia("b", unknown, state)
+    assert tree.topology is before
+    tree.set_inertia("a", unknown)
+    before = tree.topology
+    with pytest.raises(sd.UnboundSymbolError, match="the robot still depends on m"):
+        tree.lock("joint b", state)
+    assert tree.topology is before

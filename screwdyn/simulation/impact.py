@@ -198,6 +198,8 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     ------
     StaleHandleError, UnknownNameError, TopologyError
         As for :meth:`KinematicTree.detach`, and for a state that does not belong to the present tree.
+    SingularAttachmentError
+        With ``into_world``, if a joint of the tree feels no inertia, such as that of a massless frame in flight.
     """
     check_state(state, tree)
     root = tree.resolve(what)
@@ -210,6 +212,8 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))
             after, brought = state.onto(tree, q, qd)[0], 0.0
+            rest = np.zeros(tree.nv)
+            tree.forward_dynamics(after.q, rest, rest)  # raises an error for a body without inertia
         else:
             tree.detach(root)
             after, brought = state.part(tree), -released.kinetic_energy

@@ -649,3 +649,12 @@ def test_refused_release_changes_nothing(what, error, message):
     with pytest.raises(error, match=message):
         tree.release(state, what)
     assert fingerprint(tree, state) == before
+
+
+def test_a_massless_frame_cannot_fly():
+    tree = sd.robots.pelican()
+    tree.attach(sd.Link("frame"), "link2")
+    before = tree.topology
+    with pytest.raises(sd.SingularAttachmentError, match="frame"):
+        tree.release(sd.State(tree), "frame", into_world=True)
+    assert tree.topology is before

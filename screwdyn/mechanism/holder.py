@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import Attachment
+from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.outline import outline
@@ -95,7 +95,7 @@ class Holder:
 
     @property
     def locked(self) -> tuple[str, ...]:
-        """Names of the locked joints, in order of attachment; see :meth:`KinematicTree.lock`."""
+        """Names of the locked joints, in order of attachment; see :meth:`KinematicTree.lock` and :meth:`lock_of`."""
         return tuple(at.name for at in self._attached() if at.locked is not None)
 
     @property
@@ -141,7 +141,7 @@ class Holder:
         return self._at(name).link
 
     def joint(self, name: str) -> Joint:
-        """The joint with a given name.
+        """The joint with a given name, which is fixed while it is locked; see :meth:`lock_of`.
 
         Raises
         ------
@@ -149,6 +149,31 @@ class Holder:
             If there is none; the message lists similar names.
         """
         return self._topology.carrying(name).joint
+
+    def lock_of(self, joint: str) -> Locked | None:
+        """What a locked joint is when it is unlocked, and where it is locked; ``None`` if it is not locked.
+
+        Returns
+        -------
+        Locked or None
+            ``joint``, the :class:`Joint` with its kind, limits and rotor; ``home``, the pose of its link in the parent
+            while it is neutral; ``q``, the positions at which it is locked, rad and m.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such joint; the message lists similar names.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> arm.lock("theta2", at=0.5)
+        >>> lock = arm.lock_of("theta2")
+        >>> lock.joint.kind, lock.q
+        ('revolute', (0.5,))
+        """
+        return self._topology.carrying(joint).locked
 
     def parent(self, link: str) -> str | None:
         """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""

@@ -357,6 +357,20 @@ def test_changes_without_a_state_change_the_structure_only():
     assert tree.detach(handle).base == "crate"
 
 
+def test_a_locked_joint_tells_what_it_is_unlocked_and_where_it_is_locked():
+    tree, hinge = sd.KinematicTree(), sd.revolute("z", limits=(-1, 2), rotor=sd.Rotor(1e-4, 50), name="hinge")
+    tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), "base", hinge, (0.5, 0, 0), "arm")
+    assert tree.lock_of("hinge") is None
+    home = tree.graph.edges["base", "arm"]["home"]
+    tree.lock("hinge", at=0.25)
+    lock = tree.lock_of("hinge")
+    assert (lock.joint, lock.q, tree.joint("hinge").kind) == (hinge, (0.25,), "fixed")
+    assert_array_equal(lock.home, home)
+    assert tree.lock_of("hinge_rotor").q == (12.5,)
+    with pytest.raises(sd.UnknownNameError, match="hinge"):
+        tree.lock_of("hing")
+
+
 def test_lock_at_positions_of_several_freedoms():
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.spherical(name="hip"), name="leg")

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import JSONError, KinematicTree
-from screwdyn.mechanism.attachment import Attachment
+from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.chart import Chart
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Topology
 
@@ -149,6 +150,13 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
     }
     assert {cls: {field.name for field in fields(cls)} for cls in known} == known
     assert sd.Inertia.__slots__ == ("_com", "_effective", "_entries", "_mass", "_tensor")
+
+
+def test_every_key_that_is_written_is_described():
+    described = (Path(__file__).parents[2] / "docs/files.md").read_text(encoding="utf-8")
+    known = (Attachment, Link, Joint, Chart, Mimic, sd.Rotor, Locked)
+    keys = {field for cls in known for field in getattr(cls, "_fields", None) or [x.name for x in fields(cls)]}
+    assert sorted(key for key in keys - {"link", "serial"} if f"`{key}`" not in described) == []
 
 
 # problems -----------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ from screwdyn.screws import screw
 __all__ = ["FIXED", "Attachment", "Locked"]
 
 # A random start distinguishes handles of other processes, which may be pickled.
+# Of the names of the links of a rotor, after that of its joint.
+ROTOR_ENDINGS = "_rotor", "_rotor_at_rest"
 _serial = itertools.count(secrets.randbits(64) << 32)
 FIXED, _IDENTITY = fixed(), np.eye(4)
 _IDENTITY.setflags(write=False)
@@ -103,11 +105,11 @@ class Attachment:
         rotor, parent = self.joint.rotor, self.parent
         if rotor is None:
             return []
-        name, carrier = f"{self.name}_rotor", rotor.carrier or parent
+        (name, at_rest), carrier = (f"{self.name}{ending}" for ending in ROTOR_ENDINGS), rotor.carrier or parent
         spinning, counted = rotor.bodies
         joint = Joint(rotor.screw, name=name, mimic=Mimic(self.name, rotor.ratio))
         found = [Attachment(Link(name, spinning), carrier, joint)]
-        return found if counted is None else [*found, Attachment(Link(f"{name}_at_rest", counted), carrier)]
+        return found if counted is None else [*found, Attachment(Link(at_rest, counted), carrier)]
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """A new attachment with values substituted for symbols."""

@@ -113,8 +113,8 @@ class Structure(Holder):
         Raises
         ------
         UnknownNameError, StaleHandleError, TopologyError
-            If there is no such link, the handle is stale, the link is the base, or a joint would lose the joint that it
-            follows.
+            If there is no such link, the handle is stale, the link is the base or a rotor, or a joint would lose the
+            joint that it follows.
         """
         name = self.resolve(what)
         topology, (root, *rest) = self._topology.without_rotor(name).detach(name)

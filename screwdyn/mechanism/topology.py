@@ -11,7 +11,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import Attachment, Locked
+from screwdyn.mechanism.attachment import ROTOR_ENDINGS, Attachment, Locked
 from screwdyn.mechanism.couplings import check_couplings, leaders
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
@@ -136,8 +136,28 @@ class Topology:
         followers = self.followers - sum(at.joint.mimic is not None for at in removed) if self.followers else 0
         return Topology(attachments, carried, self.gravity, self.revision + 1, followers), removed
 
+    def check_no_rotor(self, link: str) -> None:
+        """Raise TopologyError if a link is the rotor of a joint, which is a solid of revolution and changes with it."""
+        for ending in ROTOR_ENDINGS:
+            joint = link.removesuffix(ending)
+            if joint == link or joint not in self.carried:
+                continue
+            at = self.attachments[self.carried[joint]].unlocked
+            if link in [part.link.name for part in at.rotor]:
+                raise TopologyError(
+                    f"{link!r} is the rotor of joint {joint!r}, with which it is attached and detached; give link "
+                    f"{at.link.name!r} a joint with another rotor or none by replace_joint"
+                )
+
     def without_rotor(self, link: str) -> Topology:
-        """The structure without the links of the rotor of a link's joint; TopologyError if they carry others."""
+        """The structure without the links of the rotor of a link's joint.
+
+        Raises
+        ------
+        TopologyError
+            If the rotor carries other links, or the link is itself a rotor.
+        """
+        self.check_no_rotor(link)
         rotor, topology = self.attachments[link].unlocked.rotor, self
         if not rotor:
             return self
@@ -207,7 +227,8 @@ class Topology:
         return topology._with(new).with_rotor(link)
 
     def set_inertia(self, link: str, inertia: Inertia | None) -> Topology:
-        """The structure with another inertia of a link; InertiaError if it is no inertia."""
+        """The structure with another inertia of a link; InertiaError if it is none, TopologyError for a rotor."""
+        self.check_no_rotor(link)
         return self._with(replace(self.attachments[link], link=Link(link, inertia)))
 
     def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:

@@ -167,8 +167,8 @@ class Changes(Robot):
 
         Raises
         ------
-        UnknownNameError, InertiaError
-            If there is no such link, or ``inertia`` is no inertia.
+        UnknownNameError, InertiaError, TopologyError
+            If there is no such link, ``inertia`` is no inertia, or the link is the rotor of a joint.
         StaleHandleError, UnboundSymbolError
             With a state: if it does not belong to the present tree, or ``inertia`` has symbols.
         """

@@ -124,10 +124,11 @@ def require_independent(tree: Robot, joint: Joint, former: Attachment | None = N
     """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
 
     Positions would not be continuous, or not be free to be chosen. The rotor of the former joint may follow it, because
-    it is removed with it.
+    it is removed with it. TopologyError if the former joint is that of a rotor.
     """
     name, followed = None if former is None else former.name, False
     if former is not None:
+        tree.topology.check_no_rotor(former.link.name)
         own = {at.name for at in former.rotor}
         others = (at for at in tree.topology.attachments.values() if at.name not in own)
         followed = any(at.joint.mimic is not None and at.joint.mimic.joint == name for at in others)

@@ -147,6 +147,35 @@ def test_a_rotor_comes_and_goes_with_its_joint():
     assert_array_equal(tree.mass_matrix(q), before)
 
 
+@pytest.mark.parametrize("lock", [False, True])
+@pytest.mark.parametrize("link", ["left/tool_rotor", "left/tool_rotor_at_rest"])
+def test_a_rotor_changes_with_its_joint_only(link, lock):
+    arm, tree = sd.robots.two_link(), sd.KinematicTree()
+    box = sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    arm.attach(box, arm.links[-1], sd.revolute("z", rotor=sd.Rotor(1e-4, 50)), name="tool")
+    tree.attach(arm, "base", prefix="left/")
+    if lock:
+        tree.lock("left/tool")
+    before, state = tree.topology, sd.State(tree)
+    for change in (
+        lambda: tree.detach(link),
+        lambda: tree.release(state, link),
+        lambda: tree.release(state, link, into_world=True),
+        lambda: tree.move(link, "base"),
+        lambda: tree.move(link, "base", state=state),
+        lambda: tree.replace_joint(link, sd.revolute("z")),
+        lambda: tree.set_inertia(link, box),
+        lambda: tree.set_inertia(link, box, state),
+    ):
+        with pytest.raises(sd.TopologyError, match=f"'{link}' is the rotor of joint 'left/tool', .* link 'left/tool'"):
+            change()
+        assert tree.topology is before
+    tree.detach("left/tool")
+    # Any other link may have such a name.
+    tree.attach(box, "base", name=link)
+    tree.detach(link)
+
+
 def test_a_lock_holds_the_rotor_and_a_release_takes_its_energy():
     tree = sd.robots.two_link()
     body = sd.Inertia.sphere(1, 0.1, (0.1, 0, 0))

@@ -118,8 +118,7 @@ class Structure(Holder):
         """
         name = self.resolve(what)
         topology, (root, *rest) = self._topology.without_rotor(name).detach(name)
-        if self._topology.followers:
-            topology.check_separated([root, *rest])
+        topology.check_separated([root, *rest])
         removed = self._rooted(root.link)
         if rest:
             removed._become(removed._topology.attach(at.copied(at.parent) for at in rest))

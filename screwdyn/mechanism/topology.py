@@ -315,9 +315,10 @@ class Topology:
         root, *rest = removed
         gone, left = {at.name for at in removed}, {root.name, *self.carried}
         for at, lost in [*((at, gone) for at in self.attachments.values()), *((at, left) for at in rest)]:
-            if at.joint.mimic is not None and at.joint.mimic.joint in lost:
+            mimic = at.unlocked.joint.mimic
+            if mimic is not None and mimic.joint in lost:
                 raise TopologyError(
-                    f"joint {at.name!r} follows {at.joint.mimic.joint!r}, from which it would be separated; detach a "
+                    f"joint {at.name!r} follows {mimic.joint!r}, from which it would be separated; detach a "
                     f"link that carries both, or replace the joint"
                 )
 

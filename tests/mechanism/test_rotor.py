@@ -148,6 +148,22 @@ def test_a_rotor_comes_and_goes_with_its_joint():
 
 
 @pytest.mark.parametrize("lock", [False, True])
+def test_joints_are_not_separated_from_those_that_they_follow(lock):
+    tree, box = sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(box, "base", name="housing")
+    rotor = sd.Rotor(1e-4, 50, carrier="housing")
+    tree.attach(box, "base", sd.revolute("z", rotor=rotor, name="left"), name="l")
+    tree.attach(box, "base", sd.revolute("z", mimic=sd.Mimic("left"), name="right"), name="r")
+    if lock:
+        tree.lock("left")
+    before = tree.topology
+    for link, follower in (("housing", "left_rotor"), ("l", "right")):
+        with pytest.raises(sd.TopologyError, match=f"'{follower}' follows 'left', from which it would be separated"):
+            tree.detach(link)
+        assert tree.topology is before
+
+
+@pytest.mark.parametrize("lock", [False, True])
 @pytest.mark.parametrize("link", ["left/tool_rotor", "left/tool_rotor_at_rest"])
 def test_a_rotor_changes_with_its_joint_only(link, lock):
     arm, tree = sd.robots.two_link(), sd.KinematicTree()

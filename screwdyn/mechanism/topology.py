@@ -269,12 +269,15 @@ class Topology:
         Raises
         ------
         UnknownNameError, TopologyError
-            If there is no such joint, or it is not locked.
+            If there is no such joint, it is not locked, or it was locked with another one that it follows.
         """
         at = self.carrying(joint)
         if at.locked is None:
             others = [name for name, link in self.carried.items() if self.attachments[link].locked]
             raise TopologyError(f"joint {joint!r} is not locked; locked joints: {', '.join(others) or 'none'}")
+        mimic = at.locked.joint.mimic
+        if mimic is not None:
+            raise TopologyError(f"joint {joint!r} follows {mimic.joint!r}; unlock that one, and both are unlocked")
         followers = Topology(
             {link: other.unlocked for link, other in self.attachments.items()}, self.carried, self.gravity
         )._followers(joint)

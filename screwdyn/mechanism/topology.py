@@ -184,18 +184,38 @@ class Topology:
                 raise UnknownNameError.of(at.parent, self.attachments)
         return replace(self.attach(rotor), revision=self.revision) if rotor else self
 
-    def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
-        """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
+    def _vacated(self, link: str) -> Topology:
+        """The structure without the rotor of a link's joint, which is to be exchanged.
 
         Raises
         ------
         TopologyError
-            If the link is the base, ``to`` is the link or beyond it, the name of the joint is taken, or the rotor of
-            the former joint carries other links.
+            As for :meth:`without_rotor`, and if joints are locked with it because they follow it.
+        """
+        topology, at = self.without_rotor(link), self.attachments[link]
+        if at.locked is not None:
+            for other in topology.attachments.values():
+                mimic = other.unlocked.joint.mimic
+                if mimic is not None and mimic.joint == at.name:
+                    raise TopologyError(
+                        f"joint {at.name!r} is locked together with {other.name!r}, which follows it; unlock it first"
+                    )
+        return topology
+
+    def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
+        """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
+
+        A lock of the former joint ends.
+
+        Raises
+        ------
+        TopologyError
+            If the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is taken, the
+            rotor of the former joint carries other links, or joints that follow it are locked with it.
         UnknownNameError
             If there is no link that carries the rotor.
         """
-        topology, (first, *rest) = self.without_rotor(root).detach(root)
+        topology, (first, *rest) = self._vacated(root).detach(root)
         if to not in topology.attachments:
             where = "the same link" if to == root else "beyond it"
             raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
@@ -206,12 +226,13 @@ class Topology:
         """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
 
         A joint without a name takes the name of the former one. The home pose stays the same if none is given.
+        A lock of the former joint ends.
 
         Raises
         ------
         TopologyError
-            If the link is the base, the name of the joint is taken, or the rotor of the former joint carries other
-            links.
+            If the link is the base or a rotor, the name of the joint is taken, the rotor of the former joint carries
+            other links, or joints that follow it are locked with it.
         UnknownNameError
             If there is no link that carries the rotor.
         """
@@ -220,7 +241,7 @@ class Topology:
             raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
         joint = joint if joint.name is not None else replace(joint, name=at.joint.name)
         new = replace(at, joint=joint, home=at.unlocked.home if home is None else screw.as_pose(home), locked=None)
-        topology = self.without_rotor(link)
+        topology = self._vacated(link)
         others, carried = topology.attachments.copy(), topology.carried.copy()
         del others[link], carried[at.name]
         self._check_names(new, others, carried, "give the joint another name")

@@ -116,6 +116,8 @@ class Changes(Robot):
     def replace_joint(self, link: Handle | str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
         """Give a link another joint, in the same place of the order. Handles stay valid.
 
+        The rotor of the former joint is removed with it, and a lock of it ends: the new joint is not locked.
+
         Parameters
         ----------
         link : Handle or str
@@ -134,9 +136,10 @@ class Changes(Robot):
         Raises
         ------
         UnknownNameError, TopologyError
-            If there is no such link, it is the base, ``joint`` is no joint, or its name is taken.
-        StaleHandleError, SingularAttachmentError, InertiaError
-            For the state, as for :meth:`grasp`.
+            If there is no such link, it is the base or a rotor, ``joint`` is no joint, its name is taken, or joints
+            that follow the former joint are locked with it.
+        StaleHandleError, SingularAttachmentError, InertiaError, JointError
+            For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
         """
         require_joint(joint)
         if state is None:
@@ -203,7 +206,8 @@ class Changes(Robot):
     ) -> ImpactEvent | None:
         """Attach a link with all links beyond it to another parent. Handles stay valid; the moved links come last.
 
-        With a state, this is a hand-over: the link passes from one parent to the other in one impact.
+        With a state, this is a hand-over: the link passes from one parent to the other in one impact. The rotor of the
+        former joint is removed with it, and a lock of it ends.
 
         Parameters
         ----------
@@ -230,10 +234,11 @@ class Changes(Robot):
         Raises
         ------
         UnknownNameError, StaleHandleError, TopologyError, ShapeError
-            If a link is unknown or the handle stale; if the link is the base, or ``to`` is the link or beyond it; if
-            the name of the joint is taken, or the link is not where the joint can carry it.
-        SingularAttachmentError, InertiaError
-            For the state, as for :meth:`grasp`.
+            If a link is unknown or the handle stale; if the link is the base or a rotor, or ``to`` is the link or
+            beyond it; if the name of the joint is taken, or the link is not where the joint can carry it; if joints
+            that follow the former joint are locked with it.
+        SingularAttachmentError, InertiaError, JointError
+            For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
         """
         if state is not None:
             return rearrange.move(self, state, what, to, joint, at, start)

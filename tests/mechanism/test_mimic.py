@@ -143,3 +143,18 @@ def test_replacing_a_joint_that_is_followed_is_checked():
     assert tree.coordinates == ("wrist", "left", "right")
     tree.replace_joint("r", sd.prismatic("x", mimic=sd.Mimic("left")))
     assert tree.coordinates == ("wrist", "left")
+
+
+@pytest.mark.parametrize(
+    "change", [lambda tree: tree.replace_joint("l", sd.prismatic("x")), lambda tree: tree.move("l", "base")]
+)
+def test_a_lock_ends_with_its_joint_unless_others_are_locked_with_it(change):
+    tree = gripper()
+    tree.lock("left", at=0.1)
+    before = tree.topology
+    with pytest.raises(sd.TopologyError, match="'left' is locked together with 'right', which follows it; unlock it"):
+        change(tree)
+    assert tree.topology is before
+    tree.detach("r")
+    change(tree)
+    assert tree.locked == () and tree.lock_of(tree.joints[-1]) is None

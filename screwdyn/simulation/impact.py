@@ -102,6 +102,9 @@ def grasp(
         If the kinetic energy of some motion is negative, because an inertia is not that of a rigid body.
     EquilibriumError
         If the payload has no position in which it hangs, such as on a slide that nothing holds.
+    JointError
+        If the joint follows another one, or the link of the tree that is grasped has such a joint or one that is
+        followed: positions would not be continuous.
     UnknownNameError, TopologyError, ShapeError
         As for :meth:`KinematicTree.attach`; for a missing or invalid twist; for a payload whose known pose the joint
         cannot have; for arguments that contradict what the payload brings.

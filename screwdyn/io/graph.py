@@ -28,7 +28,9 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Top
     _check_tree(graph)
     position = {name: k for k, name in enumerate(graph)}
     base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
-    return Topology.rooted(_link(graph, base), gravity).attach(_attachment(graph, name) for name in others)
+    topology = Topology.rooted(_link(graph, base), gravity).attach(_attachment(graph, name) for name in others)
+    topology.check_rotors()
+    return topology
 
 
 def _check_tree(graph: nx.DiGraph) -> None:

@@ -120,7 +120,9 @@ def _tree(root: Entry) -> Topology | None:
     if root.problems or base is None or gravity is None:
         return None
     try:
-        return Topology.rooted(base, gravity).attach(attachments)
+        topology = Topology.rooted(base, gravity).attach(attachments)
+        topology.check_rotors()
+        return topology
     except ScrewdynError as error:
         root.wrong(str(error))
         return None

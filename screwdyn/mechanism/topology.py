@@ -149,6 +149,16 @@ class Topology:
                     f"{at.link.name!r} a joint with another rotor or none by replace_joint"
                 )
 
+    def check_rotors(self) -> None:
+        """Raise TopologyError if a joint has a rotor whose links are missing, such as in a text or a graph."""
+        for at in self.attachments.values():
+            missing = [part.link.name for part in at.unlocked.rotor if part.link.name not in self.attachments]
+            if missing:
+                raise TopologyError(
+                    f"joint {at.name!r} has a rotor, but there is no link {missing[0]!r}; add it, or leave the "
+                    f"rotor out and give the joint one by replace_joint"
+                )
+
     def without_rotor(self, link: str) -> Topology:
         """The structure without the links of the rotor of a link's joint.
 

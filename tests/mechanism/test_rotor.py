@@ -1,5 +1,8 @@
 """Rotors of motors, against formulas by hand, a Lagrangian and attached bodies."""
 
+import json
+
+import networkx as nx
 import numpy as np
 import pytest
 import sympy as sp
@@ -145,6 +148,20 @@ def test_a_rotor_comes_and_goes_with_its_joint():
     tree.detach("disc")
     tree.detach("tool")
     assert_array_equal(tree.mass_matrix(q), before)
+
+
+@pytest.mark.parametrize("missing", ["tool_rotor", "tool_rotor_at_rest"])
+def test_a_tree_that_lacks_links_of_a_rotor_is_not_read(missing):
+    tree = sd.robots.two_link()
+    rotor = sd.Rotor(1e-4, 50)
+    tree.attach(sd.Inertia.sphere(1, 0.1), tree.links[-1], sd.revolute("z", rotor=rotor), name="tool")
+    graph, document = nx.DiGraph(tree.graph), json.loads(tree.to_json())
+    assert sd.KinematicTree.from_graph(graph).links == tree.links
+    graph.remove_node(missing)
+    document["links"] = [link for link in document["links"] if link["name"] != missing]
+    for read in (lambda: sd.KinematicTree.from_graph(graph), lambda: sd.KinematicTree.from_json(json.dumps(document))):
+        with pytest.raises(sd.ScrewdynError, match=f"joint 'tool' has a rotor, but there is no link '{missing}'"):
+            read()
 
 
 @pytest.mark.parametrize("lock", [False, True])

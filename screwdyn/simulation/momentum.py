@@ -95,7 +95,7 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     at = tree.topology.attachments[link]
     rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
     energy = float(at.joint.armature * rates @ rates)
-    for rotor in at.rotor:
+    for rotor in at.unlocked.rotor:
         name, body = rotor.link.name, rotor.link.inertia
         V = tree.link_twist(name, q, qd, "body")
         if slip is not None and name in tree.subtree(link):

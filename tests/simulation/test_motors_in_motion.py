@@ -180,3 +180,27 @@ def test_without_a_state_the_rotor_comes_and_goes_too():
     with pytest.raises(sd.TopologyError, match="the rotor 'other_rotor' carries 'disc'"):
         tree.replace_joint(link, joint)
     assert tree.topology is before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tree, state: tree.release(state, "tool"),
+        lambda tree, state: tree.release(state, "tool", into_world=True),
+        lambda tree, state: tree.move("tool", "base", state=state),
+        lambda tree, state: tree.replace_joint("tool", sd.spherical(), state),
+    ],
+)
+def test_the_rotor_of_a_locked_joint_leaves_with_its_energy(change):
+    tree = sd.robots.two_link()
+    rotor = sd.Rotor(1e-3, 30, mass=0.2, across=1e-3)
+    tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), tree.links[-1], sd.revolute("x", rotor=rotor), name="tool")
+    state = tree.lock("tool", sd.State(tree, [0.1, 0.2, 0.3], [1.0, -2.0, 3.0])).state
+    before, carried = tree.kinetic_energy(state.q, state.qd), tree.link_twist("tool_rotor", state.q, state.qd, "body")
+    event = change(tree, state)
+    after = tree.kinetic_energy(event.state.q, event.state.qd)
+    assert_allclose(after - before, event.kinetic_energy_brought - event.energy_lost, rtol=1e-10)
+    own = 0.5 * carried @ rotor.bodies[0].matrix @ carried
+    payload = getattr(event, "released", None)
+    gone = 0.0 if payload is None or "tool" in tree.links else payload.kinetic_energy
+    assert_allclose(event.kinetic_energy_brought, -own - gone, rtol=1e-10)

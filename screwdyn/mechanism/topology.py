@@ -346,11 +346,11 @@ class Topology:
 
     def check_separated(self, removed: Sequence[Attachment]) -> None:
         """Raise TopologyError if a joint would lose the joint that it follows, also among detached attachments."""
-        root, *rest = removed
-        gone, left = {at.name for at in removed}, {root.name, *self.carried}
-        for at, lost in [*((at, gone) for at in self.attachments.values()), *((at, left) for at in rest)]:
+        _, *rest = removed
+        apart = {at.name for at in rest}
+        for at, present in [*((at, self.carried) for at in self.attachments.values()), *((at, apart) for at in rest)]:
             mimic = at.unlocked.joint.mimic
-            if mimic is not None and mimic.joint in lost:
+            if mimic is not None and mimic.joint not in present:
                 raise TopologyError(
                     f"joint {at.name!r} follows {mimic.joint!r}, from which it would be separated; detach a "
                     f"link that carries both, or replace the joint"

@@ -103,7 +103,7 @@ class _Source:
             If a joint would be present without the joint that it follows.
         """
         topology = self.tree.topology
-        driving = {rotor.link.name: link for link, at in topology.attachments.items() for rotor in at.rotor}
+        driving = {rotor.link.name: link for link, at in topology.attachments.items() for rotor in at.unlocked.rotor}
         needs: dict[str, int] = {}
         for link, at in topology.attachments.items():
             needs[link] = bit.get(link, 0) | needs.get(at.parent or "", 0) | needs.get(driving.get(link, ""), 0)

@@ -190,6 +190,20 @@ def test_a_gripper_with_a_mimic_joint_and_a_geared_wheel_may_be_left_out(compile
         tree.c_source(FUNCTIONS, optional=["finger1"])
 
 
+def test_a_locked_wheel_is_left_out_with_its_rotor(compiled):
+    rng = np.random.default_rng(22)
+    tree = random_tree(rng, 2, ("revolute",))
+    motor = sd.Rotor(2e-3, 9.0, mass=0.4, across=3e-3, carrier="link1")
+    drive = revolute("z", rotor=motor, name="drive")
+    tree.attach(Link("wheel", random_inertia(rng)), to="link2", joint=drive, at=random_pose(rng))
+    tree.lock("drive", at=0.3)
+    library = compiled(tree.c_source(FUNCTIONS, optional=["wheel"]))
+    without = tree.copy()
+    without.detach("wheel")
+    check(library, tree, rng, carried=0, without=without)
+    check(library, tree, rng, carried=1)
+
+
 def test_bits_have_names_in_the_text():
     tree = carrier()
     tree.attach(Link("all"), to="link1")

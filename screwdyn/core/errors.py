@@ -28,6 +28,9 @@ __all__ = [
     "UnknownNameError",
 ]
 
+# Names that a message lists if none is similar.
+MOST_LISTED = 8
+
 
 class ScrewdynWarning(UserWarning):
     """Input that is accepted but is probably a mistake."""
@@ -56,7 +59,7 @@ class UnknownNameError(ScrewdynError):
 
     @staticmethod
     def hint(name: object, known: Iterable[str]) -> str:
-        """The known names that are similar, or all of them if none is."""
+        """The known names that are similar; or, if none is, all of them, or the nearest of many."""
         known = list(known)
         # The name of a joint matches those of its entries: "hip" matches "hip[wx]", "hip[wy]" and "hip[wz]".
         entries: dict[str, list[str]] = {x: [x] for x in known}
@@ -66,7 +69,12 @@ class UnknownNameError(ScrewdynError):
                 entries.setdefault(stem, []).append(x)
         near = [x for match in get_close_matches(str(name), entries, n=3, cutoff=0.5) for x in entries[match]]
         near = list(dict.fromkeys(near))
-        return f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {', '.join(known)}"
+        if near:
+            return f"did you mean {' or '.join(map(repr, near))}?"
+        shown = known if len(known) <= MOST_LISTED else get_close_matches(str(name), known, n=MOST_LISTED, cutoff=0.0)
+        return f"known: {', '.join(shown)}" + (
+            f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
+        )
 
 
 # Former name, when the error concerned links only.

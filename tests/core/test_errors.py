@@ -29,6 +29,14 @@ def test_near_names_are_listed(name, message):
     assert str(UnknownLinkError.of(name, ["wrist_1", "wrist_10", "elbow"], "joint")) == message
 
 
+def test_of_many_names_the_nearest_are_listed():
+    names = [f"left/wrist_{k}" for k in range(20)] + ["a7xyz"]
+    message = str(UnknownLinkError.of("7", names, "joint"))
+    assert message.startswith("there is no joint '7'; known: a7xyz, left/wrist_7, ")
+    assert message.endswith(" and 13 more")
+    assert message.count(",") == 7
+
+
 def test_an_array_in_the_place_of_a_name_is_told_the_order_of_arguments():
     arm = sd.robots.ur5()
     q = arm.neutral()

@@ -233,7 +233,7 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
     known = frozenset(names)
     for name, value in given.items():
         if name in known:
-            found[name] = value
+            found[name] = value if isinstance(value, float | int) else _single(tree, f"{what} of {name!r}", value)
             continue
         link = tree.topology.carried.get(name)
         entries = [] if link is None else [x for x in tree.topology.attachments[link].labels if x in known]
@@ -246,6 +246,14 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
             )
         found |= zip(entries, numbers.tolist(), strict=True)
     return found
+
+
+def _single(tree: Robot, what: str, value: Any) -> float:
+    """One number; ShapeError for anything else."""
+    number = tree.model.numbers(what, value)
+    if number.shape:
+        raise ShapeError(f"{what} must be one number; got {value!r}")
+    return float(number)
 
 
 def _index(name: str, names: tuple[str, ...]) -> int:

@@ -96,7 +96,7 @@ def test_state_made_invalid_after_its_construction(arm):
         ([0, np.inf, 0], sd.ShapeError, "torque is inf at 'elbow'"),
         ({"elbow": np.nan}, sd.ShapeError, "torque is nan at 'elbow'"),
         ({"elbow": None}, sd.ShapeError, "torque"),
-        ({"elbow": [1, 2]}, sd.ShapeError, "torque must be an array of real numbers"),
+        ({"elbow": [1, 2]}, sd.ShapeError, r"torque of 'elbow' must be one number; got \[1, 2\]"),
         ({"elbw": 1.0}, sd.UnknownLinkError, "no coordinate 'elbw'; did you mean 'elbow'"),
         (
             [0],

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError
+from screwdyn.core.errors import EquilibriumError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
@@ -128,6 +128,11 @@ def grasp(
         _refuse("a FreeBody has", known)
         pose, twist, body_state = body.pose, body.twist, body.state
         body = body.tree
+    if not isinstance(body, Body):
+        raise TopologyError(
+            f"only an Inertia, a Link, a KinematicTree or a FreeBody can be grasped, or a link of the tree by its "
+            f"handle or name; got {body!r}"
+        )
     joint = fixed() if joint is None else joint
     require_joint(joint)
     require_independent(tree, joint)
@@ -152,7 +157,14 @@ def grasp(
         inner = State(alone) if body_state is None else State(alone, body_state.q, body_state.qd)
         q = np.concatenate([state.q, first, inner.q])
         if hanging:
-            q = stable_equilibrium(tree, q, [*new.coordinates, *compress(alone.coordinates, alone.model.passive)])
+            freedoms = [*new.coordinates, *compress(alone.coordinates, alone.model.passive)]
+            try:
+                q = stable_equilibrium(tree, q, freedoms)
+            except EquilibriumError as error:
+                raise EquilibriumError(
+                    f"start='hanging' needs a position in which {handle.name!r} hangs at rest by its {joint.kind} "
+                    f"joint and its own passive joints, and none was found; give start= as positions ({error})"
+                ) from None
             first, below = np.split(q[len(state.q) :], [joint.nq])
             inner = State(alone, below, inner.qd)
         T = home @ pose_at(joint, first)
@@ -257,6 +269,11 @@ def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
         return co_moving
     if isinstance(twist, str) and twist == "at_rest":
         return np.zeros(6)
+    if twist is None:
+        raise ShapeError(
+            "twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame, because the impact "
+            "depends on the motion of the payload just before; it was not given"
+        )
     try:
         V = np.array(expressions.real(twist))
     except (TypeError, ValueError, OverflowError):

@@ -313,7 +313,7 @@ REFUSED = {
     ),
     "nothing to hang by": (
         sd.EquilibriumError,
-        "payload",
+        "'payload' hangs at rest by its prismatic joint .* give start= as positions .*nothing holds 'payload'",
         {"body": BALL, "twist": "at_rest", "joint": sd.prismatic("z"), "start": "hanging"},
     ),
     "no joint": (sd.TopologyError, "joint must be made by", {"joint": "hook", "start": 0.1}),

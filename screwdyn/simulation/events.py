@@ -207,7 +207,7 @@ class HandOver(Scheduled):
     verb = "hand over"
 
     what: str | Handle
-    to: str = field(kw_only=True)
+    to: str
     joint: Joint | None = field(default=None, kw_only=True)
     at: ArrayLike | None = field(default=None, kw_only=True)
     start: Start | None = field(default=None, kw_only=True)

@@ -91,6 +91,7 @@ def test_energy_enters_with_mass_that_moves_along():
     "make",
     [
         lambda **when: sd.HandOver("crate", to="right/link2", **when),
+        lambda **when: sd.HandOver("crate", "right/link2", **when),
         lambda **when: sd.Lock("left/theta1", **when),
         lambda **when: sd.Unlock("left/theta1", **when),
         lambda **when: sd.ReplaceJoint("crate", sd.fixed(), **when),

@@ -186,8 +186,10 @@ class Recording:
 
     @staticmethod
     def from_npz(path: str | os.PathLike[str]) -> Recording:
-        """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file."""
-        motions, energy, events, joints = run_files.read_npz(path)
+        """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file,
+        or its entries do not fit together.
+        """
+        motions, energy, events, joints = run_files.read_npz(path, [entry.name for entry in fields(Energy)])
         return Recording(motions, Energy(**energy), events, joints)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:

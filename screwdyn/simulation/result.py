@@ -74,7 +74,10 @@ class Run(Recording):
         ScrewdynError
             If the time is outside the run.
         """
-        (motion,), time = self._motions_at(np.array([t], dtype=float), side), np.array([t], dtype=float)
+        time = np.atleast_1d(_times(t))
+        if len(time) != 1:
+            raise ScrewdynError(f"t must be one number; got {len(time)}")
+        (motion,) = self._motions_at(time, side)
         q, qd, _ = motion.values(time)
         return motion.solution.layout.state(np.concatenate([q[0], qd[0]]))
 
@@ -132,7 +135,7 @@ class Run(Recording):
         trees = [motion.solution.layout.tree for motion in self.motions]
         if not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
-        times = None if t is None else np.atleast_1d(np.asarray(t, dtype=float))
+        times = None if t is None else np.atleast_1d(_times(t))
         if times is None:
             owners = [motion for motion in self.motions for _ in motion.t]
         else:
@@ -201,6 +204,14 @@ class Run(Recording):
         return Run(self.motions + other.motions, energy, events, joints, other.tree)
 
     __add__ = join
+
+
+def _times(t: ArrayLike) -> Array:
+    """Times as an array of floats; ScrewdynError for anything else."""
+    try:
+        return np.asarray(t, dtype=float)
+    except (TypeError, ValueError):
+        raise ScrewdynError(f"t must be a number of seconds; got {t!r}") from None
 
 
 class _States(Sequence[State]):

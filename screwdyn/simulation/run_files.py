@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zipfile import BadZipFile
 
@@ -82,9 +82,9 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def read_npz(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str], ledger: Sequence[str]
 ) -> tuple[tuple[Samples, ...], dict[str, Array], tuple[PastEvent, ...], dict[str, PastJoint]]:
-    """The motions, entries of the ledger, events and joints of a file; see :meth:`Run.from_npz`."""
+    """The motions, entries of the ledger by their names, events and joints of a file; see :meth:`Run.from_npz`."""
     name = os.fspath(path)
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -93,30 +93,50 @@ def read_npz(
         raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
     except (ValueError, EOFError, TypeError, AttributeError, BadZipFile):
         raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
-    if arrays.get("layout") != LAYOUT:
+    if not np.array_equal(arrays.get("layout", 0), LAYOUT):
         raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")
     try:
-        motions = tuple(
-            Samples(
-                tuple(arrays[f"{k}/positions"].tolist()),
-                tuple(arrays[f"{k}/coordinates"].tolist()),
-                *(arrays[f"{k}/{what}"] for what in _SAMPLES),
-            )
-            for k in range(int(arrays["motions"]))
-        )
-        energy = {key.removeprefix("energy/"): x for key, x in arrays.items() if key.startswith("energy/")}
+        motions = tuple(_samples(arrays, k) for k in range(int(_numbers(arrays, "motions", ()))))
+        samples = sum(len(motion.t) for motion in motions)
+        if not samples:
+            raise ValueError("it has no samples")
+        energy = {name: _numbers(arrays, f"energy/{name}", (samples,)) for name in ledger}
         columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
         events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
         rows = zip(*(arrays[f"joints/{what}"].tolist() for what in ("name", "kind", "numbers")), strict=True)
         joints = {joint: PastJoint(kind, bool(passive), nq, nv) for joint, kind, (passive, nq, nv) in rows}
     except KeyError as error:
         raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
+    except (TypeError, ValueError) as error:
+        raise ScrewdynError(f"the entries of {name!r} do not fit together: {error}") from None
     return motions, energy, events, joints
+
+
+def _samples(arrays: Mapping[str, Any], k: int) -> Samples:
+    """The samples of a motion; ValueError unless their shapes fit together."""
+    positions, coordinates = (tuple(arrays[f"{k}/{what}"].tolist()) for what in ("positions", "coordinates"))
+    t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
+    widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
+    rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
+    return Samples(positions, coordinates, t, **rest)
+
+
+def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:
+    """An array of numbers of a given shape; ValueError if it is not."""
+    x = arrays[key]
+    if x.shape != shape or x.dtype.kind not in "fiu":
+        raise ValueError(f"{key!r} must be numbers of shape {shape}; got {x.dtype.name} of shape {x.shape}")
+    return x
 
 
 def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
     """See :meth:`Run.to_csv`."""
     rows = np.column_stack([*columns.values()]).tolist()
+    for name in columns:
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise ScrewdynError(f"the name {name!r} cannot be written as UTF-8: {error.reason}") from None
     try:
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
@@ -135,5 +155,9 @@ def frame(columns: Mapping[str, Array]) -> Any:
     return DataFrame(dict(columns)).set_index("t")
 
 
-def _names(names: Any) -> Any:
-    return np.array([*names], dtype=str)
+def _names(names: Iterable[str]) -> Any:
+    found = [*names]
+    for name in found:
+        if name.endswith("\0"):
+            raise ScrewdynError(f"the name {name!r} ends with a null character, which arrays of NumPy lose; rename it")
+    return np.array(found, dtype=str)

@@ -108,6 +108,43 @@ def test_files_that_are_no_runs(run, tmp_path):
         sd.Run.from_npz(other)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("layout", np.zeros((3, 3)), "of this version"),
+        ("motions", np.zeros(3), "'motions' must be numbers of shape"),
+        ("motions", np.array(0), "it has no samples"),
+        ("energy/work", None, "incomplete: it has no 'energy/work'"),
+        ("energy/work", np.zeros(2), "'energy/work' must be numbers of shape"),
+        ("0/q", np.zeros((3, 3)), "'0/q' must be numbers of shape"),
+        ("0/qd", np.array("x"), "'0/qd' must be numbers of shape .* got str"),
+        ("0/t", np.zeros((2, 2)), "'0/t' must be numbers of shape"),
+        ("0/positions", np.array(3.0), "do not fit together"),
+        ("events/t", np.zeros(7), "do not fit together"),
+        ("events/link", np.array("x"), "do not fit together"),
+        ("joints/numbers", np.zeros((1, 2)), "do not fit together"),
+    ],
+)
+def test_files_whose_entries_do_not_fit_together(run, tmp_path, key, value, words):
+    path = tmp_path / "run.npz"
+    run.to_npz(path)
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files if name != key}
+    np.savez(path, **arrays | ({} if value is None else {key: value}))
+    with pytest.raises(sd.ScrewdynError, match=words):
+        sd.Run.from_npz(path)
+
+
+@pytest.mark.parametrize(("name", "write"), [("lone\ud800", "to_csv"), ("null\0", "to_npz")])
+def test_names_that_a_file_cannot_hold(tmp_path, name, write):
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(1.0), "base", sd.prismatic("x", name=name), name="mass")
+    run = sd.simulate(tree, sd.State(tree), 0.1, step=0.1)
+    with pytest.raises(sd.ScrewdynError, match=f"the name '.*{name[:4]}.* (cannot be written as UTF-8|ends with)"):
+        getattr(run, write)(tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+
+
 def test_table_of_text(run, tmp_path):
     run.to_csv(tmp_path / "run.csv")
     with (tmp_path / "run.csv").open(newline="") as file:

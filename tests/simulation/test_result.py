@@ -108,6 +108,17 @@ def test_histories_are_nan_where_the_coordinate_is_absent(run):
     assert_array_equal(run.torque("ball")[held], np.zeros(5))
 
 
+@pytest.mark.parametrize("t", ["x", [0.0, 0.1], [[0.1]]])
+def test_a_state_is_at_one_time(run, t):
+    with pytest.raises(sd.ScrewdynError, match="t must be"):
+        run.at(t)
+
+
+def test_links_are_asked_for_at_numbers(run):
+    with pytest.raises(sd.ScrewdynError, match="t must be a number of seconds; got 'x'"):
+        run.pose("base", "x")
+
+
 def test_short_repr(run):
     assert repr(run) == "<Run: 3 s, 15 samples, 2 events, 2 coordinates (cart, ball)>"
     assert repr(run.energy).startswith("<Energy: 0 J to ")

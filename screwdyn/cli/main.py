@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from screwdyn.cli.robot_files import read_robot, write_robot
+from screwdyn.cli.robot_files import read_robot, require_readable, write_robot
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
 from screwdyn.io.urdf import check_urdf
 
@@ -48,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"screwdyn: {error}", file=sys.stderr)
             return 2
         except ScrewdynError as error:
-            print(f"screwdyn: {error}", file=sys.stderr)
+            # The notes state the event and its time.
+            print("; ".join([f"screwdyn: {error}", *getattr(error, "__notes__", [])]), file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             print("\nscrewdyn: interrupted", file=sys.stderr)
@@ -169,6 +170,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    require_readable(arguments.file)
     problems = check_urdf(arguments.file)
     for p in problems:
         hint = f"; {p.hint}" if p.hint else ""

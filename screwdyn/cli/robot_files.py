@@ -6,7 +6,7 @@ from pathlib import Path
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.tree import KinematicTree
 
-__all__ = ["read_robot", "write_robot"]
+__all__ = ["read_robot", "require_readable", "write_robot"]
 
 _URDF = (".urdf", ".xacro")
 _READERS: dict[str, Callable[[Path], KinematicTree]] = {
@@ -19,15 +19,30 @@ _WRITERS: dict[str, Callable[[KinematicTree, str], str]] = {
 }
 
 
+def require_readable(path: Path) -> None:
+    """Raise ScrewdynError unless a path is that of a file that can be read."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise ScrewdynError(f"cannot read the file {str(path)!r}: {error.strerror}") from None
+
+
 def read_robot(path: Path, floating_base: bool = False) -> KinematicTree:
-    """Read a robot: JSON if its suffix is ``.json``, MJCF if it is ``.xml``, otherwise URDF or xacro.
+    """Read a robot: JSON, MJCF or URDF with or without xacro, by its suffix.
 
     Raises
     ------
     ScrewdynError
-        If the file cannot be read, or a floating base is wanted for another format than URDF.
+        If the suffix is not that of a format, the file cannot be read, or a floating base is wanted for another format
+        than URDF.
     """
-    read = _READERS.get(path.suffix.lower())
+    require_readable(path)
+    suffix = path.suffix.lower()
+    if suffix not in (*_URDF, *_READERS):
+        raise ScrewdynError(
+            f"cannot read {str(path)!r}: its suffix must be {', '.join(_URDF)}, {' or '.join(_READERS)}"
+        )
+    read = _READERS.get(suffix)
     if read is None:
         return KinematicTree.from_urdf(path, floating_base=floating_base)
     if floating_base:

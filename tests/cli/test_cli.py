@@ -71,6 +71,7 @@ def test_files_that_cannot_be_opened(capsys: pytest.CaptureFixture[str], tmp_pat
         code, out, err = command(capsys, verb, path)
         assert (code, out) == (2, "")
         assert err.startswith(f"screwdyn: cannot read the file {str(path)!r}: {reason}")
+        assert "text" not in err
         assert "Traceback" not in err
 
 

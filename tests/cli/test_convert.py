@@ -59,7 +59,9 @@ def test_what_is_lost_is_said(capsys, tmp_path):
         ("arm.urdf", "arm.xml", "its suffix must be .urdf or .json"),
         ("arm.urdf", "arm.urdf", "is both the source and the target"),
         ("arm.urdf", "nowhere/arm.json", "No such file"),
-        ("missing.json", "arm.urdf", "cannot read the file"),
+        ("missing.json", "arm.urdf", "cannot read the file 'missing.json': No such file or directory\n"),
+        ("missing.urdf", "arm.json", "cannot read the file 'missing.urdf': No such file or directory\n"),
+        ("nut.jso", "arm.json", "cannot read 'nut.jso': its suffix must be .urdf, .xacro, .json or .xml\n"),
         ("broken.json", "arm.urdf", "not valid JSON"),
         ("nut.json", "nut.urdf", "'thread' has the helical freedom"),
     ],
@@ -70,7 +72,8 @@ def test_what_cannot_be_converted(capsys, tmp_path, monkeypatch, source, target,
     Path("broken.json").write_text("{", encoding="utf-8")
     nut = sd.KinematicTree()
     nut.attach(sd.Inertia(1.0), to="base", joint=sd.helical("z", 0.1, name="thread"), name="nut")
-    Path("nut.json").write_text(nut.to_json(), encoding="utf-8")
+    for name in ("nut.json", "nut.jso"):
+        Path(name).write_text(nut.to_json(), encoding="utf-8")
     code, out, err = command(capsys, "convert", source, target)
     assert (code, out) == (2, "")
     assert words in err

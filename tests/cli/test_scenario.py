@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import screwdyn as sd
 from screwdyn import ScenarioError
 from screwdyn.cli.main import main
+from screwdyn.cli.scenario import reading
 from screwdyn.cli.scenario.reading import read_scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "carry_a_crate.toml"
@@ -263,9 +264,64 @@ def test_files_that_cannot_be_read(tmp_path, capsys):
 
 
 def test_outputs_that_cannot_be_written(tmp_path, capsys):
-    path = scenario(tmp_path, START.replace("1", "0.01") + '[output]\ncsv = "no/a.csv"\n')
+    path = scenario(tmp_path, START.replace("1", "0.01") + '[output]\ncsv = "scenario.toml/a.csv"\n')
     assert main(["simulate", str(path), "--output", str(tmp_path)]) == 2
-    assert "there is no folder" in capsys.readouterr().err
+    assert "cannot make the folder" in capsys.readouterr().err
+
+
+def test_folders_of_outputs_are_made(tmp_path):
+    path = scenario(tmp_path, START.replace("1", "0.01") + '[output]\ncsv = "tables/a.csv"\n')
+    assert main(["simulate", str(path), "--output", str(tmp_path / "new" / "folder")]) == 0
+    assert (tmp_path / "new" / "folder" / "tables" / "a.csv").exists()
+
+
+def test_names_of_outputs_are_checked_before_the_simulation(tmp_path):
+    outputs = '[output]\ncsv = "a"\nnpz = "a"\nfigure = "a.doc"\n'
+    assert problems(tmp_path, START + outputs) == [
+        "output.npz: another output is 'a' too; give it another name",
+        "output.figure: figures cannot be written as '.doc'; use one of "
+        ".png, .svg, .pdf, .eps, .ps, .jpg, .jpeg, .tif, .tiff, .webp",
+    ]
+
+
+def test_every_format_of_figures_is_written(tmp_path):
+    for suffix in reading._FIGURES:
+        path = scenario(tmp_path, START.replace("1", "0.01") + f'[output]\nfigure = "a{suffix}"\n')
+        assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
+        assert (tmp_path / f"a{suffix}").stat().st_size > 1000
+
+
+def test_the_method_of_integration(tmp_path, monkeypatch):
+    text = START.replace("1", "0.01") + "method = 'Radau'\n"
+    path = scenario(tmp_path, text)
+    used = []
+    monkeypatch.setattr(
+        "screwdyn.cli.scenario.simulate", lambda *a, **k: used.append(k["method"]) or sd.simulate(*a, **k)
+    )
+    assert main(["simulate", str(path)]) == 0
+    assert used == ["Radau"]
+    assert problems(tmp_path, text.replace("Radau", "Euler"))[0].startswith("method: expected one of 'RK23', ")
+
+
+def test_a_failing_event_is_reported_with_its_time(tmp_path, capsys):
+    """The schedule is possible, but the payload is a point on a pin through itself."""
+    path = scenario(
+        tmp_path,
+        """
+        robot = "two_link"
+        duration = 0.1
+        [[schedule]]
+        event = "grasp"
+        time = 0.05
+        body = { mass = 1 }
+        to = "link2"
+        name = "ball"
+        twist = "at_rest"
+        joint = { type = "revolute" }
+        """,
+    )
+    assert main(["simulate", str(path)]) == 2
+    assert capsys.readouterr().err.endswith("; in a Grasp at t = 0.05 s\n")
 
 
 def test_stops_at_joint_limits(tmp_path, capsys):

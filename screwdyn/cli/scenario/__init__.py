@@ -21,6 +21,7 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
         If the simulation fails, or an output file cannot be written.
     """
     scenario = read_scenario(path)
+    outputs = {what: _writable(folder, name) for what, name in scenario.outputs.items()}
     tree = scenario.robot.copy()
     run = simulate(
         tree,
@@ -33,17 +34,21 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
         control_period=scenario.control_period,
         stops=scenario.stops,
         saturate=scenario.saturate,
+        method=scenario.method,
     )
-    for write, name in ((run.to_csv, scenario.csv), (run.to_npz, scenario.npz)):
-        if name is not None:
-            write(_writable(folder, name))
-    if scenario.figure is not None:
-        run.plot().savefig(_writable(folder, scenario.figure))
+    for what, path in outputs.items():
+        if what == "figure":
+            run.plot().savefig(path)
+        else:
+            (run.to_csv if what == "csv" else run.to_npz)(path)
     return report(run)
 
 
 def _writable(folder: Path, name: str) -> Path:
+    """The path of an output, whose folder is made if there is none."""
     path = folder / name
-    if not path.parent.is_dir():
-        raise ScrewdynError(f"there is no folder {str(path.parent)!r} for the output {name!r}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScrewdynError(f"cannot make the folder {str(path.parent)!r} of {name!r}: {error.strerror}") from None
     return path

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,14 @@ from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.simulation.callbacks import Torque
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.state import State
+from screwdyn.simulation.stepping import METHODS
 from screwdyn.simulation.stops import SpringStop, Stop, Stops
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Scenario", "read_scenario"]
+
+# Formats of figures that Matplotlib writes without further programs.
+_FIGURES = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class Scenario:
         At joint limits.
     saturate : bool
         Whether torques are clipped at the efforts of the joints.
-    csv, npz, figure : str or None
+    method : str
+        Of integration.
+    outputs : mapping from "csv", "npz" and "figure" to the name of a file
     """
 
     robot: KinematicTree
@@ -55,9 +61,8 @@ class Scenario:
     control_period: float | None = None
     stops: Stops | None = None
     saturate: bool = False
-    csv: str | None = None
-    npz: str | None = None
-    figure: str | None = None
+    method: str = "DOP853"
+    outputs: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_scenario(path: Path) -> Scenario:
@@ -101,11 +106,12 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
             "step",
             "stops",
             "saturate",
+            "method",
         ),
     )
     times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
-    output = given["output"].table((), ("csv", "npz", "figure")) if "output" in given else {}
-    files = {what: entry.text("the name of a file") for what, entry in output.items()}
+    outputs = _outputs(given["output"]) if "output" in given else {}
+    method = given["method"].one_of(*METHODS) if "method" in given else Scenario.method
     robot = _robot(given, folder) if "robot" in given else None
     if robot is None:
         return None
@@ -124,7 +130,22 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
     if root.problems or start is None or duration is None:
         return None
     step, period = times.get("step"), times.get("control_period")
-    return Scenario(robot, start, duration, torque, events, step, period, stops, saturate, **files)
+    return Scenario(robot, start, duration, torque, events, step, period, stops, saturate, method, outputs)
+
+
+def _outputs(given: Entry) -> dict[str, str]:
+    """The names of files by kind, which must differ."""
+    found: dict[str, str] = {}
+    for what, entry in given.table((), ("csv", "npz", "figure")).items():
+        name = entry.text("the name of a file")
+        if name in found.values():
+            entry.wrong(f"another output is {name!r} too", "give it another name")
+        elif name is not None:
+            found[what] = name
+        suffix = Path(name or "").suffix.lower()
+        if what == "figure" and suffix and suffix not in _FIGURES:
+            entry.wrong(f"figures cannot be written as {suffix!r}", f"use one of {', '.join(_FIGURES)}")
+    return found
 
 
 def _positive(given: Entry) -> float | None:

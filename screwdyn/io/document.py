@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from math import inf
 from typing import Any
 
@@ -89,6 +90,17 @@ class Entry:
         for key in getattr(self.value, "repeated", ()):
             self._below(key).wrong("the key is given more than once", "keep one")
         return {key: self._below(key) for key in known if key in self.value}
+
+    def variant(self, key: str, known: Iterable[str]) -> Any:
+        """One of some words under the key that decides which other keys there are; these are not checked here."""
+        if not isinstance(self.value, dict):
+            self.unexpected(f"the key {key!r}, which is one of {', '.join(known)}, and others")
+            return None
+        if key not in self.value:
+            near = get_close_matches(key, map(str, self.value), n=1)
+            self.wrong(f"the key {key!r} is missing", f"write it instead of {near[0]!r}" if near else "")
+            return None
+        return self._below(key).one_of(*known)
 
     def entries(self) -> dict[str, Entry]:
         """Entries by key, whatever the keys are; repeated keys are problems."""

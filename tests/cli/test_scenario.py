@@ -248,6 +248,20 @@ def test_a_problem_is_reported_with_the_keys_that_lead_to_it(tmp_path, text, pla
     assert any(problem.startswith(f"{place}: " if place else "") and words in problem for problem in found), found
 
 
+def test_a_mistake_is_reported_once(tmp_path):
+    release = "[[schedule]]\nevent = 'release'\ntime = 0.2\nwhat = 'bar'\n"
+    assert problems(tmp_path, START + GRASP.replace("mass = 1", "mass = -1") + release) == [
+        "schedule[0].body: no rigid body has this inertia: mass -1 kg is not positive"
+    ]
+    assert problems(tmp_path, START + GRASP + "joint = {typ = 'revolute', axis = 'x'}\n" + release) == [
+        "schedule[0].joint: the key 'type' is missing; write it instead of 'typ'"
+    ]
+    assert problems(tmp_path, START + GRASP.replace("event", "evnt")) == [
+        "schedule[0]: the key 'event' is missing; write it instead of 'evnt'"
+    ]
+    assert problems(tmp_path, START + "[controller]\nstiffness = 3") == ["controller: the key 'type' is missing"]
+
+
 def test_all_problems_are_listed_together(tmp_path):
     text = 'robot = "two_link"\nduration = -1\nx = 1\n[controller]\ntype = "p"\n[start.position]\na = 1\n'
     assert len(problems(tmp_path, text)) == 4

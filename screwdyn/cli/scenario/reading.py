@@ -238,10 +238,7 @@ _CONTROLLERS = {
 
 
 def _controller(given: Entry, robot: KinematicTree, start: State) -> Torque | None:
-    if not isinstance(given.value, dict) or "type" not in given.value:
-        given.table(("type",), ())
-        return None
-    kind = Entry(given.value["type"], f"{given.place}.type", given.problems).one_of(*_CONTROLLERS)
+    kind = given.variant("type", _CONTROLLERS)
     if kind is None:
         return None
     fields = given.table(("type",), _CONTROLLERS[kind])

@@ -15,6 +15,7 @@ from screwdyn.io.document import Entry
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, Scheduled, Unlock
 from screwdyn.tree import KinematicTree
 
@@ -57,10 +58,7 @@ def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder:
     found: list[_Given] = []
     order = 0.0
     for entry in given.items("a list of events, [[schedule]]"):
-        if not isinstance(entry.value, dict) or "event" not in entry.value:
-            entry.table(("event",), ("time", "when"))
-            continue
-        kind = Entry(entry.value["event"], f"{entry.place}.event", entry.problems).one_of(*_EVENTS)
+        kind = entry.variant("event", _EVENTS)
         if kind is None:
             continue
         required, optional, _ = _EVENTS[kind]
@@ -99,6 +97,9 @@ def _grasp(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Chang
     start = fields["start"].one_of("hanging") if "start" in fields else None
     prefix = (fields["prefix"].text() if "prefix" in fields else "") or ""
     if len(fields["to"].problems) > before or to is None or body is None or name is None:
+        # Later events may name the link, and are no mistakes for that.
+        if name is not None and prefix + name not in tree.links:
+            tree.attach(Link(prefix + name), to or tree.base)
         return None
     tree.attach(body, to, joint, at, name, prefix=prefix)
     return partial(Grasp, body, to=to, twist=twist, joint=joint, at=at, name=name, prefix=prefix, start=start)
@@ -197,10 +198,7 @@ def _body(given: Entry) -> Inertia | None:
 
 
 def _joint(given: Entry) -> Joint | None:
-    if not isinstance(given.value, dict) or "type" not in given.value:
-        given.table(("type",), ())
-        return None
-    kind = Entry(given.value["type"], f"{given.place}.type", given.problems).one_of(*_JOINTS)
+    kind = given.variant("type", _JOINTS)
     if kind is None:
         return None
     make = _JOINTS[kind]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array
+from screwdyn.mechanism.topology import Topology
 from screwdyn.simulation import run_files
 from screwdyn.simulation.motion import Samples
+from screwdyn.simulation.state import no_coordinate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -160,21 +161,21 @@ class Recording:
 
         Raises UnknownNameError if the tree never had it.
         """
-        return self.q[:, _index(position, self.positions)].copy()
+        return self.q[:, self._index(position, self.positions)].copy()
 
     def velocity(self, coordinate: str) -> Array:
         """Rates of one coordinate, (samples,), rad/s or m/s.
 
         Raises UnknownNameError if the tree never had it.
         """
-        return self.qd[:, _index(coordinate, self.coordinates)].copy()
+        return self.qd[:, self._index(coordinate, self.coordinates)].copy()
 
     def torque(self, coordinate: str) -> Array:
         """Torques applied to one coordinate, (samples,), N m or N.
 
         Raises UnknownNameError if the tree never had it.
         """
-        return self.tau[:, _index(coordinate, self.coordinates)].copy()
+        return self.tau[:, self._index(coordinate, self.coordinates)].copy()
 
     def to_npz(self, path: str | os.PathLike[str]) -> None:
         """Write the samples to a file of NumPy arrays, without pickles; :meth:`from_npz` reads it.
@@ -236,6 +237,16 @@ class Recording:
 
         return plot_run(self)
 
+    def _index(self, name: str, known: tuple[str, ...]) -> int:
+        if name not in known:
+            raise no_coordinate(name, known, *self._topologies)
+        return known.index(name)
+
+    @property
+    def _topologies(self) -> tuple[Topology, ...]:
+        """Those of the trees of the motions, as far as they are known."""
+        return ()
+
     def __repr__(self) -> str:
         names = self.coordinates
         some = ", ".join(names if len(names) <= 6 else [*names[:5], "…", names[-1]])
@@ -253,9 +264,3 @@ def _table(names: tuple[str, ...], parts: Sequence[tuple[tuple[str, ...], Array]
         table[:, [names.index(name) for name in known]] = x
         rows.append(table)
     return np.concatenate(rows)
-
-
-def _index(name: str, known: tuple[str, ...]) -> int:
-    if name not in known:
-        raise UnknownNameError.of(name, known, "coordinate")
-    return known.index(name)

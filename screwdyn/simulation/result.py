@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seconds
@@ -146,6 +147,10 @@ class Run(Recording):
             if link in tree.links and at.any():
                 found[at] = evaluate(tree, *motion.values(None if times is None else times[at]))
         return found if t is None or np.ndim(t) else found[0]
+
+    @property
+    def _topologies(self) -> tuple[Topology, ...]:
+        return tuple(motion.solution.layout.tree.topology for motion in self.motions)
 
     def _motions_at(self, times: Array, side: Side) -> list[Motion]:
         """The motion to which each time belongs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
@@ -10,7 +10,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 
-__all__ = ["State", "by_name", "check_state"]
+__all__ = ["State", "by_name", "check_state", "no_coordinate"]
 
 
 class State:
@@ -112,14 +112,14 @@ class State:
 
         Raises UnknownNameError if there is no such position.
         """
-        return float(self.q[_index(position, self.positions)])
+        return float(self.q[self._index(position, self.positions)])
 
     def velocity(self, coordinate: str) -> float:
         """Rate of one coordinate, such as ``state.velocity("elbow")`` or ``state.velocity("hip[wx]")``, rad/s or m/s.
 
         Raises UnknownNameError if there is no such coordinate.
         """
-        return float(self.qd[_index(coordinate, self.coordinates)])
+        return float(self.qd[self._index(coordinate, self.coordinates)])
 
     def onto(
         self,
@@ -206,9 +206,14 @@ class State:
 
     def part(self, tree: Robot) -> State:
         """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
-        q = [self.q[_index(name, self.positions)] for name in tree.positions]
-        qd = [self.qd[_index(name, self.coordinates)] for name in tree.coordinates]
+        q = [self.q[self._index(name, self.positions)] for name in tree.positions]
+        qd = [self.qd[self._index(name, self.coordinates)] for name in tree.coordinates]
         return State(tree, q, qd)
+
+    def _index(self, name: str, names: tuple[str, ...]) -> int:
+        if name not in names:
+            raise no_coordinate(name, names, self.topology)
+        return names.index(name)
 
     def __repr__(self) -> str:
         if self.positions == self.coordinates:
@@ -238,7 +243,7 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
         link = tree.topology.carried.get(name)
         entries = [] if link is None else [x for x in tree.topology.attachments[link].labels if x in known]
         if not entries:
-            raise UnknownNameError.of(name, names, "coordinate")
+            raise no_coordinate(name, names, tree.topology)
         numbers = tree.model.numbers(f"{what} of {name!r}", value)
         if numbers.shape != (len(entries),):
             raise ShapeError(
@@ -256,10 +261,17 @@ def _single(tree: Robot, what: str, value: Any) -> float:
     return float(number)
 
 
-def _index(name: str, names: tuple[str, ...]) -> int:
-    if name not in names:
-        raise UnknownNameError.of(name, names, "coordinate")
-    return names.index(name)
+def no_coordinate(name: object, known: Iterable[str], *topologies: Topology) -> UnknownNameError:
+    """The error for a name that no coordinate has; it states which joint a joint of that name follows."""
+    for topology in topologies:
+        joint = topology.carrying(name).joint if isinstance(name, str) and name in topology.carried else None
+        if joint is not None and joint.mimic is not None:
+            to = joint.mimic
+            return UnknownNameError(
+                f"joint {name!r} has no coordinate of its own: it follows {to.joint!r}, and its position is "
+                f"{to.ratio} times that of {to.joint!r} plus {to.offset}"
+            )
+    return UnknownNameError.of(name, known, "coordinate")
 
 
 def check_state(state: State, tree: Robot, whose: str = "tree") -> None:

@@ -150,3 +150,17 @@ def test_limits_of_a_joint_that_follows_are_limits_of_the_joint_followed(ratio, 
     assert_allclose(run.energy.potential, expected.energy.potential, atol=1e-9)
     assert_allclose(run.energy.residual, 0, atol=1e-7)
     assert (run["a"].max() > 0.31) == (stop != "inelastic")
+
+
+def test_a_joint_that_follows_another_one_has_no_history_and_says_so():
+    tree, state = gripper(np.random.default_rng(0))
+    run = sd.simulate(tree, state, 0.01)
+    words = "joint 'right' has no coordinate of its own: it follows 'left', and its position is -1.5 times"
+    for ask in (
+        lambda: run["right"],
+        lambda: run.velocity("right"),
+        lambda: state["right"],
+        lambda: sd.State(tree, {"right": 0.1}),
+    ):
+        with pytest.raises(sd.UnknownNameError, match=words):
+            ask()

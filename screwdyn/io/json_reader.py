@@ -193,7 +193,11 @@ class _Reader:
         alone = replace(joint, mimic=None)  # a joint that follows another one is locked at a position too
         q = fields["q"].numbers(alone.nq)
         checked = None if q is None else _made(fields["q"], lambda: checked_positions("of the lock", alone, q))
-        return None if checked is None else Locked(joint, home, tuple(checked.tolist()))
+        if q is None or checked is None:
+            return None
+        # A quaternion that has been scaled to length 1 may change by rounding if it is scaled again.
+        exact = np.allclose(checked, q, rtol=0, atol=1e-15)
+        return Locked(joint, home, tuple(map(float, q)) if exact else tuple(checked.tolist()))
 
     def link(self, fields: dict[str, Entry]) -> Link | None:
         name = fields["name"].text() if "name" in fields else None

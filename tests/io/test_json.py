@@ -78,6 +78,17 @@ def test_locked_joints_can_be_unlocked(seed):
 
 
 @pytest.mark.filterwarnings("ignore::screwdyn.ScrewdynWarning")
+def test_the_orientation_of_a_lock_comes_back_to_the_last_bit():
+    tree = KinematicTree()
+    tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), "base", sd.spherical(name="ball"), name="arm")
+    tree.lock("ball", at=[0.187, -0.196, 0.95, 0.156])  # of length 1 but for rounding, also after it is scaled
+    twin = KinematicTree.from_json(tree.to_json())
+    assert twin.lock_of("ball").q == tree.lock_of("ball").q
+    document = json.loads(tree.to_json())
+    document["links"][0]["locked"]["q"] = [0, 0, 0, 1.0005]
+    assert KinematicTree.from_json(json.dumps(document)).lock_of("ball").q == (0, 0, 0, 1)
+
+
 def test_locked_joints_that_follow_others_can_be_unlocked():
     tree = sd.robots.two_link()
     to, body = tree.links[-1], sd.Inertia.box(1, (0.1, 0.2, 0.3))

@@ -368,6 +368,53 @@ def test_springs_at_joint_limits(tmp_path):
     assert run["push"][-1] < joint.limits[1] < free["push"][-1]
 
 
+def test_a_payload_flies_and_is_grasped_again_and_joints_and_inertias_change(tmp_path):
+    text = """
+        [[schedule]]
+        event = "release"
+        time = 0.2
+        what = "bar"
+        into_world = true
+        [[schedule]]
+        event = "hand_over"
+        time = 0.4
+        what = "bar"
+        to = "link1"
+        [[schedule]]
+        event = "replace_joint"
+        time = 0.6
+        link = "link2"
+        joint = { type = "fixed" }
+        [[schedule]]
+        event = "set_inertia"
+        time = 0.7
+        link = "link2"
+        inertia = { mass = 2, sphere = 0.1 }
+        """
+    read = read_scenario(scenario(tmp_path, START + GRASP.replace("= 1}", "= 1, sphere = 0.2}") + text))
+    found = read.robot.copy()
+    run = sd.simulate(found, read.start, read.duration, events=read.events)
+    tree = sd.robots.two_link()
+    events = [
+        sd.Grasp(sd.Inertia.sphere(1.0, 0.2), to="link2", twist="co_moving", name="bar", time=0.1),
+        sd.Release("bar", into_world=True, time=0.2),
+        sd.HandOver("bar", "link1", time=0.4),
+        sd.ReplaceJoint("link2", sd.fixed(), time=0.6),
+        sd.SetInertia("link2", sd.Inertia.sphere(2.0, 0.1), time=0.7),
+    ]
+    expected = sd.simulate(tree, sd.State(tree), 1.0, events=events)
+    assert [happened.verb for happened in run.events] == [happened.verb for happened in expected.events]
+    assert np.isfinite(run["bar[pz]"]).any()
+    np.testing.assert_array_equal(run.q, expected.q)
+    assert found.mass == tree.mass
+    assert found.parent("bar") == "link1"
+    for wrong, place in (('"link9"', "link: there is no link 'link9'"), ('"base"', ": ")):
+        bad = "[[schedule]]\nevent = 'replace_joint'\ntime = 0\njoint = {type = 'fixed'}\nlink = " + wrong
+        assert any(
+            problem.startswith("schedule[0]") and place in problem for problem in problems(tmp_path, START + bad)
+        )
+
+
 def test_events_on_conditions(tmp_path):
     """A point mass falls: it passes z = -1 at sqrt(2 / g); what it drops then is followed by a second condition."""
     drop = sd.KinematicTree()

@@ -16,7 +16,8 @@ from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
-from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, Scheduled, Unlock
+from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
+from screwdyn.simulation.state import State
 from screwdyn.tree import KinematicTree
 
 __all__ = ["schedule"]
@@ -109,8 +110,12 @@ def _release(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Cha
     what = _link(fields["what"], tree)
     if what is None:
         return None
-    tree.detach(what)
-    return partial(Release, what)
+    into_world = bool(fields["into_world"].flag()) if "into_world" in fields else False
+    if into_world:
+        tree.release(State(tree), what, into_world=True)
+    else:
+        tree.detach(what)
+    return partial(Release, what, into_world=into_world)
 
 
 def _hand_over(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
@@ -140,13 +145,31 @@ def _unlock(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Chan
     return partial(Unlock, name)
 
 
+def _replace_joint(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
+    link, joint = _link(fields["link"], tree), _joint(fields["joint"])
+    if link is None or joint is None:
+        return None
+    tree.replace_joint(link, joint)
+    return partial(ReplaceJoint, link, joint)
+
+
+def _set_inertia(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
+    link, inertia = _link(fields["link"], tree), _body(fields["inertia"])
+    if link is None or inertia is None:
+        return None
+    tree.set_inertia(link, inertia)
+    return partial(SetInertia, link, inertia)
+
+
 # Required and optional keys of an event, besides "event", "time" and "when", and what reads it.
 _EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change | None]]] = {
     "grasp": (("body", "to", "name", "twist"), ("joint", "at", "start", "prefix"), _grasp),
-    "release": (("what",), (), _release),
+    "release": (("what",), ("into_world",), _release),
     "hand_over": (("what", "to"), ("joint", "at"), _hand_over),
     "lock": (("joint",), (), _lock),
     "unlock": (("joint",), (), _unlock),
+    "replace_joint": (("link", "joint"), (), _replace_joint),
+    "set_inertia": (("link", "inertia"), (), _set_inertia),
 }
 
 

@@ -187,7 +187,8 @@ def joint_torques(tree: Robot, model: Model, value: object, t: float) -> Array:
         fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
         raise ShapeError(
             f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
-            f"{', '.join(names) or 'no coordinates'}{fewer}"
+            f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by name, as "
+            f"{{coordinate: torque}}"
         )
     finite = np.isfinite(tau)
     if not finite.all():

@@ -202,7 +202,7 @@ def test_torques_of_the_active_freedoms_only():
     assert_array_equal(fewer.q, whole.q)
     assert_array_equal(fewer.tau, whole.tau)
     assert fewer.torque("two[w2]")[0] == 0.1 and not fewer.torque("loose[wx]").any()
-    with pytest.raises(sd.ShapeError, match=r"shape \(4,\).*or for each active one: one, two\[w1\], two\[w2\]$"):
+    with pytest.raises(sd.ShapeError, match=r"shape \(4,\).*or for each active one: one, two\[w1\], two\[w2\];"):
         sd.simulate(tree, state, 0.2, lambda t, s: np.zeros(4))
 
 

@@ -275,3 +275,10 @@ def test_a_controller_that_makes_the_arm_run_away(arm, method):
             rtol=1e-3,
         )
     assert fingerprint(arm) == before
+
+
+def test_a_torque_of_the_former_coordinates_after_an_event(arm):
+    lock = sd.Lock("elbow", time=0.05)
+    words = r"shape \(3,\) at t = 0.05 s; .*: shoulder, hook.*; if events change the coordinates, return them by name"
+    with pytest.raises(sd.ShapeError, match=words):
+        sd.simulate(arm, sd.State(arm), 0.1, lambda t, state: np.zeros(3), [lock], step=0.05)

@@ -11,6 +11,5 @@ class Longer(EveryChange):
     pass
 
 
-# A sequence takes as long as many examples of other properties.
-Longer.TestCase.settings = settings(stateful_step_count=50, max_examples=max(1, settings().max_examples // 10))
+Longer.TestCase.settings = settings(stateful_step_count=50)
 TestLonger = Longer.TestCase

@@ -21,7 +21,8 @@ LARGEST = 14  # links
 
 
 def random_joint(rng, name):
-    return replace(random_tree(rng, 1, KINDS, frames=0).joint("joint1"), name=name)
+    joint = replace(random_tree(rng, 1, KINDS, frames=0).joint("joint1"), name=name)
+    return replace(joint, armature=0.3) if joint.nv and joint.chart is None and rng.random() < 0.3 else joint
 
 
 def bits(tree):

@@ -21,6 +21,8 @@ RUNAWAY = 1e6
 TRIAL = 1e3 * RUNAWAY
 # Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
 ENERGIES = 3
+# Step of finite differences, relative to 1 + |y|.
+DIFFERENCE = 1e-6
 
 
 class Layout:
@@ -145,6 +147,15 @@ class Equations:
             rate[nq:n] = self.accelerations(q, qd, force)
         except ShapeError:  # numbers beyond the range of the recursions
             rate[nq:n] = np.nan
+
+    def jacobian(self, t: float, y: Array) -> Array:
+        """∂ẏ/∂y by forward differences, (nq + nv + 3, nq + nv + 3); no rate depends on the energies."""
+        here, slopes = self.rate(t, y), np.zeros((len(y), len(y)))
+        for k, step in enumerate(DIFFERENCE * (1 + np.abs(y[: self.n]))):
+            there = y.copy()
+            there[k] += step
+            slopes[:, k] = (self.rate(t, there) - here) / step
+        return slopes
 
     @property
     def smooth(self) -> bool:

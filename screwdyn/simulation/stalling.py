@@ -133,14 +133,7 @@ class StallGuard:
         """The coordinate with the fastest balance of forces, and its time constant, s."""
         equations = self.equations
         rates = slice(equations.nq, equations.n)
-        size = 1e-6 * (1 + np.abs(y[rates]))
-        here = equations.rate(t, y)[rates]
-        slopes = np.zeros((len(size), len(size)))
-        for k, step in enumerate(size):
-            there = y.copy()
-            there[equations.nq + k] += step
-            slopes[:, k] = (equations.rate(t, there)[rates] - here) / step
-        values, vectors = np.linalg.eig(slopes)
+        values, vectors = np.linalg.eig(equations.jacobian(t, y)[rates, rates])
         k = int(np.argmax(np.abs(values)))
         name = equations.model.coordinates[int(np.argmax(np.abs(vectors[:, k])))]
         return name, float(1 / max(abs(values[k]), 1e-300))

@@ -38,7 +38,11 @@ class Integrator:
         from scipy import integrate
 
         solver = getattr(integrate, self.method)
-        options = {"rtol": self.rtol, "atol": self.atol, "first_step": min(first, until - t) if first else None}
+        options: dict[str, Any] = {"rtol": self.rtol, "atol": self.atol}
+        options["first_step"] = min(first, until - t) if first else None
+        if self.method in ("Radau", "BDF"):
+            # Their own differences grow tenfold each time for what has no effect, such as the energies, and overflow.
+            options["jac"] = equations.jacobian
         return solver(equations.rate, t, y, until, max_step=longest, **options)
 
 

@@ -1,0 +1,35 @@
+"""The equations of motion as the integrators take them."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+import screwdyn as sd
+from screwdyn.simulation.equations import ENERGIES, Equations
+
+
+def test_jacobian_of_a_damped_pendulum():
+    """q̈ = −(g/l) sin q − (d/(m l²)) q̇."""
+    g, length, mass, damping = 9.81, 0.5, 2.0, 0.3
+    tree = sd.KinematicTree(gravity=(0, 0, -g))
+    bob = sd.Inertia.point(mass, (0, 0, -length))
+    tree.attach(bob, to="base", joint=sd.revolute("y", damping=damping), name="bob")
+    q, qd = 0.7, -1.2
+    y = np.array([q, qd, 5.0, 6.0, 7.0])
+    found = Equations(tree, None, None, None, y).jacobian(0.0, y)
+    exact = np.zeros((2 + ENERGIES, 2 + ENERGIES))
+    exact[0, 1] = 1
+    exact[1, :2] = -g / length * np.cos(q), -damping / (mass * length**2)
+    exact[3, 1] = 2 * damping * qd  # the dissipated power d q̇²
+    assert_allclose(found, exact, atol=1e-4)
+
+
+def test_an_implicit_method_stays_at_rest():
+    """Changes of most variables have no effect there, however large they are."""
+    tree = sd.robots.pelican()
+    target = np.array([0.3, -0.8])
+
+    def torque(t, state):
+        return 400 * (target - state.q) - 40 * state.qd + state.tree.gravity_vector(state.q)
+
+    run = sd.simulate(tree, sd.State(tree, target), 0.7, torque, method="Radau", step=1e-3)
+    assert_allclose(run.q, np.broadcast_to(target, run.q.shape), atol=1e-12)

@@ -238,6 +238,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
             without the joint that it follows; or for ``operational_inertia`` with an optional link that has freedoms.
         UnknownNameError
             If a link is not in the tree.
+        TopologyError
+            If an optional link is the rotor of a joint, with which it is left out.
         SingularAttachmentError
             For ``forward_dynamics``, if a joint feels no inertia in any state.
 

@@ -78,6 +78,7 @@ class _Source:
         for link in optional:
             if tree.parent(link) is None:
                 raise ScrewdynError(f"{link!r} is the base, which cannot be left out")
+            tree.topology.check_no_rotor(link)
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})

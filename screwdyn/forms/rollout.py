@@ -136,6 +136,8 @@ class Rollouts(ABC):
             If there is a torque on a passive joint, or a gain ``kp`` on a spherical, free or planar joint.
         UnknownNameError, InertiaError
             If a payload is no link of the tree, or no rigid body.
+        TopologyError
+            If a payload is for the rotor of a joint.
         SingularAttachmentError
             If a joint feels no inertia in any run.
         ScrewdynError

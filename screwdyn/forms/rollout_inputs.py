@@ -50,6 +50,7 @@ class Payload:
             at = model.placements.get(name)
             if at is None:
                 raise UnknownNameError.of(name, model.placements)
+            model.topology.check_no_rotor(name)
             own = np.zeros(10) if at.link.inertia is None else at.link.inertia.parameters
             row = model.index[at.coordinate]
             if row >= 0:

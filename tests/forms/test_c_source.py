@@ -319,6 +319,18 @@ def test_a_lone_name_is_a_list_of_one():
     assert tree.c_source("mass_matrix", optional="link6") == listed
 
 
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("link", ["drive_rotor", "drive_rotor_at_rest"])
+def test_a_rotor_is_left_out_with_its_joint_only(link, locked):
+    tree = sd.robots.two_link()
+    drive = revolute("z", rotor=sd.Rotor(1e-3, 9.0), name="drive")
+    tree.attach(Inertia.box(1, (0.1, 0.2, 0.3)), to=tree.links[-1], joint=drive, name="wheel")
+    if locked:
+        tree.lock("drive")
+    with pytest.raises(sd.TopologyError, match=f"'{link}' is the rotor of joint 'drive'"):
+        tree.c_source(["mass_matrix"], optional=[link])
+
+
 def test_unknown_optional_link():
     with pytest.raises(UnknownLinkError, match="link2"):
         sd.robots.puma560().c_source(["mass_matrix"], optional=["link22"])

@@ -11,9 +11,11 @@ from screwdyn import (
     JointError,
     KinematicTree,
     Link,
+    Rotor,
     ScrewdynError,
     ShapeError,
     SingularAttachmentError,
+    TopologyError,
     UnknownNameError,
     free,
     revolute,
@@ -90,6 +92,14 @@ def test_payloads(fast):
     refused(fast, ShapeError, "the batch axes of the payloads cannot be broadcast together: (3,), (2,)", payload=two)
     both = {"tool0": [Inertia.point(1)] * 2, "ee_link": [Inertia.point(1)] * 3}
     refused(fast, ShapeError, "the batch axes of payload['ee_link'] do not fit", payload=both)
+
+
+@pytest.mark.parametrize("link", ["drive_rotor", "drive_rotor_at_rest"])
+def test_the_rotor_of_a_joint_has_no_payload(link):
+    tree, box = KinematicTree(), Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(box, "base", revolute("z", rotor=Rotor(1e-3, 9.0), name="drive"))
+    with pytest.raises(TopologyError, match=f"'{link}' is the rotor of joint 'drive'"):
+        tree.compile().rollout([[0.1]], [[0.2]], 10, 1e-3, payload={link: box})
 
 
 def test_out(fast):

@@ -233,8 +233,9 @@ class Files(Structure):
         joint; all other body frames and operational frames become massless links, because Pinocchio adds the inertias
         of bodies that are welded together. Positions are Pinocchio's, except that unbounded joints have their angle
         instead of its cosine and sine, free joints (which are passive) have the quaternion first, planar joints the
-        angle first, and their freedoms likewise have the angular part first. ``rotorInertia`` is not read: Pinocchio's
-        dynamics uses ``armature`` only.
+        angle first, and their freedoms likewise have the angular part first. Mimic joints follow the joints that they
+        name; Pinocchio keeps neither their limits nor their damping, friction and armature. ``rotorInertia`` is not
+        read: Pinocchio's dynamics uses ``armature`` only.
 
         Parameters
         ----------
@@ -249,8 +250,9 @@ class Files(Structure):
         Raises
         ------
         ModelError
-            Lists every joint that this library does not have (mimic joints; composite joints with spherical, free or
-            planar ones), or whose freedoms have different damping, friction or armature.
+            Lists every joint that this library does not have (composite joints with spherical, free or planar ones;
+            mimic joints whose scaling is 0 or that have several freedoms), or whose freedoms have different damping,
+            friction or armature.
 
         Warns
         -----

@@ -14,7 +14,7 @@ from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
 from screwdyn.io.names import Names
 from screwdyn.mechanism.attachment import Attachment
-from screwdyn.mechanism.joint import Joint, fixed, free, planar, spherical
+from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, spherical
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import screw_motion
@@ -84,6 +84,8 @@ class _Reader:
         """A joint, and the pose of its link in its placement at the neutral position."""
         m = self.model
         name, there = m.names[i], m.joints[i]
+        if i in list(m.mimicking_joints):
+            return self.follower(i), np.eye(4)
         screws, home = self.screws(i)
         options = self.options(i)
         v = slice(there.idx_v, there.idx_v + there.nv)
@@ -99,6 +101,25 @@ class _Reader:
             options.pop("limits", None)  # of the cosine and sine of the angle
         return Joint(screws, name=name, armature=self.equal(name, "armature", m.armature[v]), **options), home
 
+    def follower(self, i: int) -> Joint:
+        """A joint that follows another one; Pinocchio's screw of it is a multiple of its own, for the rate of that one.
+
+        Pinocchio's model has no damping, friction, armature or limits of such a joint.
+        """
+        m, name = self.model, self.model.names[i]
+        leader = m.names[m.mimicked_joints[list(m.mimicking_joints).index(i)]]
+        there, (screws, home) = m.joints[i].extract(), self.screws(i)
+        if there.scaling and screws.shape[1] == 1:
+            own = screws / there.scaling
+            placed = np.allclose(home, screw_motion(own[:, 0], there.offset), rtol=0, atol=1e-9)
+            if placed and self.is_product(i, own, home, there.scaling):
+                return Joint(own, name=name, mimic=Mimic(leader, there.scaling, there.offset))
+        self.findings.errors.append(
+            f"joint {name!r} mimics {leader!r} with the scaling {there.scaling:g}; supported are mimic joints of one "
+            f"freedom that move along a screw, with a scaling that is not 0"
+        )
+        return fixed(name)
+
     def screws(self, i: int) -> tuple[Array, Array]:
         """Screws [ω; v] of a joint, (6, k), and the pose of its link in its placement, at the neutral position."""
         there = self.model.joints[i]
@@ -107,18 +128,20 @@ class _Reader:
         S = np.array(data.S, dtype=float).reshape(6, -1)
         return np.concatenate([S[3:], S[:3]]), np.array(data.M.homogeneous)
 
-    def is_product(self, i: int, screws: Array, home: Array) -> bool:
-        """Whether the joint moves as home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k); if so, its screws say everything about it."""
+    def is_product(self, i: int, screws: Array, home: Array, ratio: float = 1.0) -> bool:
+        """Whether the joint moves as home · exp(Ŝ₁ q₁) … exp(Ŝ_k q_k); if so, its screws say everything about it.
+
+        The q of a mimic joint are ``ratio`` times those of the joint that it follows.
+        """
         m, there = self.model, self.model.joints[i]
-        if there.shortname() == "JointModelMimic":
-            return False
+        k = screws.shape[1]  # nv of a mimic joint is 0
         v = np.zeros(m.nv)
-        v[there.idx_v : there.idx_v + there.nv] = _PROBE[: there.nv]
+        v[there.idx_v : there.idx_v + k] = _PROBE[:k]
         data = there.createData()
         there.calc(data, self.pin.integrate(m, self.neutral, v))
         T = home
         for S, q in zip(screws.T, _PROBE, strict=False):
-            T = T @ screw_motion(S, q)
+            T = T @ screw_motion(S, ratio * q)
         return bool(np.allclose(T, data.M.homogeneous, rtol=0, atol=1e-9))
 
     def options(self, i: int) -> dict[str, Any]:

@@ -147,6 +147,37 @@ def test_public_robots(file):
     assert tree.joint("root_joint").passive
 
 
+def with_follower(kind, scaling):
+    """A model in which a joint follows another one of its kind, on the same path."""
+    rng = np.random.default_rng(3)
+    model = model_with(rng, [kind, "RZ"])
+    follower = pin.JointModelMimic(model.joints[1], scaling, 0.3)
+    model.appendBodyToJoint(model.addJoint(2, follower, placement(rng), "follower"), body(rng), placement(rng))
+    return model
+
+
+@pytest.mark.parametrize("kind", ["RX", "RU", "RUBY", "PY", "PU"])
+def test_mimic_joints(kind):
+    model = with_follower(kind, -1.7)
+    tree = KinematicTree.from_pinocchio(model, strict=True)
+    assert (tree.coordinates, tree.joint("follower").mimic) == ((kind, "RZ"), sd.Mimic(kind, -1.7, 0.3))
+    data, rng = model.createData(), np.random.default_rng(4)
+    for q, qd, qdd in rng.uniform(-1, 1, (4, 3, 2)):
+        theirs = [np.cos(q[0]), np.sin(q[0]), q[1]] if kind == "RUBY" else q
+        tau = pin.rnea(model, data, np.array(theirs), qd, qdd)  # with the armature
+        assert_allclose(tree.inverse_dynamics(q, qd, qdd), tau, rtol=1e-9, atol=1e-9)
+        pin.forwardKinematics(model, data, np.array(theirs))
+        found = data.oMi[model.getJointId("follower")].homogeneous
+        assert_allclose(tree.forward_kinematics("follower", q), found, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "scaling"), [("RX", 0.0), ("HX", 2.0)])
+def test_mimic_joints_that_are_not_read_are_named(kind, scaling):
+    """Pinocchio's screw of a mimic joint that follows a helical one lacks the pitch."""
+    with pytest.raises(ModelError, match=f"joint 'follower' mimics '{kind}' with the scaling {scaling:g}; supported"):
+        KinematicTree.from_pinocchio(with_follower(kind, scaling))
+
+
 def test_limits_and_friction():
     model = model_with(np.random.default_rng(1), ["RX", "RUBY", "Spherical", "PY"])
     model.lowerPositionLimit[0], model.upperPositionLimit[0] = -1.0, 2.0

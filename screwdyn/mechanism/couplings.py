@@ -52,5 +52,10 @@ def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
 
 
 def check_couplings(attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
-    """Check that every joint that follows another one can; errors as for :func:`leaders`."""
-    leaders({name: attachments[link].joint for name, link in carried.items()})
+    """Check that every joint that follows another one can; errors as for :func:`leaders`, and if that one is locked."""
+    joints = {name: attachments[link].joint for name, link in carried.items()}
+    for name, joint in joints.items():
+        leader = "" if joint.mimic is None else joint.mimic.joint
+        if leader in carried and attachments[carried[leader]].locked is not None:
+            raise TopologyError(f"joint {name!r} cannot follow {leader!r}, which is locked; unlock it first")
+    leaders(joints)

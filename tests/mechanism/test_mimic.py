@@ -135,6 +135,21 @@ def test_a_lock_holds_all_joints_that_follow():
         tree.unlock("right")
 
 
+def test_what_is_locked_is_not_followed_by_further_joints():
+    tree = gripper()
+    tree.lock("left", at=0.1)
+    before = tree.topology
+    for leader in ("left", "right"):
+        new = sd.prismatic("x", mimic=sd.Mimic(leader), name="new")
+        for change in (lambda new=new: tree.attach(BODY, "palm", new), lambda new=new: tree.replace_joint("palm", new)):
+            with pytest.raises(sd.TopologyError, match=f"'new' cannot follow '{leader}', which is locked; unlock it"):
+                change()
+            assert tree.topology is before
+    tree.unlock("left")
+    tree.attach(BODY, "palm", new)
+    assert tree.coordinates == ("wrist", "left")
+
+
 def test_replacing_a_joint_that_is_followed_is_checked():
     tree = gripper()
     with pytest.raises(sd.TopologyError, match="'right' cannot follow 'left', a spherical joint"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import ClassVar, Literal
 
@@ -20,9 +20,10 @@ from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import rearrange
 from screwdyn.simulation.impact import Payload, Twist, brings_its_motion, grasp, payload_twist, release
-from screwdyn.simulation.outcomes import Change, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
 from screwdyn.simulation.rearrange import Start
 from screwdyn.simulation.state import State
+from screwdyn.simulation.stops import joints_of
 
 __all__ = [
     "Condition",
@@ -78,6 +79,10 @@ class Scheduled(ABC):
     @abstractmethod
     def happen(self, tree: Robot, state: State) -> Change:
         """Change the tree, which is in the given state. After an error, tree and state are unchanged."""
+
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """The joints that it brings, by name, in a run that begins with the tree."""
+        return {}
 
     def level(self, t: float, state: State) -> float:
         """A number that is positive if and only if the event is due at time t in the given state.
@@ -163,6 +168,20 @@ class Grasp(Scheduled):
             start=self.start,
         )
 
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """That of the grasp, and those of the payload."""
+        if isinstance(self.body, Handle | str):
+            return _joint_of(self.body, self.joint)
+        body = self.body.tree if isinstance(self.body, FreeBody) else self.body
+        # A rotor may have a carrier in the tree.
+        joint = self.joint and replace(self.joint, rotor=None)
+        alone = type(tree)(tree.base)
+        try:
+            alone.attach(body, alone.base, joint, name=self.name, prefix=self.prefix)
+        except ScrewdynError:  # the event raises it when it happens
+            return {}
+        return joints_of(alone)
+
 
 @dataclass(frozen=True, eq=False)
 class Release(Scheduled):
@@ -215,6 +234,10 @@ class HandOver(Scheduled):
     def happen(self, tree: Robot, state: State) -> ImpactEvent:
         """Move the payload; errors as for :meth:`KinematicTree.move`."""
         return rearrange.move(tree, state, self.what, self.to, self.joint, self.at, self.start)
+
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """That of the payload, if it is given."""
+        return _joint_of(self.what, self.joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,6 +298,12 @@ class ReplaceJoint(Scheduled):
         """Replace the joint; errors as for :meth:`KinematicTree.replace_joint`."""
         return rearrange.replace_joint(tree, state, self.link, self.joint)
 
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """The new joint; without a name, it takes that of the former one."""
+        name = self.link if isinstance(self.link, str) else self.link.name
+        former = tree.topology.attachments.get(name)
+        return {self.joint.name or (former.name if former else name): self.joint}
+
 
 @dataclass(frozen=True, eq=False)
 class SetInertia(Scheduled):
@@ -296,6 +325,12 @@ class SetInertia(Scheduled):
     def happen(self, tree: Robot, state: State) -> Change:
         """Set the inertia; errors as for :meth:`KinematicTree.set_inertia`."""
         return rearrange.set_inertia(tree, state, self.link, self.inertia)
+
+
+def _joint_of(link: str | Handle, joint: Joint | None) -> dict[str, Joint]:
+    """The new joint of a link by name; none if it is not given."""
+    name = link if isinstance(link, str) else link.name
+    return {} if joint is None else {joint.name or name: joint}
 
 
 @dataclass(frozen=True, eq=False)

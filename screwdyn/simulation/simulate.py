@@ -25,7 +25,7 @@ from screwdyn.simulation.result import Run
 from screwdyn.simulation.stalling import StallGuard
 from screwdyn.simulation.state import State, check_state
 from screwdyn.simulation.stepping import METHODS, Crossings, Integrator
-from screwdyn.simulation.stops import Stops, check_stops
+from screwdyn.simulation.stops import Stops, check_stops, joints_of
 
 __all__ = ["simulate"]
 
@@ -85,7 +85,8 @@ def simulate(
         External wrenches [n; f], N m and N, about the origin of the link's frame and in its axes. Called like
         ``torque`` without ``control_period``: also for trial steps.
     stops : "inelastic", SpringStop, or mapping from joint to one of them, optional
-        What happens at joint limits, for all joints or for those of the mapping. At an inelastic stop the coordinate
+        What happens at joint limits, for all joints or for those of the mapping, which may also name joints that
+        events bring. At an inelastic stop the coordinate
         comes to rest in an impact, and stays until a force pulls it away. By default the motion continues beyond the
         limits. In each case a :class:`LimitEvent` is reported when a coordinate reaches a limit from inside, or begins
         beyond it.
@@ -113,7 +114,7 @@ def simulate(
     JointError
         If there is a torque on a passive joint.
     UnknownNameError
-        If a stop belongs to no joint.
+        If a stop belongs to no joint of the tree or of an event.
     StalledError
         If the run would not end, because a torque is discontinuous or because an explicit method meets stiff joints;
         the message states the coordinate and a remedy.
@@ -159,7 +160,8 @@ def simulate(
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
     if stops is not None:
-        check_stops(stops, tree)
+        ever = (joints_of(tree), *(event.joints(tree) for event in events))
+        check_stops(stops, [named for joints in ever for named in joints.items()])
     with tree.transaction():
         disturbance = None if wrenches is None else Disturbance(guarded(wrenches, tree))
         integrator = Integrator(method, rtol, atol)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal
@@ -12,10 +12,11 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
+from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.limits import Limits
 
-__all__ = ["SpringStop", "SpringStops", "Stop", "Stops", "check_stops", "stop_of"]
+__all__ = ["SpringStop", "SpringStops", "Stop", "Stops", "check_stops", "joints_of", "stop_of"]
 
 
 @dataclass(frozen=True)
@@ -58,26 +59,35 @@ def stop_of(stops: Stops | None, joint: str) -> Stop | None:
     return stops.get(joint) if isinstance(stops, Mapping) else stops
 
 
-def check_stops(stops: object, tree: Robot) -> None:
+def joints_of(tree: Robot) -> dict[str, Joint]:
+    """All joints by name; a locked one as it is when it is unlocked."""
+    locks = {name: tree.lock_of(name) for name in tree.joints}
+    return {name: tree.joint(name) if lock is None else lock.joint for name, lock in locks.items()}
+
+
+def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:
     """Check the argument ``stops`` of :func:`simulate`.
+
+    ``joints`` are those that the run may have, some of which may have the same name.
 
     Raises
     ------
     UnknownNameError
-        If a stop belongs to no joint of the tree.
+        If a stop belongs to no joint.
     ScrewdynError
         If it is no stop, or its joint has no limits.
     """
+    limited = {name for name, joint in joints if joint.limits is not None}
     for joint, stop in stops.items() if isinstance(stops, Mapping) else [(None, stops)]:
         if not isinstance(stop, SpringStop) and stop != "inelastic":
             of = "" if joint is None else f" of {joint!r}"
             raise ScrewdynError(f"stops must be 'inelastic' or a SpringStop{of}, or a mapping to them; got {stop!r}")
-        if joint is None:
+        if joint is None or joint in limited:
             continue
-        if joint not in tree.joints:
-            raise UnknownNameError.of(joint, tuple(tree.joints), "joint")
-        if tree.joint(joint).limits is None:
+        names = tuple(dict(joints))
+        if joint in names:
             raise ScrewdynError(f"joint {joint!r} has no limits, so it cannot have a stop; give limits= of the joint")
+        raise UnknownNameError.of(joint, names, "joint")
 
 
 class SpringStops:

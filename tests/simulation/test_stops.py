@@ -387,6 +387,33 @@ def test_wrong_stops(stops, error, message):
         sd.simulate(tree, sd.State(tree), 1.0, stops=stops)
 
 
+def test_stops_of_joints_that_events_bring():
+    """Each joint falls to its limit and stays there."""
+    tree = double_pendulum(None)
+    hinge = sd.revolute("y", name="new", limits=(-0.1, 0.1))
+    tree.replace_joint("upper", replace(hinge, name="shoulder"))
+    tree.lock("shoulder")
+    rod = sd.Inertia.rod(1.0, 0.5, "x", (0.25, 0, 0))
+    tree.attach(sd.Inertia.box(1.0, (0.5, 0.2, 0.1), (0.25, 0, 0)), to="base", joint=sd.free(), name="stone")
+    tool = sd.KinematicTree("tool")
+    tool.attach(rod, "tool", replace(hinge, name="finger", rotor=sd.Rotor(1e-3, 2.0, axis="y")), name="jaw")
+    events = {
+        "new": sd.Grasp(rod, to="fore", joint=hinge, name="c", twist="at_rest", time=0.1),
+        "left/finger": sd.Grasp(tool, to="base", prefix="left/", twist="at_rest", time=0.1),
+        "stone": sd.Grasp("stone", to="base", joint=replace(hinge, name=None), time=0.0),
+        "held": sd.HandOver("stone", "base", joint=replace(hinge, name="held"), time=0.0),
+        "elbow": sd.ReplaceJoint("fore", replace(hinge, name=None), time=0.0),
+        "shoulder": sd.Unlock("shoulder", time=0.1),
+    }
+    for name, event in events.items():
+        here = tree.copy()
+        run = sd.simulate(here, sd.State(tree), 0.5, events=[event], stops={name: "inelastic"})
+        assert any(isinstance(happened.event, sd.LimitEvent) for happened in run.events), name
+        assert np.nanmax(np.abs(run[name])) == pytest.approx(0.1, abs=1e-9)
+        with pytest.raises(sd.UnknownNameError, match=f"did you mean '{name}'"):
+            sd.simulate(tree.copy(), sd.State(tree), 0.5, events=[event], stops={name[:-1]: "inelastic"})
+
+
 def test_start_beyond_an_inelastic_stop():
     tree = double_pendulum((-1, 1))
     with pytest.raises(

@@ -114,7 +114,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         Returns
         -------
         Symbolic
-            See :class:`screwdyn.symbolic.Symbolic`. Later changes of the tree do not affect it.
+            See :class:`screwdyn.forms.symbolic.Symbolic`. Later changes of the tree do not affect it.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
     def derivatives(self) -> Derivatives:
         """Exact derivatives of the quantities of the present tree, and the regressor of its inertial parameters.
 
-        See :class:`screwdyn.derivatives.Derivatives`. Later changes of the tree do not affect it.
+        See :class:`screwdyn.forms.derivatives.Derivatives`. Later changes of the tree do not affect it.
 
         Examples
         --------
@@ -282,7 +282,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         Returns
         -------
         Compiled
-            Has a method for every quantity, which takes ``out=``; see :class:`screwdyn.compiled.Compiled`. Later
+            Has a method for every quantity, which takes ``out=``; see :class:`screwdyn.forms.compiled.Compiled`. Later
             changes of the tree do not affect it.
 
         Raises

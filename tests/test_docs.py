@@ -24,6 +24,20 @@ def python_blocks(page):
         yield "\n" * text.count("\n", 0, block.start(1)) + block[1]
 
 
+def test_references_lead_to_what_exists_by_its_present_name():
+    found, lost = 0, []
+    for source in sorted((ROOT / "screwdyn").rglob("*.py")):
+        for reference in re.findall(r":\w+:`~?(screwdyn\.[\w.]+)`", source.read_text(encoding="utf-8")):
+            found += 1
+            module = max((m for m in ("screwdyn", *MODULES) if f"{reference}.".startswith(f"{m}.")), key=len)
+            thing = importlib.import_module(module)
+            for name in reference.split(".")[module.count(".") + 1 :]:
+                thing = getattr(thing, name, None) or getattr(thing, "__annotations__", {}).get(name)
+            if thing is None:
+                lost.append(f"{source.name}: {reference}")
+    assert found > 20 and lost == []
+
+
 @pytest.mark.parametrize("name", ["screwdyn", *MODULES])
 def test_docstring_examples(name):
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)

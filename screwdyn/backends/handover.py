@@ -106,7 +106,7 @@ class Recording(NamedTuple):
 
 
 def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
-    """See :meth:`screwdyn.symbolic.Symbolic.lambdify`."""
+    """See :meth:`screwdyn.forms.symbolic.Symbolic.lambdify`."""
     groups = [[symbol(group, x) for x in names] for group, names in recording.arguments.items()]
     if recording.parameters:
         groups.append(list(recording.parameters))
@@ -130,7 +130,7 @@ def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
 
 
 def jax_function(recording: Recording) -> Callable[..., Any]:
-    """See :meth:`screwdyn.symbolic.Symbolic.jax`."""
+    """See :meth:`screwdyn.forms.symbolic.Symbolic.jax`."""
     import jax.numpy as jnp
 
     def made(*arguments: Any) -> Any:
@@ -145,7 +145,7 @@ def jax_function(recording: Recording) -> Callable[..., Any]:
 
 
 def casadi_function(recording: Recording) -> Any:
-    """See :meth:`screwdyn.symbolic.Symbolic.casadi`."""
+    """See :meth:`screwdyn.forms.symbolic.Symbolic.casadi`."""
     import casadi
 
     arguments = {group: casadi.SX.sym(group, len(names)) for group, names in recording.arguments.items()}

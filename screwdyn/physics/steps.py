@@ -13,8 +13,8 @@ State = tuple[Any, Any]
 class Feedback(NamedTuple):
     """Linear feedback of every joint, τ = tau + kp (q_target − q) + kd (qd_target − q̇).
 
-    In :meth:`screwdyn.compiled.Compiled.rollout` each entry may be a number, an array for the coordinates, ``(n,)``, an
-    array for each run, ``(B, n)``, or an array for each step, ``(steps, B or 1, n)``.
+    In :meth:`screwdyn.forms.compiled.Compiled.rollout` each entry may be a number, an array for the coordinates,
+    ``(n,)``, an array for each run, ``(B, n)``, or an array for each step, ``(steps, B or 1, n)``.
 
     Attributes
     ----------

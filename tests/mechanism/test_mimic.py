@@ -34,6 +34,7 @@ def test_a_joint_that_follows_another_one_has_no_freedom():
     [
         (lambda: sd.Mimic(""), "must name the joint"),
         (lambda: sd.Mimic("a", np.inf), "the ratio of a mimic joint must be a finite number"),
+        (lambda: sd.Mimic("a", True), "the ratio of a mimic joint must be a number; got True"),
         (lambda: sd.Mimic("a", 1.0, "b"), "the offset of a mimic joint must be a number"),
         (lambda: sd.revolute(mimic="left"), r"must be a Mimic, such as Mimic\('finger', -1.0\); got 'left'"),
         (lambda: sd.revolute(mimic=sd.Mimic("a"), passive=True), "not passive; got a passive revolute joint"),

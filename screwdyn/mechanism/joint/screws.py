@@ -144,12 +144,19 @@ def point(at: ArrayLike) -> Array:
 def number(what: str, value: float, least: float = -inf) -> Any:
     """A finite number or an expression; JointError for anything else, or for a number below the least one."""
     try:
-        x = expressions.number(value)
+        x = expressions.number(_no_flag(value))
     except (TypeError, ValueError):
         raise JointError(f"{what} must be a number; got {value!r}") from None
     if expressions.is_number(x) and (not isfinite(x) or x < least):
         raise JointError(f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}")
     return x
+
+
+def _no_flag(value: Any) -> Any:
+    """The value; TypeError for True and False, which NumPy reads as 1 and 0."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError("a number is expected")
+    return value
 
 
 def interval(limits: Sequence[float] | None) -> tuple[float, float] | None:
@@ -170,7 +177,7 @@ def magnitude(what: str, value: float | None) -> float | None:
     if value is None:
         return None
     try:
-        x = float(expressions.real(value))
+        x = float(expressions.real(_no_flag(value)))
     except (TypeError, ValueError):
         x = -1.0
     if not x >= 0:

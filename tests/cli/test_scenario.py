@@ -33,7 +33,7 @@ def test_the_example_runs(tmp_path, capsys):
     assert main(["simulate", str(EXAMPLE), "--output", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    for words in ("2 s, ", "0.6 s: grasp of 'crate'", "lock of 'wrist_3_link'", "1.4 s: release of 'crate'"):
+    for words in ("2 s, ", "0.6 s: grasp of 'crate'", "lock of joint 'wrist_3_joint'", "1.4 s: release of 'crate'"):
         assert words in out
     run = sd.simulation.recording.Recording.from_npz(tmp_path / "carry_a_crate.npz")
     assert run["shoulder_pan_joint"][-1] == pytest.approx(0.8, abs=1e-3)
@@ -345,7 +345,7 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     path = scenario(tmp_path, text + f"[start.position]\npush = {limit - 0.1}\n[start.velocity]\npush = 2\n")
     assert read_scenario(path).stops == "inelastic"
     assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
-    assert ": reach limit of '" in capsys.readouterr().out
+    assert ": reach limit of joint '" in capsys.readouterr().out
     assert problems(tmp_path, text.replace("'inelastic'", "'soft'")) == [
         "stops: expected one of 'inelastic'; got 'soft'",
     ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from screwdyn.simulation.outcomes import LimitEvent, LockEvent
 from screwdyn.simulation.result import Run
 
 __all__ = ["report"]
@@ -13,9 +14,9 @@ def report(run: Run) -> str:
     width = max(map(len, (*end.positions, *end.coordinates)), default=0)
     lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
     for happened in run.events:
-        lost = happened.event.energy_lost
-        what = happened.verb.removesuffix(" of")
-        lines.append(f"  {happened.t:g} s: {what} of {happened.link!r}, {lost:.4g} J lost")
+        event, what = happened.event, happened.verb.removesuffix(" of")
+        named = f"joint {event.joint!r}" if isinstance(event, LockEvent | LimitEvent) else repr(event.link)
+        lines.append(f"  {happened.t:g} s: {what} of {named}, {event.energy_lost:.4g} J lost")
     lines += ["", "at the end:", ""]
     lines += [f"  {name:{width}} {end[name]:12.6g}" for name in end.positions]
     lines += ["", "rates at the end:", ""]

@@ -89,10 +89,11 @@ def simulate(
         events bring. At an inelastic stop the coordinate
         comes to rest in an impact, and stays until a force pulls it away. By default the motion continues beyond the
         limits. In each case a :class:`LimitEvent` is reported when a coordinate reaches a limit from inside, or begins
-        beyond it.
+        beyond it; one that begins exactly at a limit reaches it if it goes beyond, be it by rounding.
     saturate : bool
         Clip each torque at the ``effort`` of its joint, as a motor that cannot give more does. The clipped torques act,
-        do work, and are those of the run. Joints without an effort are not limited.
+        do work, and are those of the run. Joints without an effort are not limited. The effort of a joint that follows
+        another one has no influence: the torque is that of the joint that it follows.
     step : float, optional
         Seconds between samples, > 0; a thousandth of the duration by default. It is also the largest step of the
         integrator if there are callbacks, dry friction or stops: the integrator can miss changes of a torque or of a

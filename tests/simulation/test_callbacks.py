@@ -254,6 +254,14 @@ def test_saturation_is_that_of_a_controller_that_clips(period):
     assert np.abs(runs[0].torque("b")).max() > 2.0
 
 
+def test_the_effort_of_a_joint_that_follows_clips_nothing():
+    tree = cart(effort=1.5)
+    follower = sd.prismatic("x", effort=0.1, mimic=sd.Mimic("cart"), name="second")
+    tree.attach(sd.Inertia.point(1.0), "base", follower)
+    run = sd.simulate(tree, sd.State(tree), 0.2, lambda t, state: [3.0], saturate=True)
+    assert_array_equal(run.torque("cart"), 1.5)
+
+
 def test_saturation_without_a_torque_is_refused():
     tree = cart(effort=1.0)
     with pytest.raises(sd.ScrewdynError, match="saturate needs a torque to clip"):

@@ -347,7 +347,17 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
     assert ": reach limit of joint '" in capsys.readouterr().out
     assert problems(tmp_path, text.replace("'inelastic'", "'soft'")) == [
-        "stops: expected one of 'inelastic'; got 'soft'",
+        "stops: expected 'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints; "
+        "got 'soft'",
+    ]
+
+
+def test_stops_of_joints_that_the_schedule_brings(tmp_path):
+    hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge', limits = [-0.1, 0.1]}"
+    text = START + "stops.hinge = 'inelastic'\n" + GRASP + hinge
+    assert read_scenario(scenario(tmp_path, text)).stops == {"hinge": "inelastic"}
+    assert problems(tmp_path, text.replace("stops.hinge", "stops.hing")) == [
+        "stops.hing: there is no such joint; did you mean 'hinge'?"
     ]
 
 

@@ -14,11 +14,12 @@ from screwdyn.cli.scenario.robot import named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.io.document import Entry, PlacedProblem, listed
+from screwdyn.mechanism.joint import Joint
 from screwdyn.simulation.callbacks import Torque
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import METHODS
-from screwdyn.simulation.stops import SpringStop, Stop, Stops
+from screwdyn.simulation.stops import SpringStop, Stop, Stops, joints_of
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Scenario", "read_scenario"]
@@ -115,10 +116,11 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
     robot = _robot(given, folder) if "robot" in given else None
     if robot is None:
         return None
-    stops = _stops(given["stops"], robot) if "stops" in given else None
     start = _start(given["start"], robot) if "start" in given else State(robot)
     duration = times.get("duration")
     events = schedule(given["schedule"], robot, duration, folder) if "schedule" in given else []
+    joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
+    stops = _stops(given["stops"], joints) if "stops" in given else None
     torque = _controller(given["controller"], robot, start) if "controller" in given and start is not None else None
     saturate = bool(given["saturate"].flag()) if "saturate" in given else False
     if saturate and torque is None and not root.problems:
@@ -167,16 +169,17 @@ def _robot(given: dict[str, Entry], folder: Path) -> KinematicTree | None:
     return robot
 
 
-def _stops(given: Entry, robot: KinematicTree) -> Stops | None:
-    """The same stop at all limits, or a table of stops by joint."""
+def _stops(given: Entry, joints: Sequence[tuple[str, Joint]]) -> Stops | None:
+    """The same stop at all limits, or a table of stops by joint, for those that the run may have."""
     if not isinstance(given.value, dict) or "stiffness" in given.value:
         return _stop(given)
     found = {}
+    limited = {name for name, joint in joints if joint.limits is not None}
     for name, entry in given.entries().items():
         stop = _stop(entry)
-        if name not in robot.joints:
-            entry.wrong("there is no such joint", entry.near(name, robot.joints))
-        elif robot.joint(name).limits is None:
+        if name not in dict(joints):
+            entry.wrong("there is no such joint", entry.near(name, dict(joints)))
+        elif name not in limited:
             entry.wrong("the joint has no limits", "leave it out")
         elif stop is not None:
             found[name] = stop
@@ -185,8 +188,8 @@ def _stops(given: Entry, robot: KinematicTree) -> Stops | None:
 
 def _stop(given: Entry) -> Stop | None:
     """The word "inelastic", or the numbers of a spring."""
-    if isinstance(given.value, str):
-        return "inelastic" if given.one_of("inelastic") else None
+    if given.value == "inelastic":
+        return "inelastic"
     if not isinstance(given.value, dict):
         given.unexpected("'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints")
         return None

@@ -352,6 +352,36 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     ]
 
 
+def test_events_that_lack_keys_are_read_too(tmp_path):
+    text = """
+        [[schedule]]
+        event = "grasp"
+        to = "link9"
+        body = { mass = -1 }
+        [[schedule]]
+        event = "hand_over"
+        time = 3
+        to = "link9"
+        [[schedule]]
+        event = "lock"
+        time = "soon"
+        joint = "theta9"
+        """
+    found = [problem.split("; ")[0] for problem in problems(tmp_path, START + text)]
+    assert found == [
+        "schedule[0]: the key 'name' is missing",
+        "schedule[0]: the key 'twist' is missing",
+        "schedule[0]: an event has either a time or a condition",
+        "schedule[1]: the key 'what' is missing",
+        "schedule[1].time: the run lasts from 0 to 1 s",
+        "schedule[2].time: expected a number of seconds",
+        "schedule[0].to: there is no link 'link9' at that time",
+        "schedule[0].body: no rigid body has this inertia: mass -1 kg is not positive",
+        "schedule[1].to: there is no link 'link9' at that time",
+        "schedule[2].joint: there is no joint 'theta9' at that time",
+    ]
+
+
 def test_stops_of_joints_that_the_schedule_brings(tmp_path):
     hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge', limits = [-0.1, 0.1]}"
     text = START + "stops.hinge = 'inelastic'\n" + GRASP + hinge

@@ -41,14 +41,20 @@ class _Given(NamedTuple):
     ----------
     order : float
         The time at which it is tried, s: its own, or that of the event before it in the file.
-    entry, fields : Entry, and its entries by key
+    entry, fields : Entry, and its entries by key, also of required keys that it lacks
     kind : str
+    time : float or None
+        Its own, s, if it is valid.
+    complete : bool
+        Whether it has all required keys.
     """
 
     order: float
     entry: Entry
     fields: dict[str, Entry]
     kind: str
+    time: float | None
+    complete: bool
 
 
 def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder: Path) -> list[Scheduled]:
@@ -69,20 +75,21 @@ def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder:
             entry.wrong("an event has either a time or a condition", "give one of the keys 'time' and 'when'")
         elif time is not None and not 0 <= time <= (time if duration is None else duration):
             fields["time"].wrong(f"the run lasts from 0 to {duration:g} s; got {time}")
-        elif all(key in fields for key in required) and (time is not None or "when" in fields):
-            order = order if time is None else float(time)
-            found.append(_Given(order, entry, fields, kind))
+            time = None
+        order = order if time is None else float(time)
+        # The other keys are read too; what is missing is a problem already, so those of its value go to another list.
+        missing = {key: Entry(None, "", []) for key in required if key not in fields}
+        found.append(_Given(order, entry, fields | missing, kind, time, not missing))
     tree = robot.copy()
     events = []
-    for _, entry, fields, kind in sorted(found, key=lambda item: item.order):
-        when = condition(fields["when"], tree) if "when" in fields else None
-        due = {"time": float(fields["time"].value)} if when is None and "time" in fields else {"when": when}
+    for _, entry, fields, kind, time, complete in sorted(found, key=lambda item: item.order):
+        due = {"when": condition(fields["when"], tree)} if "when" in fields else {"time": time}
         try:
             make = _EVENTS[kind][2](fields, tree, folder)
         except ScrewdynError as error:
             entry.wrong(str(error))
             continue
-        if make is not None and None not in due.values():
+        if make is not None and complete and None not in due.values():
             events.append(make(**due))
     return events
 

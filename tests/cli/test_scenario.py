@@ -382,6 +382,23 @@ def test_events_that_lack_keys_are_read_too(tmp_path):
     ]
 
 
+def test_joints_of_events_may_have_rotors(tmp_path):
+    rotor = "{inertia = 1e-4, ratio = 3, axis = 'y', mass = 0.1, across = 1e-4, com = [0, 0, 0.1], carrier = 'link1'}"
+    text = START + GRASP + "joint = {type = 'revolute', axis = [1, 0, 0], rotor = " + rotor + "}"
+    (event,) = read_scenario(scenario(tmp_path, text)).events
+    found = event.joint.rotor
+    expected = sd.Rotor(1e-4, 3, "y", (0, 0, 0.1), 0.1, 1e-4, "link1")
+    assert (found.ratio, found.carrier) == (3, "link1")
+    np.testing.assert_array_equal(found.screw, expected.screw)
+    np.testing.assert_array_equal(found.bodies[0].matrix, expected.bodies[0].matrix)
+    assert problems(tmp_path, text.replace("1e-4, ratio = 3", "-1")) == [
+        "schedule[0].joint.rotor: the key 'ratio' is missing"
+    ]
+    assert problems(tmp_path, text.replace("rotor = " + rotor, "mimic = {joint = 'theta1', ratio = 2}")) == [
+        "schedule[0].joint: an event cannot bring a joint that follows another one; leave out 'mimic'"
+    ]
+
+
 def test_stops_of_joints_that_the_schedule_brings(tmp_path):
     hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge', limits = [-0.1, 0.1]}"
     text = START + "stops.hinge = 'inelastic'\n" + GRASP + hinge

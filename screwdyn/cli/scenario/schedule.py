@@ -14,7 +14,7 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.link import Link
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
 from screwdyn.simulation.state import State
@@ -231,11 +231,18 @@ def _joint(given: Entry) -> Joint | None:
     kind = given.variant("type", _JOINTS)
     if kind is None:
         return None
-    make = _JOINTS[kind]
+    joint: Joint | None = _called(given, _JOINTS[kind], "type")
+    if joint is not None and joint.mimic is not None:
+        given.wrong("an event cannot bring a joint that follows another one", "leave out 'mimic'")
+    return joint
+
+
+def _called(given: Entry, make: Callable[..., Any], *others: str) -> Any:
+    """What a function makes of its arguments, which are the keys of a table besides some others."""
     known = inspect.signature(make).parameters
     required = tuple(name for name, x in known.items() if x.default is x.empty)
-    fields = given.table(("type", *required), tuple(name for name in known if name not in required))
-    values = {name: _READ.get(name, Entry.number)(entry) for name, entry in fields.items() if name != "type"}
+    fields = given.table((*others, *required), tuple(name for name in known if name not in required))
+    values = {name: _READ.get(name, Entry.number)(entry) for name, entry in fields.items() if name in known}
     if any(value is None for value in values.values()) or not {*required} <= values.keys():
         return None
     try:
@@ -251,7 +258,7 @@ def _axis(given: Entry) -> Any:
     return given.numbers(3)
 
 
-# Arguments of joints that are not one number.
+# Arguments of joints and of what they contain that are not one number.
 _READ: dict[str, Callable[[Entry], Any]] = {
     "axis": _axis,
     "axis1": _axis,
@@ -260,6 +267,11 @@ _READ: dict[str, Callable[[Entry], Any]] = {
     "limits": lambda given: given.numbers(2),
     "passive": Entry.flag,
     "name": Entry.text,
+    "rotor": lambda given: _called(given, Rotor),
+    "com": lambda given: given.numbers(3),
+    "carrier": Entry.text,
+    "mimic": lambda given: _called(given, Mimic),
+    "joint": Entry.text,
 }
 
 

@@ -399,6 +399,24 @@ def test_joints_of_events_may_have_rotors(tmp_path):
     ]
 
 
+def test_a_controller_of_joints_that_the_schedule_brings(tmp_path):
+    hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge'}"
+    body = GRASP.replace("= 1}", "= 1, box = [0.3, 0.2, 0.1]}")
+    control = "[controller]\ntype = 'pd'\ntarget.hinge = 0.2\nstiffness.hinge = 40\ndamping.hinge = 4\n"
+    read = read_scenario(scenario(tmp_path, START + control + body + hinge))
+    run = sd.simulate(read.robot, read.start, 1.0, read.torque, read.events)
+    tau = 40 * (0.2 - run["hinge"]) - 4 * run.qd[:, run.coordinates.index("hinge")]
+    late = np.isfinite(run["hinge"])
+    assert late.any()
+    np.testing.assert_allclose(run.tau[late, run.coordinates.index("hinge")], tau[late], atol=1e-9)
+    assert problems(tmp_path, START + control.replace("target.hinge", "target.hing") + body + hinge) == [
+        "controller.target.hing: there is no such coordinate; did you mean 'hinge'?"
+    ]
+    assert problems(tmp_path, START + control.replace("stiffness.hinge", "stiffness") + body + hinge) == [
+        "controller.target: joint 'hinge' has no stiffness; give stiffness as a table that names it"
+    ]
+
+
 def test_stops_of_joints_that_the_schedule_brings(tmp_path):
     hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge', limits = [-0.1, 0.1]}"
     text = START + "stops.hinge = 'inelastic'\n" + GRASP + hinge

@@ -27,18 +27,19 @@ def constant(torque: Mapping[str, Any]) -> Torque:
 class Hold:
     """Proportional-derivative control towards a configuration, τ = K (q_goal ⊖ q) − D q̇ + g(q), on the active joints.
 
-    ⊖ is the difference of positions along the freedoms of a joint. Joints that are attached later get only g.
+    ⊖ is the difference of positions along the freedoms of a joint. Joints without gains get only g.
 
     Attributes
     ----------
-    goal : State
+    goal : mapping from position to number
+        rad and m.
     stiffness, damping : mapping from joint to gain
         N m/rad and N m s/rad, or N/m and N s/m.
     compensate : bool
         Whether g, which includes all payloads, is added.
     """
 
-    goal: State
+    goal: Mapping[str, float]
     stiffness: Mapping[str, float]
     damping: Mapping[str, float]
     compensate: bool

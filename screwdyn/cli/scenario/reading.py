@@ -121,7 +121,9 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
     events = schedule(given["schedule"], robot, duration, folder) if "schedule" in given else []
     joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
     stops = _stops(given["stops"], joints) if "stops" in given else None
-    torque = _controller(given["controller"], robot, start) if "controller" in given and start is not None else None
+    torque = (
+        _controller(given["controller"], robot, start, joints) if "controller" in given and start is not None else None
+    )
     saturate = bool(given["saturate"].flag()) if "saturate" in given else False
     if saturate and torque is None and not root.problems:
         given["saturate"].wrong(
@@ -240,7 +242,7 @@ _CONTROLLERS = {
 }
 
 
-def _controller(given: Entry, robot: KinematicTree, start: State) -> Torque | None:
+def _controller(given: Entry, robot: KinematicTree, start: State, joints: Sequence[tuple[str, Joint]]) -> Torque | None:
     kind = given.variant("type", _CONTROLLERS)
     if kind is None:
         return None
@@ -253,8 +255,16 @@ def _controller(given: Entry, robot: KinematicTree, start: State) -> Torque | No
         for name in passive:
             fields["torque"].wrong(f"joint {name!r} is passive", "leave it out")
         return constant(torque)
-    target = by_name(fields["target"], robot.positions) if "target" in fields else {}
-    gains = {what: _gains(fields[what], robot) if what in fields else {} for what in ("stiffness", "damping")}
+    # Joints of one freedom that the schedule brings.
+    brought = {name: joint for name, joint in joints if joint.nv == 1 and name not in robot.positions}
+    target = by_name(fields["target"], [*robot.positions, *brought]) if "target" in fields else {}
+    wanted = [name for name in brought if name in target]
+    later = {name: target.pop(name, 0.0) for name in brought}
+    active = [name for name, joint in brought.items() if not joint.passive]
+    gains = {what: _gains(fields[what], robot, active) if what in fields else {} for what in ("stiffness", "damping")}
+    for name in wanted:
+        if name not in gains["stiffness"]:
+            fields["target"].wrong(f"joint {name!r} has no stiffness", "give stiffness as a table that names it")
     compensate = fields["gravity_compensation"].flag() if "gravity_compensation" in fields else True
     if given.problems:
         return None
@@ -264,17 +274,18 @@ def _controller(given: Entry, robot: KinematicTree, start: State) -> Torque | No
     except ScrewdynError as error:
         fields["target"].wrong(str(error))
         return None
-    return Hold(goal, gains["stiffness"], gains["damping"], bool(compensate))
+    positions = dict(zip(goal.positions, goal.q.tolist(), strict=True))
+    return Hold(positions | later, gains["stiffness"], gains["damping"], bool(compensate))
 
 
-def _gains(given: Entry, robot: KinematicTree) -> dict[str, float]:
-    """A gain by coordinate: one number for all active ones, or a number for each of some."""
+def _gains(given: Entry, robot: KinematicTree, later: Sequence[str]) -> dict[str, float]:
+    """A gain by joint: one number for all active ones of the start, or numbers for some, also for later ones."""
     active = [name for name in robot.joints if robot.joint(name).nv and not robot.joint(name).passive]
     if isinstance(given.value, dict):
         found = {}
         for name, entry in given.entries().items():
-            if name not in active:
-                entry.wrong("there is no such active joint", entry.near(name, active))
+            if name not in (*active, *later):
+                entry.wrong("there is no such active joint", entry.near(name, [*active, *later]))
             found[name] = _gain(entry)
         return found
     return dict.fromkeys(active, _gain(given))

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
 from screwdyn.backends.numba.kernels import kernel
+from screwdyn.backends.numba.source import COUPLED
 from screwdyn.physics.quantities import CATALOGUE
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -40,12 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Let garbage collections pass over modules and collected tests, which live to the end of the run."""
+    """Collect without garbage collections: modules and collected tests live to the end of the run."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()
 
 
@@ -53,7 +53,7 @@ def pytest_collection() -> Iterator[None]:
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Before a long run, let each process of xdist compile its share of the kernels, so that none is compiled twice."""
     if "PYTEST_XDIST_WORKER" in os.environ and len(session.items) > 1000:
-        names = list(CATALOGUE)
+        names = [prefix + name for prefix in ("", COUPLED) for name in CATALOGUE]
         first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
         for name in names[first :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
             kernel(name)

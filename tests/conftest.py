@@ -18,7 +18,6 @@ from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
 from screwdyn.backends.numba.kernels import kernel
-from screwdyn.backends.numba.source import COUPLED
 from screwdyn.physics.quantities import CATALOGUE
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -27,7 +26,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
-settings.register_profile("everyday", derandomize=True, max_examples=10, **UNTIMED)
+settings.register_profile("everyday", derandomize=True, max_examples=6, **UNTIMED)
 settings.register_profile("short", derandomize=True, max_examples=150, **UNTIMED)
 settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 
@@ -53,7 +52,7 @@ def pytest_collection() -> Iterator[None]:
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Before a long run, let each process of xdist compile its share of the kernels, so that none is compiled twice."""
     if "PYTEST_XDIST_WORKER" in os.environ and len(session.items) > 1000:
-        names = [prefix + name for prefix in ("", COUPLED) for name in CATALOGUE]
+        names = list(CATALOGUE)
         first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
         for name in names[first :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
             kernel(name)

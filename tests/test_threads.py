@@ -43,6 +43,11 @@ CHANGES = {
 }
 
 
+def by_default(kind):
+    """The kinds of changes, of which long runs try all."""
+    return [kind, *(pytest.param(other, marks=pytest.mark.soak) for other in CHANGES if other != kind)]
+
+
 def swap(tree, lock, unlock):
     """Lock one joint and unlock another in one change."""
     topology = tree.topology.lock(lock)
@@ -88,7 +93,7 @@ def impatient():
     sys.setswitchinterval(interval)
 
 
-@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize("kind", by_default("joint"))
 def test_a_reader_beside_a_writer_sees_one_revision(kind, impatient):
     tree, (there, back) = branched(), CHANGES[kind]
     there(tree)
@@ -159,7 +164,7 @@ def read_while(query, events):
 
 
 @pytest.mark.parametrize("name", ["dynamics", "batch", "contributions", "partition", "wrench", "paths", "state"])
-@pytest.mark.parametrize("kind", ["gravity", "lock", "parent"])
+@pytest.mark.parametrize("kind", by_default("parent"))
 def test_a_change_at_any_line_of_a_read(kind, name):
     """The same without chance: another thread changes the tree, or tries to in vain, between two lines of a read."""
     there, back = CHANGES[kind]

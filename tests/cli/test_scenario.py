@@ -298,6 +298,7 @@ def test_names_of_outputs_are_checked_before_the_simulation(tmp_path):
     ]
 
 
+@pytest.mark.soak
 def test_every_format_of_figures_is_written(tmp_path):
     for suffix in reading._FIGURES:
         path = scenario(tmp_path, START.replace("1", "0.01") + f'[output]\nfigure = "a{suffix}"\n')

@@ -145,6 +145,7 @@ def test_what_is_said_of_the_coordinates(arm, fast):
     assert (fast.coordinates, fast.nq, fast.nv) == (arm.coordinates, arm.nq, arm.nv)
 
 
+@pytest.mark.soak
 def test_code_of_many_structures_takes_little_memory_and_gives_it_back():
     """Megabytes for each structure: of four that are kept, then of five times four of which only a few are kept."""
     kept, *more = map(float, run(MANY_STRUCTURES).split())

@@ -34,7 +34,7 @@ def every_joint():
     return tree
 
 
-@pytest.fixture(scope="module", params=[ur5, every_joint])
+@pytest.fixture(scope="module", params=[pytest.param(ur5, marks=pytest.mark.soak), every_joint])
 def robot(request):
     return request.param()
 

@@ -64,7 +64,9 @@ SINGULAR = {"operational_inertia"}
 
 @pytest.mark.parametrize("name", CATALOGUE)
 @pytest.mark.parametrize(
-    "kinds", [ALL_KINDS[:3], ALL_KINDS, ("spherical", "free", "planar")], ids=["one", "all", "groups"]
+    "kinds",
+    [ALL_KINDS[:3], ALL_KINDS, pytest.param(("spherical", "free", "planar"), marks=pytest.mark.soak)],
+    ids=["one", "all", "groups"],
 )
 def test_every_quantity_on_every_joint(name, kinds):
     rng, entry = np.random.default_rng([len(kinds), *name.encode()]), CATALOGUE[name]

@@ -69,13 +69,16 @@ def contracted(name, found, W):
     return found @ W if name.removesuffix("_dot") in JACOBIANS else found
 
 
-QUANTITIES = (
+EQUATION_OF_MOTION = (
     ("mass_matrix", "q"),
     ("coriolis_matrix", "q qd"),
     ("gravity_vector", "q"),
+    ("inverse_dynamics", "q qd qdd"),
+)
+QUANTITIES = (
+    *EQUATION_OF_MOTION,
     ("bias_force", "q qd"),
     ("velocity_product", "q qd"),
-    ("inverse_dynamics", "q qd qdd"),
     ("link_poses", "q"),
     ("center_of_mass", "q"),
     ("center_of_mass_jacobian", "q"),
@@ -94,15 +97,20 @@ def arguments(pair, names):
     return zip(*(given[name] for name in names.split()), strict=True)
 
 
+@pytest.mark.parametrize(
+    "quantities, of_links",
+    [(EQUATION_OF_MOTION, OF_LINKS[:1]), pytest.param(QUANTITIES, OF_LINKS, marks=pytest.mark.soak)],
+    ids=["few", "all"],
+)
 @given(SEEDS, st.integers(0, 3), st.integers(1, 4))
-def test_every_quantity_is_that_of_independent_joints_contracted(seed, n, followers):
+def test_every_quantity_is_that_of_independent_joints_contracted(quantities, of_links, seed, n, followers):
     pair = Pair(seed, n, followers)
-    for name, names in QUANTITIES:
+    for name, names in quantities:
         own, others = arguments(pair, names)
         expected = contracted(name, np.asarray(getattr(pair.free, name)(*others)), pair.W)
         close(getattr(pair.coupled, name)(*own), expected, norm(expected) + 1, 1e-11)
     link = str(pair.rng.choice(pair.coupled.links))
-    for name, names in OF_LINKS:
+    for name, names in of_links:
         for frame in ("com", "body", "base", "mixed"):
             own, others = arguments(pair, names)
             expected = contracted(name, getattr(pair.free, name)(link, *others, frame), pair.W)

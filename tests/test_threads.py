@@ -78,7 +78,9 @@ def read(tree, q, qd):
         "compiled": lambda: tree.compile(threads=1).wait().mass_matrix(q),
         "text": lambda: tree.to_json(),
         "source": lambda: tree.c_source(["gravity_vector"]),
-        "paths": lambda: (tree.path("link5"), tree.subtree("link1"), tree.links),
+        "paths": lambda: tree.path("link5"),
+        "beyond": lambda: tree.subtree("link1"),
+        "links": lambda: tree.links,
         "state": lambda: sd.State(tree, q, qd).topology.gravity,
         "copy": lambda: tree.copy().dynamics(q, qd),
     }

@@ -40,6 +40,8 @@ class Topology:
         Number of changes.
     followers : int
         Number of joints that follow others.
+    following : int
+        The same with those that are locked, so that most detachments need not look at all joints.
     """
 
     attachments: dict[str, Attachment]
@@ -47,6 +49,7 @@ class Topology:
     gravity: Array
     revision: int = 0
     followers: int = 0
+    following: int = 0
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
@@ -82,17 +85,19 @@ class Topology:
         UnknownNameError
             If there is no joint that one of them follows.
         """
-        attachments, carried, followers = self.attachments.copy(), self.carried.copy(), self.followers
+        attachments, carried = self.attachments.copy(), self.carried.copy()
+        followers, following = self.followers, self.following
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
             self._check_names(new, attachments, carried, hint)
             attachments[new.link.name] = new
             carried[new.name] = new.link.name
             followers += new.joint.mimic is not None
+            following += new.unlocked.joint.mimic is not None
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, following)
 
     @classmethod
     def _check_names(
@@ -133,8 +138,9 @@ class Topology:
         for name in self.subtree(root):
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
-        followers = self.followers - sum(at.joint.mimic is not None for at in removed) if self.followers else 0
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers), removed
+        followers = self.followers - sum(at.joint.mimic is not None for at in removed)
+        following = self.following - sum(at.unlocked.joint.mimic is not None for at in removed)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, following), removed
 
     def check_no_rotor(self, link: str) -> None:
         """Raise TopologyError if a link is the rotor of a joint, which is a solid of revolution and changes with it."""
@@ -335,9 +341,10 @@ class Topology:
         attachments = self.attachments | {at.link.name: at for at in new}
         carried = {at.name: link for link, at in attachments.items() if at.parent is not None}
         followers = sum(at.joint.mimic is not None for at in attachments.values())
+        following = sum(at.unlocked.joint.mimic is not None for at in attachments.values())
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, following)
 
     def _followers(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
         """The joints that follow a joint, through any number of others, with their ratios and offsets."""
@@ -348,7 +355,8 @@ class Topology:
         """Raise TopologyError if a joint would lose the joint that it follows, also among detached attachments."""
         _, *rest = removed
         apart = {at.name for at in rest}
-        for at, present in [*((at, self.carried) for at in self.attachments.values()), *((at, apart) for at in rest)]:
+        staying = self.attachments.values() if self.following else ()
+        for at, present in [*((at, self.carried) for at in staying), *((at, apart) for at in rest)]:
             mimic = at.unlocked.joint.mimic
             if mimic is not None and mimic.joint not in present:
                 raise TopologyError(

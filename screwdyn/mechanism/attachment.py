@@ -16,11 +16,11 @@ from screwdyn.mechanism.joint import Joint, Mimic, fixed
 from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
 
-__all__ = ["FIXED", "Attachment", "Locked"]
+__all__ = ["FIXED", "ROTOR_ENDINGS", "Attachment", "Locked"]
 
-# A random start distinguishes handles of other processes, which may be pickled.
 # Of the names of the links of a rotor, after that of its joint.
 ROTOR_ENDINGS = "_rotor", "_rotor_at_rest"
+# A random start distinguishes handles of other processes, which may be pickled.
 _serial = itertools.count(secrets.randbits(64) << 32)
 FIXED, _IDENTITY = fixed(), np.eye(4)
 _IDENTITY.setflags(write=False)

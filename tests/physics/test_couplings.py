@@ -97,14 +97,7 @@ def arguments(pair, names):
     return zip(*(given[name] for name in names.split()), strict=True)
 
 
-@pytest.mark.parametrize(
-    "quantities, of_links",
-    [(EQUATION_OF_MOTION, OF_LINKS[:1]), pytest.param(QUANTITIES, OF_LINKS, marks=pytest.mark.soak)],
-    ids=["few", "all"],
-)
-@given(SEEDS, st.integers(0, 3), st.integers(1, 4))
-def test_every_quantity_is_that_of_independent_joints_contracted(quantities, of_links, seed, n, followers):
-    pair = Pair(seed, n, followers)
+def check_contraction(pair, quantities, of_links):
     for name, names in quantities:
         own, others = arguments(pair, names)
         expected = contracted(name, np.asarray(getattr(pair.free, name)(*others)), pair.W)
@@ -115,6 +108,11 @@ def test_every_quantity_is_that_of_independent_joints_contracted(quantities, of_
             own, others = arguments(pair, names)
             expected = contracted(name, getattr(pair.free, name)(link, *others, frame), pair.W)
             close(getattr(pair.coupled, name)(link, *own, frame), expected, norm(expected) + 1, 1e-11)
+
+
+@given(SEEDS, st.integers(0, 3), st.integers(1, 4))
+def test_the_equation_of_motion_is_that_of_independent_joints_contracted(seed, n, followers):
+    check_contraction(Pair(seed, n, followers), EQUATION_OF_MOTION, OF_LINKS[:1])
 
 
 @given(SEEDS)

@@ -2,6 +2,8 @@
 
 import pytest
 import test_couplings
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytestmark = pytest.mark.soak
 
@@ -11,3 +13,9 @@ globals().update(laws)
 
 def test_there_are_laws_to_try():
     assert len(laws) >= 5
+
+
+@given(test_couplings.SEEDS, st.integers(0, 3), st.integers(1, 4))
+def test_every_quantity_is_that_of_independent_joints_contracted(seed, n, followers):
+    pair = test_couplings.Pair(seed, n, followers)
+    test_couplings.check_contraction(pair, test_couplings.QUANTITIES, test_couplings.OF_LINKS)

@@ -1,6 +1,6 @@
 """Figures of runs: positions, swing, torques and energy over time.
 
-Only this module imports Matplotlib. Each figure has its own canvas, so no display is needed and the state of pyplot is
+Only `views` imports Matplotlib. Each figure has its own canvas, so no display is needed and the state of pyplot is
 not used. Angles are drawn in degrees, lengths in centimetres.
 """
 
@@ -26,7 +26,7 @@ try:
 except ImportError as missing:
     raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
 
-__all__ = ["Comparison", "Snapshot", "plot_comparison", "plot_run", "save", "writable"]
+__all__ = ["Comparison", "Snapshot", "blank_figure", "plot_comparison", "plot_run", "save", "writable"]
 
 # The palette of Okabe and Ito, which colour-blind readers can distinguish.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
@@ -154,7 +154,7 @@ def plot_run(run: Run) -> Figure:
         (motors, _draw_torques, "torque of the motors"),
     ]
     drawn = [panel for panel in panels if panel[0]]
-    figure = _figure(14.0, 2.7 * (len(drawn) + 1))
+    figure = blank_figure(14.0, 2.7 * (len(drawn) + 1))
     *axes, last = figure.subplots(len(drawn) + 1, 1, sharex=True, squeeze=False)[:, 0]
     for ax, (names, draw, title) in zip(axes, drawn, strict=True):
         draw(ax, run, names)
@@ -179,7 +179,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     """
     first, second, planned = comparison.with_model, comparison.without_model, comparison.planned
     names, swings = list(planned), [name for name in first.coordinates if first.joints[name].passive]
-    figure = _figure(16.0, 11.5)
+    figure = blank_figure(16.0, 11.5)
     figure.suptitle(f"{comparison.title}\n{_CAPTION}", fontsize=13)
     grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 1))
     _draw_scene(figure.add_subplot(grid[0, 0], projection="3d"), comparison)
@@ -247,7 +247,8 @@ def save(figure: Figure, path: Path) -> None:
         raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
 
 
-def _figure(width: float, height: float) -> Figure:
+def blank_figure(width: float, height: float) -> Figure:
+    """An empty figure on its own canvas; width and height in inches."""
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

@@ -1,0 +1,50 @@
+"""Fu, Gonzalez and Lee, "Robotics", section 3.4.1: which parts of the dynamics of a PUMA 560 matter along a trajectory.
+
+The translational and rotational parts of D_ij and h_i are drawn over 31 set points, as in Figs. 3.10 and 3.11. Then
+parts are left out for several tolerances, and the torque errors of the simplified models are printed. The trajectory
+of the book is not printed there; this one is cycloidal.
+
+    python examples/dominance_puma.py
+"""
+
+import argparse
+
+import numpy as np
+
+import screwdyn as sd
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--output", default="dominance_puma.png", help="file of the figure")
+options = parser.parse_args()
+
+arm = sd.robots.puma560()
+start, end = np.radians([[0, -45, 180, 0, 45, 0], [90, 0, 90, 60, -30, 90]])
+
+
+def cycloidal(duration):
+    """Positions, rates and accelerations of all joints at 31 set points."""
+    s = np.linspace(0, 2 * np.pi, 31)[:, None]
+    way, w = end - start, 2 * np.pi / duration
+    return start + way * (s - np.sin(s)) / (2 * np.pi), way / duration * (1 - np.cos(s)), way / duration * w * np.sin(s)
+
+
+trajectory = cycloidal(1.0)
+parts = sd.dominance.parts(arm, trajectory)
+M = arm.mass_matrix(trajectory[0])
+print(f"D_tran + D_rot - M of the library: {np.abs(parts.D_tran + parts.D_rot - M).max():.0e} kg m²")
+parts.plot().savefig(options.output, dpi=80)
+
+print("\nTranslational share of D_ij and h_i along the trajectory:")
+for name, share in zip(("D", "h"), parts.translational_share(), strict=True):
+    print(f"{name} =\n{np.array2string(share, precision=2, suppress_small=True)}")
+
+for tolerance in (0.01, 0.05, 0.1):
+    print()
+    model = sd.dominance.simplified(arm, trajectory, tolerance)
+    print(model)
+    for duration in (0.5, 2.0):
+        worst = model.error_along(cycloidal(duration)).relative.max()
+        print(f"  largest relative error if the motion takes {duration:g} s: {worst:.1%}")
+
+count = arm.operation_count("inverse_dynamics")
+print(f"\nThe exact recursion of the library: {count['mul']}/{count['add']} multiplications/additions")

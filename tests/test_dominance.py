@@ -1,0 +1,178 @@
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from screwdyn.testing import random_tree
+
+import screwdyn as sd
+from screwdyn import dominance, formulations, robots
+
+PARTS = ("D_tran", "D_rot", "h_tran", "h_rot")
+
+
+def arm_of(seed):
+    """An arm or tree of three revolute joints, and a trajectory of random set points."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 3, joints=["revolute"])
+    return tree, rng.uniform(-2, 2, (3, 7, 3))
+
+
+@pytest.fixture(scope="module")
+def puma():
+    arm = robots.puma560()
+    s = np.linspace(0, 2 * np.pi, 31)[:, None]
+    way = np.array([1.5, 0.8, -1.5, 1.0, -1.3, 1.5])
+    return arm, np.array([way * (s - np.sin(s)) / 2 / np.pi, way * (1 - np.cos(s)), 2 * np.pi * way * np.sin(s)])
+
+
+def relative(error, tree, trajectory):
+    return np.abs(error).max(axis=0) / np.abs(tree.inverse_dynamics(*trajectory)).max(axis=0)
+
+
+def test_parts_add_up_to_the_dynamics_of_the_library(puma):
+    arm, (q, qd, qdd) = puma
+    found = dominance.parts(arm, (q, qd, qdd))
+    assert_allclose(found.D_tran + found.D_rot, arm.mass_matrix(q), atol=1e-13)
+    assert_allclose(found.h_tran + found.h_rot, arm.velocity_product(q, qd), atol=1e-13)
+    fu = formulations.generalized_dalembert(arm)
+    assert_allclose(found.D_tran[9], fu.D_tran(q[9]), atol=1e-13)
+    assert_allclose(found.h_rot[9], fu.h_rot(q[9], qd[9]), atol=1e-13)
+
+
+def test_point_masses_have_no_rotational_parts():
+    """Two point masses on massless rods of 1 m and 2 m: D_11 = m1 l1² + m2 (l1² + l2² + 2 l1 l2 cos q2), …"""
+    rows = [{"a": 1.0, "inertia": sd.Inertia.point(3.0)}, {"a": 2.0, "inertia": sd.Inertia.point(0.5)}]
+    arm = sd.KinematicTree.from_dh(rows)
+    q, qd = np.random.default_rng(0).uniform(-2, 2, (2, 5, 2))
+    found = dominance.parts(arm, (q, qd, qd))
+    assert not found.D_rot.any() and not found.h_rot.any()
+    c, s = np.cos(q[:, 1]), np.sin(q[:, 1])
+    assert_allclose(found.D_tran[:, 0, 0], 3 + 0.5 * (5 + 4 * c), atol=1e-13)
+    assert_allclose(found.h_tran[:, 1], 0.5 * 2 * s * qd[:, 0] ** 2, atol=1e-13)
+    D, h = found.translational_share()
+    assert (D == 1).all() and (h == 1).all()
+
+
+def test_the_share_of_a_rod():
+    """m l²/4 by translation and m l²/12 by rotation; a single joint has no h."""
+    arm = sd.KinematicTree(gravity=(0, 0, 0))
+    arm.attach(sd.Inertia.rod(1.2, 0.5, "x", (0.25, 0, 0)), to="base", joint=sd.revolute("z"))
+    D, h = dominance.parts(arm, ([[0.3]], [[1]], [[2]])).translational_share()
+    assert_allclose(D, [[0.75]], atol=1e-14)
+    assert np.isnan(h).all()
+    # The rotational part is a quarter of the torque of an acceleration: it is left out at that tolerance.
+    trajectory = np.array([[[0.3], [0.4]], [[0], [0]], [[2], [-4]]])
+    assert dominance.simplified(arm, trajectory, 0.2499).kept.D_rot.all()
+    model = dominance.simplified(arm, trajectory, 0.2501)
+    assert (model.kept.D_tran.item(), model.kept.D_rot.item()) == (True, False)
+    inertia = 1.2 * 0.5**2
+    assert_allclose(model.inverse_dynamics([0.3], [1], [2]), [inertia / 4 * 2], atol=1e-14)
+    error = model.error
+    assert_allclose(error.peak, [inertia / 3 * 4])
+    assert_allclose(error.max, [inertia / 12 * 4])
+    assert_allclose(error.rms, [inertia / 12 * np.sqrt(10)])
+    assert_allclose(error.relative, [0.25])
+    # At rest without gravity there are no torques, and nothing is wrong.
+    rest = model.error_along(np.zeros((3, 4, 1)))
+    assert rest.relative == rest.peak == 0
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**32 - 1), tolerance=st.floats(0, 0.5))
+def test_the_tolerance_bounds_the_torque_error(seed, tolerance):
+    tree, trajectory = arm_of(seed)
+    model = dominance.simplified(tree, trajectory, tolerance)
+    error = model.inverse_dynamics(*trajectory) - tree.inverse_dynamics(*trajectory)
+    assert (relative(error, tree, trajectory) <= tolerance + 1e-12).all()
+    assert_allclose(model.error.max, np.abs(error).max(axis=0), atol=1e-11)
+    assert_allclose(model.error.rms, np.sqrt((error**2).mean(axis=0)), atol=1e-11)
+    # Nothing more could be left out: each remaining part alone would exceed the tolerance.
+    found = dominance.parts(tree, trajectory)
+    for name in PARTS:
+        for index in np.argwhere(getattr(model.kept, name)):
+            (i, *rest), more = index, error.copy()
+            if rest:
+                (j,) = rest
+                more[:, i] -= getattr(found, name)[:, i, j] * trajectory[2][:, j]
+                if i != j:
+                    more[:, j] -= getattr(found, name)[:, j, i] * trajectory[2][:, i]
+            else:
+                more[:, i] -= getattr(found, name)[:, i]
+            assert (relative(more, tree, trajectory) > tolerance - 1e-12).any()
+
+
+def test_simplified_models_of_the_puma(puma):
+    arm, trajectory = puma
+    models = [dominance.simplified(arm, trajectory, tolerance) for tolerance in (0, 0.02, 0.1, 10)]
+    kept = [sum(part.sum() for part in model.kept) for model in models]
+    # D_i6^tran and h_6^tran are zero: the last link's centre of mass is on its axis.
+    assert kept[0] == 72 + 12 - 12 and 72 > kept[1] > kept[2] > kept[3] == 0
+    counts = [model.operation_count()["mul"] for model in models]
+    assert models[1].full_operation_count()["mul"] >= counts[0] > counts[1] > counts[2] > counts[3]
+    for model in models:
+        assert (model.kept.D_tran == model.kept.D_tran.T).all() and (model.kept.D_rot == model.kept.D_rot.T).all()
+    assert models[0].error.relative.max() < 1e-12 < models[1].error.relative.max()
+    assert_allclose(models[3].inverse_dynamics(*trajectory), arm.gravity_vector(trajectory[0]), atol=1e-13)
+    # A motion twice as fast
+    fast = trajectory * np.array([1, 2, 4])[:, None, None]
+    expected = relative(models[2].inverse_dynamics(*fast) - arm.inverse_dynamics(*fast), arm, fast)
+    assert_allclose(models[2].error_along(fast).relative, expected, atol=1e-12)
+    assert expected.max() > 0.1
+
+
+def test_a_model_reads_as_a_table():
+    arm = robots.two_link()
+    model = dominance.simplified(arm, ([[0, 1]], [[1, 2]], [[1, 1]]), 0.02)
+    first, one, two, last = repr(model).splitlines()
+    assert first == "SimplifiedModel: parts kept for a tolerance of 0.02 (t: translation, r: rotation)"
+    assert one.startswith("  theta1  D: t·  tr  h: t·  error: 0.99% of 16.8 N m")
+    assert two.startswith("  theta2  D: tr  ")
+    few, full = model.operation_count(), model.full_operation_count()
+    assert last == f"  multiplications/additions: {few['mul']}/{few['add']} of {full['mul']}/{full['add']}"
+
+
+def test_a_model_keeps_the_tree_that_it_was_made_from(puma):
+    arm, trajectory = robots.two_link(), np.ones((3, 2, 2))
+    model = dominance.simplified(arm, trajectory, 0.0)
+    before = model.inverse_dynamics(*trajectory)
+    arm.attach(sd.Inertia.point(3), to="link2")
+    assert (model.inverse_dynamics(*trajectory) == before).all()
+    assert model.inverse_dynamics([0, 1], [1, 1], [1, 1]).shape == (2,)
+
+
+def test_wrong_arguments_are_refused():
+    arm, good = robots.two_link(), np.zeros((3, 4, 2))
+    with pytest.raises(sd.ShapeError, match="three arrays, q, qd and qdd; got 2"):
+        dominance.parts(arm, good[:2])
+    with pytest.raises(sd.ShapeError, match=r"one shape \(set points, 2\); got q \(4, 2\), qd \(3, 2\), qdd \(4, 2\)"):
+        dominance.parts(arm, (good[0], good[1, :3], good[2]))
+    with pytest.raises(sd.ShapeError, match="one shape"):
+        dominance.parts(arm, good[:, :0])
+    with pytest.raises(sd.ShapeError, match="qdd has entries that are not finite"):
+        dominance.parts(arm, (good[0], good[1], good[2] + np.nan))
+    for tolerance in (-0.1, np.nan, "5 %"):
+        with pytest.raises(sd.ScrewdynError, match="tolerance must be a fraction of the largest torques"):
+            dominance.simplified(arm, good, tolerance)
+    with pytest.raises(sd.ScrewdynError, match="covers joints with revolute axes; 'b3' is prismatic"):
+        dominance.simplified(robots.stanford(), np.zeros((3, 1, 6)), 0.1)
+    with pytest.raises(sd.UnboundSymbolError, match="m"):
+        dominance.parts(robots.two_link(m1=sp.Symbol("m")), good)
+
+
+def test_figures(puma):
+    arm, trajectory = puma
+    found = dominance.parts(arm, trajectory)
+    figure = found.plot()
+    assert len(figure.axes) == 21 + 6
+    first = figure.axes[0]
+    assert first.get_title(loc="left") == "$D_{11}$ (kg m²)"
+    for line, expected in zip(first.lines, (found.D_tran, found.D_rot, arm.mass_matrix(trajectory[0])), strict=True):
+        assert_allclose(line.get_ydata(), expected[:, 0, 0], atol=1e-13)
+    model = dominance.simplified(arm, trajectory, 0.1)
+    left, right = model.plot().axes[2:4]
+    full, reduced = (line.get_ydata() for line in left.lines)
+    assert_allclose(full, arm.inverse_dynamics(*trajectory)[:, 1], atol=1e-12)
+    assert_allclose(right.lines[0].get_ydata(), reduced - full, atol=1e-12)
+    assert_allclose(np.abs(reduced - full).max(), model.error.max[1])

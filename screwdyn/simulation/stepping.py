@@ -18,6 +18,8 @@ __all__ = ["METHODS", "Crossings", "Integrator"]
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # Tolerance of SciPy's solve_ivp for the times of events, relative and in s.
 LOCATED = 4 * float(np.finfo(float).eps)
+# Increment of a Newton iteration, relative to the tolerance of the iteration, that counts as zero.
+NEGLIGIBLE = 0.01
 
 # Numbers that are watched: (t, y) -> one or several of them.
 Levels = Callable[[float, Array], ArrayLike]
@@ -43,7 +45,26 @@ class Integrator:
         if self.method in ("Radau", "BDF"):
             # Their own differences grow tenfold each time for what has no effect, such as the energies, and overflow.
             options["jac"] = equations.jacobian
-        return solver(equations.rate, t, y, until, max_step=longest, **options)
+        started = solver(equations.rate, t, y, until, max_step=longest, **options)
+        if self.method in ("Radau", "BDF"):
+            _end_at_rounding(started)
+        return started
+
+
+def _end_at_rounding(solver: Any) -> None:
+    """Let the Newton iterations of Radau and BDF end where an increment is negligible.
+
+    SciPy ends them when an increment is zero or smaller than the one before. At rest all increments are of the size of
+    rounding, so neither happens, and the steps become ever shorter.
+    """
+    solve = solver.solve_lu
+
+    def increment(factors: Any, residual: Array) -> Array:
+        found: Array = solve(factors, residual)
+        small = NEGLIGIBLE * solver.newton_tol * (solver.atol + solver.rtol * np.abs(solver.y))
+        return np.zeros_like(found) if (np.abs(found) <= small).all() else found
+
+    solver.solve_lu = increment
 
 
 class Crossings:

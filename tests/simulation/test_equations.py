@@ -33,3 +33,17 @@ def test_an_implicit_method_stays_at_rest():
 
     run = sd.simulate(tree, sd.State(tree, target), 0.7, torque, method="Radau", step=1e-3)
     assert_allclose(run.q, np.broadcast_to(target, run.q.shape), atol=1e-12)
+
+
+def test_bdf_comes_to_rest():
+    """Its Newton iterations end although rounding keeps their increments from becoming smaller."""
+    tree = sd.robots.ur5()
+    target = np.array([0.8, 0, 0, 0, 0, 0])
+
+    def torque(t, state):
+        return 400 * (target - state.q) - 40 * state.qd
+
+    start = sd.State(tree, {"shoulder_lift_joint": -1})
+    run = sd.simulate(tree, start, 12.0, torque, method="BDF", step=0.01)
+    assert_allclose(run.qd[-1], 0, atol=1e-12)
+    assert_allclose(tree.gravity_vector(run.q[-1]), 400 * (target - run.q[-1]), atol=1e-9)

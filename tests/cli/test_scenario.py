@@ -358,6 +358,7 @@ def test_events_that_lack_keys_are_read_too(tmp_path):
         [[schedule]]
         event = "grasp"
         to = "link9"
+        name = "bar"
         body = { mass = -1 }
         [[schedule]]
         event = "hand_over"
@@ -370,7 +371,6 @@ def test_events_that_lack_keys_are_read_too(tmp_path):
         """
     found = [problem.split("; ")[0] for problem in problems(tmp_path, START + text)]
     assert found == [
-        "schedule[0]: the key 'name' is missing",
         "schedule[0]: the key 'twist' is missing",
         "schedule[0]: an event has either a time or a condition",
         "schedule[1]: the key 'what' is missing",
@@ -565,3 +565,81 @@ def test_a_whole_tree_as_a_payload(tmp_path):
     assert set(tree.coordinates[2:]) == {f"tool/{name}" for name in sd.KinematicTree.from_urdf(ARM).coordinates}
     named = scenario(tmp_path, text.replace("arm.urdf", "ur5"))
     assert len(read_scenario(named).events[0].body.coordinates) == 6
+
+
+def test_a_constant_controller_of_joints_that_the_schedule_brings(tmp_path):
+    hinge = "joint = {type = 'universal', axis1 = 'z', axis2 = 'y', name = 'hinge'}"
+    body = GRASP.replace("= 1}", "= 1, box = [0.3, 0.2, 0.1]}")
+    control = "[controller]\ntype = 'constant'\ntorque = {hinge = [0.2, 0.3], theta1 = 1}\n"
+    read = read_scenario(scenario(tmp_path, START + control + body + hinge))
+    run = sd.simulate(read.robot, read.start, 0.2, read.torque, read.events)
+    assert run.coordinates == ("theta1", "theta2", "hinge[w1]", "hinge[w2]")
+    assert_allclose(run.tau[-1], [1, 0, 0.2, 0.3])
+    single = control.replace("hinge = [0.2, 0.3]", "'hinge[w2]' = 0.3")
+    read = read_scenario(scenario(tmp_path, START + single + body + hinge))
+    run = sd.simulate(read.robot, read.start, 0.2, read.torque, read.events)
+    assert_allclose(run.tau[-1], [1, 0, 0, 0.3])
+    passive = hinge.replace("name", "passive = true, name")
+    for text in (control, single):
+        assert any("is passive; leave it out" in x for x in problems(tmp_path, START + text + body + passive))
+        wrong = text.replace("hinge", "binge", 1)
+        assert "there is no such coordinate; did you mean" in problems(tmp_path, START + wrong + body + hinge)[0]
+
+
+def test_a_constant_torque_acts_while_its_joint_is_free(tmp_path):
+    text = START + "[controller]\ntype = 'constant'\ntorque = {theta2 = 1}\n"
+    lock = "[[schedule]]\nevent = 'lock'\njoint = 'theta2'\ntime = 0.1\n"
+    unlock = lock.replace("lock'", "unlock'").replace("0.1", "0.2")
+    read = read_scenario(scenario(tmp_path, text + lock + unlock))
+    run = sd.simulate(read.robot, read.start, 0.3, read.torque, read.events)
+    assert_allclose(run.tau[[0, -1], 1], 1)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "place"),
+    [
+        (GRASP.replace("mass = 1", "mass = -1"), "schedule[0].body"),
+        (GRASP.replace("'bar'", "3").replace('"bar"', "3"), "schedule[0].name"),
+        (GRASP.replace('name = "bar"\n', ""), "schedule[0]"),
+        (GRASP.replace('"link2"', '"link9"'), "schedule[0].to"),
+        (GRASP.replace('"grasp"', '"grab"'), "schedule[0].event"),
+        (GRASP.replace("{mass = 1}", '"missing.urdf"'), "schedule[0].body"),
+    ],
+)
+def test_what_follows_from_a_problem_is_not_reported(tmp_path, mistake, place):
+    """The robot would have what the events, stops and gains name, but for one mistake."""
+    later = """
+joint = {type = "revolute", axis = "z", limits = [-1, 1]}
+[[schedule]]
+event = "lock"
+time = 0.2
+joint = "bar"
+[[schedule]]
+event = "unlock"
+when = {z = "bar", below = 0}
+joint = "bar"
+[[schedule]]
+event = "release"
+when = {position = "bar", below = 0}
+what = "bar"
+[controller]
+type = "pd"
+stiffness = {bar = 3}
+target = {bar = 1}
+[stops]
+bar = "inelastic"
+"""
+    assert [problem.split(": ")[0] for problem in problems(tmp_path, START + mistake + later)] == [place]
+    constant = later.replace("target = {bar = 1}", "torque = {bar = 1}").replace("stiffness = {bar = 3}\n", "")
+    text = START + "saturate = true\n" + mistake + constant.replace('"pd"', '"constant"')
+    assert [problem.split(": ")[0] for problem in problems(tmp_path, text)] == [place]
+    # Other mistakes are reported beside it.
+    both = problems(tmp_path, START + mistake + later.replace('when = {z = "bar"', 'when = {y = "link8"'))
+    anything = place in ("schedule[0]", "schedule[0].name") or "missing" in mistake
+    assert [problem.split(": ")[0] for problem in both] == [place] + ["schedule[2].when.y"] * (not anything)
+
+
+def test_problems_do_not_hide_one_another(tmp_path):
+    text = "control_period = 0.1\nx = 1\n[controller]\ntype = 'none'\n[start.position]\ntheta9 = 1\n"
+    found = problems(tmp_path, START + text)
+    assert [problem.split(": ")[0] for problem in found] == ["x", "start.position.theta9", "control_period"]

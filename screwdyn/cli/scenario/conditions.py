@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from screwdyn.cli.scenario.present import Present
 from screwdyn.io.document import Entry
 from screwdyn.simulation.state import State
 from screwdyn.tree import KinematicTree
@@ -58,8 +59,8 @@ class Passing:
         return _SIDES[self.side] * (measure(state, self.name) - self.value)
 
 
-def condition(given: Entry, tree: KinematicTree) -> Passing | None:
-    """A condition, such as ``{z = "tool0", below = 0.2}``; the tree must have the name that it gives."""
+def condition(given: Entry, present: Present) -> Passing | None:
+    """A condition, such as ``{z = "tool0", below = 0.2}``; the robot must have the name that it gives."""
     before = len(given.problems)
     fields = given.table((), (*_NUMBERS, *_SIDES, "after"))
     numbers, sides = ([key for key in keys if key in fields] for keys in (_NUMBERS, _SIDES))
@@ -71,10 +72,10 @@ def condition(given: Entry, tree: KinematicTree) -> Passing | None:
     (number,), (side,) = numbers, sides
     name, value = fields[number].text("a name"), fields[side].number()
     after = fields["after"].number(what="a number of seconds") if "after" in fields else 0.0
-    names = _NUMBERS[number][0](tree)
+    names = _NUMBERS[number][0](present.tree)
     if name is not None and name not in names:
         what = "coordinate" if number in ("position", "velocity") else "link"
-        fields[number].wrong(f"there is no {what} {name!r} at that time", given.near(name, names))
+        present.missing(fields[number], what, name, names)
     if len(given.problems) > before or name is None:
         return None
     return Passing(number, name, side, float(value), float(after))

@@ -17,7 +17,8 @@ def constant(torque: Mapping[str, Any]) -> Torque:
     """The same torques at all times, N m or N by coordinate, for the coordinates that the tree has at that time."""
 
     def function(t: float, state: State) -> dict[str, Any]:
-        known = {*state.coordinates, *state.tree.joints}
+        tree = state.tree
+        known = {*state.coordinates, *(name for name in tree.joints if tree.joint(name).nv)}
         return {name: value for name, value in torque.items() if name in known}
 
     return function

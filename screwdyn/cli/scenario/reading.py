@@ -10,6 +10,7 @@ from typing import Any
 
 from screwdyn import robots
 from screwdyn.cli.scenario.control import Hold, constant
+from screwdyn.cli.scenario.present import Present
 from screwdyn.cli.scenario.robot import named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
@@ -118,18 +119,19 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
         return None
     start = _start(given["start"], robot) if "start" in given else State(robot)
     duration = times.get("duration")
-    events = schedule(given["schedule"], robot, duration, folder) if "schedule" in given else []
+    present = Present(robot)
+    events = schedule(given["schedule"], present, duration, folder) if "schedule" in given else []
     joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
-    stops = _stops(given["stops"], joints) if "stops" in given else None
-    torque = (
-        _controller(given["controller"], robot, start, joints) if "controller" in given and start is not None else None
-    )
+    stops = _stops(given["stops"], joints, present) if "stops" in given else None
+    before = len(root.problems)
+    torque = _controller(given["controller"], robot, start, joints, present) if "controller" in given else None
+    idle = torque is None and len(root.problems) == before
     saturate = bool(given["saturate"].flag()) if "saturate" in given else False
-    if saturate and torque is None and not root.problems:
+    if saturate and idle:
         given["saturate"].wrong(
             "there is no controller whose torques can be clipped", "add [controller] or leave it out"
         )
-    if "control_period" in times and torque is None and not root.problems:
+    if "control_period" in times and idle:
         given["control_period"].wrong("there is no controller to be called", "add [controller] or leave it out")
     if root.problems or start is None or duration is None:
         return None
@@ -171,7 +173,7 @@ def _robot(given: dict[str, Entry], folder: Path) -> KinematicTree | None:
     return robot
 
 
-def _stops(given: Entry, joints: Sequence[tuple[str, Joint]]) -> Stops | None:
+def _stops(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) -> Stops | None:
     """The same stop at all limits, or a table of stops by joint, for those that the run may have."""
     if not isinstance(given.value, dict) or "stiffness" in given.value:
         return _stop(given)
@@ -179,6 +181,8 @@ def _stops(given: Entry, joints: Sequence[tuple[str, Joint]]) -> Stops | None:
     limited = {name for name, joint in joints if joint.limits is not None}
     for name, entry in given.entries().items():
         stop = _stop(entry)
+        if present.doubtful(name):
+            continue
         if name not in dict(joints):
             entry.wrong("there is no such joint", entry.near(name, dict(joints)))
         elif name not in limited:
@@ -207,21 +211,22 @@ def _stop(given: Entry) -> Stop | None:
 
 
 def _start(given: Entry, robot: KinematicTree) -> State | None:
+    before = len(given.problems)
     fields = given.table((), ("position", "velocity"))
     values = {
-        what: by_name(fields[what], names) if what in fields else {}
+        what: _by_name(fields[what], names) if what in fields else {}
         for what, names in (("position", robot.positions), ("velocity", robot.coordinates))
     }
     try:
         return State(robot, values["position"], values["velocity"])
     except ScrewdynError as error:
-        if not given.problems:
+        if len(given.problems) == before:
             given.wrong(str(error))
         return None
 
 
-def by_name(given: Entry, names: Sequence[str]) -> dict[str, Any]:
-    """Numbers by name; the entries of a joint may be given together, as a list."""
+def _by_name(given: Entry, names: Sequence[str], present: Present | None = None) -> dict[str, Any]:
+    """Numbers by name, but those that are doubtful; the entries of a joint may be given together, as a list."""
     stems = {stem for name in names for stem, bracket, _ in (name.rpartition("["),) if bracket}
     found: dict[str, Any] = {}
     for name, entry in given.entries().items():
@@ -230,7 +235,7 @@ def by_name(given: Entry, names: Sequence[str]) -> dict[str, Any]:
         elif name in stems:
             count = sum(x.rpartition("[")[0] == name for x in names)
             found[name] = entry.numbers(count)
-        else:
+        elif present is None or not present.doubtful(name):
             entry.wrong("there is no such coordinate", entry.near(name, [*names, *stems]))
     return {name: value for name, value in found.items() if value is not None}
 
@@ -242,7 +247,11 @@ _CONTROLLERS = {
 }
 
 
-def _controller(given: Entry, robot: KinematicTree, start: State, joints: Sequence[tuple[str, Joint]]) -> Torque | None:
+def _controller(
+    given: Entry, robot: KinematicTree, start: State | None, joints: Sequence[tuple[str, Joint]], present: Present
+) -> Torque | None:
+    """The controller, which may name all joints that the run may have; ``start`` is None if it is not valid."""
+    before = len(given.problems)
     kind = given.variant("type", _CONTROLLERS)
     if kind is None:
         return None
@@ -250,25 +259,25 @@ def _controller(given: Entry, robot: KinematicTree, start: State, joints: Sequen
     if kind == "none":
         return None
     if kind == "constant":
-        torque = by_name(fields["torque"], robot.coordinates) if "torque" in fields else {}
-        passive = [name for name in torque if name in robot.joints and robot.joint(name).passive]
-        for name in passive:
-            fields["torque"].wrong(f"joint {name!r} is passive", "leave it out")
-        return constant(torque)
+        return constant(_torque(fields["torque"], joints, present) if "torque" in fields else {})
     # Joints of one freedom that the schedule brings.
     brought = {name: joint for name, joint in joints if joint.nv == 1 and name not in robot.positions}
-    target = by_name(fields["target"], [*robot.positions, *brought]) if "target" in fields else {}
+    target = _by_name(fields["target"], [*robot.positions, *brought], present) if "target" in fields else {}
     wanted = [name for name in brought if name in target]
     later = {name: target.pop(name, 0.0) for name in brought}
     active = [name for name, joint in brought.items() if not joint.passive]
-    gains = {what: _gains(fields[what], robot, active) if what in fields else {} for what in ("stiffness", "damping")}
+    gains = {
+        what: _gains(fields[what], robot, active, present) if what in fields else {}
+        for what in ("stiffness", "damping")
+    }
     for name in wanted:
         if name not in gains["stiffness"]:
             fields["target"].wrong(f"joint {name!r} has no stiffness", "give stiffness as a table that names it")
     compensate = fields["gravity_compensation"].flag() if "gravity_compensation" in fields else True
-    if given.problems:
+    if len(given.problems) > before:
         return None
-    held = dict(zip(start.positions, start.q.tolist(), strict=True))
+    begin = State(robot) if start is None else start
+    held = dict(zip(begin.positions, begin.q.tolist(), strict=True))
     try:
         goal = State(robot, held | target)
     except ScrewdynError as error:
@@ -278,13 +287,26 @@ def _controller(given: Entry, robot: KinematicTree, start: State, joints: Sequen
     return Hold(positions | later, gains["stiffness"], gains["damping"], bool(compensate))
 
 
-def _gains(given: Entry, robot: KinematicTree, later: Sequence[str]) -> dict[str, float]:
+def _torque(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) -> dict[str, Any]:
+    """Torques by coordinate, of joints that are active at some time."""
+    owners = [(label, joint) for name, joint in joints for label in (name, *joint.freedom_names(name)) if joint.nv]
+    torque = _by_name(
+        given, list(dict.fromkeys(x for name, joint in joints for x in joint.freedom_names(name))), present
+    )
+    driven = {label for label, joint in owners if not joint.passive}
+    for name in torque:
+        if name not in driven:
+            given.wrong(f"joint {name!r} is passive", "leave it out")
+    return torque
+
+
+def _gains(given: Entry, robot: KinematicTree, later: Sequence[str], present: Present) -> dict[str, float]:
     """A gain by joint: one number for all active ones of the start, or numbers for some, also for later ones."""
     active = [name for name in robot.joints if robot.joint(name).nv and not robot.joint(name).passive]
     if isinstance(given.value, dict):
         found = {}
         for name, entry in given.entries().items():
-            if name not in (*active, *later):
+            if name not in (*active, *later) and not present.doubtful(name):
                 entry.wrong("there is no such active joint", entry.near(name, [*active, *later]))
             found[name] = _gain(entry)
         return found

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from screwdyn.cli.scenario.conditions import condition
+from screwdyn.cli.scenario.present import Present
 from screwdyn.cli.scenario.robot import named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
-from screwdyn.mechanism.link import Link
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
 from screwdyn.simulation.state import State
-from screwdyn.tree import KinematicTree
 
 __all__ = ["schedule"]
 
@@ -57,8 +56,8 @@ class _Given(NamedTuple):
     complete: bool
 
 
-def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder: Path) -> list[Scheduled]:
-    """The events of a list. Each is tried on a copy of the robot, in the order of the times, and must be possible.
+def schedule(given: Entry, present: Present, duration: float | None, folder: Path) -> list[Scheduled]:
+    """The events of a list. Each is tried on the robot, in the order of the times, and must be possible.
 
     An event on a condition is tried after the event before it in the list.
     """
@@ -67,6 +66,7 @@ def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder:
     for entry in given.items("a list of events, [[schedule]]"):
         kind = entry.variant("event", _EVENTS)
         if kind is None:
+            present.fail(entry.value)
             continue
         required, optional, _ = _EVENTS[kind]
         fields = entry.table(("event", *required), ("time", "when", *optional))
@@ -80,23 +80,25 @@ def schedule(given: Entry, robot: KinematicTree, duration: float | None, folder:
         # The other keys are read too; what is missing is a problem already, so those of its value go to another list.
         missing = {key: Entry(None, "", []) for key in required if key not in fields}
         found.append(_Given(order, entry, fields | missing, kind, time, not missing))
-    tree = robot.copy()
     events = []
     for _, entry, fields, kind, time, complete in sorted(found, key=lambda item: item.order):
-        due = {"when": condition(fields["when"], tree)} if "when" in fields else {"time": time}
+        due = {"when": condition(fields["when"], present)} if "when" in fields else {"time": time}
         try:
-            make = _EVENTS[kind][2](fields, tree, folder)
+            make = _EVENTS[kind][2](fields, present, folder)
         except ScrewdynError as error:
-            entry.wrong(str(error))
-            continue
-        if make is not None and complete and None not in due.values():
+            make = None
+            if not present.concerns(entry.value):
+                entry.wrong(str(error))
+        if make is None:
+            present.fail(entry.value)
+        elif complete and None not in due.values():
             events.append(make(**due))
     return events
 
 
-def _grasp(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
+def _grasp(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
     before = len(fields["to"].problems)
-    to = _link(fields["to"], tree)
+    to = present.link(fields["to"])
     name = fields["name"].text()
     body = named_robot(fields["body"], folder) if isinstance(fields["body"].value, str) else _body(fields["body"])
     joint = _joint(fields["joint"]) if "joint" in fields else None
@@ -105,66 +107,63 @@ def _grasp(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Chang
     start = fields["start"].one_of("hanging") if "start" in fields else None
     prefix = (fields["prefix"].text() if "prefix" in fields else "") or ""
     if len(fields["to"].problems) > before or to is None or body is None or name is None:
-        # Later events may name the link, and are no mistakes for that.
-        if name is not None and prefix + name not in tree.links:
-            tree.attach(Link(prefix + name), to or tree.base)
         return None
-    tree.attach(body, to, joint, at, name, prefix=prefix)
+    present.tree.attach(body, to, joint, at, name, prefix=prefix)
     return partial(Grasp, body, to=to, twist=twist, joint=joint, at=at, name=name, prefix=prefix, start=start)
 
 
-def _release(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
-    what = _link(fields["what"], tree)
+def _release(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    what = present.link(fields["what"])
     if what is None:
         return None
     into_world = bool(fields["into_world"].flag()) if "into_world" in fields else False
     if into_world:
-        tree.release(State(tree), what, into_world=True)
+        present.tree.release(State(present.tree), what, into_world=True)
     else:
-        tree.detach(what)
+        present.tree.detach(what)
     return partial(Release, what, into_world=into_world)
 
 
-def _hand_over(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
+def _hand_over(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
     before = len(fields["to"].problems)
-    what, to = _link(fields["what"], tree), _link(fields["to"], tree)
+    what, to = present.link(fields["what"]), present.link(fields["to"])
     joint = _joint(fields["joint"]) if "joint" in fields else None
     at = _place(fields["at"]) if "at" in fields else None
     if len(fields["to"].problems) > before or what is None or to is None:
         return None
-    tree.move(what, to, joint, at)
+    present.tree.move(what, to, joint, at)
     return partial(HandOver, what, to=to, joint=joint, at=at)
 
 
-def _lock(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
-    name = _joint_name(fields["joint"], tree)
+def _lock(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    name = present.joint(fields["joint"])
     if name is None:
         return None
-    tree.lock(name)
+    present.tree.lock(name)
     return partial(Lock, name)
 
 
-def _unlock(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
-    name = _joint_name(fields["joint"], tree)
+def _unlock(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    name = present.joint(fields["joint"])
     if name is None:
         return None
-    tree.unlock(name)
+    present.tree.unlock(name)
     return partial(Unlock, name)
 
 
-def _replace_joint(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
-    link, joint = _link(fields["link"], tree), _joint(fields["joint"])
+def _replace_joint(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    link, joint = present.link(fields["link"]), _joint(fields["joint"])
     if link is None or joint is None:
         return None
-    tree.replace_joint(link, joint)
+    present.tree.replace_joint(link, joint)
     return partial(ReplaceJoint, link, joint)
 
 
-def _set_inertia(fields: dict[str, Entry], tree: KinematicTree, folder: Path) -> Change | None:
-    link, inertia = _link(fields["link"], tree), _body(fields["inertia"])
+def _set_inertia(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    link, inertia = present.link(fields["link"]), _body(fields["inertia"])
     if link is None or inertia is None:
         return None
-    tree.set_inertia(link, inertia)
+    present.tree.set_inertia(link, inertia)
     return partial(SetInertia, link, inertia)
 
 
@@ -178,22 +177,6 @@ _EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change 
     "replace_joint": (("link", "joint"), (), _replace_joint),
     "set_inertia": (("link", "inertia"), (), _set_inertia),
 }
-
-
-def _link(given: Entry, tree: KinematicTree) -> str | None:
-    name = given.text("the name of a link")
-    if name is not None and name not in tree.links:
-        given.wrong(f"there is no link {name!r} at that time", given.near(name, tree.links))
-        return None
-    return name
-
-
-def _joint_name(given: Entry, tree: KinematicTree) -> str | None:
-    name = given.text("the name of a joint")
-    if name is not None and name not in tree.joints:
-        given.wrong(f"there is no joint {name!r} at that time", given.near(name, tree.joints))
-        return None
-    return name
 
 
 def _body(given: Entry) -> Inertia | None:

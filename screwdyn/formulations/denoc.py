@@ -37,7 +37,8 @@ class DeNOC(MatrixFormulation):
     """I θ̈ + C θ̇ = τ (Bhangale Eq. 9), by composite bodies.
 
     The generalized inertia matrix `GIM` is `mass_matrix`, and the matrix of convective inertia `MCI` is
-    `coriolis_matrix`; gravity is part of the source's τ. The MCI is not the Christoffel matrix: it exceeds it by
+    `coriolis_matrix`; θ is `q`. Gravity is part of the source's τ; here it is `g`, the `gravity_vector`. The MCI is not
+    the Christoffel matrix: it exceeds it by
     Σ_i J_ωᵀ (½ tr(I_i) ω̂_i) J_ω − m_i J_vᵀ d̂_i ω̂_i J_ω, where [J_ω; J_v] maps θ̇ to the twist of link i at O_i. As
     ω̂_i J_ω θ̇ = 0, the products with θ̇ are equal; Ṁ − 2C is not skew-symmetric.
 

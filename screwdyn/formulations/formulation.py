@@ -1,9 +1,9 @@
-"""What all formulations share: geometry, the check of states, and the names of the results."""
+"""What all formulations share: the names of the results, and the check of states and wrenches."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.formulations.geometry import Geometry
 from screwdyn.formulations.rows import cross, read
 from screwdyn.mechanism.structure import Structure
 from screwdyn.screws.poses import entries
@@ -18,7 +19,7 @@ from screwdyn.screws.poses import entries
 __all__ = ["Formulation", "MatrixFormulation", "whole"]
 
 
-class Formulation(ABC):
+class Formulation(Geometry, ABC):
     """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
 
     A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
@@ -84,26 +85,14 @@ class Formulation(ABC):
     @abstractmethod
     def _gravity_vector(self, q: Array, /) -> Array: ...
 
-    # Geometry
-
-    def poses(self, q: Array) -> list[Array]:
-        """⁰A_i, (4, 4), of all rows: the product of ^{k−1}A_k along the path (Fu Eq. 3.2-4)."""
-        found: list[Array] = []
-        for row, x in zip(self.rows, q, strict=True):
-            A = row.pose(x)
-            found.append(A if row.parent < 0 else found[row.parent] @ A)
-        return found
-
-    def axes(self, poses: list[Array]) -> list[tuple[Array, Array]]:
-        """z_{i−1} and p_{i−1} of all rows: direction and point of the axis of joint i in the base frame, (3,)."""
-        before = [np.eye(4) if row.parent < 0 else poses[row.parent] for row in self.rows]
-        return [(A[:3, :3] @ row.z, A[:3, :3] @ row.p + A[:3, 3]) for row, A in zip(self.rows, before, strict=True)]
-
-    def centres(self, poses: list[Array]) -> list[Array]:
-        """Centres of mass of all rows in the base frame, (3,)."""
-        return [A[:3, :3] @ row.com + A[:3, 3] for row, A in zip(self.rows, poses, strict=True)]
-
     # Inside
+
+    def _gravity_of(self, J_P: Sequence[Array]) -> Array:
+        """−Σ_i m_i gᵀ J_Pi, (n,), from the Jacobians (3, n) of the centres of mass."""
+        g = np.full(len(self.rows), 0.0)
+        for row, J in zip(self.rows, J_P, strict=True):
+            g = g - row.m * (self.gravity @ J)
+        return g
 
     def _vector(self, x: ArrayLike, what: str) -> Array:
         """The argument as an array (n,) of floats; of objects if it or the tree has expressions or traced scalars."""

@@ -77,17 +77,14 @@ class Kronecker(MatrixFormulation):
 
     def g(self, q: Array) -> Array:
         """(∂P/∂q)ᵀ with P = −Σ_i m_i (g⁰)ᵀ p_Ci, (n,) (Eqs. 17 and 45)."""
-        g = np.full(len(q), 0.0)
-        for row, (J_T, _, _, _) in zip(self.rows, self.jacobians(q), strict=True):
-            g = g - row.m * (self.gravity @ J_T)
-        return g
+        return self._gravity_of([J_T for J_T, _, _, _ in self.jacobians(q)])
 
     # The names of the library
     _mass_matrix, _coriolis_matrix, _gravity_vector = M, C, g
 
 
 def _vector(S: Array) -> Array:
-    """The vector of a skew-symmetric matrix (Eq. 1)."""
+    """The vector of a matrix that is skew-symmetric by construction (Eq. 1), for any scalars."""
     return np.array([S[2, 1], S[0, 2], S[1, 0]])
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.differentiation import christoffel, partial
 from screwdyn.formulations.formulation import MatrixFormulation
-from screwdyn.formulations.rows import cross
 
 __all__ = ["Lagrangian"]
 
@@ -57,10 +56,7 @@ class Lagrangian(MatrixFormulation):
 
     def g(self, q: Array) -> Array:
         """g_i = −Σ_j m_j gᵀ J_Pi of link j, (n,) (Eq. 42)."""
-        g = np.full(len(q), 0.0)
-        for row, (J_P, _) in zip(self.rows, self.jacobians(q), strict=True):
-            g = g - row.m * (self.gravity @ J_P)
-        return g
+        return self._gravity_of([J_P for J_P, _ in self.jacobians(q)])
 
     def motor_torque(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -97,13 +93,11 @@ class Lagrangian(MatrixFormulation):
         return tau
 
     def _jacobian(self, i: int, p: Array, axes: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        """J_P and J_O, (3, n), of the point p of link i; all in the base frame."""
-        none = [np.zeros(3)] * len(axes)
-        J_P, J_O = [*none], [*none]
-        for j in self.rows[i].path:
-            row, (z, p_j) = self.rows[j], axes[j]
-            J_P[j], J_O[j] = row.sigma * cross(z, p - p_j) + row.h * z, row.sigma * z
-        return np.array(J_P).T, np.array(J_O).T
+        """J_P and J_O, (3, n), of the point p of link i; the columns of joints that do not carry it are zero."""
+        J_on_path = self.jacobian(i, p, axes)
+        J = np.full((6, len(axes)), 0.0, dtype=J_on_path.dtype)
+        J[:, self.rows[i].path] = J_on_path
+        return J[3:], J[:3]
 
     # The names of the library
     _mass_matrix, _coriolis_matrix, _gravity_vector = B, C, g

@@ -7,7 +7,6 @@ import numpy as np
 from screwdyn.core.types import Array
 from screwdyn.formulations.differentiation import christoffel, partial, rate
 from screwdyn.formulations.formulation import MatrixFormulation
-from screwdyn.formulations.rows import cross
 from screwdyn.screws.poses import skew_of
 
 __all__ = ["Progressive"]
@@ -16,8 +15,10 @@ __all__ = ["Progressive"]
 class Progressive(MatrixFormulation):
     """M = M_1 ‡ M_2 ‡ …, and likewise C and g: each link adds its own terms (Laus section 2.4).
 
-    Link i is row i of `rows`; its terms have the size of its path and are added at the rows of the path. C_i in closed
-    form is the Christoffel matrix of M_i. Parameters as for `Formulation`.
+    Link i is row i of `rows`; its terms have the size of its path and are added at the rows of the path. J_i^{C_i},
+    M_i, C_i and g_i are `J`, `M`, `C` and `g` of the tree's `contribution`; M, C and g are `mass_matrix`,
+    `coriolis_matrix` and `gravity_vector`. C_i in closed form is the Christoffel matrix of M_i. Parameters as for
+    `Formulation`.
     """
 
     # The three ways to J_i^{C_i}, (6, k): the twist [ω; v] of the centre of mass in axes of link i
@@ -27,15 +28,14 @@ class Progressive(MatrixFormulation):
         R, p_C, axes = self._geometry(i, q)
         zero = np.zeros((3, 3))
         T = np.block([[R, zero], [-R @ skew_of(p_C), R]])
-        columns = [np.concatenate([s * z, s * cross(p, z) + h * z]) for z, p, s, h in axes]
-        J: Array = T @ np.array(columns).T
+        J: Array = T @ self.jacobian(i, np.zeros(3), axes)
         return J
 
     def J(self, i: int, q: Array) -> Array:
-        """Columns [R z_j; R (z_j × (p_C − p_j))], built directly (Eq. 28)."""
+        """Columns [R z_j; R (z_j × (p_C − p_j))], built directly (Eqs. 25 to 28)."""
         R, p_C, axes = self._geometry(i, q)
-        columns = [np.concatenate([s * (R @ z), R @ (s * cross(z, p_C - p) + h * z)]) for z, p, s, h in axes]
-        return np.array(columns).T
+        J_bar = self.jacobian(i, p_C, axes)
+        return np.vstack([R @ J_bar[:3], R @ J_bar[3:]])
 
     def J_by_rotation(self, i: int, q: Array) -> Array:
         """T̄_0^{C_i} J̄_i⁰ (Eqs. 29 to 31): the Jacobian at the centre of mass, turned into axes of the link."""
@@ -46,7 +46,7 @@ class Progressive(MatrixFormulation):
     def J_bar(self, i: int, q: Array) -> Array:
         """J̄_i⁰, (6, k): columns [z_j; z_j × (p_C − p_j)] in axes of the base (Eq. 30)."""
         _, p_C, axes = self._geometry(i, q)
-        return np.array([np.concatenate([s * z, s * cross(z, p_C - p) + h * z]) for z, p, s, h in axes]).T
+        return self.jacobian(i, p_C, axes)
 
     # The terms of link i
 
@@ -100,9 +100,7 @@ class Progressive(MatrixFormulation):
             total[np.ix_(*[row.path] * len(shape))] += term
         return total
 
-    def _geometry(self, i: int, q: Array) -> tuple[Array, Array, list[tuple[Array, Array, float, float]]]:
-        """R_0^i, p_Ci, and z, p, sigma and h of all joints on the path of link i, in the base frame."""
+    def _geometry(self, i: int, q: Array) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+        """R_0^i, p_Ci, and z and p of all joints, in the base frame."""
         A = self.poses(q)
-        axes = self.axes(A)
-        on_path = [(*axes[j], self.rows[j].sigma, self.rows[j].h) for j in self.rows[i].path]
-        return A[i][:3, :3].T, self.centres(A)[i], on_path
+        return A[i][:3, :3].T, self.centres(A)[i], self.axes(A)

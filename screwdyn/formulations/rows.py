@@ -141,5 +141,5 @@ def _tidied(a: Array) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """a × b of two vectors (3,)."""
+    """a × b of two vectors (3,), with the six products of the books; those of matrices would be counted as more."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

@@ -1,7 +1,7 @@
 """Fu, Gonzalez and Lee, "Robotics", chapter 3: the two-link arm of sections 3.2.6, 3.3.7 and 3.4.2, three ways.
 
-Each formulation computes its own terms; they are printed in the order of the book at one state, and compared with its
-closed forms.
+Each formulation computes its own terms and vectors; they are printed in the order of the book at one state, and
+compared with its closed forms.
 
     python examples/fu_two_link.py
 """
@@ -52,8 +52,24 @@ show("h", fu.h(q, qd), h)
 show("c", fu.c(q), c)
 show("τ", fu.inverse_dynamics(q, qd, qdd), tau)
 
-print("Newton-Euler (section 3.3.7)")
+print("Newton-Euler (section 3.3.7): the vectors of each link in axes of the link")
 recursion = formulations.newton_euler(arm)
+first, second = recursion.steps(q, qd, qdd)
+(e1, e2), spin = qdd, d1**2 + d2**2 + 2 * d1 * d2
+along, across = S2 * e1 - C2 * d1**2, C2 * e1 + S2 * d1**2
+show("ω_1", first.omega, [0, 0, d1])
+show("ω_2", second.omega, [0, 0, d1 + d2])
+show("ω̇_1", first.omegad, [0, 0, e1])
+show("ω̇_2", second.omegad, [0, 0, e1 + e2])
+show("v̇_1", first.vd, [-l * d1**2 + g * S1, l * e1 + g * C1, 0])
+show("v̇_2", second.vd, [l * (along - spin) + g * S12, l * (e1 + e2 + across) + g * C12, 0])
+show("ā_1", first.a, [-l / 2 * d1**2 + g * S1, l / 2 * e1 + g * C1, 0])
+show("ā_2", second.a, [l * (along - spin / 2) + g * S12, l * (across + e1 / 2 + e2 / 2) + g * C12, 0])
+show("f_2", second.f, m2 * second.a)  # F_2, as the hand is free
+turn = np.array([[C2, -S2, 0], [S2, C2, 0], [0, 0, 1]])
+show("f_1", first.f, turn @ second.f + m1 * first.a)
+show("n_2", second.n, [0, 0, m2 * l**2 * ((e1 + e2) / 3 + across / 2) + m2 * g * l * C12 / 2])
+show("n_1", first.n, [0, 0, tau[0]])
 show("τ, link", recursion.inverse_dynamics(q, qd, qdd), tau)
 show("τ, base", recursion.inverse_dynamics_in_base_frame(q, qd, qdd), tau)
 show("D", recursion.mass_matrix(q), D)  # by probing, Problem 3.11

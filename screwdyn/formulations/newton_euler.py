@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.formulation import Formulation, whole
-from screwdyn.formulations.rows import cross
+from screwdyn.formulations.newton_euler_steps import Step, Vectors, backward, forward
 
 __all__ = ["NewtonEuler"]
-
-
-class Vectors(NamedTuple):
-    """Vectors of link i: R is ^iR_{i−1}; z_{i−1} and p, a point of joint i's axis, are in axes of link i − 1.
-
-    p_i* leads from that point to the origin of frame i, s̄_i from there to the centre of mass. They, the tensor I_i
-    about the centre of mass and the wrench on the link about the origin of frame i are in axes of link i.
-    """
-
-    R: Array
-    z: Array
-    p: Array
-    p_star: Array
-    s_bar: Array
-    I: Array
-    wrench: Array
 
 
 class NewtonEuler(Formulation):
     """Newton-Euler recursions in link frames (Table 3.3) and in the base frame (Table 3.2).
 
     They give torques. M, C q̇ and g are found by probing: they are the torques of suitable accelerations and rates, with
-    or without gravity (Problem 3.11). There is no matrix C.
+    or without gravity (Problem 3.11). There is no matrix C. `steps` gives the vectors of each link; f_i and n_i are
+    `f` and `n`, the damping b_i is `damping` of a joint, and −f_{n+1} and −n_{n+1} are `wrenches` on a link.
 
     Fu's two cases, rotational and translational, are one with sigma and h (see `Row`). In Fu's frames the axis of joint
     i passes through the origin of frame i − 1; in a tree several joints may leave one link, and p leads to their axes.
@@ -61,14 +45,14 @@ class NewtonEuler(Formulation):
         UnknownNameError
             If there is no such link.
         """
-        links = self.in_link_frames(self._vector(q, "q"), self._loads(wrenches or {}))
+        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches or {}))
         return self._torques(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def inverse_dynamics_in_base_frame(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
         """τ, (n,), by the recursion in the base frame; arguments and errors as for `inverse_dynamics`."""
-        links = self.in_base_frame(self._vector(q, "q"), self._loads(wrenches or {}))
+        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches or {}))
         return self._torques(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def motor_torque(
@@ -79,7 +63,24 @@ class NewtonEuler(Formulation):
         tau: Array = self.inverse_dynamics(q, qd, qdd, wrenches) + damping * self._vector(qd, "qd")
         return tau
 
-    def in_link_frames(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
+    def steps(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
+    ) -> list[Step]:
+        """ω_i, ω̇_i, v̇_i, ā_i, F_i, N_i, f_i and n_i of all links, each in axes of its own frame (Table 3.3).
+
+        Arguments and errors as for `inverse_dynamics`.
+        """
+        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches or {}))
+        return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
+
+    def steps_in_base_frame(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
+    ) -> list[Step]:
+        """The same in axes of the base (Table 3.2)."""
+        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches or {}))
+        return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
+
+    def _in_link_frames(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
         """The vectors of Table 3.3. For a rotational joint p_i* is constant (Eq. 3.3-59)."""
         found = []
         for row, x, wrench in zip(self.rows, q, wrenches, strict=True):
@@ -87,7 +88,7 @@ class NewtonEuler(Formulation):
             found.append(Vectors(row.pose(x)[:3, :3].T, row.z, row.p, p_star, row.com, row.I, wrench))
         return found
 
-    def in_base_frame(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
+    def _in_base_frame(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
         """The vectors of Table 3.2: all in axes of the base, so that ^iR_{i−1} = 1."""
         A = self.poses(q)
         found = []
@@ -98,39 +99,22 @@ class NewtonEuler(Formulation):
             found.append(Vectors(np.eye(3), z, p - before, origin - p, R @ row.com, R @ row.I @ R.T, wrench))
         return found
 
+    def _steps(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Step]:
+        found = backward(self.rows, links, forward(self.rows, links, qd, qdd, gravity))
+        return [Step(*map(whole, step)) for step in found]
+
     def _torques(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> Array:
-        """Table 3.3, and in axes of the base Table 3.2: Eqs. 3.3-50 to 3.3-58."""
-        omega: list[Array] = []
-        omegad: list[Array] = []
-        vd: list[Array] = []
-        f, n = [], []
-        for i, (row, at) in enumerate(zip(self.rows, links, strict=True)):
-            k = row.parent
-            w, wd = (omega[k], omegad[k]) if k >= 0 else (np.zeros(3), np.zeros(3))
-            a = _acceleration(vd[k], w, wd, at.p) if k >= 0 else -gravity  # v̇_0, Eq. 3.3-46
-            turn, slide = row.sigma * at.z, row.h * at.z
-            omega.append(at.R @ (w + turn * qd[i]))
-            omegad.append(at.R @ (wd + turn * qdd[i] + cross(w, turn * qd[i])))
-            a = at.R @ (a + slide * qdd[i]) + 2 * cross(omega[i], at.R @ (slide * qd[i]))
-            vd.append(_acceleration(a, omega[i], omegad[i], at.p_star))
-            F = row.m * _acceleration(vd[i], omega[i], omegad[i], at.s_bar)
-            N = at.I @ omegad[i] + cross(omega[i], at.I @ omega[i])
-            f.append(F - at.wrench[3:])
-            n.append(cross(at.p_star + at.s_bar, F) + N - at.wrench[:3] - cross(at.p_star, at.wrench[3:]))
-        tau = np.empty(len(links), dtype=object)
-        for i, (row, at) in reversed([*enumerate(zip(self.rows, links, strict=True))]):
-            z, k = at.R @ at.z, row.parent
-            tau[i] = row.sigma * (n[i] @ z) + row.h * (f[i] @ z)
-            if k >= 0:
-                f_i = at.R.T @ f[i]
-                f[k] = f[k] + f_i
-                n[k] = n[k] + at.R.T @ n[i] + cross(links[k].p_star + at.p, f_i)
-        return whole(np.array(tau.tolist()))
+        """n_i · z_{i−1} or f_i · z_{i−1} (Eq. 3.3-58, without damping)."""
+        tau = []
+        for row, at, step in zip(self.rows, links, self._steps(links, qd, qdd, gravity), strict=True):
+            z = at.R @ at.z
+            tau.append(row.sigma * (step.n @ z) + row.h * (step.f @ z))
+        return whole(np.array(tau))
 
     # The names of the library: probing
 
     def _probe(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-        return self._torques(self.in_link_frames(q, self._loads({})), qd, qdd, gravity)
+        return self._torques(self._in_link_frames(q, self._loads({})), qd, qdd, gravity)
 
     def _mass_matrix(self, q: Array) -> Array:
         still, n = np.zeros(3), len(q)
@@ -142,9 +126,3 @@ class NewtonEuler(Formulation):
 
     def _gravity_vector(self, q: Array) -> Array:
         return self._probe(q, np.zeros(len(q)), np.zeros(len(q)), self.gravity)
-
-
-def _acceleration(a: Array, omega: Array, omegad: Array, r: Array) -> Array:
-    """Acceleration of the point r from one of acceleration a on the same link: Eqs. 3.3-35 and 3.3-39."""
-    there: Array = cross(omegad, r) + cross(omega, cross(omega, r)) + a
-    return there

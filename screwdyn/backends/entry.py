@@ -8,7 +8,6 @@ arguments.
 """
 
 import ctypes
-import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import platform_layout as layout
-from screwdyn.backends.llvm.background import compiling
+from screwdyn.backends.llvm.background import compiling_once
 from screwdyn.backends.llvm.ir import Code
 from screwdyn.backends.llvm.machine import Loaded
 from screwdyn.backends.platform_layout import address
@@ -111,8 +110,7 @@ def builtin_of_context(
     return layout.builtin(name, code.address(_NAME), np.array([computation]), slow, (owner, code))
 
 
-@functools.cache
-@compiling
+@compiling_once
 def _code(inputs: tuple[tuple[Extent, ...], ...], outputs: tuple[tuple[Extent, ...], ...], handed: bool) -> Loaded:
     """The entry of all functions with given shapes; ``handed`` if the context is an argument of each call."""
     return Loaded(_text(inputs, outputs, handed))

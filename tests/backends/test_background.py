@@ -33,3 +33,30 @@ def test_a_caller_never_waits_for_the_compiler():
     assert not later.done()
     gate.set()
     assert busy.result(10) and later.result(10) == "later"
+
+
+def test_two_threads_that_wait_for_the_same_code_get_the_same():
+    """Otherwise that of one thread would be freed, while other code calls it."""
+    calls, found, gate, busy = [], [], threading.Event(), threading.Event()
+
+    @background.compiling
+    def other():
+        busy.set()
+        assert gate.wait(10)
+
+    @background.compiling_once
+    def make():
+        calls.append(None)
+        return object()
+
+    threads = [threading.Thread(target=other), *(threading.Thread(target=lambda: found.append(make())) for _ in "ab")]
+    threads[0].start()
+    assert busy.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    for thread in threads[1:]:
+        thread.join(0.05)  # until both wait
+    gate.set()
+    for thread in threads:
+        thread.join(10)
+    assert found == [make()] * 2 and len(calls) == 1

@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, TypeVar
 
-__all__ = ["compiling", "resume", "submit"]
+__all__ = ["compiling", "compiling_once", "resume", "submit"]
 
 Result = TypeVar("Result")
 
@@ -31,6 +31,15 @@ def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
             return function(*arguments)
 
     return locked
+
+
+def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Decorate a function that compiles: it is called once for the same arguments, also by several threads.
+
+    What it returned is returned again without waiting for a compilation.
+    """
+    # The inner cache is for a thread that did not find the result in the outer one, and then waited for another thread.
+    return functools.cache(compiling(functools.cache(function)))
 
 
 def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from screwdyn.backends.llvm import batch_loop, ir
-from screwdyn.backends.llvm.background import compiling
+from screwdyn.backends.llvm.background import compiling_once
 
 __all__ = ["Host", "Loaded", "host", "object_file", "with_lanes"]
 
@@ -82,8 +82,7 @@ class Host(NamedTuple):
     code: tuple[Loaded, ...]
 
 
-@functools.cache
-@compiling
+@compiling_once
 def host() -> Host:
     """The shared code for the widest vectors of this processor."""
     features = llvm.get_host_cpu_features()

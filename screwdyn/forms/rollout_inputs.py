@@ -226,7 +226,7 @@ class Inputs:
         if group in _DRIVEN:
             self._refuse(what, a, self._passive, "is passive")
         if group == "kp" and self._model.charts is not None:
-            grouped = np.asarray(self._model.charts.where) < 0
+            grouped = [joint.chart is not None for joint in self._model.joints if joint.mimic is None]
             self._refuse(what, a, grouped, "is spherical, free or planar, so that q_target − q is no error")
 
     def _refuse(self, what: str, a: Array, which: Any, reason: str) -> None:

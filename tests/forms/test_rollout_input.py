@@ -11,15 +11,20 @@ from screwdyn import (
     JointError,
     KinematicTree,
     Link,
+    Mimic,
     Rotor,
     ScrewdynError,
     ShapeError,
     SingularAttachmentError,
+    State,
     TopologyError,
     UnknownNameError,
     free,
+    prismatic,
     revolute,
     robots,
+    simulate,
+    spherical,
 )
 from screwdyn.backends.llvm import program, stepper
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
@@ -139,3 +144,23 @@ def test_trees_that_are_too_large(monkeypatch):
         monkeypatch.setattr(module, "LARGEST", most)
         with pytest.raises(ScrewdynError, match=r"a step of this tree by 'rk4' has more than .* operations"):
             robots.ur5().compile().rollout(*START, 2, 1e-3, method="rk4")
+
+
+def test_gains_beside_a_follower_and_a_spherical_joint():
+    """Gains belong to freedoms: a follower before the spherical joint has none."""
+    tree, box = KinematicTree(gravity=(0, 0, 0)), Inertia.box(1, (0.1, 0.2, 0.3), (0.05, 0.02, 0.1))
+    tree.attach(box, "base", revolute("z", name="a"), name="A")
+    tree.attach(box, "A", prismatic("y", name="m", mimic=Mimic("a", 0.3)), at=(0.1, 0.2, 0.3), name="C")
+    tree.attach(box, "A", spherical(name="h"), at=(0.1, 0.2, 0.3), name="H")
+    tree.attach(box, "A", revolute("x", name="z"), at=(0.1, 0.2, 0.3), name="Z")
+    start, goal = (tree.neutral()[None], np.zeros((1, 5))), np.array([0.3, 0, 0, 0, 1, 0.2])
+    fast = tree.compile()
+    q = fast.rollout(*start, 500, 1e-3, Feedback([2.0, 0, 0, 0, 5.0], 0.0, q_target=goal), method="rk4").q
+
+    def torque(t, state):
+        return {"a": 2 * (0.3 - state["a"]), "z": 5 * (0.2 - state["z"])}
+
+    run = simulate(tree, State(tree), 0.5, torque, step=0.1)
+    np.testing.assert_allclose(q[0], run.q[-1], atol=1e-8)
+    with pytest.raises(JointError, match=r"kp must be 0 for 'h\[wx\]'"):
+        fast.rollout(*start, 5, 1e-2, Feedback([2.0, 3.0, 0, 0, 0], 0.0))

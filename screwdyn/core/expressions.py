@@ -229,7 +229,10 @@ def is_bounded(a: Array) -> bool:
 
     Entries with symbols count as bounded.
     """
-    return is_finite(a) and max([abs(x) for x in a.ravel().tolist() if not is_expression(x)], default=0.0) <= LARGEST
+    entries = a.ravel().tolist()
+    if a.dtype == object:
+        entries = [x for x in entries if not is_expression(x)]
+    return all([abs(x) <= LARGEST for x in entries])
 
 
 def is_finite(a: Array) -> bool:

@@ -59,7 +59,7 @@ class Inertia:
         wrong. `Inertia.effective` accepts lumped numbers.
     """
 
-    __slots__ = ("_com", "_effective", "_entries", "_mass", "_tensor")
+    __slots__ = ("_com", "_effective", "_numbers", "_tensor")
 
     def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> None:
         self._set(read_number(mass, "mass"), read_com(com), read_tensor(tensor), effective=False)
@@ -68,14 +68,14 @@ class Inertia:
             raise InertiaError(f"no rigid body has this inertia: {condition}")
 
     def _set(self, mass: float, com: Array, tensor: Array, effective: bool) -> None:
-        self._mass, self._com, self._effective = mass, com, effective
+        self._com, self._effective = com, effective
         malformed = malformed_numbers(mass, tensor)
         if malformed:
             raise InertiaError(malformed)
         self._tensor = (tensor + tensor.T) / 2
         self._com.flags.writeable = self._tensor.flags.writeable = False
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = self._tensor.tolist()
-        self._entries = tuple(com.tolist()), (xx, xy, xz, yy, yz, zz)
+        self._numbers = (mass, *com.tolist(), xx, xy, xz, yy, yz, zz)
 
     @classmethod
     def _of(cls, mass: float, com: Array, tensor: Array, effective: bool) -> Self:
@@ -259,7 +259,8 @@ class Inertia:
     @property
     def mass(self) -> float:
         """Mass in kg."""
-        return self._mass
+        mass: float = self._numbers[0]
+        return mass
 
     @property
     def com(self) -> Array:
@@ -274,7 +275,7 @@ class Inertia:
     @property
     def entries(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Centre of mass, and xx, xy, xz, yy, yz, zz of the tensor, as tuples of floats or expressions."""
-        return self._entries
+        return self._numbers[1:4], self._numbers[4:]
 
     @property
     def first_moment(self) -> Array:
@@ -427,14 +428,10 @@ class Inertia:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Inertia):
             return NotImplemented
-        return self._key() == other._key()
+        return self._numbers == other._numbers
 
     def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[float, ...]:
-        com, tensor = self._entries
-        return (self._mass, *com, *tensor)
+        return hash(self._numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
         return self._of, (self.mass, self.com.copy(), self.tensor, self._effective)

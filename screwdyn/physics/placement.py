@@ -180,14 +180,16 @@ def _cleared(T: Pose) -> Pose:
 
 def _squared(R: Matrix) -> Any:
     """A rotation without the rounding of right angles: the 6e-17 of cos(π/2) would take as many operations as 0.6."""
-    return tuple([x if type(x) is not float or _ROUNDING < abs(x) < _ALMOST_ONE else _whole(x) for x in R])
-
-
-def _whole(x: float) -> float:
-    size = abs(x)
-    if size <= _ROUNDING:
-        return 0.0
-    return math.copysign(1.0, x) if abs(size - 1.0) <= _ROUNDING else x
+    entries = []
+    for x in R:
+        if type(x) is float:
+            size = abs(x)
+            if size <= _ROUNDING:
+                x = 0.0
+            elif size > _ALMOST_ONE and abs(size - 1.0) <= _ROUNDING:
+                x = math.copysign(1.0, x)
+        entries.append(x)
+    return tuple(entries)
 
 
 def _tidied(entries: Any) -> Any:

@@ -160,7 +160,7 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
         Chart: {"orientation", "translations", "axes", "center"},
     }
     assert {cls: {field.name for field in fields(cls)} for cls in known} == known
-    assert sd.Inertia.__slots__ == ("_com", "_effective", "_entries", "_mass", "_tensor")
+    assert sd.Inertia.__slots__ == ("_com", "_effective", "_numbers", "_tensor")
 
 
 def test_every_key_that_is_written_is_described():

@@ -169,7 +169,7 @@ class Kernels:
             of_where, of_groups, of_terms, of_couplings = map(address, chart)
         sizes = (1, model.nv, model.nq, 0, 0, groups, terms)
         arrays = (at, of_where, of_groups, of_terms, moved, 0, work, len(table) - 1, of_couplings)
-        self.context = np.fromiter(sizes + arrays, np.int64)  # in the order of Context
+        self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:

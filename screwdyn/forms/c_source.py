@@ -16,6 +16,7 @@ from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.requests import Request, requested, results, scalars
+from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.physics.frames import BODY, FRAMES
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.table import ARMATURE, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
@@ -78,7 +79,7 @@ class _Source:
         for link in optional:
             if tree.parent(link) is None:
                 raise ScrewdynError(f"{link!r} is the base, which cannot be left out")
-            tree.topology.check_no_rotor(link)
+            check_no_rotor(tree.topology, link)
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})

@@ -12,6 +12,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.physics.link_steps import inertia_to_parent
 from screwdyn.physics.model import Model
 from screwdyn.physics.spatial import Pose, RigidInertia
@@ -50,7 +51,7 @@ class Payload:
             at = model.placements.get(name)
             if at is None:
                 raise UnknownNameError.of(name, model.placements)
-            model.topology.check_no_rotor(name)
+            check_no_rotor(model.topology, name)
             own = np.zeros(10) if at.link.inertia is None else at.link.inertia.parameters
             row = model.index[at.coordinate]
             if row >= 0:

@@ -10,6 +10,7 @@ from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.rotors import check_rotors
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
@@ -29,7 +30,7 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Top
     position = {name: k for k, name in enumerate(graph)}
     base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
     topology = Topology.rooted(_link(graph, base), gravity).attach(_attachment(graph, name) for name in others)
-    topology.check_rotors()
+    check_rotors(topology)
     return topology
 
 

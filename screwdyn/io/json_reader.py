@@ -47,6 +47,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.rotors import check_rotors
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
@@ -121,7 +122,7 @@ def _tree(root: Entry) -> Topology | None:
         return None
     try:
         topology = Topology.rooted(base, gravity).attach(attachments)
-        topology.check_rotors()
+        check_rotors(topology)
         return topology
     except ScrewdynError as error:
         root.wrong(str(error))

@@ -93,6 +93,11 @@ class Attachment:
             return self
         return replace(self, joint=self.locked.joint, home=self.locked.home, locked=None)
 
+    @property
+    def follows(self) -> bool:
+        """Whether the joint follows another one, also while it is locked."""
+        return (self.joint if self.locked is None else self.locked.joint).mimic is not None
+
     def copied(self, parent: str | None, prefix: str = "") -> Attachment:
         """A new attachment of the same link to a given parent; the prefix begins the names of links and joints."""
         link, joint, locked = self.link.prefixed(prefix), self.joint.inside(prefix), self.locked

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
@@ -14,6 +14,7 @@ from screwdyn.mechanism.holder import Holder
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.rotors import without_rotor
 from screwdyn.screws import screw
 
 __all__ = ["Body", "Handle", "Structure", "require_joint"]
@@ -93,7 +94,7 @@ class Structure(Holder):
         root, rest = self._unpack(body, name, prefix)
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
-        self._become(self._topology.attach([first, *rest]).with_rotor(root.name))
+        self._become(self._topology.attach([first, *rest, *first.rotor]))
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
@@ -117,7 +118,7 @@ class Structure(Holder):
             joint that it follows.
         """
         name = self.resolve(what)
-        topology, (root, *rest) = self._topology.without_rotor(name).detach(name)
+        topology, (root, *rest) = without_rotor(self._topology, name).detach(name)
         topology.check_separated([root, *rest])
         removed = self._rooted(root.link)
         if rest:
@@ -169,21 +170,19 @@ class Structure(Holder):
 
     def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment]]:
         """The root link of a body, and the attachments of all links beyond it, with the names that they will have."""
-        rest: Iterable[Attachment] = ()
         if isinstance(body, Inertia):
-            root = (
-                Link(self._free_name(f"{prefix}payload"), body) if name is None else Link(name, body).prefixed(prefix)
-            )
-        elif isinstance(body, Link):
-            root = Link(body.name if name is None else name, body.inertia).prefixed(prefix)
-        elif isinstance(body, Structure):
-            root = Link(body.base if name is None else name, body.link(body.base).inertia).prefixed(prefix)
-            rest = body._attached()
-        else:
+            if name is None:
+                return Link(self._free_name(f"{prefix}payload"), body), []
+            return Link(name, body).prefixed(prefix), []
+        if isinstance(body, Link):
+            return Link(body.name if name is None else name, body.inertia).prefixed(prefix), []
+        if not isinstance(body, Structure):
             kind = type(body).__name__
             raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
-        base = body.base if isinstance(body, Structure) else None
-        return root, [at.copied(root.name if at.parent == base else f"{prefix}{at.parent}", prefix) for at in rest]
+        base, *rest = body.topology.attachments.values()
+        root = Link(base.link.name if name is None else name, base.link.inertia).prefixed(prefix)
+        parents = [root.name if at.parent == base.link.name else f"{prefix}{at.parent}" for at in rest]
+        return root, [at.copied(parent, prefix) for at, parent in zip(rest, parents, strict=True)]
 
     def _free_name(self, stem: str) -> str:
         """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""

@@ -11,12 +11,13 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import ROTOR_ENDINGS, Attachment, Locked
+from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.couplings import check_couplings, leaders
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.rotors import check_no_rotor, without_rotor
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ class Topology:
     revision : int
         Number of changes.
     followers : int
-        Number of joints that follow others.
-    following : int
-        The same with those that are locked, so that most detachments need not look at all joints.
+        Number of joints that follow others, also while they are locked; only if there are any are they looked for.
     """
 
     attachments: dict[str, Attachment]
@@ -49,7 +48,6 @@ class Topology:
     gravity: Array
     revision: int = 0
     followers: int = 0
-    following: int = 0
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
@@ -67,6 +65,11 @@ class Topology:
         """Name of the link that does not move."""
         return next(iter(self.attachments))
 
+    @property
+    def coupled(self) -> bool:
+        """Whether a joint follows another one and is not locked."""
+        return self.followers > 0 and any(at.joint.mimic is not None for at in self.attachments.values())
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.base!r}: {len(self.attachments)} links, revision {self.revision}>"
 
@@ -83,21 +86,21 @@ class Topology:
             If the name of a link or a joint is taken, or would also be the name of a freedom or position; or if a joint
             cannot follow another one.
         UnknownNameError
-            If there is no joint that one of them follows.
+            If there is no link to which one of them is attached, or no joint that it follows.
         """
-        attachments, carried = self.attachments.copy(), self.carried.copy()
-        followers, following = self.followers, self.following
+        attachments, carried, followers = self.attachments.copy(), self.carried.copy(), self.followers
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
+            if new.parent not in attachments:
+                raise UnknownNameError.of(new.parent, attachments)
             self._check_names(new, attachments, carried, hint)
             attachments[new.link.name] = new
             carried[new.name] = new.link.name
-            followers += new.joint.mimic is not None
-            following += new.unlocked.joint.mimic is not None
+            followers += new.follows
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, following)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
 
     @classmethod
     def _check_names(
@@ -108,7 +111,7 @@ class Topology:
         if link in attachments or name in carried:
             what = f"link {link!r}" if link in attachments else f"joint {name!r}"
             raise TopologyError(f"there is a {what} already; {hint}")
-        if "[" in name or len(new.labels) > 2:
+        if "[" in name or new.unlocked.joint.nq > 1:
             cls._check_labels(new, attachments, carried)
 
     @staticmethod
@@ -138,67 +141,8 @@ class Topology:
         for name in self.subtree(root):
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
-        followers = self.followers - sum(at.joint.mimic is not None for at in removed)
-        following = self.following - sum(at.unlocked.joint.mimic is not None for at in removed)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, following), removed
-
-    def check_no_rotor(self, link: str) -> None:
-        """Raise TopologyError if a link is the rotor of a joint, which is a solid of revolution and changes with it."""
-        for ending in ROTOR_ENDINGS:
-            joint = link.removesuffix(ending)
-            if joint == link or joint not in self.carried:
-                continue
-            at = self.attachments[self.carried[joint]].unlocked
-            if link in [part.link.name for part in at.rotor]:
-                raise TopologyError(
-                    f"{link!r} is the rotor of joint {joint!r}, with which it is attached and detached; give link "
-                    f"{at.link.name!r} a joint with another rotor or none by replace_joint"
-                )
-
-    def check_rotors(self) -> None:
-        """Raise TopologyError if a joint has a rotor whose links are missing, such as in a text or a graph."""
-        for at in self.attachments.values():
-            missing = [part.link.name for part in at.unlocked.rotor if part.link.name not in self.attachments]
-            if missing:
-                raise TopologyError(
-                    f"joint {at.name!r} has a rotor, but there is no link {missing[0]!r}; add it, or leave the "
-                    f"rotor out and give the joint one by replace_joint"
-                )
-
-    def without_rotor(self, link: str) -> Topology:
-        """The structure without the links of the rotor of a link's joint.
-
-        Raises
-        ------
-        TopologyError
-            If the rotor carries other links, or the link is itself a rotor.
-        """
-        self.check_no_rotor(link)
-        rotor, topology = self.attachments[link].unlocked.rotor, self
-        if not rotor:
-            return self
-        for at in rotor:
-            if at.link.name in topology.attachments:
-                topology, (_, *beyond) = topology.detach(at.link.name)
-                if beyond:
-                    raise TopologyError(
-                        f"the rotor {at.link.name!r} carries {beyond[0].link.name!r}; detach that link first"
-                    )
-        return replace(topology, revision=self.revision)
-
-    def with_rotor(self, link: str) -> Topology:
-        """The structure with the links of the rotor of a link's joint, which come last.
-
-        Raises
-        ------
-        TopologyError, UnknownNameError
-            If a name is taken, or there is no such carrier.
-        """
-        rotor = self.attachments[link].rotor
-        for at in rotor:
-            if at.parent not in self.attachments:
-                raise UnknownNameError.of(at.parent, self.attachments)
-        return replace(self.attach(rotor), revision=self.revision) if rotor else self
+        followers = self.followers - sum([at.follows for at in removed])
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers), removed
 
     def _vacated(self, link: str) -> Topology:
         """The structure without the rotor of a link's joint, which is to be exchanged.
@@ -206,9 +150,9 @@ class Topology:
         Raises
         ------
         TopologyError
-            As for :meth:`without_rotor`, and if joints are locked with it because they follow it.
+            As for :func:`without_rotor`, and if joints are locked with it because they follow it.
         """
-        topology, at = self.without_rotor(link), self.attachments[link]
+        topology, at = without_rotor(self, link), self.attachments[link]
         if at.locked is not None:
             for other in topology.attachments.values():
                 mimic = other.unlocked.joint.mimic
@@ -236,7 +180,7 @@ class Topology:
             where = "the same link" if to == root else "beyond it"
             raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
         moved = replace(first, parent=to, joint=joint, home=home, locked=None)
-        return replace(topology.attach([moved, *rest]).with_rotor(root), revision=self.revision + 1)
+        return replace(topology.attach([moved, *rest, *moved.rotor]), revision=self.revision + 1)
 
     def replace_joint(self, link: str, joint: Joint, home: Array | None = None) -> Topology:
         """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
@@ -261,11 +205,12 @@ class Topology:
         others, carried = topology.attachments.copy(), topology.carried.copy()
         del others[link], carried[at.name]
         self._check_names(new, others, carried, "give the joint another name")
-        return topology._with(new).with_rotor(link)
+        changed = topology._with(new)
+        return replace(changed.attach(new.rotor), revision=changed.revision) if new.rotor else changed
 
     def set_inertia(self, link: str, inertia: Inertia | None) -> Topology:
         """The structure with another inertia of a link; InertiaError if it is none, TopologyError for a rotor."""
-        self.check_no_rotor(link)
+        check_no_rotor(self, link)
         return self._with(replace(self.attachments[link], link=Link(link, inertia)))
 
     def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:
@@ -340,11 +285,10 @@ class Topology:
         """The structure with other attachments of some links, at the same places in the order."""
         attachments = self.attachments | {at.link.name: at for at in new}
         carried = {at.name: link for link, at in attachments.items() if at.parent is not None}
-        followers = sum(at.joint.mimic is not None for at in attachments.values())
-        following = sum(at.unlocked.joint.mimic is not None for at in attachments.values())
+        followers = sum([at.follows for at in attachments.values()])
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, following)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
 
     def _followers(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
         """The joints that follow a joint, through any number of others, with their ratios and offsets."""
@@ -355,7 +299,7 @@ class Topology:
         """Raise TopologyError if a joint would lose the joint that it follows, also among detached attachments."""
         _, *rest = removed
         apart = {at.name for at in rest}
-        staying = self.attachments.values() if self.following else ()
+        staying = self.attachments.values() if self.followers else ()
         for at, present in [*((at, self.carried) for at in staying), *((at, apart) for at in rest)]:
             mimic = at.unlocked.joint.mimic
             if mimic is not None and mimic.joint not in present:

@@ -71,7 +71,7 @@ class Model:
     nv: int
 
     def __init__(self, topology: Topology, former: Model | None = None) -> None:
-        self.topology = topology
+        self.topology, self.coupled = topology, topology.coupled
         self.nodes = tuple(topology.attachments.values())
         if former is None or former.ready is None or not self._changed(former):
             self._made(former)
@@ -79,7 +79,6 @@ class Model:
                 self.ready: Array | None = self.table
             except UnboundSymbolError:
                 self.ready = None
-        self.coupled = topology.followers > 0
         self.nv = len(self.coordinates) if self.coupled else len(self.index) - 1
 
     def __repr__(self) -> str:
@@ -103,23 +102,19 @@ class Model:
         common = [*map(operator.is_, self.nodes, former.nodes), False].index(False)
         self.placements, self.index = former.placements.copy(), former.index.copy()
         lighter: set[str | None] = set()
-        before = former.nq
+        position = former.nq
         for _ in former.nodes[common:]:
             _, at = self.placements.popitem()
-            before -= at.nq
+            position -= at.nq
             for _ in at.freedoms:
                 self.index.popitem()
             if not at.freedoms:
                 lighter.add(at.coordinate)
         lighter &= self.index.keys()
-        n, self.nq = len(self.index) - 1, before
-        new: list[Placement] = []
-        rows: list[list[Any]] = []
-        for node in self.nodes[common:]:
-            at = self._place(node, former)
-            new.append(at)
-            rows += self._rows(at)
-            self.nq += at.nq
+        n = len(self.index) - 1
+        new = [self._place(node, former) for node in self.nodes[common:]]
+        rows = [row for at in new for row in self._rows(at)]
+        self.nq = position + sum([at.nq for at in new])
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
         try:  # expressions cannot be stored as floats
@@ -141,12 +136,12 @@ class Model:
                     self._weld(table, at)
         except TypeError:
             return False
-        if former.coupled or self.topology.followers:
+        if former.coupled or self.coupled:
             self.charts = coupled_charts(self.placements)
             if self.charts is not None and self.charts.couplings.dtype != np.float64:
                 return False
         else:
-            self.charts = group_charts(former.charts, n, before, new)
+            self.charts = group_charts(former.charts, n, position, new)
         table.setflags(write=False)
         self.table = self.ready = table
         return True

@@ -13,6 +13,7 @@ from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at, positions_near
+from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
@@ -128,7 +129,7 @@ def require_independent(tree: Robot, joint: Joint, former: Attachment | None = N
     """
     name, followed = None if former is None else former.name, False
     if former is not None:
-        tree.topology.check_no_rotor(former.link.name)
+        check_no_rotor(tree.topology, former.link.name)
         own = {at.name for at in former.rotor}
         others = (at for at in tree.topology.attachments.values() if at.name not in own)
         followed = any(at.joint.mimic is not None and at.joint.mimic.joint == name for at in others)

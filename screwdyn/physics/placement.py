@@ -33,7 +33,7 @@ from screwdyn.physics.spatial import (
 )
 from screwdyn.screws import screw
 
-__all__ = ["NOTHING", "Placement", "place"]
+__all__ = ["NOTHING", "Placement", "place", "squared"]
 
 NOTHING = (0.0,) * 10
 # Rounding of products of two or three entries of a rotation.
@@ -170,15 +170,15 @@ def _joint_frames(joint: Joint) -> JointFrames | None:
 
 def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:
     """Home pose, turn and slide of a row."""
-    return (*_tidied(_squared(home.R)), *_tidied(home.p), *screw)
+    return (*_tidied(squared(home.R)), *_tidied(home.p), *screw)
 
 
 def _cleared(T: Pose) -> Pose:
     """A pose without rounding that remains after cancellation."""
-    return Pose(_tidied(_squared(T.R)), _tidied(T.p))
+    return Pose(_tidied(squared(T.R)), _tidied(T.p))
 
 
-def _squared(R: Matrix) -> Any:
+def squared(R: Matrix) -> Any:
     """A rotation without the rounding of right angles: the 6e-17 of cos(π/2) would take as many operations as 0.6."""
     entries = []
     for x in R:

@@ -22,6 +22,7 @@ from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Node, Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
+from screwdyn.physics.aligned_frames import aligned_frames
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
@@ -250,6 +251,8 @@ def recorded(name: str, structure: Structure) -> Program:
     tape = Tape()
     tape.nodes = Nodes()
     subject = structure.subject(tape)
+    if CATALOGUE[name].base_parameters and not CATALOGUE[name].links:
+        subject = subject._replace(table=aligned_frames(subject.table))
     lengths = {group: subject.nq if group == "q" else subject.nv for group in CATALOGUE[name].arguments}
     return Program(name, tape, lengths, outputs(tape, name, subject))
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.attachment import Attachment
+from screwdyn.mechanism.couplings import leaders
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 
@@ -140,15 +145,16 @@ class State:
         -------
         State
             Joints that this state does not have are neutral and at rest, unless ``q`` and ``qd`` have their values.
-            Joints that were locked start from the positions at which they were locked.
+            Joints that were locked start from the positions at which they were locked, and joints that followed
+            others from their positions and rates then.
         dict
             The entries that the tree does not have, as in :meth:`to_dict`.
 
         Raises
         ------
         StaleHandleError
-            If a joint of the tree has the name of one of this state but other screws, and ``q`` does not have its
-            positions.
+            If a joint of the tree has the name of one of this state but other screws, or has been given another home
+            pose or parent since, and ``q`` does not have its positions.
         UnknownNameError, ShapeError
             If a name in ``q`` or ``qd`` is unknown, or a value is invalid.
         """
@@ -162,15 +168,18 @@ class State:
             if name not in before.carried or not now.joint.nv:
                 continue
             was, labels = before.carrying(name), now.joint.position_names(name)
-            if was.locked is not None and was.locked.joint.moves_like(now.joint):
+            if was.locked is not None and _moves_like(was.unlocked, now):
                 kept |= zip(labels, was.locked.q, strict=True)
-            elif was.joint.moves_like(now.joint):
+            elif _moves_like(was, now) and was.joint.mimic is not None:
+                leader, ratio, offset = _followed(before, name)
+                kept[name], kept_rates[name] = ratio * own[leader] + offset, ratio * own_rates[leader]
+            elif _moves_like(was, now):
                 kept |= {label: own[label] for label in labels}
                 kept_rates |= {label: own_rates[label] for label in now.coordinates}
-            elif was.joint.nv and not given.keys() >= {*labels}:
+            elif was.joint.screws.size and not given.keys() >= {*labels}:
                 raise StaleHandleError(
                     f"joint {name!r} of this state is {was.joint.kind}, that of the tree is {now.joint.kind} or has "
-                    f"another axis; give its positions, onto(tree, q={{{name!r}: …}})"
+                    f"another axis, home pose or parent; give its positions, onto(tree, q={{{name!r}: …}})"
                 )
         positions, coordinates = frozenset(model.positions), frozenset(model.coordinates)
         gone = {
@@ -282,7 +291,8 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
     ShapeError
         If it is not a State.
     StaleHandleError
-        If the tree has other coordinates than the state, or a joint of the same name has other screws.
+        If the tree has other coordinates than the state, or a joint of the same name has other screws or has been given
+        another home pose or parent since.
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
@@ -296,8 +306,22 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
         )
     for name, joint in ((name, tree.joint(name)) for name in tree.joints):
         was = state.topology.carried.get(name)
-        if joint.nv and (was is None or not joint.moves_like(state.topology.attachments[was].joint)):
+        now = tree.topology.carrying(name)
+        if joint.nv and (was is None or not _moves_like(state.topology.attachments[was], now)):
             raise StaleHandleError(
-                f"joint {name!r} of the {whose} has other screws than when this state was made; use the state of the "
-                f"last change, or make one of the {whose} with state.onto()"
+                f"joint {name!r} of the {whose} has other screws, another home pose or another parent than when this "
+                f"state was made; use the state of the last change, or make one of the {whose} with state.onto()"
             )
+
+
+def _moves_like(was: Attachment, now: Attachment) -> bool:
+    """Whether positions and rates of a joint mean the same: a move or an exchange of it in motion changes its home."""
+    stays = was.serial != now.serial or (was.parent == now.parent and np.array_equal(was.home, now.home))
+    return stays and was.joint.moves_like(now.joint)
+
+
+def _followed(topology: Topology, name: str) -> tuple[str, float, float]:
+    """The joint whose freedom a joint follows in the end, the ratio and the offset."""
+    leader, *numbers = leaders({x: topology.attachments[link].joint for x, link in topology.carried.items()})[name]
+    ratio, offset = expressions.floats(expressions.array(numbers), "the coupling of joints").tolist()
+    return leader, ratio, offset

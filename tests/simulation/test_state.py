@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.simulation.state import State, check_state
@@ -282,6 +282,47 @@ def test_an_unlocked_joint_starts_where_it_was_locked(arm):
     assert_array_equal(before.onto(arm)[0].q, [0.1, 0.2])
 
 
+def test_a_joint_with_another_home_or_parent_needs_a_value(arm):
+    """A position is the same pose only beyond the same home pose."""
+    before = sd.State(arm, [0.1, 0.7], [0.3, 0.4])
+    pose = arm.forward_kinematics("link2", before.q)
+    event = arm.replace_joint("link2", arm.joint("elbow"), before)
+    with pytest.raises(sd.StaleHandleError, match="joint 'elbow' of the tree has other screws, another home pose"):
+        arm.release(before, "link2")
+    with pytest.raises(sd.StaleHandleError, match="or has another axis, home pose or parent; give its positions"):
+        before.onto(arm)
+    assert_allclose(arm.forward_kinematics("link2", event.state.q), pose, atol=1e-15)
+    assert_array_equal(before.onto(arm, {"elbow": 0.7})[0].q, [0.1, 0.7])
+
+    again = arm.copy()
+    again.move("link2", "base", again.joint("elbow"))
+    with pytest.raises(sd.StaleHandleError, match="another parent"):
+        check_state(event.state, again)
+    # In another tree, the names count.
+    other = sd.KinematicTree("floor")
+    other.attach(sd.robots.pelican(), "floor", name="pedestal")
+    assert_array_equal(before.onto(other)[0].q, before.q)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_a_joint_that_followed_another_one_starts_where_it_was(axis):
+    hand, finger = sd.KinematicTree("palm"), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    hand.attach(finger, "palm", sd.prismatic("x", name="left"), name="l")
+    hand.attach(finger, "palm", sd.prismatic("x", mimic=sd.Mimic("left", -2.0, 0.3), name="middle"), name="m")
+    hand.attach(finger, "palm", sd.prismatic("x", mimic=sd.Mimic("middle", 3.0, 0.1), name="right"), name="r")
+    state = sd.State(hand, [0.02], [0.5])
+    poses = hand.link_poses(state.q)
+    hand.replace_joint("r", sd.prismatic(axis, name="right"))
+    if axis == "y":
+        with pytest.raises(sd.StaleHandleError, match="joint 'right' of this state is prismatic"):
+            state.onto(hand)
+        return
+    after, gone = state.onto(hand)
+    assert gone == {"q": {}, "qd": {}}
+    assert_allclose(hand.link_poses(after.q), poses, atol=1e-15)
+    assert_allclose(after.qd, [0.5, -3.0])
+
+
 def test_a_joint_of_the_same_name_but_other_screws_needs_a_value(arm):
     state = sd.State(arm, [0.1, 0.2], [0.3, 0.4])
     arm.replace_joint("link2", sd.prismatic("x"))
@@ -291,7 +332,7 @@ def test_a_joint_of_the_same_name_but_other_screws_needs_a_value(arm):
     assert_array_equal(after.q, [0.1, 0.05])
     assert_array_equal(after.qd, [0.3, 0.0])
     arm.replace_joint("link2", sd.spherical())
-    with pytest.raises(sd.StaleHandleError, match="is spherical or has another axis; give its positions"):
+    with pytest.raises(sd.StaleHandleError, match="is spherical or has another axis, home pose or parent; give"):
         state.onto(arm, {"elbow[x]": 0.0})
     with pytest.raises(sd.UnknownNameError, match="no coordinate 'ebow'"):
         state.onto(arm, {"ebow": 0.0})

@@ -582,7 +582,7 @@ def test_a_state_of_a_joint_that_has_been_replaced_is_stale():
     state = sd.State(tree, [0.1, 0.2], [1.0, 2.0])
     event = tree.replace_joint("one", sd.prismatic("z"), state)
     assert event.state.coordinates == state.coordinates
-    with pytest.raises(sd.StaleHandleError, match="joint 'one' of the tree has other screws, another home pose or another parent than"):
+    with pytest.raises(sd.StaleHandleError, match="joint 'one' of the tree has other screws, another home pose or"):
         tree.lock("two", state)
     tree.lock("two", event.state)
 

@@ -1,0 +1,65 @@
+"""Formulas for operation counts in the papers: polynomials in the number n of joints, as (highest power, …, 1)."""
+
+import numpy as np
+from numpy.polynomial import Polynomial
+from numpy.testing import assert_allclose
+
+n = Polynomial([0, 1])
+
+
+def equal(rows, *coefficients):
+    """The sum of the rows of a table is the polynomial with these coefficients, highest power first."""
+    assert_allclose(np.trim_zeros(sum(rows).coef[::-1], "f"), coefficients, rtol=1e-12, atol=1e-9)
+
+
+def test_fu_table_3_1_is_the_sum_of_its_rows_without_the_products_with_rates():
+    """D q̈ and h_ikm q̇_k q̇_m, n² + 2 n³ multiplications, are not in the total."""
+    cubic = n * (n + 1) * (n + 2)
+    trace = 128 / 3 * cubic
+    equal([32 * n * (n - 1), 4 * n * (9 * n - 7), trace, trace * n], 128 / 3, 512 / 3, 844 / 3, 76 / 3, 0)
+    rows = [24 * n * (n - 1), n * (51 * n - 45) / 2, n * (n - 1) / 2]
+    sums = n * (n - 1) * (n + 1) / 6
+    equal([*rows, 65 / 2 * cubic, sums, 65 / 2 * cubic * n, sums * n], 98 / 3, 781 / 6, 637 / 3, 107 / 6, 0)
+
+
+def test_fu_table_3_1_counts_more_traces_than_the_sums_have():
+    """256M for a trace are four products of 4 × 4. For h_ikm it has n times the traces of D_ik: 336 for 266 if n = 6."""
+    for joints in range(1, 13):
+        pairs = sum(k * (k + 1) // 2 for k in range(1, joints + 1))
+        triples = sum(m * m * (m + 1) // 2 for m in range(1, joints + 1))  # that h_ikm needs
+        assert 256 * pairs == round(128 / 3 * joints * (joints + 1) * (joints + 2))
+        assert 4 * triples == pairs * (3 * joints + 1)
+
+
+def test_fu_table_3_4_is_the_sum_of_its_rows():
+    equal([9 * n, 9 * n, 27 * n, 15 * n, 3 * n, 9 * (n - 1), 24 * n, 21 * n - 15], 117, -24)
+    equal([7 * n, 9 * n, 22 * n, 14 * n, 9 * n - 6, 18 * n, 24 * n - 15], 103, -21)
+
+
+def test_fu_table_3_5_differs_from_tables_3_1_and_3_4():
+    """With 512/3 for 112/3 its first column lacks 35 n² − 31 n of Table 3.1, and 26 n² − 23 n additions."""
+    first = Polynomial([0, 76, 844, 512, 128]) / 3 - Polynomial([0, 169, 739, 512, 128]) / 3
+    equal([first], 35, -31, 0)
+    second = Polynomial([0, 107 / 6, 637 / 3]) - Polynomial([0, 245 / 6, 559 / 3])
+    equal([second], 26, -23, 0)
+
+
+def test_bhangale_tables_1_and_2_are_the_sums_of_their_rows():
+    """Eqs. 14 and 17, and the numbers that the text gives for n = 2, 3 and 6."""
+    pairs = n * (n - 1) / 2
+    spatial = [2 * n, 8 * n, 3 * n, 22 * n, 18 * (n - 1), 22 * pairs], [4 * n, 3 * n, 26 * n, 18 * (n - 1), 14 * pairs]
+    planar = [2 * n, 4 * n, 2 * n, 7 * (n - 1), 7 * pairs], [2 * n, 2 * n, 7 * (n - 1), 4 * pairs]
+    printed = (11, 42, -18), (7, 44, -18), (3.5, 11.5, -7), (2, 9, -7)
+    for rows, coefficients in zip([*spatial, *planar], printed, strict=True):
+        equal(rows, *coefficients)
+    assert [sum(rows)(6) for rows in spatial] == [630, 498]
+    assert [sum(rows)(3) for rows in (*spatial, *planar)] == [207, 177, 59, 38]
+    MCI = Polynomial([4, 13, 7]), Polynomial([2, 13, 4])  # Eq. 18
+    assert [(sum(rows) + c)(2) for rows, c in zip(planar, MCI, strict=True)] == [88, 63]
+
+
+def test_bhangale_equation_16_is_no_number_of_additions():
+    """13.5 n² + 55.5 n − 65.5 ends in ½ for every n; the text has 753.5 and 222.5 for n = 6 and 3."""
+    additions = Polynomial([-65.5, 55.5, 13.5])
+    assert additions(6) == 753.5 and additions(3) == 222.5
+    assert all(additions(k) % 1 == 0.5 for k in range(1, 25))

@@ -23,7 +23,7 @@ def test_fu_table_3_1_is_the_sum_of_its_rows_without_the_products_with_rates():
 
 
 def test_fu_table_3_1_counts_more_traces_than_the_sums_have():
-    """256M for a trace are four products of 4 × 4. For h_ikm it has n times the traces of D_ik: 336 for 266 if n = 6."""
+    """256M for a trace are four products of 4 × 4. h_ikm has n times the traces of D_ik: 336 for 266 if n = 6."""
     for joints in range(1, 13):
         pairs = sum(k * (k + 1) // 2 for k in range(1, joints + 1))
         triples = sum(m * m * (m + 1) // 2 for m in range(1, joints + 1))  # that h_ikm needs

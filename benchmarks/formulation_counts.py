@@ -24,7 +24,8 @@ from screwdyn.backends.tape.trace import inputs
 PAPERS = {
     "lagrange_euler": ((128 / 3, 512 / 3, 844 / 3, 76 / 3, 0), (98 / 3, 781 / 6, 637 / 3, 107 / 6, 0), "Fu Table 3.1"),
     "newton_euler": ((117, -24), (103, -21), "Fu Table 3.4"),
-    "generalized_dalembert": ((13 / 6, 105 / 12, 268 / 3, 69), (4 / 3, 44, 146 / 3, 45), "Fu Table 3.5"),
+    # Printed 105/12 n², which is no integer for odd n.
+    "generalized_dalembert": ((13 / 6, 105 / 2, 268 / 3, 69), (4 / 3, 44, 146 / 3, 45), "Fu Table 3.5"),
     "denoc M": ((11, 42, -18), (7, 44, -18), "Bhangale Eq. 14"),
     "denoc C": ((14, 22, 4), (13.5, 55.5, -65.5), "Bhangale Eq. 16"),
     "denoc M, planar": ((3.5, 11.5, -7), (2, 9, -7), "Bhangale Eq. 17"),
@@ -161,7 +162,7 @@ def plot(path, table):
             for which, style in ((0, "o-"), (2, "--")):
                 if table[1][name][which]:
                     label = PAPERS[name][2] if which == 2 else f"{name}, folded"
-                    values = [table[n][name][which][0] for n in joints]
+                    values = [table[n][name][which][0] or np.nan for n in joints]
                     axes.semilogy(joints, values, style, ms=3, color=f"C{k}", label=label)
         axes.set(ylabel=f"multiplications of {what}", xticks=joints, xticklabels=joints)
         axes.grid(alpha=0.3)

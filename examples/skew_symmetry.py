@@ -1,7 +1,7 @@
 """The lecture on Lagrangian dynamics, Eqs. 47 to 50: what its energy balance says about Ḃ − 2C.
 
-Four matrices that give the same vector C q̇ are compared for a PUMA 560. The power balance q̇ᵀ (Ḃ − 2C) q̇ = 0 holds for all
-of them, since it contains C q̇ only. Ḃ − 2C is skew-symmetric for the matrix of the Christoffel symbols.
+Four matrices that give the same vector C q̇ are compared for a PUMA 560. The power balance q̇ᵀ (Ḃ − 2C) q̇ = 0 holds for
+all of them, since it contains only C q̇. Ḃ − 2C is skew-symmetric for the matrix of the Christoffel symbols.
 
     python examples/skew_symmetry.py
 """

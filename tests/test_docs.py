@@ -11,7 +11,7 @@ import pytest
 import screwdyn
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), ROOT / "CONTRIBUTING.md"]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "CONTRIBUTING.md"]
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(screwdyn.__path__, "screwdyn.") if "__main__" not in module.name
 )

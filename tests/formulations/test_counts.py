@@ -1,4 +1,7 @@
-"""Formulas for operation counts in the papers: polynomials in the number n of joints, as (highest power, …, 1)."""
+"""Formulas for operation counts in the papers, polynomials in the number n of joints; and the tables of the documentation."""
+
+import runpy
+from pathlib import Path
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -44,6 +47,24 @@ def test_fu_table_3_5_differs_from_tables_3_1_and_3_4():
     equal([second], 26, -23, 0)
 
 
+def test_two_coefficients_of_fu_table_3_5_are_misprints():
+    """They give no integers: 105/12 n² of generalized d'Alembert for odd n, 112/3 n³ of Lagrange-Euler for n = 1.
+
+    105/2 and 512/3, as in Table 3.1, give integers for every n.
+    """
+
+    def whole(denominator, *numerators):
+        """Whether the polynomial of n is an integer, for n = 1 … 24."""
+        return [sum(x * k**i for i, x in enumerate(numerators)) % denominator == 0 for k in range(1, 25)]
+
+    assert whole(12, 12 * 69, 4 * 268, 105, 2 * 13) == [False, True] * 12
+    assert all(whole(6, 6 * 69, 2 * 268, 3 * 105, 13))
+    assert not whole(3, 0, 169, 739, 112, 128)[0]
+    assert all(whole(3, 0, 169, 739, 512, 128))
+    assert all(whole(3, 3 * 45, 146, 3 * 44, 4))  # additions
+    assert all(whole(6, 0, 245, 2 * 559, 781, 2 * 98))
+
+
 def test_bhangale_tables_1_and_2_are_the_sums_of_their_rows():
     """Eqs. 14 and 17, and the numbers that the text gives for n = 2, 3 and 6."""
     pairs = n * (n - 1) / 2
@@ -63,3 +84,16 @@ def test_bhangale_equation_16_is_no_number_of_additions():
     additions = Polynomial([-65.5, 55.5, 13.5])
     assert additions(6) == 753.5 and additions(3) == 222.5
     assert all(additions(k) % 1 == 0.5 for k in range(1, 25))
+
+
+def test_the_tables_of_the_documentation_are_those_of_the_benchmark():
+    """Rows of one and two joints, and the formulas of the papers for twelve."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs/papers/counts.md").read_text(encoding="utf-8")
+    benchmark = runpy.run_path(str(root / "benchmarks/formulation_counts.py"))
+    table = {n: benchmark["counts"](n) for n in (1, 2)}
+    for title, columns in benchmark["tables"](table):
+        lines = "\n".join(benchmark["markdown"](table, title, columns)).strip()
+        assert lines in page
+    for name in benchmark["PAPERS"]:
+        assert "/".join(f"{x:.1f}".removesuffix(".0") for x in benchmark["published"](name, 12)) in page

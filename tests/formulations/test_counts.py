@@ -1,4 +1,4 @@
-"""Formulas for operation counts in the papers, polynomials in the number n of joints; and the tables of the documentation."""
+"""Operation counts: the formulas of the papers, polynomials in the number n of joints, and the tables of the docs."""
 
 import runpy
 from pathlib import Path
@@ -94,6 +94,6 @@ def test_the_tables_of_the_documentation_are_those_of_the_benchmark():
     table = {n: benchmark["counts"](n) for n in (1, 2)}
     for title, columns in benchmark["tables"](table):
         lines = "\n".join(benchmark["markdown"](table, title, columns)).strip()
-        assert lines in page
+        assert lines in page, "run benchmarks/formulation_counts.py --joints 12, which prints the tables"
     for name in benchmark["PAPERS"]:
         assert "/".join(f"{x:.1f}".removesuffix(".0") for x in benchmark["published"](name, 12)) in page

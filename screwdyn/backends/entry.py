@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import platform_layout as layout
-from screwdyn.backends.llvm.background import compiling_once
+from screwdyn.backends.background import compiling_once
 from screwdyn.backends.llvm.ir import Code
 from screwdyn.backends.llvm.machine import Loaded
 from screwdyn.backends.platform_layout import address

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.backends.llvm import background, code_cache
+from screwdyn.backends import background
+from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm.call import Function
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
+from screwdyn.backends.background import compiling_once
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
@@ -55,7 +56,7 @@ def undetermined(status: int, model: Model, link: str | None, felt: str = "") ->
     return None
 
 
-@functools.cache  # an import statement takes half a microsecond every time
+@compiling_once  # an import statement takes half a microsecond every time
 def _numba() -> ModuleType:
     """The module of the kernels."""
     from screwdyn.backends.numba import kernels

@@ -1,10 +1,11 @@
 """The thread that compiles: smaller functions first, one at a time, and none during interpreter shutdown."""
 
 import threading
+from _thread import interrupt_main
 
 import pytest
 
-from screwdyn.backends.llvm import background
+from screwdyn.backends import background
 
 
 def test_smaller_functions_are_called_first():
@@ -60,3 +61,19 @@ def test_two_threads_that_wait_for_the_same_code_get_the_same():
     for thread in threads:
         thread.join(10)
     assert found == [make()] * 2 and len(calls) == 1
+
+
+def test_an_interrupted_call_ends_and_its_compilation_is_completed():
+    ended, found = threading.Event(), []
+
+    @background.compiling_once
+    def make():
+        interrupt_main()
+        assert ended.wait(10)
+        found.append(object())
+        return found[0]
+
+    with pytest.raises(KeyboardInterrupt):
+        make()
+    ended.set()
+    assert make() is found[0] and len(found) == 1

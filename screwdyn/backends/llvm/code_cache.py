@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm import background
+from screwdyn.backends import background
 from screwdyn.backends.llvm import program as programs
 from screwdyn.backends.llvm.program import Program
 from screwdyn.backends.tape.outputs import outputs

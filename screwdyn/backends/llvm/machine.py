@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
+from screwdyn.backends.background import compiling_once
 from screwdyn.backends.llvm import batch_loop, ir
-from screwdyn.backends.llvm.background import compiling_once
 
 __all__ = ["Host", "Loaded", "host", "object_file", "with_lanes"]
 

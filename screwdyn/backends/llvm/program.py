@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import entry
+from screwdyn.backends.background import compiling
 from screwdyn.backends.llvm import emit
-from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.llvm.interpreter import Interpreter
 from screwdyn.backends.llvm.machine import Loaded, host
 from screwdyn.backends.llvm.plan import Plan

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.backends.background import compiling
 from screwdyn.backends.llvm import emit_steps
-from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.llvm.call import drive, inertias
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Nodes, Opened, Structure, TooLong
 from screwdyn.backends.llvm.machine import host

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.backends.background import compiling
 from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
-from screwdyn.backends.llvm.background import compiling
 from screwdyn.backends.numba.jit import array, compiled, finite, integers
 from screwdyn.backends.numba.source import (
     COUPLED,

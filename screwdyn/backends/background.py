@@ -1,10 +1,11 @@
-"""The thread that compiles, and the lock that prevents a fork of the process meanwhile."""
+"""The threads that compile, and the lock that prevents a fork of the process meanwhile."""
 
 import functools
 import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, TypeVar
@@ -19,18 +20,28 @@ _compiler = threading.RLock()
 _lock = threading.Lock()
 _waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
 _order = count()
+_NAME = "screwdyn-compile"
+# ``compiles`` is True in the threads that compile.
+_thread = threading.local()
 _pool: ThreadPoolExecutor | None = None
 
 
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorate a function that compiles: one such function runs at a time, and the process is not forked meanwhile."""
+    """Decorate a function that compiles: one such function runs at a time, and the process is not forked meanwhile.
+
+    It runs in a thread, because Ctrl-C interrupts the main thread: an interrupted import or compilation would leave
+    its library unusable. The interrupted call ends at once, and the thread completes its work.
+    """
 
     @functools.wraps(function)
-    def locked(*arguments: Any) -> Result:
-        with _compiler:
+    def called(*arguments: Any) -> Result:
+        if getattr(_thread, "compiles", False):
             return function(*arguments)
+        future: Future[Result] = Future()
+        threading.Thread(target=_settle, args=(future, partial(function, *arguments)), name=_NAME).start()
+        return future.result()
 
-    return locked
+    return called
 
 
 def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -56,7 +67,7 @@ def resume() -> None:
     global _pool
     with _lock:
         if _waiting and _pool is None:
-            _pool = ThreadPoolExecutor(1, "screwdyn-compile")
+            _pool = ThreadPoolExecutor(1, _NAME)
             _pool.submit(_work)
 
 
@@ -72,9 +83,16 @@ def _work() -> None:
     with _compiler:
         with _lock:
             _, _, future, function = heappop(_waiting)
+        _settle(future, function)
+
+
+def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
+    """Call a function that compiles in this thread, and publish its result or its error."""
+    _thread.compiles = True
+    with _compiler:
         try:
             result = function()
-        except Exception as error:
+        except BaseException as error:
             future.set_exception(error)
         else:
             future.set_result(result)

@@ -28,7 +28,7 @@ _ROUNDING = 1e-9
 
 
 class Payload:
-    """Inertial numbers of some links for every run, as numbers that are added to rows of the table.
+    """Inertial numbers of some links for every run, as numbers of the rows that carry them.
 
     Parameters
     ----------
@@ -39,39 +39,38 @@ class Payload:
     ----------
     rows : tuple of int
         Rows that carry the links, in order.
-    extra : (…, 10 · len(rows)) array
-        The difference from the numbers of the model.
+    batch : tuple of int
+        Batch axes of the inertias.
+    bodies : (…, 10 · len(rows)) array
+        Inertial numbers of all bodies of each of these rows, in place of those of the model. They are sums over the
+        bodies, not changes of the model's sums: where all bodies are zero, so are the sums, without rounding.
     """
 
     def __init__(self, model: Model, given: Mapping[str, Any]) -> None:
         if not isinstance(given, Mapping):
             raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
-        differences: dict[int, Array] = {}
+        moved: dict[str, Array] = {}
         for name, value in given.items():
             at = model.placements.get(name)
             if at is None:
                 raise UnknownNameError.of(name, model.placements)
             check_no_rotor(model.topology, name)
-            own = np.zeros(10) if at.link.inertia is None else at.link.inertia.parameters
-            row = model.index[at.coordinate]
-            if row >= 0:
-                m, x, y, z, *tensor = np.moveaxis(_parameters(model, name, value) - own, -1, 0)
-                change: Any = RigidInertia(m, (x, y, z), tuple(tensor))
-                try:
-                    differences[row] = differences.get(row, 0.0) + np.stack(_moved(at.pose, change), axis=-1)
-                except ValueError:
-                    raise ShapeError(
-                        f"the batch axes of payload[{name!r}] do not fit those of other payloads"
-                    ) from None
-        self.rows = tuple(sorted(differences))
-        found = [differences[row] for row in self.rows]
+            m, x, y, z, *tensor = np.moveaxis(_parameters(model, name, value), -1, 0)
+            inertia: Any = RigidInertia(m, (x, y, z), tuple(tensor))
+            if at.coordinate is not None:
+                moved[name] = np.stack(_moved(at.pose, inertia), axis=-1)
         try:
-            self.batch = np.broadcast_shapes(*(x.shape[:-1] for x in found))
+            self.batch = np.broadcast_shapes(*(x.shape[:-1] for x in moved.values()))
         except ValueError:
-            shapes = ", ".join(str(x.shape[:-1]) for x in found)
+            shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in moved.items())
             raise ShapeError(f"the batch axes of the payloads cannot be broadcast together: {shapes}") from None
-        full = [np.broadcast_to(x, (*self.batch, 10)) for x in found]
-        self.extra = np.concatenate(full, axis=-1) if full else np.zeros(0)
+        index = model.index
+        sums = {index[model.placements[name].coordinate]: np.zeros((*self.batch, 10)) for name in moved}
+        for name, at in model.placements.items():
+            if index[at.coordinate] in sums:
+                sums[index[at.coordinate]] += moved.get(name, at.body)
+        self.rows = tuple(sorted(sums))
+        self.bodies = np.concatenate([sums[row] for row in self.rows], axis=-1) if sums else np.zeros(0)
 
 
 def _moved(pose: Pose, inertia: RigidInertia) -> list[Array]:
@@ -176,7 +175,7 @@ class Inputs:
         self.count = math.prod(self.batch)
         self.q = self._runs(model.configurations.normalized(q))
         self.qd = self._runs(qd)
-        self._extra = self._runs(self.loads.extra) if self.loads.rows else None
+        self._bodies = self._runs(self.loads.bodies) if self.loads.rows else None
         full = {group: (len(x), *self.batch, x.shape[-1]) for group, (_, x) in self._control.items()}
         self._steps = {
             group: np.broadcast_to(x, full[group]).reshape(len(x), self.count, x.shape[-1])
@@ -256,8 +255,8 @@ class Inputs:
         for x in self._steps.values():
             varying.append(len(x) > 1)
             arrays.append(np.moveaxis(x[start:end], 0, 1) if len(x) > 1 else x[0])
-        if self._extra is not None:
-            arrays.append(self._extra)
+        if self._bodies is not None:
+            arrays.append(self._bodies)
             varying.append(False)
         return arrays, varying
 

@@ -9,7 +9,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import solve_ivp
 from screwdyn.testing import random_inertia, random_tree
 
-from screwdyn import Feedback, Inertia, KinematicTree, Link, free, planar, revolute, robots, spherical
+from screwdyn import (
+    Feedback,
+    Inertia,
+    KinematicTree,
+    Link,
+    SingularAttachmentError,
+    free,
+    planar,
+    revolute,
+    robots,
+    spherical,
+)
 from screwdyn.backends.llvm import stepper
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
 from screwdyn.forms import rollout
@@ -381,6 +392,22 @@ def test_a_joint_that_feels_no_inertia_in_one_run():
     found = tree.compile(threads=1).rollout(np.zeros((1, 2)), np.zeros((1, 2)), 5, DT, payload={"bob": bodies})
     assert_array_equal(found.failed, [False, True, False])
     assert_array_equal(found.steps, [5, 0, 5])
+
+
+def test_a_run_without_the_bodies_of_the_last_joint():
+    """Without rounding that remains of their numbers, which would count as inertia."""
+    tree, zeros, q, qd = robots.pelican(), np.zeros(10), [0.3, 0.2], [0.0, 0.0]
+    crate = tree.attach(Link("crate", Inertia.box(0.7, (0.1, 0.2, 0.3))), to="link2", at=(0.1, 0.2, 0.3))
+    light = np.array([zeros, Inertia.box(1e-9, (0.1, 0.2, 0.3)).parameters])
+    found = tree.compile(threads=1).rollout([q] * 2, [qd] * 2, 5, DT, payload={"crate": zeros, "link2": light})
+    assert_array_equal(found.failed, [True, False])
+    assert_array_equal(found.steps, [0, 5])
+    tree.detach(crate)
+    with tree.attached(Inertia.box(1e-9, (0.1, 0.2, 0.3)), to="link2"):
+        tree.set_inertia("link2", None)
+        close(found.q[1], loop(tree, np.array(q), np.array(qd), 5, DT)[0][-1])
+    with pytest.raises(SingularAttachmentError, match="elbow"):
+        tree.forward_dynamics(q, qd, [0.0, 0.0])
 
 
 def test_a_function_may_return_nan_for_a_run(fast, given):

@@ -48,7 +48,7 @@ def _program(table: Array, opened: Opened, what: Any) -> _Steps:
     n = subject.nv
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
     if kind.rows:
-        lengths["extra"] = NUMBERS * len(kind.rows)
+        lengths["bodies"] = NUMBERS * len(kind.rows)
     return _Steps("step", tape, lengths, step(tape, own, subject, kind))
 
 

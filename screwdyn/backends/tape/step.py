@@ -1,7 +1,7 @@
 """A step of an integrator on a tape: the state after it from the state before it.
 
-Inputs besides the state are ("dt", 0), the torques or the entries of a ``Feedback`` by name, ("extra", k) for inertial
-numbers added to some rows, and (field, row) for the parameters of the joints' own forces that are not zero.
+Inputs besides the state are ("dt", 0), the torques or the entries of a ``Feedback`` by name, ("bodies", k) for the
+inertial numbers of some rows, and (field, row) for the parameters of the joints' own forces that are not zero.
 """
 
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ class Kind(NamedTuple):
     control : tuple of str
         Groups of inputs that control the joints: none, ("tau",), or the fields of ``Feedback``.
     rows : tuple of int
-        Rows whose inertia has numbers added to it.
+        Rows whose inertial numbers are inputs.
     forces : tuple of (field, row)
         Parameters of the joints' own forces that are not zero.
     """
@@ -76,10 +76,11 @@ class _Motion(Motion):
         if subject.charts is not None:
             self._where = np.zeros(n, dtype=np.intp)
             self._where[self._freedoms] = subject.charts.where
-        extra = np.full((len(subject.table), NUMBERS), 0.0, dtype=object)
+        table = subject.table.copy()
         if kind.rows:
-            extra[list(kind.rows)] = inputs(own, "extra", range(NUMBERS * len(kind.rows))).reshape(-1, NUMBERS)
-        (self._acceleration,) = outputs(own, "forward_dynamics", subject, extra)
+            bodies = inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
+            table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
+        (self._acceleration,) = outputs(own, "forward_dynamics", subject._replace(table=table))
         self._forces = self._joint_forces(kind, n)
         control = {
             group: inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control

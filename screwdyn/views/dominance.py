@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.views.plot import blank_figure
+from screwdyn.views.figures import blank_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,35 +1,21 @@
 """Figures of runs: positions, swing, torques and energy over time.
 
-Only `views` imports Matplotlib. Each figure has its own canvas, so no display is needed and the state of pyplot is
-not used. Angles are drawn in degrees, lengths in centimetres.
+Angles are drawn in degrees, lengths in centimetres.
 """
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.screws.rotations import rotation_vector_of
+from screwdyn.views.figures import Axes, Figure, MaxNLocator, blank_figure, colormaps, palette, short
 
-try:
-    from matplotlib import colormaps
-    from matplotlib.axes import Axes
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-except ImportError as missing:
-    raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
+__all__ = ["Comparison", "Snapshot", "plot_comparison", "plot_run"]
 
-__all__ = ["Comparison", "Snapshot", "blank_figure", "plot_comparison", "plot_run", "save", "writable"]
-
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
 # Label, colour and line style of the two controllers.
 _WITH, _WITHOUT = ("with payload model", "#0072B2", "-"), ("without", "#D55E00", "--")
 _CAPTION = (
@@ -201,7 +187,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     _draw_positions(ax, first, names)
     for k, name in enumerate(names):
         scale = _SCALES[_sort(first, name)]
-        ax.plot(second.t, scale * second[name], ":", color=_colour(k, len(names)), lw=1.6)
+        ax.plot(second.t, scale * second[name], ":", color=palette(k, len(names)), lw=1.6)
         ax.plot(first.t, scale * planned[name], "--", color="black", lw=0.7)
     for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
         ax.plot([], [], style, lw=0.7 if label == "planned" else 1.6, label=label)
@@ -214,48 +200,6 @@ def plot_comparison(comparison: Comparison) -> Figure:
     for where in ((2, 0), (2, 1)):
         axes[where].set_xlabel("time (s)")
     return figure
-
-
-def writable(path: str | os.PathLike[str]) -> Path:
-    """The path of a figure, checked before the simulation starts.
-
-    Raises
-    ------
-    ScrewdynError
-        If the folder does not exist, or the extension of the file name is not that of an image format.
-    """
-    out = Path(path)
-    kinds = FigureCanvasAgg.get_supported_filetypes()
-    if out.suffix[1:].lower() not in kinds:
-        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in .{', .'.join(sorted(kinds))}")
-    if not out.parent.is_dir():
-        raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
-    return out
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure with 100 pixels per inch.
-
-    Raises
-    ------
-    ScrewdynError
-        If the file cannot be written.
-    """
-    try:
-        figure.savefig(path, dpi=100)
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
-
-
-def blank_figure(width: float, height: float) -> Figure:
-    """An empty figure on its own canvas; width and height in inches."""
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _colour(k: int, count: int) -> Any:
-    return _COLOURS[k] if count <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / count)
 
 
 def _sort(run: Run, name: str) -> str:
@@ -295,13 +239,13 @@ def _units(run: Run, names: Sequence[str], units: Mapping[str, str]) -> str:
 def _draw_positions(ax: Axes, run: Run, names: Sequence[str]) -> None:
     curves = _curves(run, names)
     for k, (label, x) in enumerate(curves):
-        ax.plot(run.t, x, color=_colour(k, len(curves)), lw=1.6, label=_short(label))
+        ax.plot(run.t, x, color=palette(k, len(curves)), lw=1.6, label=short(label))
     ax.set_ylabel(_units(run, names, _POSITIONS))
 
 
 def _draw_torques(ax: Axes, run: Run, names: Sequence[str]) -> None:
     for k, name in enumerate(names):
-        ax.plot(run.t, run.torque(name), color=_colour(k, len(names)), lw=1.4, label=_short(name))
+        ax.plot(run.t, run.torque(name), color=palette(k, len(names)), lw=1.4, label=short(name))
     ax.set_ylabel(_units(run, names, _TORQUES))
 
 
@@ -372,7 +316,7 @@ def _finish(ax: Axes, title: str, run: Run) -> None:
     marks: dict[float, list[str]] = {}
     for happened in run.events:
         words = marks.setdefault(happened.t, [])
-        words.append(f"{happened.verb} {_short(happened.link)}")
+        words.append(f"{happened.verb} {short(happened.link)}")
     span = run.t[-1] - run.t[0]
     written: dict[str, float] = {}
     for t, words in marks.items():
@@ -394,7 +338,3 @@ def _finish(ax: Axes, title: str, run: Run) -> None:
             fontsize=9,
             color="0.25",
         )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 26 else f"{name[:25]}…"

@@ -7,7 +7,7 @@ import pytest
 
 import screwdyn as sd
 from screwdyn.screws.rotations import quaternion_of
-from screwdyn.views import plot
+from screwdyn.views import figures, plot
 
 CRATE = sd.Inertia.box(1.0, (0.1, 0.1, 0.1), com=(0, -0.2, 0))
 
@@ -145,7 +145,7 @@ def test_the_marks_stand_above_the_curves(run: sd.Run) -> None:
 def test_a_run_draws_itself_at_a_readable_width(run: sd.Run, tmp_path: Path) -> None:
     figure = run.plot()
     assert 1200 <= figure.bbox.width <= 1600
-    plot.save(figure, tmp_path / "run.png")
+    figures.save(figure, tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -174,19 +174,19 @@ def test_forty_joints_with_long_names_still_fit() -> None:
 
 
 def test_a_picture_needs_a_known_ending_and_a_folder(tmp_path: Path) -> None:
-    assert plot.writable(tmp_path / "a.PNG") == tmp_path / "a.PNG"
+    assert figures.writable(tmp_path / "a.PNG") == tmp_path / "a.PNG"
     with pytest.raises(sd.ScrewdynError, match=r"arm\.urdf'.*end in .*\.png"):
-        plot.writable(tmp_path / "arm.urdf")
+        figures.writable(tmp_path / "arm.urdf")
     with pytest.raises(sd.ScrewdynError, match="end in"):
-        plot.writable(tmp_path / "figure")
+        figures.writable(tmp_path / "figure")
     with pytest.raises(sd.ScrewdynError, match="there is no folder"):
-        plot.writable(tmp_path / "nowhere" / "a.png")
+        figures.writable(tmp_path / "nowhere" / "a.png")
 
 
 def test_a_picture_that_cannot_be_written_says_why(run: sd.Run, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(sd.ScrewdynError, match=r"folder\.png': Is a directory"):
-        plot.save(run.plot(), tmp_path / "folder.png")
+        figures.save(run.plot(), tmp_path / "folder.png")
 
 
 def python(code: str) -> str:

@@ -45,9 +45,9 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
         If the robot cannot be read, the link is unknown, no joint moves it, the figure cannot be written, or Matplotlib
         is not installed.
     """
-    from screwdyn.views import plot
+    from screwdyn.views import figures, plot
 
-    output = plot.writable(output)
+    output = figures.writable(output)
     if urdf is None:
         task = plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
         title = "UR5"
@@ -62,7 +62,7 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
         runs.append(task.run(ComputedTorque(task.path, model), progress))
     print(describe(task, *runs))
     figure = plot.plot_comparison(_comparison(task, f"{title}: {summary(task)}", *runs))
-    plot.save(figure, output)
+    figures.save(figure, output)
     print(f"\nFigure: {output.resolve()}")
 
 

@@ -1,0 +1,83 @@
+"""What all figures share: the canvas, colours, short names, and files.
+
+Matplotlib is imported here only; the other figures import it from this module. Each figure has its own canvas, so no
+display is needed and the state of pyplot is not used.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from screwdyn.core.errors import ScrewdynError
+
+try:
+    from matplotlib import colormaps
+    from matplotlib.axes import Axes
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as missing:
+    raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
+
+__all__ = [
+    "Axes",
+    "Figure",
+    "MaxNLocator",
+    "blank_figure",
+    "colormaps",
+    "palette",
+    "save",
+    "short",
+    "writable",
+]
+
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
+
+
+def blank_figure(width: float, height: float) -> Figure:
+    """An empty figure on its own canvas; width and height in inches of 100 pixels."""
+    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def palette(k: int, count: int) -> Any:
+    """The colour of the k-th of some curves."""
+    return _COLOURS[k] if count <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / count)
+
+
+def short(name: str) -> str:
+    """The name, cut to 26 characters."""
+    return name if len(name) <= 26 else f"{name[:25]}…"
+
+
+def writable(path: str | os.PathLike[str]) -> Path:
+    """The path of a figure, checked before the work for it starts.
+
+    Raises
+    ------
+    ScrewdynError
+        If the folder does not exist, or the extension of the file name is not that of an image format.
+    """
+    out = Path(path)
+    kinds = FigureCanvasAgg.get_supported_filetypes()
+    if out.suffix[1:].lower() not in kinds:
+        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in .{', .'.join(sorted(kinds))}")
+    if not out.parent.is_dir():
+        raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
+    return out
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure with 100 pixels per inch.
+
+    Raises
+    ------
+    ScrewdynError
+        If the file cannot be written.
+    """
+    try:
+        figure.savefig(path, dpi=100)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None

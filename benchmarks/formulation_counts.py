@@ -17,8 +17,7 @@ from screwdyn.testing import random_inertia
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import inputs
+from screwdyn.forms.operation_count import operations_of
 
 # Multiplications and additions, as coefficients of n⁴, n³, n², n and 1.
 PAPERS = {
@@ -32,7 +31,6 @@ PAPERS = {
     "denoc C, planar": ((7, 13, 4), (4, 13, 2), "Bhangale Eq. 18"),
     "walker_orin M": ((12, 56, -27), (7, 67, -53), "Bhangale Eq. 15"),
 }
-GROUPS = ("q", "qd", "qdd")
 
 
 class Written:
@@ -88,9 +86,7 @@ def results(arm):
 
 def folded(function, n):
     """Multiplications and additions on the tape."""
-    tape = Tape()
-    result = function(*(inputs(tape, group, range(n)) for group in GROUPS))
-    count = tape.count(list(result.ravel()), lambda name: False)
+    count = operations_of(function, q=n, qd=n, qdd=n)
     return count["mul"], count["add"]
 
 

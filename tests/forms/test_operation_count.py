@@ -11,6 +11,7 @@ import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, revolute
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
+from screwdyn.forms.operation_count import operations_of
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.table import COLUMNS, MASS, PARENT
 
@@ -189,3 +190,10 @@ def test_refusals():
         tree.operation_count(["mass_matrix"])
     with pytest.raises(ScrewdynError, match="at least one"):
         tree.operation_count()
+
+
+def test_operations_of_any_function_of_vectors():
+    def function(q, qd):
+        return np.array([q[0] * qd[1] + 3.0, q[0] * qd[1] - np.cos(q[1]), 0 * q[0]])
+
+    assert operations_of(function, q=2, qd=2) == {"mul": 1, "add": 2, "div": 0, "sincos": 1}

@@ -5,6 +5,7 @@ from independent engines.
 """
 
 from screwdyn.robots.pelican import pelican
+from screwdyn.robots.planar_two_joint import planar_pr, planar_rp
 from screwdyn.robots.puma560 import puma560
 from screwdyn.robots.rtx import rtx
 from screwdyn.robots.stanford import stanford
@@ -12,4 +13,4 @@ from screwdyn.robots.truc_3r import truc_3r
 from screwdyn.robots.two_link import two_link
 from screwdyn.robots.ur5 import ur5
 
-__all__ = ["pelican", "puma560", "rtx", "stanford", "truc_3r", "two_link", "ur5"]
+__all__ = ["pelican", "planar_pr", "planar_rp", "puma560", "rtx", "stanford", "truc_3r", "two_link", "ur5"]

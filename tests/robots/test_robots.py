@@ -64,6 +64,8 @@ def test_ur5_has_the_description_s_mass_matrix_and_names():
         ("stanford", ("theta1", "theta2", "b3")),
         ("rtx", ("b1", "theta2", "theta3")),
         ("truc_3r", ("q1", "q2", "q3")),
+        ("planar_rp", ("theta1", "b2")),
+        ("planar_pr", ("b1", "theta2")),
     ],
 )
 def test_robots_of_papers_have_the_papers_coordinates(name, coordinates):
@@ -157,3 +159,17 @@ def test_truc_3r_has_the_closed_forms_of_its_source(seed):
     assert_allclose(tree.mass_matrix(q), M, rtol=1e-12, atol=1e-15)
     assert_allclose(tree.gravity_vector(q), gravity, rtol=1e-12, atol=1e-14)
     assert_allclose(tree.coriolis_matrix(q, qd), C, rtol=1e-11, atol=1e-14)
+
+
+def test_planar_arms_have_the_jacobians_of_bhangale():
+    rp, pr = robots.planar_rp(a1=0.3), robots.planar_pr(a2=0.7)
+    theta, b = 0.4, 0.5
+    assert_allclose(rp.forward_kinematics("link2", [theta, b])[:2, 3], 0.8 * np.array([np.cos(theta), np.sin(theta)]))
+    # Eq. 22
+    J = [[1, -0.7 * np.sin(theta)], [0, 0.7 * np.cos(theta)]]
+    assert_allclose(pr.jacobian("link2", [b, theta], "mixed")[3:5], J, atol=1e-15)
+    m2, M = 2.45, pr.mass_matrix([b, theta])
+    off = -m2 * 0.35 * np.sin(theta)
+    assert_allclose(M, [[14.7, off], [off, m2 * 0.7**2 / 3]], rtol=1e-13)
+    M = rp.mass_matrix([theta, b])
+    assert_allclose(M, np.diag([12.25 * 0.01 / 2 + m2 * (0.8584**2 / 12 + (0.8 - 0.4292) ** 2), m2]), atol=1e-14)

@@ -57,7 +57,7 @@ from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
-    from screwdyn import dominance, formulations, io, robots
+    from screwdyn import dominance, formulations, io, robots, selection
     from screwdyn.robots import random_trees as testing
 
 moved.install()
@@ -126,6 +126,7 @@ __all__ = [
     "robots",
     "screw",
     "screw_system",
+    "selection",
     "simulate",
     "spherical",
     "testing",
@@ -134,8 +135,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import dominance, formulations, io, robots and testing when they are first used."""
-    if name in ("dominance", "formulations", "io", "robots", "testing"):
+    """Import dominance, formulations, io, robots, selection and testing when they are first used."""
+    if name in ("dominance", "formulations", "io", "robots", "selection", "testing"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -15,7 +15,7 @@ EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 # Examples that other tests run and check.
 ELSEWHERE = {"export_controller": "test_c_source.py"}
 # Arguments that shorten an example.
-ARGUMENTS = {"lightest_arm": ["--lengths", "0.4"]}
+ARGUMENTS = {"arm_selection": ["--samples", "256"], "lightest_arm": ["--lengths", "0.4"]}
 
 
 def follow(path, monkeypatch, folder, *arguments):

@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, simulate, convert, info, check."""
+"""The command ``screwdyn``: demo, simulate, compare, convert, info, check."""
 
 from screwdyn.cli.main import main
 

@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, simulate, convert, info, check."""
+"""The command ``screwdyn``: demo, simulate, compare, convert, info, check."""
 
 import argparse
 import io
@@ -89,6 +89,27 @@ def _parser() -> argparse.ArgumentParser:
     )
     scenario.set_defaults(run=_simulate)
 
+    words = "compare arms by cost of their dynamics, workspace and manipulability; prints a table and draws a figure"
+    compare = commands.add_parser("compare", help=words, description=f"{words.capitalize()} (docs/arm_selection.md).")
+    compare.add_argument("files", type=Path, nargs="+", metavar="ROBOT", help=".urdf, .xacro, .json or .xml (MJCF)")
+    compare.add_argument(
+        "--path",
+        type=Path,
+        metavar="FILE",
+        help="CSV of a motion with columns t and q:POSITION, as of simulations (default: through the joint limits)",
+    )
+    compare.add_argument(
+        "--tip", metavar="LINK", help="the link that works (default: the last one that most joints move)"
+    )
+    compare.add_argument(
+        "--output",
+        type=Path,
+        default=Path("screwdyn_compare.png"),
+        metavar="FILE",
+        help="the figure (default: %(default)s)",
+    )
+    compare.set_defaults(run=_compare)
+
     words = "convert a robot between file formats, which are known by their suffixes"
     convert = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
     convert.add_argument("source", type=Path, metavar="IN", help=".urdf, .xacro, .json or .xml (MJCF)")
@@ -125,6 +146,13 @@ def _simulate(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.scenario import run_scenario
 
     print(run_scenario(arguments.file, arguments.output, progress=sys.stderr.isatty()))
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from screwdyn.cli.compare import compare_files
+
+    print(compare_files(arguments.files, arguments.path, arguments.tip, arguments.output))
     return 0
 
 

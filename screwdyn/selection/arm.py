@@ -1,0 +1,99 @@
+"""An arm of a comparison: a tree, the link whose origin is the tip, and the ranges of the joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.types import Array
+from screwdyn.formulations import denoc
+from screwdyn.tree import KinematicTree
+
+__all__ = ["Arm", "Limits"]
+
+Limits = Mapping[str, tuple[float, float]]
+
+
+class Arm(NamedTuple):
+    """An arm whose joints are revolute, prismatic, helical, universal, cylindrical or fixed.
+
+    Attributes
+    ----------
+    name : str
+    tree : KinematicTree
+    formulation : DeNOC
+    tip : str
+        The link whose origin works: its positions are the workspace.
+    low, high : (n,) arrays
+        Range of each position, rad or m.
+    turning : (n,) array of bool
+        Whether a joint turns by at least 2π, so that its range is no limit to the pose.
+    """
+
+    name: str
+    tree: KinematicTree
+    formulation: denoc
+    tip: str
+    low: Array
+    high: Array
+    turning: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, name: str, tree: KinematicTree, tip: str | None, limits: Limits) -> Self:
+        """The arm with given limits, those of its joints, or full turns.
+
+        The default tip is the last link with the most freedoms on its path.
+
+        Raises
+        ------
+        ScrewdynError
+            If a joint is of another kind, a joint that slides has no limits, or a range is empty.
+        UnknownNameError
+            If the tip is not a link of the tree, or a limit is not for one of its positions.
+        """
+        formulation = denoc(tree)
+        for given in limits:
+            if given not in tree.positions:
+                raise UnknownNameError.of(given, tree.positions, f"position of {name!r}")
+        joints = {joint: tree.joint(joint) for joint in tree.joints}
+        own = {p: joint.limits for j, joint in joints.items() for p in joint.position_names(j)}
+        ranges, endless = [], []
+        for position, row in zip(tree.positions, formulation.rows, strict=True):
+            found = limits.get(position, own[position])
+            if found is None or not np.isfinite(found).all():
+                if row.h != 0:
+                    endless.append(position)
+                found = (-np.pi, np.pi)
+            if not found[0] < found[1]:
+                given = " to ".join(f"{x:g}" for x in found)
+                raise ScrewdynError(f"the range of {position!r} of {name!r} is empty: {given}")
+            ranges.append(found)
+        if endless:
+            raise ScrewdynError(
+                f"{', '.join(map(repr, endless))} of {name!r} can slide without end; give the joints limits, or ranges "
+                f"for the comparison: limits={{{name!r}: {{{endless[0]!r}: (0, 1), …}}}}"
+            )
+        if tip is None:
+            freedoms = {link: _freedoms(tree, link) for link in tree.links}
+            tip = next(link for link in reversed(tree.links) if freedoms[link] == max(freedoms.values()))
+        elif tip not in tree.links:
+            raise UnknownNameError.of(tip, tree.links)
+        low, high = np.array(ranges, dtype=float).reshape(-1, 2).T
+        slides = np.array([row.h != 0 for row in formulation.rows], dtype=bool)
+        return cls(name, tree, formulation, tip, low, high, ~slides & (high - low > 2 * np.pi - 1e-9))
+
+    def position(self, q: Array) -> Array:
+        """Positions of the tip in the base frame, (…, 3), m."""
+        return self.tree.forward_kinematics(self.tip, q)[..., :3, 3]
+
+    def jacobian(self, q: Array) -> Array:
+        """Derivatives of the positions of the tip, (…, 3, n)."""
+        return self.tree.jacobian(self.tip, q, "mixed")[..., 3:, :]
+
+
+def _freedoms(tree: KinematicTree, link: str) -> int:
+    return sum(edge["joint"].nv for *_, edge in tree.graph.subgraph(tree.path(link)).edges(data=True))

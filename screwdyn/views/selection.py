@@ -1,0 +1,131 @@
+"""The figure of a comparison of arms: cost, workspace, manipulability, conditioning and torques."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from screwdyn.core.types import Array
+from screwdyn.views.figures import Axes, Figure, blank_figure, palette, short
+
+__all__ = ["plot_selection"]
+
+_OPERATIONS = ("mul", "add", "div", "sincos")
+_UNITS = {1: "m", 2: "m²", 3: "m³"}
+
+
+class Criteria(Protocol):
+    """The attributes of :class:`screwdyn.selection.Criteria` that are drawn."""
+
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def operations(self) -> Mapping[str, Mapping[str, int]]: ...
+    @property
+    def time(self) -> float: ...
+    @property
+    def workspace(self) -> Any: ...
+    @property
+    def manipulability(self) -> float: ...
+    @property
+    def coupling(self) -> Any: ...
+    @property
+    def section(self) -> Any: ...
+    @property
+    def trajectory(self) -> Any: ...
+    @property
+    def torque(self) -> Array: ...
+    @property
+    def units(self) -> Sequence[str]: ...
+    @property
+    def coordinates(self) -> Sequence[str]: ...
+
+
+def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
+    """Draw the criteria as bars; for each arm, manipulability over a section of the workspace, and torques over time.
+
+    Parameters
+    ----------
+    arms : mapping from name to Criteria
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        1600 pixels wide for two arms.
+    """
+    figure = blank_figure(max(16.0, 5.5 * len(arms)), 11.5)
+    grid = figure.add_gridspec(3, 1, height_ratios=(1, 1.35, 1))
+    bars, fields, torques = (figure.add_subfigure(grid[k]) for k in range(3))
+    wide, *narrow = bars.subplots(1, 5, width_ratios=(3, 1, 1, 1, 1))
+    _draw_operations(wide, arms)
+    units = " or ".join(sorted({_UNITS[c.dimension] for c in arms.values()}))
+    _draw_bars(narrow[0], arms, "time, inverse dynamics", lambda c: c.time)
+    _draw_bars(narrow[1], arms, f"workspace ({units})", lambda c: c.workspace.value, lambda c: c.workspace.error)
+    _draw_bars(narrow[2], arms, "largest manipulability", lambda c: c.manipulability)
+    _draw_bars(narrow[3], arms, "median coupling of M", lambda c: c.coupling.median)
+    for ax, (name, c) in zip(fields.subplots(1, len(arms), squeeze=False)[0], arms.items(), strict=True):
+        _draw_section(fields, ax, name, c)
+    for ax, (name, c) in zip(torques.subplots(1, len(arms), squeeze=False)[0], arms.items(), strict=True):
+        _draw_torques(ax, name, c)
+    return figure
+
+
+def _draw_operations(ax: Axes, arms: Mapping[str, Criteria]) -> None:
+    labels = [*next(iter(arms.values())).operations]
+    width = 0.8 / len(arms)
+    for k, (name, c) in enumerate(arms.items()):
+        counts = [sum(c.operations[label][o] for o in _OPERATIONS) for label in labels]
+        at = np.arange(len(labels)) + (k + 0.5) * width - 0.4
+        drawn = ax.bar(at, counts, width, color=palette(k, len(arms)), label=name)
+        ax.bar_label(drawn, fontsize=9)
+    ax.set_xticks(range(len(labels)), labels)
+    ax.legend(frameon=False)
+    _title(ax, "operations, with sines and cosines")
+
+
+def _draw_bars(
+    ax: Axes,
+    arms: Mapping[str, Criteria],
+    title: str,
+    value: Callable[[Criteria], float],
+    error: Callable[[Criteria], float] = lambda c: 0.0,
+) -> None:
+    for k, (name, c) in enumerate(arms.items()):
+        drawn = ax.bar(name, value(c), yerr=error(c) or None, color=palette(k, len(arms)))
+        ax.bar_label(drawn, fmt="%.3g", fontsize=9)
+    _title(ax, title)
+
+
+def _draw_section(figure: Any, ax: Axes, name: str, c: Criteria) -> None:
+    section = c.section
+    if len(section.axes) == 1:
+        ax.plot(section.axes[0], section.w, color=palette(0, 1))
+        ax.set_ylabel("manipulability")
+    else:
+        x, y = section.axes
+        drawn = ax.pcolormesh(x, y, section.w.T, vmin=0, vmax=c.manipulability, cmap="viridis", shading="nearest")
+        ax.set_aspect("equal")
+        ax.set_ylabel(f"{section.labels[1]} (m)")
+        figure.colorbar(drawn, ax=ax, label="manipulability")
+    ax.set_xlabel(f"{section.labels[0]} (m)")
+    _title(ax, f"{short(name)}: " + ("section of the workspace" if c.dimension == 3 else "workspace"))
+
+
+def _draw_torques(ax: Axes, name: str, c: Criteria) -> None:
+    """Torques on the left axis, forces on the right one."""
+    sides = {"N m": ax, "N": ax.twinx() if {*c.units} == {"N m", "N"} else ax}
+    lines: list[Any] = []
+    for k, (coordinate, unit, tau) in enumerate(zip(c.coordinates, c.units, c.torque.T, strict=True)):
+        style = "--" if unit == "N" else "-"
+        label = f"{short(coordinate)} ({unit})"
+        lines += sides[unit].plot(c.trajectory.t, tau, style, color=palette(k, len(c.units)), lw=1.6, label=label)
+        sides[unit].set_ylabel({"N m": "torque (N m)", "N": "force (N)"}[unit])
+    ax.set_xlabel("time (s)")
+    ax.legend(handles=lines, frameon=False, fontsize=9)
+    ax.grid(alpha=0.25)
+    _title(ax, f"{short(name)}: torques and forces along the trajectory")
+
+
+def _title(ax: Axes, text: str) -> None:
+    ax.set_title(text, loc="left", fontsize=11, fontweight="bold")
+    ax.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,35 @@
+import screwdyn as sd
+from screwdyn.cli.main import main
+
+
+def written(folder, name):
+    path = folder / f"{name}.json"
+    path.write_text(getattr(sd.robots, name)().to_json())
+    return str(path)
+
+
+def test_a_table_and_a_figure(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    arm = sd.robots.two_link()
+    sd.simulate(arm, sd.State(arm, [0.1, 0.2], [0.3, 0]), 0.2, step=0.02).to_csv("run.csv")
+    assert main(["compare", written(tmp_path, "two_link"), "--path", "run.csv", "--output", "arms.png"]) == 0
+    out = capsys.readouterr().out
+    assert "two_link" in out.splitlines()[0] and "workspace" in out and str(tmp_path / "arms.png") in out
+    assert (tmp_path / "arms.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_errors_name_columns_and_files(tmp_path, capsys):
+    arm, other = written(tmp_path, "two_link"), written(tmp_path, "pelican")
+    path, figure = tmp_path / "path.csv", str(tmp_path / "arms.png")
+    path.write_text("t,q:theta1,q:theta2\n")
+    assert main(["compare", arm, other, "--path", str(path), "--output", figure]) == 2
+    assert "no samples" in capsys.readouterr().err
+    path.write_text("t,q:theta1\n")
+    assert main(["compare", arm, "--path", str(path), "--output", figure]) == 2
+    assert "no column 'q:theta2'" in capsys.readouterr().err
+    assert main(["compare", arm, arm, "--output", figure]) == 2
+    assert "given twice" in capsys.readouterr().err
+    assert main(["compare", arm, "--tip", "hand", "--output", figure]) == 2
+    assert "there is no link 'hand'" in capsys.readouterr().err
+    assert main(["compare", arm, "--output", str(tmp_path / "arms.txt")]) == 2
+    assert "its name must end in" in capsys.readouterr().err

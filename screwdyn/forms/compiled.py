@@ -21,9 +21,9 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.configurations import Configurations
-from screwdyn.forms.numbers import SHARES, Numbers
+from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.rollout import Rollouts
-from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.declared import TakesOut
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
@@ -183,18 +183,9 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
             return slow
         call: Callable[..., Any] = function.builtin(slow)
         if entry.name in SHARES:
-            call = partial(_contribution, self._share_of(entry, link), call)
+            call = partial(_contribution, share_of(self._model, entry, link), call)
         self._calls[entry.name, link, frame] = call
         return call
-
-    def _share_of(self, entry: Quantity, link: str) -> Callable[..., Contribution]:
-        """A function that makes the contribution of a link from the results for one state."""
-        numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in self._model.shapes(entry, link)]
-        share = SHARES[entry.name](self._model, link, numbered)
-        entries: Sequence[Any] = share.arrays
-        if all(map(np.array_equal, entries, numbered)):
-            return partial(Contribution, link, share.coordinates)
-        return lambda *results: Contribution(link, share.coordinates, *map(np.take, results, entries))
 
     def _answer(
         self,

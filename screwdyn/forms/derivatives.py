@@ -21,9 +21,10 @@ from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import SHARES, Numbers
+from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import Request
 from screwdyn.physics.charts import Charts
+from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import FRAMES, frame_code
 from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.table import MASS, PARENT

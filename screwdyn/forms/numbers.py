@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +21,7 @@ from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
-from screwdyn.physics.contribution import Contribution
+from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import 
     from screwdyn.backends.numba.kernels import Kernels
     from screwdyn.physics.model import Model
 
-__all__ = ["SHARES", "Dynamics", "Frame", "Numbers"]
+__all__ = ["Dynamics", "Frame", "Numbers"]
 
 
 def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
@@ -253,26 +253,6 @@ class Numbers(Dynamics):
         return self
 
 
-def _share_of_link(model: Model, link: str, results: Sequence[Array]) -> Contribution:
-    return Contribution(link, model.path(link), *results)
-
-
-def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Contribution:
-    J, J_dot, M, C, g = results
-    names = tuple(dict.fromkeys(x for name in model.subtree(link) for x in model.path(name)))
-    at = [model.coordinates.index(name) for name in names]
-    return Contribution(
-        link, names, J[..., at], J_dot[..., at], M[..., at, :][..., at], C[..., at, :][..., at], g[..., at]
-    )
-
-
-# Functions that make a contribution, over its freedoms, from the results of a recursion.
-SHARES: dict[str, Callable[[Any, str, Sequence[Array]], Contribution]] = {
-    "contribution": _share_of_link,
-    "subtree_contribution": _share_of_subtree,
-}
-
-
 def _direct(entry: Quantity) -> Callable[..., Any]:
     """The method of a quantity, which first calls the kernel with the unchanged arguments.
 
@@ -280,10 +260,15 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
     """
     parameters = list(entry.signature.parameters.values())[1:]
     signature = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
+    found = {
+        "contribution": "Contribution(link, kernels.path(link), *found)",
+        "subtree_contribution": "kernels.share_of_subtree(link)(*found)",
+    }.get(entry.name, "found")
     frame = "frame" if "frame" in entry.parameters else repr("body")
-    context = {"one": f"of_link[link, {frame}]", "all": "of_all", None: "context"}[entry.links]
+    contexts = {"one": f"of_link[link, {frame}]", "subtree": f"of_subtree[link, {frame}]", "all": "of_all"}
+    context = "context" if entry.links is None else contexts[entry.links]
     lines = [f"found = kernels.{entry.name}(kernels.{context}, {', '.join(entry.arguments)})"]
-    if entry.links == "one":
+    if entry.links in ("one", "subtree"):
         lines = ["try:", f"    {lines[0]}", "except (KeyError, TypeError):", "    found = None"]
     if entry.wrenches:
         lines = [f"found = None if wrenches is not None else {lines[0].removeprefix('found = ')}"]
@@ -292,7 +277,7 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
         *lines,
         "if found is None:",
         f"    return self._evaluate(entry, {', '.join(p.name for p in parameters)})",
-        "return Contribution(link, kernels.path(link), *found)" if entry.name in SHARES else "return found",
+        f"return {found}",
     ]
     text = "\n    ".join([f"def {entry.name}(self, {', '.join(signature)}):", *lines])
     scope: dict[str, Any] = {"entry": entry, "Contribution": Contribution}
@@ -301,5 +286,4 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
 
 
 for _entry in CATALOGUE.values():
-    if _entry.links != "subtree":
-        setattr(Dynamics, _entry.name, _direct(_entry))
+    setattr(Dynamics, _entry.name, _direct(_entry))

@@ -19,8 +19,9 @@ from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbo
 from screwdyn.backends.tape.trace import Scalars, Undetermined, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.forms.numbers import SHARES, undetermined
+from screwdyn.forms.numbers import undetermined
 from screwdyn.forms.requests import Request, requested
+from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import BODY, FRAMES, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Frame, Quantity

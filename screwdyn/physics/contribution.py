@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.physics.padded import Padded
 
-__all__ = ["Contribution"]
+if TYPE_CHECKING:
+    from screwdyn.physics.catalogue import Quantity
+    from screwdyn.physics.model import Model
+
+__all__ = ["SHARES", "Contribution", "share_of"]
 
 
 class Contribution:
@@ -79,3 +88,33 @@ class Contribution:
 
     def __repr__(self) -> str:
         return f"<Contribution of {self.link!r} over {', '.join(self.coordinates) or 'no coordinates'}>"
+
+
+def _share_of_link(model: Model, link: str, results: Sequence[Array]) -> Contribution:
+    return Contribution(link, model.path(link), *results)
+
+
+def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Contribution:
+    J, J_dot, M, C, g = results
+    names = tuple(dict.fromkeys(x for name in model.subtree(link) for x in model.path(name)))
+    at = [model.coordinates.index(name) for name in names]
+    return Contribution(
+        link, names, J[..., at], J_dot[..., at], M[..., at, :][..., at], C[..., at, :][..., at], g[..., at]
+    )
+
+
+# Functions that make a contribution, over its freedoms, from the results of a recursion.
+SHARES: dict[str, Callable[[Model, str, Sequence[Array]], Contribution]] = {
+    "contribution": _share_of_link,
+    "subtree_contribution": _share_of_subtree,
+}
+
+
+def share_of(model: Model, entry: Quantity, link: str) -> Callable[..., Contribution]:
+    """The function that makes the contribution of a link or subtree from the results of a recursion for one state."""
+    numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in model.shapes(entry, link)]
+    share = SHARES[entry.name](model, link, numbered)
+    entries: Sequence[Any] = share.arrays
+    if all(map(np.array_equal, entries, numbered)):
+        return functools.partial(Contribution, link, share.coordinates)
+    return lambda *results: Contribution(link, share.coordinates, *map(np.take, results, entries))

@@ -51,6 +51,26 @@ def test_kernels_of_one_link_know_the_links_of_their_model(model):
     for unknown in ("leg", None, 3):
         with pytest.raises(KeyError):
             of_model.of_link[unknown, "com"]
+        with pytest.raises(KeyError):
+            of_model.of_subtree[unknown, "body"]
+
+
+@pytest.mark.parametrize("name", ["contribution", "subtree_contribution"])
+def test_paths_of_contributions_are_followed_once(name, monkeypatch):
+    """Of subtrees with all freedoms, and with some."""
+    tree = random_tree(np.random.default_rng(3), 5)
+    contribution, q, qd = getattr(tree, name), *np.random.default_rng(0).normal(size=(2, 5))
+    expected = [contribution(link, q[None], qd[None]) for link in tree.links]
+    assert len({part.coordinates for part in expected}) > 2
+    for link in tree.links:
+        contribution(link, q, qd)
+    for forgotten in ("path", "subtree"):
+        monkeypatch.setattr(type(tree.model), forgotten, None)
+    for whole in expected:
+        found = contribution(whole.link, q, qd)
+        assert (found.link, found.coordinates) == (whole.link, whole.coordinates)
+        for a, b in zip(found.arrays, whole.arrays, strict=True):
+            assert_array_equal(a, b[0])
 
 
 @pytest.mark.parametrize("n", [1, 130])

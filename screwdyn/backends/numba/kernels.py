@@ -29,6 +29,7 @@ from screwdyn.backends.numba.source import (
 )
 from screwdyn.backends.platform_layout import address
 from screwdyn.physics import charts, couplings
+from screwdyn.physics.contribution import Contribution, share_of
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
@@ -134,8 +135,8 @@ class Kernels:
 
     Each quantity is an attribute: a built-in function of a context and of one state in contiguous float64 arrays, which
     returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)``,
-    ``kernels.jacobian(kernels.of_link[link, frame], q)``, which raises KeyError for an unknown link, and
-    ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` computes any number of states.
+    ``kernels.jacobian(kernels.of_link[link, frame], q)`` and likewise of subtrees, which raises KeyError for an unknown
+    link, and ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` computes any number of states.
 
     Parameters
     ----------
@@ -189,7 +190,12 @@ class Kernels:
     @functools.cached_property
     def of_link(self) -> "_OfLink":
         """Contexts of single links, by link and frame."""
-        return _OfLink(self)
+        return _OfLink(self, CATALOGUE["jacobian"])
+
+    @functools.cached_property
+    def of_subtree(self) -> "_OfLink":
+        """Contexts of links with all links beyond them, by link and frame."""
+        return _OfLink(self, CATALOGUE["subtree_contribution"])
 
     @functools.cached_property
     def of_all(self) -> Array:
@@ -200,6 +206,11 @@ class Kernels:
     def path(self) -> Callable[[str], tuple[str, ...]]:
         """Names of the freedoms on the path to a link, found once."""
         return functools.cache(self.model.path)
+
+    @functools.cached_property
+    def share_of_subtree(self) -> Callable[[str], Callable[..., Contribution]]:
+        """What makes the contribution of the subtree of a link from the results for one state, found once."""
+        return functools.cache(functools.partial(share_of, self.model, CATALOGUE["subtree_contribution"]))
 
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
         """The context of a quantity, for a link and the code of a frame if it depends on them."""
@@ -267,18 +278,18 @@ def kernels_of(model: Model) -> Kernels:
 
 
 class _OfLink(dict[tuple[str, str], Array]):
-    """Contexts of single links by link and frame, made on first use; KeyError for an unknown link."""
+    """Contexts of a quantity by link and frame, made on first use; KeyError for an unknown link."""
 
-    def __init__(self, kernels: Kernels) -> None:
+    def __init__(self, kernels: Kernels, entry: Quantity) -> None:
         super().__init__()
-        self._kernels = weakref.ref(kernels)
+        self._kernels, self._entry = weakref.ref(kernels), entry
 
     def __missing__(self, key: tuple[str, str]) -> Array:
         kernels = self._kernels()
         link, frame = key
         if kernels is None or not isinstance(link, str) or link not in kernels.model.placements:
             raise KeyError(link)
-        context = self[key] = kernels.context_of(CATALOGUE["jacobian"], link, frame_code(frame))
+        context = self[key] = kernels.context_of(self._entry, link, frame_code(frame))
         return context
 
 

@@ -60,11 +60,6 @@ class DeNOC(MatrixFormulation):
             found.M.append(np.block([[I, m * D], [-m * D, m * np.eye(3)]]))
         return found
 
-    def A(self, at: Blocks, i: int, j: int) -> Array:
-        """A_ij, (6, 6), of T_l (Eq. 11): moves twists of link j from O_j to O_i."""
-        zero, one = np.zeros((3, 3)), np.eye(3)
-        return np.block([[one, zero], [-skew_of(at.O[i] - at.O[j]), one]])
-
     def twists(self, at: Blocks, thetad: Array) -> list[Array]:
         """t_i = A_{i,i−1} t_{i−1} + p_i θ̇_i, (6,): t = T_l T_d θ̇ (Eq. 7)."""
         t: list[Array] = []
@@ -73,14 +68,16 @@ class DeNOC(MatrixFormulation):
             t.append(own if k < 0 else self.A(at, i, k) @ t[k] + own)
         return t
 
-    def composite(self, at: Blocks, M: list[Array]) -> list[Array]:
-        """M̃_i = M_i + A_{i+1,i}ᵀ M̃_{i+1} A_{i+1,i}, (6, 6), summed over all links that link i carries (Eq. 13)."""
-        total = [*M]
-        for i in reversed(range(len(total))):
-            if (k := self.rows[i].parent) >= 0:
-                A = self.A(at, i, k)
-                total[k] = total[k] + A.T @ total[i] @ A
-        return total
+    def g(self, theta: Array) -> Array:
+        """−T_dᵀ T_lᵀ w of the weights w_i = [d_i × m_i g; m_i g], (n,): gravity is part of w^E (Eq. 8)."""
+        at, n = self.blocks(theta), len(theta)
+        g = np.full(n, 0.0, dtype=np.result_type(theta, self.gravity))
+        for j, row in enumerate(self.rows):
+            weight = row.m * self.gravity
+            w = np.concatenate([cross(at.d[j], weight), weight])
+            for i in row.path:
+                g[i] += -(at.p[i] @ self.A(at, j, i).T @ w)
+        return g
 
     def GIM(self, theta: Array) -> Array:
         """i_ij = p_iᵀ M̃_i A_ij p_j for j ≤ i, (n, n) (Eq. 10)."""
@@ -115,16 +112,10 @@ class DeNOC(MatrixFormulation):
                     MCI[j, i] = at.p[j] @ (M[j] @ A @ W[i] + H + M_prime[j] @ A) @ at.p[i]
         return MCI
 
-    def g(self, theta: Array) -> Array:
-        """−T_dᵀ T_lᵀ w of the weights w_i = [d_i × m_i g; m_i g], (n,): gravity is part of w^E (Eq. 8)."""
-        at, n = self.blocks(theta), len(theta)
-        g = np.full(n, 0.0, dtype=np.result_type(theta, self.gravity))
-        for j, row in enumerate(self.rows):
-            weight = row.m * self.gravity
-            w = np.concatenate([cross(at.d[j], weight), weight])
-            for i in row.path:
-                g[i] += -(at.p[i] @ self.A(at, j, i).T @ w)
-        return g
+    def A(self, at: Blocks, i: int, j: int) -> Array:
+        """A_ij, (6, 6), of T_l (Eq. 11): moves twists of link j from O_j to O_i."""
+        zero, one = np.zeros((3, 3)), np.eye(3)
+        return np.block([[one, zero], [-skew_of(at.O[i] - at.O[j]), one]])
 
     def _A_dot(self, at: Blocks, t: list[Array], i: int, j: int) -> Array:
         """Ȧ_ij: O_i moves with v_i."""
@@ -138,6 +129,15 @@ class DeNOC(MatrixFormulation):
             if (k := self.rows[i].parent) >= 0:
                 A = self.A(at, i, k)
                 total[k] = total[k] + A.T @ (M[i] @ self._A_dot(at, t, i, k) + total[i] @ A)
+        return total
+
+    def composite(self, at: Blocks, M: list[Array]) -> list[Array]:
+        """M̃_i = M_i + A_{i+1,i}ᵀ M̃_{i+1} A_{i+1,i}, (6, 6), summed over all links that link i carries (Eq. 13)."""
+        total = [*M]
+        for i in reversed(range(len(total))):
+            if (k := self.rows[i].parent) >= 0:
+                A = self.A(at, i, k)
+                total[k] = total[k] + A.T @ total[i] @ A
         return total
 
     # The names of the library

@@ -49,6 +49,11 @@ class LagrangeEuler(MatrixFormulation):
                     D[i, k] += np.trace(U[k] @ J @ U[i].T)
         return D
 
+    def h(self, q: Array, qd: Array) -> Array:
+        """h_i = Σ_k Σ_m h_ikm q̇_k q̇_m, (n,) (Eq. 3.2-32)."""
+        h: Array = self.h_ikm(q) @ qd @ qd
+        return h
+
     def h_ikm(self, q: Array) -> Array:
         """h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ), the sum over all links beyond joints i, k and m, (n, n, n) (Eq. 3.2-33)."""
         at, n = PoseDerivatives(self.rows, q), len(q)
@@ -60,11 +65,6 @@ class LagrangeEuler(MatrixFormulation):
                     U_jkm = at.U2(j, k, m)
                     for i in row.path:
                         h[i, k, m] += np.trace(U_jkm @ J @ U[i].T)
-        return h
-
-    def h(self, q: Array, qd: Array) -> Array:
-        """h_i = Σ_k Σ_m h_ikm q̇_k q̇_m, (n,) (Eq. 3.2-32)."""
-        h: Array = self.h_ikm(q) @ qd @ qd
         return h
 
     def c(self, q: Array) -> Array:

@@ -45,18 +45,18 @@ class Lagrangian(MatrixFormulation):
         h: Array = dB - 0.5 * dB.transpose(2, 0, 1)
         return h
 
-    def c_ijk(self, q: Array) -> Array:
-        """½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), (n, n, n) (Eq. 46)."""
-        return christoffel(partial(self.B, q))
+    def g(self, q: Array) -> Array:
+        """g_i = −Σ_j m_j gᵀ J_Pi of link j, (n,) (Eq. 42)."""
+        return self._gravity_of([J_P for J_P, _ in self.jacobians(q)])
 
     def C(self, q: Array, qd: Array) -> Array:
         """C_ij = Σ_k c_ijk q̇_k, (n, n) (Eq. 45)."""
         C: Array = self.c_ijk(q) @ qd
         return C
 
-    def g(self, q: Array) -> Array:
-        """g_i = −Σ_j m_j gᵀ J_Pi of link j, (n,) (Eq. 42)."""
-        return self._gravity_of([J_P for J_P, _ in self.jacobians(q)])
+    def c_ijk(self, q: Array) -> Array:
+        """½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), (n, n, n) (Eq. 46)."""
+        return christoffel(partial(self.B, q))
 
     def motor_torque(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None

@@ -21,6 +21,19 @@ class Progressive(MatrixFormulation):
     `Formulation`.
     """
 
+    # The inertia of link i
+
+    def M_bar(self, i: int) -> Array:
+        """M̄_i = blkdiag(Ī, m 1), (6, 6) (Eq. 9)."""
+        zero, row = np.zeros((3, 3)), self.rows[i]
+        return np.block([[row.I, zero], [zero, row.m * np.eye(3)]])
+
+    def M_i(self, i: int, q: Array) -> Array:
+        """J_i^{C_i}ᵀ M̄_i J_i^{C_i}, (k, k) (Eq. 21)."""
+        J = self.J(i, q)
+        M: Array = J.T @ self.M_bar(i) @ J
+        return M
+
     # The three ways to J_i^{C_i}, (6, k): the twist [ω; v] of the centre of mass in axes of link i
 
     def J_by_transformation(self, i: int, q: Array) -> Array:
@@ -48,18 +61,7 @@ class Progressive(MatrixFormulation):
         _, p_C, axes = self._geometry(i, q)
         return self.jacobian(i, p_C, axes)
 
-    # The terms of link i
-
-    def M_bar(self, i: int) -> Array:
-        """M̄_i = blkdiag(Ī, m 1), (6, 6) (Eq. 9)."""
-        zero, row = np.zeros((3, 3)), self.rows[i]
-        return np.block([[row.I, zero], [zero, row.m * np.eye(3)]])
-
-    def M_i(self, i: int, q: Array) -> Array:
-        """J_i^{C_i}ᵀ M̄_i J_i^{C_i}, (k, k) (Eq. 21)."""
-        J = self.J(i, q)
-        M: Array = J.T @ self.M_bar(i) @ J
-        return M
+    # The other terms of link i
 
     def C_i(self, i: int, q: Array, qd: Array) -> Array:
         """Jᵀ (M̄ J̇ + B J) with B = blkdiag((Σω)^, m ω̂), Σ = ½ tr(Ī) 1 − Ī, (k, k) (docs/mathematics.md §2)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,8 +30,19 @@ __all__ = ["Parts", "SimplifiedModel", "TorqueError", "parts", "simplified"]
 
 _GROUPS = ("q", "qd", "qdd")
 
-# q, q̇ and q̈ at the set points.
-Trajectory: TypeAlias = Sequence[ArrayLike] | Array
+
+class Motion(Protocol):
+    """Anything with positions, rates and accelerations, such as a :class:`screwdyn.Run`."""
+
+    @property
+    def q(self) -> Array: ...
+    @property
+    def qd(self) -> Array: ...
+    @property
+    def qdd(self) -> Array: ...
+
+
+Trajectory: TypeAlias = Motion | Sequence[ArrayLike] | Array
 
 
 class Parts(NamedTuple):
@@ -105,8 +116,8 @@ def parts(tree: Structure, trajectory: Trajectory) -> Parts:
     ----------
     tree : KinematicTree
         With revolute joints, as `formulations.generalized_dalembert` requires.
-    trajectory : three (k, n) arrays
-        q, q̇ and q̈ at k set points, such as ``(run.q, run.qd, run.qdd)``.
+    trajectory : Run, or three (k, n) arrays
+        q, q̇ and q̈ at k ≥ 1 set points: three arrays, or an object that has them as ``q``, ``qd`` and ``qdd``.
 
     Raises
     ------
@@ -129,7 +140,7 @@ def parts(tree: Structure, trajectory: Trajectory) -> Parts:
      [0.083 0.083]]
     """
     equations = _Equations(tree)
-    return equations.parts_at(equations.checked(trajectory))
+    return equations.parts_at(equations.set_points(trajectory))
 
 
 def simplified(tree: Structure, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
@@ -159,7 +170,7 @@ def simplified(tree: Structure, trajectory: Trajectory, tolerance: float) -> Sim
     if not (isinstance(tolerance, float | int | np.number) and 0 <= tolerance < np.inf):
         raise ScrewdynError(f"tolerance must be a fraction of the largest torques, ≥ 0; got {tolerance!r}")
     equations = _Equations(tree)
-    state = equations.checked(trajectory)
+    state = equations.set_points(trajectory)
     peak = np.abs(equations.full(state)).max(axis=0)
     torques = _torques(equations.parts_at(state), state[2])
     kept = Parts(*(x.copy() for x in equations.all))
@@ -207,7 +218,7 @@ class SimplifiedModel:
 
         ShapeError if the arguments are not (…, n) arrays of one shape of finite numbers.
         """
-        return self._equations.evaluated(self._outputs, self._equations.checked((q, qd, qdd)))
+        return self._equations.evaluated(self._outputs, self._equations.checked(q, qd, qdd))
 
     @cached_property
     def error(self) -> TorqueError:
@@ -219,15 +230,15 @@ class SimplifiedModel:
 
         Parameters
         ----------
-        trajectory : three (k, n) arrays
-            q, q̇ and q̈.
+        trajectory : Run, or three (k, n) arrays
+            As for :func:`parts`.
 
         Raises
         ------
         ShapeError
             If the trajectory has a wrong shape, or entries that are not finite.
         """
-        state = self._equations.checked(trajectory)
+        state = self._equations.set_points(trajectory)
         exact = self._equations.full(state)
         error = self._equations.evaluated(self._outputs, state) - exact
         return TorqueError(np.abs(error).max(axis=0), np.sqrt((error**2).mean(axis=0)), np.abs(exact).max(axis=0))
@@ -295,16 +306,26 @@ class _Equations:
         tau: Array = (D_tran + D_rot) @ self._qdd + h_tran + h_rot + self._c
         return tau
 
-    def checked(self, trajectory: Trajectory) -> Array:
-        """The trajectory as an array (3, …, n)."""
+    def set_points(self, trajectory: Trajectory) -> Array:
+        """The trajectory as an array (3, k, n), k ≥ 1."""
+        if isinstance(trajectory, Sequence | np.ndarray):
+            if len(trajectory) != 3:
+                raise ShapeError(f"a trajectory is three arrays, q, qd and qdd; got {len(trajectory)}")
+            state = self.checked(*trajectory)
+        else:
+            state = self.checked(trajectory.q, trajectory.qd, trajectory.qdd)
+        if state.ndim != 3 or not state.shape[1]:
+            raise ShapeError(f"q, qd and qdd must have shape (set points, {state.shape[-1]}); got {state.shape[1:]}")
+        return state
+
+    def checked(self, *state: ArrayLike) -> Array:
+        """q, q̇ and q̈ (…, n) as an array (3, …, n)."""
         n = len(self.coordinates)
-        if len(trajectory) != 3:
-            raise ShapeError(f"a trajectory is three arrays, q, qd and qdd; got {len(trajectory)}")
-        state = [shaped(x, (n,), name) for x, name in zip(trajectory, _GROUPS, strict=True)]
-        if len({x.shape for x in state}) > 1 or 0 in state[0].shape[:-1]:
-            shapes = ", ".join(f"{name} {x.shape}" for x, name in zip(state, _GROUPS, strict=True))
-            raise ShapeError(f"q, qd and qdd must be arrays of one shape (set points, {n}); got {shapes}")
-        return np.stack(state)
+        arrays = [shaped(x, (n,), name) for x, name in zip(state, _GROUPS, strict=True)]
+        if len({x.shape for x in arrays}) > 1:
+            shapes = ", ".join(f"{name} {x.shape}" for x, name in zip(arrays, _GROUPS, strict=True))
+            raise ShapeError(f"q, qd and qdd must have the same shape (…, {n}); got {shapes}")
+        return np.stack(arrays)
 
     def evaluated(self, outputs: Array, state: Array) -> Array:
         """Values of recorded results at states (3, …, n)."""

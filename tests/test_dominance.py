@@ -133,6 +133,17 @@ def test_a_model_reads_as_a_table():
     assert last == f"  multiplications/additions: {few['mul']}/{few['add']} of {full['mul']}/{full['add']}"
 
 
+def test_a_run_is_a_trajectory():
+    arm = robots.two_link()
+    run = sd.simulate(arm, sd.State(arm, [0.3, 0.2]), 0.5, torque=lambda t, state: [3, t], step=0.1)
+    found = dominance.parts(arm, run)
+    assert len(found.h_tran) == len(run.t)
+    assert_allclose(found.D_tran + found.D_rot, arm.mass_matrix(run.q), atol=1e-13)
+    model = dominance.simplified(arm, run, 0.1)
+    assert_allclose(model.error.peak, np.abs(run.tau).max(axis=0), atol=1e-9)
+    assert_allclose(model.error_along(run).max, model.error.max)
+
+
 def test_a_model_keeps_the_tree_that_it_was_made_from(puma):
     arm, trajectory = robots.two_link(), np.ones((3, 2, 2))
     model = dominance.simplified(arm, trajectory, 0.0)
@@ -146,10 +157,11 @@ def test_wrong_arguments_are_refused():
     arm, good = robots.two_link(), np.zeros((3, 4, 2))
     with pytest.raises(sd.ShapeError, match="three arrays, q, qd and qdd; got 2"):
         dominance.parts(arm, good[:2])
-    with pytest.raises(sd.ShapeError, match=r"one shape \(set points, 2\); got q \(4, 2\), qd \(3, 2\), qdd \(4, 2\)"):
+    with pytest.raises(sd.ShapeError, match=r"the same shape \(…, 2\); got q \(4, 2\), qd \(3, 2\), qdd \(4, 2\)"):
         dominance.parts(arm, (good[0], good[1, :3], good[2]))
-    with pytest.raises(sd.ShapeError, match="one shape"):
-        dominance.parts(arm, good[:, :0])
+    for wrong in (good[:, :0], good[:, 0], good[:, None]):
+        with pytest.raises(sd.ShapeError, match=r"must have shape \(set points, 2\); got \("):
+            dominance.parts(arm, wrong)
     with pytest.raises(sd.ShapeError, match="qdd has entries that are not finite"):
         dominance.parts(arm, (good[0], good[1], good[2] + np.nan))
     for tolerance in (-0.1, np.nan, "5 %"):

@@ -21,16 +21,14 @@ arm = sd.robots.puma560()
 start, end = np.radians([[0, -45, 180, 0, 45, 0], [90, 0, 90, 60, -30, 90]])
 
 
-def cycloidal(duration):
-    """Positions, rates and accelerations of all joints at 31 set points."""
-    s = np.linspace(0, 2 * np.pi, 31)[:, None]
-    way, w = end - start, 2 * np.pi / duration
-    return start + way * (s - np.sin(s)) / (2 * np.pi), way / duration * (1 - np.cos(s)), way / duration * w * np.sin(s)
+def motion(duration):
+    """A cycloidal motion of all joints, at 31 set points."""
+    return sd.selection.Trajectory.cycloidal(start, end, duration, step=duration / 30)
 
 
-trajectory = cycloidal(1.0)
+trajectory = motion(1.0)
 parts = sd.dominance.parts(arm, trajectory)
-M = arm.mass_matrix(trajectory[0])
+M = arm.mass_matrix(trajectory.q)
 print(f"D_tran + D_rot - M of the library: {np.abs(parts.D_tran + parts.D_rot - M).max():.0e} kg m²")
 parts.plot().savefig(options.output, dpi=80)
 
@@ -43,7 +41,7 @@ for tolerance in (0.01, 0.05, 0.1):
     model = sd.dominance.simplified(arm, trajectory, tolerance)
     print(model)
     for duration in (0.5, 2.0):
-        worst = model.error_along(cycloidal(duration)).relative.max()
+        worst = model.error_along(motion(duration)).relative.max()
         print(f"  largest relative error if the motion takes {duration:g} s: {worst:.1%}")
 
 count = arm.operation_count("inverse_dynamics")

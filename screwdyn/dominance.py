@@ -32,7 +32,7 @@ _GROUPS = ("q", "qd", "qdd")
 
 
 class Motion(Protocol):
-    """Anything with positions, rates and accelerations, such as a :class:`screwdyn.Run`."""
+    """Anything with positions, rates and accelerations, such as a :class:`screwdyn.Run` or a `selection.Trajectory`."""
 
     @property
     def q(self) -> Array: ...
@@ -116,7 +116,7 @@ def parts(tree: Structure, trajectory: Trajectory) -> Parts:
     ----------
     tree : KinematicTree
         With revolute joints, as `formulations.generalized_dalembert` requires.
-    trajectory : Run, or three (k, n) arrays
+    trajectory : Run, selection.Trajectory, or three (k, n) arrays
         q, q̇ and q̈ at k ≥ 1 set points: three arrays, or an object that has them as ``q``, ``qd`` and ``qdd``.
 
     Raises
@@ -230,7 +230,7 @@ class SimplifiedModel:
 
         Parameters
         ----------
-        trajectory : Run, or three (k, n) arrays
+        trajectory : Run, selection.Trajectory, or three (k, n) arrays
             As for :func:`parts`.
 
         Raises

@@ -601,6 +601,7 @@ def test_a_constant_torque_acts_while_its_joint_is_free(tmp_path):
         (GRASP.replace("mass = 1", "mass = -1"), "schedule[0].body"),
         (GRASP.replace("'bar'", "3").replace('"bar"', "3"), "schedule[0].name"),
         (GRASP.replace('name = "bar"\n', ""), "schedule[0]"),
+        (GRASP.replace('name = "bar"', 'name = ""'), "schedule[0].name"),
         (GRASP.replace('"link2"', '"link9"'), "schedule[0].to"),
         (GRASP.replace('"grasp"', '"grab"'), "schedule[0].event"),
         (GRASP.replace("{mass = 1}", '"missing.urdf"'), "schedule[0].body"),
@@ -637,6 +638,23 @@ bar = "inelastic"
     both = problems(tmp_path, START + mistake + later.replace('when = {z = "bar"', 'when = {y = "link8"'))
     anything = place in ("schedule[0]", "schedule[0].name") or "missing" in mistake
     assert [problem.split(": ")[0] for problem in both] == [place] + ["schedule[2].when.y"] * (not anything)
+
+
+def test_a_release_with_a_wrong_key_is_the_only_problem(tmp_path):
+    """The link would still be in the world."""
+    later = """[[schedule]]
+event = "release"
+time = 0.2
+what = "bar"
+into_world = 1
+[[schedule]]
+event = "hand_over"
+time = 0.3
+what = "bar"
+to = "link1"
+"""
+    found = problems(tmp_path, START + GRASP + later)
+    assert found == ["schedule[1].into_world: expected true or false; got 1"]
 
 
 def test_problems_do_not_hide_one_another(tmp_path):

@@ -30,7 +30,8 @@ class Present:
         """Note the names of an event that could not be tried, given as the value of the file."""
         given = event if isinstance(event, Mapping) else {}
         # A grasp without a name, or of a whole tree without a prefix, may bring any name; all begin with "".
-        named = isinstance(given.get("name"), str) and not isinstance(given.get("body"), str)
+        name = given.get("name")
+        named = isinstance(name, str) and name != "" and not isinstance(given.get("body"), str)
         anything = given.get("event") not in _NAMING and not (named or isinstance(given.get("prefix"), str))
         self.failed += [""] if anything else _names(given)
 

@@ -114,9 +114,9 @@ def _grasp(fields: dict[str, Entry], present: Present, folder: Path) -> Change |
 
 def _release(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
     what = present.link(fields["what"])
-    if what is None:
+    into_world = fields["into_world"].flag() if "into_world" in fields else False
+    if what is None or into_world is None:
         return None
-    into_world = bool(fields["into_world"].flag()) if "into_world" in fields else False
     if into_world:
         present.tree.release(State(present.tree), what, into_world=True)
     else:

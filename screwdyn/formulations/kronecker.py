@@ -11,6 +11,11 @@ from screwdyn.formulations.pose_derivatives import PoseDerivatives
 __all__ = ["Kronecker", "derivative_of_product"]
 
 
+def _vector(S: Array) -> Array:
+    """The vector of a matrix that is skew-symmetric by construction (Eq. 1), for any scalars."""
+    return np.array([S[2, 1], S[0, 2], S[1, 0]])
+
+
 def derivative_of_product(D: Array, dD: Array, H: Array, dH: Array) -> Array:
     """∂(D H)/∂x = ∂D/∂x (H ⊗ 1_r) + D ∂H/∂x (Truc Eq. 32).
 
@@ -81,11 +86,6 @@ class Kronecker(MatrixFormulation):
 
     # The names of the library
     _mass_matrix, _coriolis_matrix, _gravity_vector = M, C, g
-
-
-def _vector(S: Array) -> Array:
-    """The vector of a matrix that is skew-symmetric by construction (Eq. 1), for any scalars."""
-    return np.array([S[2, 1], S[0, 2], S[1, 0]])
 
 
 def _transposed(dD: Array, r: int) -> Array:

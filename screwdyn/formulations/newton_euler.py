@@ -80,14 +80,6 @@ class NewtonEuler(Formulation):
         links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches or {}))
         return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
-    def _in_link_frames(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
-        """The vectors of Table 3.3. For a rotational joint p_i* is constant (Eq. 3.3-59)."""
-        found = []
-        for row, x, wrench in zip(self.rows, q, wrenches, strict=True):
-            p_star = row.home[:3, :3].T @ (row.home[:3, 3] - row.p + row.z * (row.h * x))
-            found.append(Vectors(row.pose(x)[:3, :3].T, row.z, row.p, p_star, row.com, row.I, wrench))
-        return found
-
     def _in_base_frame(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
         """The vectors of Table 3.2: all in axes of the base, so that ^iR_{i−1} = 1."""
         A = self.poses(q)
@@ -97,6 +89,14 @@ class NewtonEuler(Formulation):
             wrench = np.concatenate([R @ wrenches[i][:3], R @ wrenches[i][3:]])
             before = A[row.parent][:3, 3] if row.parent >= 0 else np.zeros(3)
             found.append(Vectors(np.eye(3), z, p - before, origin - p, R @ row.com, R @ row.I @ R.T, wrench))
+        return found
+
+    def _in_link_frames(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
+        """The vectors of Table 3.3. For a rotational joint p_i* is constant (Eq. 3.3-59)."""
+        found = []
+        for row, x, wrench in zip(self.rows, q, wrenches, strict=True):
+            p_star = row.home[:3, :3].T @ (row.home[:3, 3] - row.p + row.z * (row.h * x))
+            found.append(Vectors(row.pose(x)[:3, :3].T, row.z, row.p, p_star, row.com, row.I, wrench))
         return found
 
     def _steps(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Step]:

@@ -1,6 +1,7 @@
 """All formulations against the recursions of the library, which none of them uses."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,6 +128,12 @@ def test_wrong_states_are_refused_with_the_names_of_the_coordinates():
         witness.mass_matrix([0, math.nan])
     with pytest.raises(sd.ShapeError, match="q must be numbers"):
         witness.mass_matrix(["0", "1"])
+
+
+def test_each_module_is_short_enough_to_be_read_beside_its_source():
+    modules = list(Path(formulations.__file__).parent.glob("*.py"))
+    assert len(modules) > len(NAMES)
+    assert [m.name for m in modules if len(m.read_text(encoding="utf-8").splitlines()) > 150] == []
 
 
 def test_a_formulation_keeps_the_tree_that_it_was_made_from():

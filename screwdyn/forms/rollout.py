@@ -150,7 +150,7 @@ class Rollouts(ABC):
         dt, t0 = _real("dt", dt), _real("t0", t0)
         if dt <= 0:
             raise ScrewdynError(f"dt must be positive; got {dt!r}")
-        if method not in STEPS:
+        if not isinstance(method, str) or method not in STEPS:
             raise ScrewdynError(f"method must be one of {', '.join(map(repr, STEPS))}; got {method!r}")
         given = Inputs(model, q, qd, count, torque, payload)
         samples = 1 if record is None else count // record + 1

@@ -171,10 +171,10 @@ class Grasp(Scheduled):
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """That of the grasp, and those of the payload."""
         if isinstance(self.body, Handle | str):
-            return _joint_of(self.body, self.joint)
+            return _joint_of(_name(self.body), self.joint)
         body = self.body.tree if isinstance(self.body, FreeBody) else self.body
         # A rotor may have a carrier in the tree.
-        joint = self.joint and replace(self.joint, rotor=None)
+        joint = replace(self.joint, rotor=None) if isinstance(self.joint, Joint) else self.joint
         alone = type(tree)(tree.base)
         try:
             alone.attach(body, alone.base, joint, name=self.name, prefix=self.prefix)
@@ -237,7 +237,7 @@ class HandOver(Scheduled):
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """That of the payload, if it is given."""
-        return _joint_of(self.what, self.joint)
+        return _joint_of(_name(self.what), self.joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,9 +300,9 @@ class ReplaceJoint(Scheduled):
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """The new joint; without a name, it takes that of the former one."""
-        name = self.link if isinstance(self.link, str) else self.link.name
+        name = _name(self.link)
         former = tree.topology.attachments.get(name)
-        return {self.joint.name or (former.name if former else name): self.joint}
+        return _joint_of(former.name if former else name, self.joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,10 +327,14 @@ class SetInertia(Scheduled):
         return rearrange.set_inertia(tree, state, self.link, self.inertia)
 
 
-def _joint_of(link: str | Handle, joint: Joint | None) -> dict[str, Joint]:
-    """The new joint of a link by name; none if it is not given."""
-    name = link if isinstance(link, str) else link.name
-    return {} if joint is None else {joint.name or name: joint}
+def _name(link: str | Handle) -> str:
+    """The name of a link; of anything else, what the event names in its error when it happens."""
+    return link.name if isinstance(link, Handle) else str(link)
+
+
+def _joint_of(name: str, joint: Joint | None) -> dict[str, Joint]:
+    """A new joint by its name, or by this one if it has none; nothing unless it is a joint."""
+    return {joint.name or name: joint} if isinstance(joint, Joint) else {}
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import EquilibriumError, ShapeError, TopologyError
+from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
@@ -213,10 +213,14 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     ------
     StaleHandleError, UnknownNameError, TopologyError
         As for :meth:`KinematicTree.detach`, and for a state that does not belong to the present tree.
+    ScrewdynError
+        If ``into_world`` is neither True nor False.
     SingularAttachmentError
         With ``into_world``, if a joint of the tree feels no inertia, such as that of a massless frame in flight.
     """
     check_state(state, tree)
+    if not isinstance(into_world, bool | np.bool_):
+        raise ScrewdynError(f"into_world must be True or False; got {into_world!r}")
     root = tree.resolve(what)
     with tree.transaction():
         released = _freed(tree, state, root)

@@ -238,7 +238,7 @@ class Recording:
         return plot_run(self)
 
     def _index(self, name: str, known: tuple[str, ...]) -> int:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise no_coordinate(name, known, *self._topologies)
         return known.index(name)
 

@@ -134,7 +134,7 @@ class Run(Recording):
     ) -> Array:
         """A function of a link's motion at all samples or at given times."""
         trees = [motion.solution.layout.tree for motion in self.motions]
-        if not any(link in tree.links for tree in trees):
+        if not isinstance(link, str) or not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
         times = None if t is None else np.atleast_1d(_times(t))
         if times is None:
@@ -154,7 +154,7 @@ class Run(Recording):
 
     def _motions_at(self, times: Array, side: Side) -> list[Motion]:
         """The motion to which each time belongs."""
-        if side not in ("after", "before"):
+        if not isinstance(side, str) or side not in ("after", "before"):
             raise ScrewdynError(f"side must be 'after' or 'before'; got {side!r}")
         if times.ndim != 1:
             raise ScrewdynError(f"t must be a number or a one-dimensional array; got shape {times.shape}")

@@ -74,20 +74,21 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
         "joints/kind": _names([joint.kind for joint in run.joints.values()]),
         "joints/numbers": np.array([(j.passive, j.nq, j.nv) for j in run.joints.values()], dtype=int).reshape(-1, 3),
     }
+    name = _path(path)
     try:
-        with open(path, "wb") as file:
+        with open(name, "wb") as file:
             np.savez(file, **arrays)
     except OSError as error:
-        raise ScrewdynError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
+        raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
 
 
 def read_npz(
     path: str | os.PathLike[str], ledger: Sequence[str]
 ) -> tuple[tuple[Samples, ...], dict[str, Array], tuple[PastEvent, ...], dict[str, PastJoint]]:
     """The motions, entries of the ledger by their names, events and joints of a file; see :meth:`Run.from_npz`."""
-    name = os.fspath(path)
+    name = _path(path)
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
+        with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
         raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
@@ -131,7 +132,7 @@ def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any
 
 def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
     """See :meth:`Run.to_csv`."""
-    rows = np.column_stack([*columns.values()]).tolist()
+    rows, path = np.column_stack([*columns.values()]).tolist(), _path(path)
     for name in columns:
         try:
             name.encode()
@@ -143,7 +144,7 @@ def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> Non
             writer.writerow(columns)
             writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
     except OSError as error:
-        raise ScrewdynError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from None
+        raise ScrewdynError(f"cannot write {path!r}: {error.strerror or error}") from None
 
 
 def frame(columns: Mapping[str, Array]) -> Any:
@@ -153,6 +154,14 @@ def frame(columns: Mapping[str, Array]) -> Any:
     except ImportError as missing:
         raise ScrewdynError(f"to_frame needs pandas ({missing}): pip install pandas") from missing
     return DataFrame(dict(columns)).set_index("t")
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    """The path of a file; ScrewdynError for anything else, such as the number of an open file."""
+    try:
+        return os.fspath(path)
+    except TypeError:
+        raise ScrewdynError(f"a file is given by its path, a str or a Path; got {path!r}") from None
 
 
 def _names(names: Iterable[str]) -> Any:

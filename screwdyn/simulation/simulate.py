@@ -139,11 +139,14 @@ def simulate(
     for what, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (isinstance(tolerance, float | int | np.floating) and 0 < tolerance < math.inf):
             raise ScrewdynError(f"{what} must be a number > 0; got {tolerance!r}")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ScrewdynError(f"method must be one of {', '.join(METHODS)}; got {method!r}")
     for what, function in (("torque", torque), ("wrenches", wrenches)):
         if function is not None and not callable(function):
             raise ScrewdynError(f"{what} must be a function of (t, state); got {function!r}")
+    for what, flag in (("saturate", saturate), ("progress", progress)):
+        if not isinstance(flag, bool | np.bool_):
+            raise ScrewdynError(f"{what} must be True or False; got {flag!r}")
     if saturate and torque is None:
         raise ScrewdynError("saturate needs a torque to clip; give torque= or omit it")
     controller = None if torque is None else Controller(guarded(torque, tree), saturate)

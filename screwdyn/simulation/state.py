@@ -64,9 +64,7 @@ class State:
         q: ArrayLike | Mapping[str, ArrayLike] | None = None,
         qd: ArrayLike | Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        if not isinstance(tree, Robot):
-            raise ScrewdynError(f"the first argument of State must be a KinematicTree; got {type(tree).__name__}")
-        model = tree.model
+        model = _check_tree(tree, "the first argument of State").model
         if q is None or isinstance(q, Mapping):
             given = by_name(tree, "q", q or {}, model.positions)
             neutral = zip(model.positions, model.configurations.neutral, strict=True)
@@ -158,7 +156,7 @@ class State:
         UnknownNameError, ShapeError
             If a name in ``q`` or ``qd`` is unknown, or a value is invalid.
         """
-        model, before = tree.model, self.topology
+        model, before = _check_tree(tree, "the first argument of onto").model, self.topology
         own, own_rates = dict(zip(self.positions, self.q.tolist(), strict=True)), self.to_dict()["qd"]
         given, rates = by_name(tree, "q", q or {}, model.positions), by_name(tree, "qd", qd or {}, model.coordinates)
         kept: dict[str, float] = {}
@@ -215,12 +213,13 @@ class State:
 
     def part(self, tree: Robot) -> State:
         """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
+        _check_tree(tree, "the argument of part")
         q = [self.q[self._index(name, self.positions)] for name in tree.positions]
         qd = [self.qd[self._index(name, self.coordinates)] for name in tree.coordinates]
         return State(tree, q, qd)
 
     def _index(self, name: str, names: tuple[str, ...]) -> int:
-        if name not in names:
+        if not isinstance(name, str) or name not in names:
             raise no_coordinate(name, names, self.topology)
         return names.index(name)
 
@@ -241,8 +240,10 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
     UnknownNameError
         For a name that is neither in `names` nor that of a joint with several entries.
     ShapeError
-        If the number of values for a joint is not that of its entries.
+        If ``given`` is no mapping, or the number of values for a joint is not that of its entries.
     """
+    if not isinstance(given, Mapping):
+        raise ShapeError(f"{what} must be a mapping from name to number; got {given!r}")
     found: dict[str, Any] = {}
     known = frozenset(names)
     for name, value in given.items():
@@ -260,6 +261,13 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
             )
         found |= zip(entries, numbers.tolist(), strict=True)
     return found
+
+
+def _check_tree(tree: Robot, what: str) -> Robot:
+    """The tree; ScrewdynError for anything else."""
+    if not isinstance(tree, Robot):
+        raise ScrewdynError(f"{what} must be a KinematicTree; got {type(tree).__name__}")
+    return tree
 
 
 def _single(tree: Robot, what: str, value: Any) -> float:

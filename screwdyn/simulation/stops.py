@@ -79,7 +79,8 @@ def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:
     """
     limited = {name for name, joint in joints if joint.limits is not None}
     for joint, stop in stops.items() if isinstance(stops, Mapping) else [(None, stops)]:
-        if not isinstance(stop, SpringStop) and stop != "inelastic":
+        inelastic = isinstance(stop, str) and stop == "inelastic"
+        if not inelastic and not isinstance(stop, SpringStop):
             of = "" if joint is None else f" of {joint!r}"
             raise ScrewdynError(f"stops must be 'inelastic' or a SpringStop{of}, or a mapping to them; got {stop!r}")
         if joint is None or joint in limited:

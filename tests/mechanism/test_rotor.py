@@ -269,3 +269,9 @@ def test_a_rotor_may_hold_symbols():
     assert tree.free_symbols == {I, r}
     assert sp.simplify(tree.symbolic().mass_matrix()[0] - (1 + I * r**2)) == 0
     assert_allclose(tree.subs({I: 0.01, r: 10}).mass_matrix([0.0]), [[2.0]], rtol=1e-13)
+
+
+@pytest.mark.parametrize("carrier", [3, ["link1"]])
+def test_a_carrier_that_is_no_name(carrier):
+    with pytest.raises(sd.JointError, match="the carrier of a rotor must be the name of a link"):
+        sd.Rotor(1e-3, 5, carrier=carrier)

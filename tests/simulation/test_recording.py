@@ -77,6 +77,21 @@ def test_an_array_file_keeps_all_samples(run, tmp_path):
     assert_array_equal(sd.Recording.from_npz(again).q, run.q)
 
 
+@pytest.mark.parametrize("path", [3, None, [], np.eye(3)])
+def test_files_without_a_path(run, path):
+    for use in (sd.Run.from_npz, run.to_npz, run.to_csv):
+        with pytest.raises(sd.ScrewdynError, match="a file is given by its path"):
+            use(path)
+
+
+def test_names_and_sides_of_another_type(run):
+    for ask in (run.__getitem__, run.velocity, run.torque, run.pose):
+        with pytest.raises(sd.UnknownNameError):
+            ask(np.eye(3))
+    with pytest.raises(sd.ScrewdynError, match="side must be 'after' or 'before'"):
+        run.at(0.0, np.eye(3))
+
+
 def test_figure_of_a_file(run, tmp_path):
     run.to_npz(tmp_path / "run.npz")
     run.plot().savefig(tmp_path / "one.png")

@@ -57,9 +57,20 @@ def test_a_bad_tolerance(arm, option, tolerance):
     refused(arm, sd.ScrewdynError, f"{option} must be a number > 0", **{option: tolerance})
 
 
-@pytest.mark.parametrize("method", ["rk4", "", None, 3])
+@pytest.mark.parametrize("method", ["rk4", "", None, 3, np.eye(3), ["RK45"]])
 def test_an_unknown_method(arm, method):
     refused(arm, sd.ScrewdynError, "method must be one of RK23, .*LSODA; got", method=method)
+
+
+@pytest.mark.parametrize("option", ["saturate", "progress"])
+@pytest.mark.parametrize("flag", [1, None, "yes", np.eye(3)])
+def test_a_bad_flag(arm, option, flag):
+    refused(arm, sd.ScrewdynError, f"{option} must be True or False; got", **{option: flag})
+
+
+@pytest.mark.parametrize("stop", ["soft", 3, None, np.eye(3)])
+def test_a_bad_stop(arm, stop):
+    refused(arm, sd.ScrewdynError, "'inelastic' or a SpringStop of 'hook'", stops={"hook": stop})
 
 
 @pytest.mark.parametrize("duration", [1, np.float64(1), np.float32(1), np.int64(1)])
@@ -251,6 +262,27 @@ def test_an_event_that_cannot_happen(arm, event, error):
         run(arm, events=[EARLY, event])
     assert raised.value.__notes__ == [f"in a {type(event).__name__} at t = 0.05 s"]
     assert fingerprint(arm) == before
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        sd.ReplaceJoint("hook", None, time=0.05),
+        sd.ReplaceJoint(None, sd.revolute("z"), time=0.05),
+        sd.HandOver(3, "link1", joint=sd.revolute("z"), time=0.05),
+        sd.HandOver("hook", "link1", joint="x", time=0.05),
+        sd.Grasp("hook", to="link1", joint="x", time=0.05),
+        sd.Grasp(BALL, to="link1", joint="x", twist="at_rest", name="bob", time=0.05),
+        sd.Release("hook", into_world=np.eye(3), time=0.05),
+    ],
+)
+@pytest.mark.parametrize("stops", [None, {"door": "inelastic"}])
+def test_arguments_of_an_event_of_another_type(arm, event, stops):
+    """The error is that of the event when it happens, also if its joints are looked through for stops."""
+    arm.attach(BALL, to="base", joint=sd.revolute("x", limits=(-9, 9), name="door"), name="leaf")
+    with pytest.raises(sd.ScrewdynError) as raised:
+        run(arm, events=[event], stops=stops)
+    assert raised.value.__notes__ == [f"in a {type(event).__name__} at t = 0.05 s"]
 
 
 def test_release_that_leaves_a_joint_without_inertia(arm):

@@ -353,3 +353,22 @@ def test_dictionaries_of_states(arm):
             sd.State.from_dict(arm, wrong)
     with pytest.raises(sd.UnknownNameError, match="did you mean 'elbow'"):
         sd.State.from_dict(arm, {"qd": {"elbw": 1}})
+
+
+@pytest.mark.parametrize("tree", [None, 3, "pelican"])
+def test_what_is_no_tree(arm, tree):
+    state = sd.State(arm)
+    for ask in (sd.State, state.onto, state.part):
+        with pytest.raises(sd.ScrewdynError, match="must be a KinematicTree; got"):
+            ask(tree)
+
+
+def test_what_is_no_mapping_or_name(arm):
+    state = sd.State(arm)
+    for values in ({"q": [1, 2]}, {"qd": 3.0}):
+        with pytest.raises(sd.ShapeError, match="must be a mapping from name to number"):
+            state.onto(arm, **values)
+    for name in (np.eye(3), ["elbow"], None):
+        for ask in (state.__getitem__, state.velocity):
+            with pytest.raises(sd.UnknownNameError, match="there is no coordinate"):
+                ask(name)

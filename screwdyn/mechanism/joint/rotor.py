@@ -47,7 +47,7 @@ class Rotor:
     ------
     JointError
         If a number is negative or not finite, the ratio is zero, only one of mass and across is given, no solid of
-        revolution has the moments, or the axis is zero.
+        revolution has the moments, the axis is zero, or the carrier is not a name.
     """
 
     inertia: float
@@ -67,6 +67,8 @@ class Rotor:
         object.__setattr__(self, "ratio", number("the ratio of a rotor", self.ratio))
         if expressions.is_zero(self.ratio):
             raise JointError("the ratio of a rotor must not be zero")
+        if self.carrier is not None and not isinstance(self.carrier, str):
+            raise JointError(f"the carrier of a rotor must be the name of a link; got {self.carrier!r}")
         object.__setattr__(self, "com", point(self.com))
         object.__setattr__(self, "axis", screw(self.axis, 0, 0.0)[:3])
         numbers = [x for x in (self.inertia, self.across) if x is not None and expressions.is_number(x)]

@@ -22,6 +22,7 @@ from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentErr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import SHARES, Contribution
+from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
@@ -224,9 +225,10 @@ class Dynamics(Quantities):
         reason = undetermined(status, model, named.get("link"), felt)
         if reason is not None:
             return reason
+        ratio = max(1.0, np.abs(model.charts.couplings[:, RATIO]).max()) if model.charts and model.coupled else 1.0
         for name, value in state.items():
             a = np.abs(np.asarray(value, dtype=float))
-            if a.max(initial=0.0) >= LARGEST:
+            if a.max(initial=0.0) * ratio >= LARGEST:
                 names = model.positions if name == "q" else model.coordinates
                 where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
                 return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow beyond 1e60")

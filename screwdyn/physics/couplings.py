@@ -8,15 +8,15 @@ the Christoffel symbols, because W is constant.
 Couplings are an array with three columns for each row: the coordinate that it follows, the ratio, and the offset.
 """
 
-from .table import Table, parent
+from .table import Table, path_of
 
 __all__ = [
-    "columns_of_path",
     "contracted_columns",
     "contracted_matrix",
     "contracted_symmetric",
     "contracted_vector",
     "follow",
+    "of_path",
     "spread",
 ]
 
@@ -74,24 +74,13 @@ def contracted_symmetric(couplings: Table, rows: Table, out: Table) -> None:
             out[l, k] = out[k, l]
 
 
-def columns_of_path(table: Table, couplings: Table, row: int, path: Table) -> None:
+def of_path(table: Table, couplings: Table, row: int) -> Table:
     """Couplings of the rows on the path to a row, from the base on, over the coordinates that these rows follow.
 
     The coordinates of the path are numbered in the order of the tree.
     """
-    k, i = path.shape[0], row
-    while i >= 0:
-        k -= 1
-        path[k, RATIO], path[k, OFFSET] = couplings[i, RATIO], 0.0
-        path[k, COLUMN] = 0.0
-        # The number of other coordinates on the path that come before this one
-        j = row
-        while j >= 0:
-            first, above = couplings[j, COLUMN] < couplings[i, COLUMN], parent(table, j)
-            while above >= 0 and first:
-                first = couplings[above, COLUMN] != couplings[j, COLUMN]
-                above = parent(table, above)
-            if first:
-                path[k, COLUMN] += 1.0
-            j = parent(table, j)
-        i = parent(table, i)
+    path = couplings[path_of(table, row)[::-1]]
+    columns = path[:, COLUMN].tolist()
+    number = {column: k for k, column in enumerate(sorted(set(columns)))}
+    path[:, COLUMN] = [number[column] for column in columns]
+    return path

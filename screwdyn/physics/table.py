@@ -91,6 +91,15 @@ def parent(table: Table, i: int) -> int:
     return int(table[i, PARENT])
 
 
+def path_of(table: Table, row: int) -> list[int]:
+    """Rows from a row to the base, the row first."""
+    rows = []
+    while row >= 0:
+        rows.append(row)
+        row = parent(table, row)
+    return rows
+
+
 def first_of_joint(table: Table, i: int) -> int:
     """First row of the group joint that row i belongs to; i for other joints."""
     return int(table[i, FIRST])

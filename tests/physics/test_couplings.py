@@ -320,3 +320,12 @@ def test_a_run_conserves_energy():
     energy = run.energy.kinetic + run.energy.potential
     assert np.ptp(run.energy.kinetic) > 1e-3
     assert_allclose(energy, energy[0], atol=1e-6 * norm(energy))
+
+
+def test_a_state_in_which_a_joint_that_follows_would_overflow_is_refused():
+    """The magnitude of its coordinate is a million times that of the one that it follows."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia(1.0), "base", sd.revolute([0, 0, 1], name="lead"), name="a")
+    tree.attach(sd.Inertia(1.0), "a", sd.revolute([1, 0, 0], name="tail", mimic=sd.Mimic("lead", 1e6)), name="b")
+    with pytest.raises(sd.ShapeError, match="q is 1e\\+59 at 'lead'; results would overflow"):
+        tree.mass_matrix([1e59])

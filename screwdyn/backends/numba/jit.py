@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import numba
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload, register_jitable
 from numba.np.numpy_support import carray
@@ -20,7 +21,7 @@ from screwdyn.physics import charts, couplings, frames, link_steps, quantities, 
 from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
 from screwdyn.screws import rotations
 
-__all__ = ["array", "compiled", "finite", "integers"]
+__all__ = ["address_of", "array", "compiled", "finite", "integers", "run"]
 
 RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributions, operational, coupled)
 PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, couplings, *RECURSIONS)
@@ -105,9 +106,34 @@ def integers(address: int, count: int) -> Array:
 
 
 @register_jitable
-def array(address: int, first: int, shape: Any) -> Array:
-    """An array of the numbers at an address, from index ``first`` on."""
-    return carray(_numbers(address + 8 * first), shape)
+def array(address: int, shape: Any) -> Array:
+    """The array of numbers at an address."""
+    return carray(_numbers(address), shape)
+
+
+@intrinsic
+def address_of(context: Any, array: Any) -> Any:
+    """The address of an array's first entry."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.int64))
+
+    return types.int64(array), generate
+
+
+@intrinsic
+def run(context: Any, kernel: Any, of: Any, arrays: Any) -> Any:
+    """Call the kernel at an address with the addresses of its context and of its arrays; returns its status."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number, pointer = context.get_value_type(types.int64), context.get_value_type(_ADDRESSES)
+        function, *given = arguments
+        kind = ir.FunctionType(number, [pointer, pointer])
+        given = [builder.inttoptr(x, pointer) for x in given]
+        return builder.call(builder.inttoptr(function, kind.as_pointer()), given)
+
+    return types.int64(types.int64, types.int64, types.int64), generate
 
 
 @register_jitable

@@ -17,14 +17,17 @@ import numpy as np
 
 from screwdyn.backends.background import compiling
 from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
-from screwdyn.backends.numba.jit import array, compiled, finite, integers
+from screwdyn.backends.numba.jit import address_of, array, compiled, finite, integers, run
 from screwdyn.backends.numba.source import (
     COUPLED,
+    KERNELS,
     STATE,
     Context,
+    Coupled,
     coupled_text,
+    functions,
     kernel_text,
-    recursions,
+    parts,
     scratch_space,
 )
 from screwdyn.backends.platform_layout import address
@@ -34,8 +37,7 @@ from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
-from screwdyn.physics.recursions.contributions import rows_on_path
-from screwdyn.physics.table import Workspace, place_row
+from screwdyn.physics.table import ROW, Workspace
 
 __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "kernels_of", "play"]
 
@@ -46,20 +48,21 @@ _PLAYER = "play"
 Array = Any
 
 _STATES, _LINKS, _PATH, _PLACES = map(Context._fields.index, ("states", "links", "path", "Places"))
+# The addresses of the kernels that are called by those of trees in which joints follow others, once they are loaded.
+_KERNELS = np.zeros(len(KERNELS), dtype=np.int64)
 
 _GLOBALS: dict[str, Any] = {
     "WRONG_INPUT": WRONG_INPUT,
     "Workspace": Workspace,
     "add_rate": charts.add_rate,
+    "address_of": address_of,
     "array": array,
-    "columns_of_path": couplings.columns_of_path,
     "drift": charts.drift,
     "finite": finite,
     "follow": couplings.follow,
     "integers": integers,
-    "place_row": place_row,
     "recentre": charts.recentre,
-    "rows_on_path": rows_on_path,
+    "run": run,
     "spread": couplings.spread,
     "subtract_drift": charts.subtract_drift,
     "unit_quaternions": charts.unit_quaternions,
@@ -68,7 +71,7 @@ _GLOBALS: dict[str, Any] = {
 
 @functools.lru_cache(maxsize=8)
 def _memory(rows: int, coupled: bool) -> tuple[Array, int]:
-    """Scratch space for any kernel and a table with ``rows`` rows, and its address.
+    """Scratch space for any kernel of one kind and a table with ``rows`` rows, and its address.
 
     All models share it, because a kernel runs under Python's global lock.
     """
@@ -78,7 +81,8 @@ def _memory(rows: int, coupled: bool) -> tuple[Array, int]:
         shapes = (shape for shape, _ in scratch_space(entry, coupled).values())
         return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in shapes)
 
-    memory = np.empty(max(map(count, CATALOGUE.values())))
+    handed = len(STATE) + max(len(entry.given) for entry in CATALOGUE.values())
+    memory = np.empty(max(map(count, CATALOGUE.values())) + handed)
     return memory, address(memory)
 
 
@@ -95,6 +99,9 @@ def kernel(name: str) -> Any:
 def _load(name: str) -> Any:
     """Make a kernel or load it from disk, unless another thread has done so meanwhile."""
     if name not in _loaded:
+        if name.startswith(COUPLED):
+            for part in parts(_entry(name)):
+                _KERNELS[KERNELS.index(part.name)] = kernel(part.name).address
         made = compiled(_play if name == _PLAYER else _kernel_function(name))
         _loaded.setdefault(name, made)  # a signal handler may have made another one in between
     return _loaded[name]
@@ -102,15 +109,20 @@ def _load(name: str) -> Any:
 
 def _kernel_function(name: str) -> Callable[..., int]:
     """The kernel of a quantity as a Python function."""
-    quantity = name.removeprefix(COUPLED)
-    entry, coupled = CATALOGUE.get(quantity) or INTERNAL[quantity], quantity != name
-    scope = _GLOBALS | recursions(entry, coupled)
+    entry, coupled = _entry(name), name.startswith(COUPLED)
+    scope = _GLOBALS | functions(entry, coupled)
     # The source file that numba checks for changes; the name of the folder depends on all source of the physics.
     code = compile(coupled_text(entry) if coupled else kernel_text(entry), str(joint_space.__file__), "exec")
     exec(code, scope)
     function: Callable[..., int] = scope[name]
     function.__module__, function.__qualname__ = joint_space.__name__, name
     return function
+
+
+def _entry(name: str) -> Quantity:
+    """The entry of the catalogue for the name of a kernel."""
+    quantity = name.removeprefix(COUPLED)
+    return CATALOGUE.get(quantity) or INTERNAL[quantity]
 
 
 def _refuse(*state: Any, out: Any = None) -> None:
@@ -160,16 +172,16 @@ class Kernels:
         at = moved = address(table)
         # The context contains the addresses of these arrays.
         self._kept = [table, memory]
-        groups = terms = of_where = of_groups = of_terms = of_couplings = 0
+        groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
             copied, where, *numbers = table.copy(), *chart
             # Kernels read memory as it is: any other type would be read wrong.
             chart = charts.Charts(where.astype(np.int64), *(x.astype(np.float64) for x in numbers))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
-            of_where, of_groups, of_terms, of_couplings = map(address, chart)
+            of_where, of_groups, of_terms, _ = map(address, chart)
         sizes = (1, model.nv, model.nq, 0, 0, groups, terms)
-        arrays = (at, of_where, of_groups, of_terms, moved, 0, work, len(table) - 1, of_couplings)
+        arrays = (at, of_where, of_groups, of_terms, moved, 0, work)
         self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
@@ -219,11 +231,15 @@ class Kernels:
         key = entry.links, link, code
         context = self._contexts.get(key)
         if context is None:
-            places, context = self.model.places(self.model.links(entry.links, link), code), self.context.copy()
+            places = self.model.places(self.model.links(entry.links, link), code)
             self._kept.append(places)
-            context[_LINKS], context[_PLACES] = len(places), address(places)
-            context[_PATH] = len(self.path(link)) if link else 0
-            self._contexts[key] = context
+            context = self._contexts[key] = self._at_places(places, len(self.path(link)) if link else 0)
+        return context
+
+    def _at_places(self, places: Array, path: int) -> Array:
+        """The context for the places of some links, the first of which has a number of freedoms on its path."""
+        context = self.context.copy()
+        context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
         return context
 
     def fill(
@@ -260,6 +276,27 @@ class _OnFirstUse:
 
 class CoupledKernels(Kernels):
     """The kernels of the catalogue for one model in which joints follow others."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        assert model.charts is not None
+        self._couplings = np.ascontiguousarray(model.charts.couplings, dtype=np.float64)
+        memory, self._work_of_rows = _memory(len(self._couplings), False)
+        self._kept.append(memory)
+        self.context = self._with_rows(self.context, self._couplings[:0])
+
+    def _at_places(self, places: Array, path: int) -> Array:
+        on_path = couplings.of_path(self.model.table, self._couplings, int(places[0, ROW]))
+        return self._with_rows(super()._at_places(places, path), on_path)
+
+    def _with_rows(self, context: Array, on_path: Array) -> Array:
+        """The context that begins as a given one, with the couplings of the rows on a path."""
+        n, steps = len(self._couplings), len(on_path)
+        plain = Context(*context[: len(Context._fields)])
+        of_rows = plain._replace(rows=n, positions=n, path=steps, groups=0, Table=plain.Moved, Work=self._work_of_rows)
+        arrays = [self._couplings, on_path, np.array(of_rows, np.int64), _KERNELS]
+        self._kept += arrays
+        return np.array(plain + Coupled(n, steps, *map(address, arrays)), np.int64)
 
     @staticmethod
     def kernel(name: str) -> Any:
@@ -304,8 +341,8 @@ def _play(context: Array, arrays: Array) -> int:
     results = arrays[1]
     for i in range(context[0]):
         op, at, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
-        x, y = array(results, a * states, (states,)), array(results, b * states, (states,))
-        out = array(results, at * states, (states,))
+        x, y = array(results + 8 * a * states, (states,)), array(results + 8 * b * states, (states,))
+        out = array(results + 8 * at * states, (states,))
         for s in range(states):
             if op == 0:
                 out[s] = x[s] + y[s]

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from screwdyn.backends.tape.tape import Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, path_of, record
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.link_steps import pivot_rounding
 from screwdyn.physics.spatial import add, dot, exceeds, scale
-from screwdyn.physics.table import INERTIA, MASS, SLIDE, home, joint_screw, parent
+from screwdyn.physics.table import INERTIA, MASS, SLIDE, home, joint_screw, parent, path_of
 
 __all__ = ["Factors", "factors", "forward_dynamics"]
 

@@ -14,10 +14,9 @@ from screwdyn.backends.tape.tape import Tape
 from screwdyn.physics import charts as charting
 from screwdyn.physics import couplings as coupling
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.couplings import COLUMN, COUPLING
+from screwdyn.physics.couplings import COLUMN
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
-from screwdyn.physics.recursions.contributions import rows_on_path
-from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, parent, place_row
+from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, path_of, place_row
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
@@ -109,10 +108,7 @@ class Subject(NamedTuple):
             return rows
         if "k" in result.shape:
             assert self.places is not None
-            row = place_row(self.places, 0)
-            on_path = _zeros(rows_on_path(self.table, row), COUPLING)
-            coupling.columns_of_path(self.table, couplings, row, on_path)
-            couplings = on_path
+            couplings = coupling.of_path(self.table, couplings, place_row(self.places, 0))
         out = _zeros(*map(self.size, result.shape))
         contraction(couplings, rows, out)
         return out
@@ -127,21 +123,12 @@ class Subject(NamedTuple):
         """The number that a dimension stands for in a recursion."""
         n = len(self.table) - 1
         if dimension == "k":
-            return 0 if self.places is None else rows_on_path(self.table, place_row(self.places, 0))
+            return 0 if self.places is None else len(path_of(self.table, place_row(self.places, 0)))
         if dimension == "L":
             return 0 if self.places is None else len(self.places)
         return {"v": n, "q": self.nq, "6v": 6 * n}.get(str(dimension)) or (
             dimension if isinstance(dimension, int) else 0
         )
-
-
-def path_of(table: Scalars, row: int) -> list[int]:
-    """Rows from a row to the base, the row first."""
-    rows = []
-    while row >= 0:
-        rows.append(row)
-        row = parent(table, row)
-    return rows
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:

@@ -20,9 +20,11 @@ ON_OTHER_PYTHONS = [
     *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
     "tests/test_tree.py",
 ]
-# Further tests that may depend on the versions of the dependencies: of integrators, closed forms, C source and figures.
+# Further tests that may depend on the versions of the dependencies: of integrators, optimization, closed forms, C
+# source and figures.
 ON_OTHER_VERSIONS = [
     "tests/simulation",
+    "tests/selection",
     *(
         f"tests/forms/test_{name}.py"
         for name in ("papers", "symbolic", "symbolic_papers", "operation_count", "c_parameters")

@@ -22,7 +22,7 @@ _CONFIGURATIONS, _STARTS = 2048, 6
 _STEPS = 25
 # Relative to the size of the workspace.
 _TOLERANCE, _FLAT = 1e-6, 1e-9
-_REPLICATES = 8
+_REPLICATES = 16
 
 
 class Estimate(NamedTuple):
@@ -46,7 +46,7 @@ class Reach:
     axes : (3, k) array
         Unit vectors in the base frame.
     low, high : (k,) arrays
-        A box that contains the workspace.
+        The smallest box that contains the workspace.
 
     Raises
     ------
@@ -70,10 +70,9 @@ class Reach:
                 f"the tip {arm.tip!r} of {arm.name!r} moves on a surface or curve that is not straight; "
                 f"its workspace has no size in {len(basis)} dimensions; choose another link with tips="
             )
-        margin = 0.01 * self._size
         unit = np.eye(x.shape[1])
-        self.low = np.array([-self._farthest(-u) for u in unit]) - margin
-        self.high = np.array([self._farthest(u) for u in unit]) + margin
+        self.low = np.array([-self._farthest(-u) for u in unit])
+        self.high = np.array([self._farthest(u) for u in unit])
 
     def position(self, q: Array) -> Array:
         """Positions of the tip, (…, k), m; the origin is that of the base frame, projected."""
@@ -93,25 +92,35 @@ class Reach:
     def measure(self, samples: int) -> tuple[Estimate, Array]:
         """The size of the workspace, and configurations whose positions are uniform in it.
 
-        The size is the fraction of a box that is reached, from 8 replicates of a Sobol sequence with random shifts.
+        The size is the fraction of a box that is reached, from 16 replicates of a Sobol sequence with random shifts.
 
         Parameters
         ----------
         samples : int
-            Number of positions in the box; rounded up to 8 times a power of 2.
+            Number of positions in the box; rounded up to 16 times a power of 2.
 
         Returns
         -------
         Estimate
-            Length, area or volume, m, m² or m³, with the standard error of the mean of the replicates.
+            Length, area or volume, m, m² or m³, with the standard error of the mean of the replicates, but at least
+            the share of one position.
         (reached, n) array
             A configuration for each of the positions that are reached.
+
+        Raises
+        ------
+        ScrewdynError
+            If no position is reached.
         """
         low, high = self.low, self.high
         x = [sobol(-(-samples // _REPLICATES), low, high, self.rng) for _ in range(_REPLICATES)]
         q, reached = self.solve(np.concatenate(x))
-        sizes = reached.reshape(_REPLICATES, -1).mean(axis=1) * np.prod(high - low)
-        return Estimate(float(sizes.mean()), float(np.std(sizes, ddof=1) / np.sqrt(_REPLICATES))), q[reached]
+        if not reached.any():
+            raise ScrewdynError(f"the tip of {self.arm.name!r} reaches none of {len(q)} positions; give more samples")
+        fractions = reached.reshape(_REPLICATES, -1).mean(axis=1)
+        error = max(np.std(fractions, ddof=1) / np.sqrt(_REPLICATES), 1 / len(q))
+        box = np.prod(high - low)
+        return Estimate(float(box * fractions.mean()), float(box * error)), q[reached]
 
     def solve(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Configurations (m, n) that reach positions x (m, k), and whether they do, (m,).

@@ -92,9 +92,10 @@ def test_the_table_marks_the_better_values(spatial):
 def test_workspaces_of_different_dimensions_are_not_ranked():
     slider = sd.KinematicTree()
     slider.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("x", limits=(0, 2)), name="slide")
-    found = compare({"2R": sd.robots.two_link(), "P": slider}, samples=64)
+    found = compare({"RP": sd.robots.planar_rp(a1=0.6), "P": slider}, limits={"RP": {"b2": (0, 0.6)}}, samples=64)
     lines = {line.split("  ")[0]: line for line in repr(found).splitlines()}
-    assert "*" not in lines["workspace"] and "2 ± 0.0" not in lines["workspace"]
+    assert "m²  " in lines["workspace"] and "*" not in lines["workspace"]
+    assert_allclose(found["P"].workspace.value, 2)
     assert lines["M: operations"].endswith("none *")
     assert found["P"].dimension == 1 and found["P"].section.w.ndim == 1
     assert len(found.plot().axes) > 5
@@ -116,6 +117,7 @@ def test_the_figure_has_all_arms(spatial):
         ({"tips": {"a": "hand"}}, "there is no link 'hand'"),
         ({"trajectories": {"a": Trajectory.cycloidal([0], [1])}}, "has 1 coordinates; expected ['theta1', 'theta2']"),
         ({"samples": 0}, "samples must be at least 1; got 0"),
+        ({"samples": 1, "limits": {"a": {"theta2": (0, 1e-3)}}}, "reaches none of 16 positions; give more samples"),
     ],
 )
 def test_errors_have_names(options, message):

@@ -69,7 +69,7 @@ def test_sizes_have_closed_forms(tree, limits, size):
             # The distance of the tip is monotonic in the elbow up to pi; beyond it, the arm reaches nothing new.
             size = np.pi * (0.3**2 + 0.9**2 + 2 * 0.3 * 0.9 * np.cos(0.5) - 0.6**2)
     found, q = reach(tree, limits).measure(1024)
-    assert abs(found.value - size) < 5 * found.error + 1e-3 * size
+    assert abs(found.value - size) < 5 * found.error
     assert 0 < found.error < 0.03 * size
     arm = Arm.of("arm", tree, None, limits)
     assert ((q >= arm.low - 1e-12) & (q <= arm.high + 1e-12)).all()
@@ -84,6 +84,23 @@ def test_positions_are_reached_and_those_out_of_reach_are_not():
     np.testing.assert_array_equal(reached, (r2 > low) & (r2 < high))
     assert 50 < reached.sum() < 350
     assert_allclose(found.position(q[reached]), x[reached], atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_positions_of_any_configuration_are_in_the_box_and_are_reached(seed):
+    rng = np.random.default_rng(seed)
+    tree = sd.KinematicTree()
+    for k in range(3 + seed % 3):
+        kind = sd.prismatic if rng.random() < 0.3 else sd.revolute
+        joint = kind(rng.normal(size=3), limits=tuple(np.sort(rng.uniform(-2, 2, 2))), name=f"j{k}")
+        body = sd.Inertia.sphere(1.0, 0.1)
+        tree.attach(body, to=tree.links[-1], joint=joint, at=0.3 * rng.normal(size=3), name=f"link{k}")
+    tree.attach(sd.Link("hand"), to=tree.links[-1], at=(0.2, 0.1, 0.3))
+    found = reach(tree, tip="hand")
+    x = found.position(rng.uniform(found.arm.low, found.arm.high, (1000, tree.nv)))
+    assert ((x > found.low - 1e-9) & (x < found.high + 1e-9)).all()
+    # The few that Newton's method misses bias the size of the workspace.
+    assert found.solve(x)[1].mean() > 0.997
 
 
 @pytest.mark.parametrize(
@@ -118,6 +135,11 @@ def test_samples_are_uniform_in_the_workspace():
     _, q = found.measure(4096)
     # The mean distance from the centre of an annulus
     assert_allclose(found.manipulability(q).mean(), 2 / 3 * (1.1**3 - 0.6**3) / (1.1**2 - 0.6**2), rtol=5e-3)
+
+
+def test_boxes_have_their_exact_size():
+    found, _ = reach(sliders("x", "y", "z")).measure(64)
+    assert_allclose(found, (0.125, 0.125 / 64), rtol=1e-9)
 
 
 def test_equal_seeds_give_equal_results():

@@ -49,7 +49,7 @@ def fast():
         ({"dt": np.nan}, "dt must be a finite number"),
         ({"t0": "now"}, "t0 must be a finite number"),
         ({"method": "euler"}, "method must be one of 'semi_implicit_euler', 'rk4'; got 'euler'"),
-        ({"method": ["rk4"]}, "method must be one of 'semi_implicit_euler', 'rk4'; got ['rk4']"),
+        ({"method": ["rk4"]}, r"method must be one of 'semi_implicit_euler', 'rk4'; got \['rk4'\]"),
         ({"payload": Inertia.point(1)}, "payload must be a mapping from link to inertia"),
     ],
 )

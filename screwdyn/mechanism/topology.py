@@ -308,6 +308,24 @@ class Topology:
                     f"link that carries both, or replace the joint"
                 )
 
+    def separable(self, root: str) -> Topology:
+        """The structure in which nothing beyond a link and nothing of the rest follow each other.
+
+        Joints that do are independent, and those that drive a rotor on the other side have none.
+        """
+        if not self.followers:
+            return self
+        inside = {*self.subtree(root)} - {root}
+        own, changed = {self.attachments[link].name for link in inside}, []
+        for link, at in self.attachments.items():
+            joint, within = at.unlocked.joint, link in inside
+            follows = joint.mimic is not None and (joint.mimic.joint in own) != within
+            drives = any((part.link.name in inside) != within for part in at.unlocked.rotor)
+            if link != root and (follows or drives):
+                mimic, rotor = None if follows else at.joint.mimic, None if drives else at.joint.rotor
+                changed.append(replace(at, joint=replace(at.joint, mimic=mimic, rotor=rotor), locked=None))
+        return self._with(*changed)
+
     def subtree(self, root: str) -> list[str]:
         """Names of a link and all links beyond it, in order of attachment."""
         names = list(self.attachments)

@@ -18,6 +18,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
 from screwdyn.mechanism.structure import Body, Handle, require_joint
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
@@ -120,7 +121,7 @@ def grasp(
         _refuse(f"{root!r} is a link of the tree, which has", known | {"name": name, "prefix": prefix or None})
         if isinstance(start, str):
             raise ShapeError(f"{root!r} stays where it is, so start must be positions of the new joint; got {start!r}")
-        payload = _freed(tree, state, root)
+        payload = _freed(tree, state, root, tree.topology.separable(root))
         moved = move(tree, state, root, to, joint, at, start)
         handle = Handle(root, tree.topology.attachments[root].serial)
         return GraspEvent(**vars(moved), handle=handle, payload=payload)
@@ -216,23 +217,22 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     ScrewdynError
         If ``into_world`` is neither True nor False.
     SingularAttachmentError
-        With ``into_world``, if a joint of the tree feels no inertia, such as that of a massless frame in flight.
+        With ``into_world``, if the payload has no inertia, such as a massless frame.
     """
     check_state(state, tree)
     if not isinstance(into_world, bool | np.bool_):
         raise ScrewdynError(f"into_world must be True or False; got {into_world!r}")
     root = tree.resolve(what)
     with tree.transaction():
-        released = _freed(tree, state, root)
+        released = _freed(tree, state, root, tree.topology.separable(root) if into_world else tree.topology)
         motor = momentum.motor_energy(tree, state.q, state.qd, root)
         if into_world:
+            _check_flight(tree, released)
             tree.topology = tree.topology.move(root, tree.base, _FLIGHT, np.eye(4))
             positions, _ = positions_near(_FLIGHT, released.pose)
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))
             after, brought = state.onto(tree, q, qd)[0], 0.0
-            rest = np.zeros(tree.nv)
-            tree.forward_dynamics(after.q, rest, rest)  # raises an error for a body without inertia
         else:
             tree.detach(root)
             after, brought = state.part(tree), -released.kinetic_energy
@@ -251,14 +251,23 @@ def _refuse(what: str, known: Mapping[str, object]) -> None:
         raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
 
 
-def _freed(tree: Robot, state: State, what: Handle | str) -> FreeBody:
-    """A link and all links beyond it as they would fly on."""
-    root = tree.resolve(what)
+def _freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
+    """A link and all links beyond it as they would fly on, detached from a structure of the same links."""
     pose = tree.forward_kinematics(root, state.q)
     twist = tree.jacobian(root, state.q, "body") @ state.qd
-    removed = tree.copy().detach(root)
+    rest = tree.copy()
+    rest.topology = topology
+    removed = rest.detach(root)
     removed.gravity = pose[:3, :3].T @ tree.gravity
-    return FreeBody(removed, pose, twist, state.part(removed))
+    return FreeBody(removed, pose, twist, state.onto(removed)[0])
+
+
+def _check_flight(tree: Robot, body: FreeBody) -> None:
+    """Raise SingularAttachmentError if a free body has no inertia, such as a massless frame."""
+    world = type(tree)(tree.base)
+    world.attach(body.tree, world.base, _FLIGHT)
+    rest = np.zeros(world.nv)
+    world.forward_dynamics(State(world, body.state.to_dict()["q"]).q, rest, rest)
 
 
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:

@@ -124,7 +124,8 @@ class GraspEvent(ImpactEvent):
     handle : Handle
         For :meth:`KinematicTree.release`.
     payload : FreeBody
-        The payload just before the grasp.
+        The payload just before the grasp. Joints of a link of the tree that follow joints of the rest are independent
+        in it, and joints whose rotor is on the rest have none.
     """
 
     handle: Handle
@@ -143,7 +144,7 @@ class ReleaseEvent(Change):
     Attributes
     ----------
     released : FreeBody
-        The payload just after the release.
+        The payload just after the release; with ``into_world``, as the ``payload`` of a :class:`GraspEvent`.
     """
 
     released: FreeBody

@@ -658,3 +658,14 @@ def test_a_massless_frame_cannot_fly():
     with pytest.raises(sd.SingularAttachmentError, match="frame"):
         tree.release(sd.State(tree), "frame", into_world=True)
     assert tree.topology is before
+
+
+def test_a_massless_hand_lets_go():
+    """What is left on its joint has no inertia, which a release accepts with the payload in the world too."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("hand"), to="base", joint=sd.revolute("z", name="pan"))
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="hand", at=(0.3, 0, 0), name="ball")
+    state, other = sd.State(tree, [0.1], [2.0]), tree.copy()
+    event = tree.release(state, "ball", into_world=True)
+    assert_allclose(event.state.qd, [2.0, 0, 0, 2.0, 0, 0.6, 0], atol=1e-15)
+    assert_allclose(other.release(state, "ball").released.twist, event.state.qd[1:], atol=1e-15)

@@ -204,3 +204,32 @@ def test_the_rotor_of_a_locked_joint_leaves_with_its_energy(change):
     payload = getattr(event, "released", None)
     gone = 0.0 if payload is None or "tool" in tree.links else payload.kinetic_energy
     assert_allclose(event.kinetic_energy_brought, -own - gone, rtol=1e-10)
+
+
+def test_what_follows_the_rest_stays_coupled_in_flight_and_in_a_grasp():
+    """A joint of the payload follows the arm, and its motor stands on the arm: only the copy in the event is free."""
+    box, tree = sd.Inertia.box(1, (0.1, 0.2, 0.3), (0.05, 0.02, 0.1)), sd.KinematicTree()
+    tree.attach(box, "base", sd.revolute("z", name="a"), name="A")
+    tree.attach(box, "A", sd.revolute("y", name="b"), (0.2, 0.1, 0), "B")
+    tree.attach(box, "B", sd.revolute("x", name="c", rotor=sd.Rotor(1e-3, 50, carrier="A")), (0.1, 0.2, 0), "C")
+    tree.attach(box, "B", sd.prismatic("x", name="m", mimic=sd.Mimic("a", 0.7, 0.1)), (0, 0.2, 0), "M")
+    state = sd.State(tree, [0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
+    energy, poses = tree.kinetic_energy(state.q, state.qd), tree.link_poses(state.q)
+    flying, held = tree.copy(), tree.copy()
+    released = flying.release(state, "B", into_world=True)
+    grasped = held.grasp(state, "B", to="base", joint=sd.free())
+    for after, event, body in ((flying, released, released.released), (held, grasped, grasped.payload)):
+        q, qd = event.state.q, event.state.qd
+        assert_allclose(after.kinetic_energy(q, qd), energy, rtol=1e-13)
+        for k, link in enumerate(tree.links):
+            assert_allclose(after.forward_kinematics(link, q), poses[k], atol=1e-14)
+            if link in body.tree.links:
+                found = body.pose @ body.tree.forward_kinematics(link, body.state.q)
+                assert_allclose(found, poses[k], atol=1e-14)
+                twist = screw.Ad(screw.inverse(body.tree.forward_kinematics(link, body.state.q))) @ body.twist
+                own = body.tree.link_twist(link, body.state.q, body.state.qd, "body")
+                assert_allclose(twist + own, tree.link_twist(link, state.q, state.qd, "body"), atol=1e-14)
+        assert body.tree.coordinates == ("c", "m") and body.tree.joint("c").rotor is None
+        assert after.joint("c").rotor is not None and after.joint("m").mimic is not None
+    with pytest.raises(sd.TopologyError, match="from which it would be separated"):
+        tree.release(state, "B")

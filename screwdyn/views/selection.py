@@ -121,7 +121,7 @@ def _draw_torques(ax: Axes, name: str, c: Criteria) -> None:
         lines += sides[unit].plot(c.trajectory.t, tau, style, color=palette(k, len(c.units)), lw=1.6, label=label)
         sides[unit].set_ylabel({"N m": "torque (N m)", "N": "force (N)"}[unit])
     ax.set_xlabel("time (s)")
-    ax.legend(handles=lines, frameon=False, fontsize=9)
+    ax.legend(handles=lines, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, frameon=False, fontsize=9)
     ax.grid(alpha=0.25)
     _title(ax, f"{short(name)}: torques and forces along the trajectory")
 

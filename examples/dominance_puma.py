@@ -27,7 +27,7 @@ def motion(duration):
 
 
 trajectory = motion(1.0)
-parts = sd.dominance.parts(arm, trajectory)
+parts = sd.formulations.dominance.parts(arm, trajectory)
 M = arm.mass_matrix(trajectory.q)
 print(f"D_tran + D_rot - M of the library: {np.abs(parts.D_tran + parts.D_rot - M).max():.0e} kg m²")
 parts.plot().savefig(options.output, dpi=80)
@@ -38,7 +38,7 @@ for name, share in zip(("D", "h"), parts.translational_share(), strict=True):
 
 for tolerance in (0.01, 0.05, 0.1):
     print()
-    model = sd.dominance.simplified(arm, trajectory, tolerance)
+    model = sd.formulations.dominance.simplified(arm, trajectory, tolerance)
     print(model)
     for duration in (0.5, 2.0):
         worst = model.error_along(motion(duration)).relative.max()

@@ -57,7 +57,7 @@ from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
-    from screwdyn import dominance, formulations, io, robots, selection
+    from screwdyn import formulations, io, robots, selection
     from screwdyn.robots import random_trees as testing
 
 moved.install()
@@ -112,7 +112,6 @@ __all__ = [
     "UnknownNameError",
     "Unlock",
     "cylindrical",
-    "dominance",
     "errors",
     "fixed",
     "formulations",
@@ -135,8 +134,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import dominance, formulations, io, robots, selection and testing when they are first used."""
-    if name in ("dominance", "formulations", "io", "robots", "selection", "testing"):
+    """Import formulations, io, robots, selection and testing when they are first used."""
+    if name in ("formulations", "io", "robots", "selection", "testing"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -2,9 +2,10 @@
 
 Each class takes a tree and has the methods `mass_matrix`, `velocity_product`, `gravity_vector`, `inverse_dynamics` and,
 where the source defines the matrix, `coriolis_matrix`. None of them uses the recursions of the library. See
-docs/formulations.md.
+docs/formulations.md. `dominance` compares the parts of `generalized_dalembert` along a trajectory.
 """
 
+from screwdyn.formulations import dominance as dominance
 from screwdyn.formulations.denoc import DeNOC as denoc
 from screwdyn.formulations.generalized_dalembert import GeneralizedDAlembert as generalized_dalembert
 from screwdyn.formulations.kronecker import Kronecker as kronecker

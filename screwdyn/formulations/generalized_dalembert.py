@@ -15,7 +15,7 @@ class GeneralizedDAlembert(Formulation):
     """Σ_j D_ij θ̈_j + h_i^tran + h_i^rot + c_i = τ_i (Fu Eq. 3.4-24), for revolute joints.
 
     D is `mass_matrix`, h^tran + h^rot is `velocity_product` and `c` is `gravity_vector`; θ is `q`. The source has no
-    matrix C. `screwdyn.dominance` compares the parts along a trajectory.
+    matrix C. `formulations.dominance` compares the parts along a trajectory.
     Parameters as for `Formulation`; the source covers revolute joints only.
     """
 

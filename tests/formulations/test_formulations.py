@@ -131,7 +131,7 @@ def test_wrong_states_are_refused_with_the_names_of_the_coordinates():
 
 
 def test_each_module_is_short_enough_to_be_read_beside_its_source():
-    modules = list(Path(formulations.__file__).parent.glob("*.py"))
+    modules = list(Path(formulations.__file__).parent.rglob("*.py"))
     assert len(modules) > len(NAMES)
     assert [m.name for m in modules if len(m.read_text(encoding="utf-8").splitlines()) > 150] == []
 

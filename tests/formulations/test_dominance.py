@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn import dominance, formulations, robots
+from screwdyn import formulations, robots
+from screwdyn.formulations import dominance
 
 
 def arm_of(seed):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.simulation.equations import Equations, Layout
 from screwdyn.simulation.state import State
+
+if TYPE_CHECKING:
+    from screwdyn.views.plot import Joint
 
 __all__ = ["ROUNDING", "Motion", "Recorder", "Samples", "Solution"]
 
@@ -74,6 +77,8 @@ class Samples:
     positions, coordinates : tuple of str
     t : (k,) array
     q, qd, qdd, torque : (k, nq), (k, nv), (k, nv) and (k, nv) arrays
+    joints : mapping from name to joint
+        The joint of every position and coordinate.
     """
 
     positions: tuple[str, ...]
@@ -83,6 +88,7 @@ class Samples:
     qd: Array
     qdd: Array
     torque: Array
+    joints: Mapping[str, Joint]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +165,10 @@ class Recorder:
         else:
             torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
         solution = Solution(self.equations.layout, self.pieces)
-        return Motion(model.positions, model.coordinates, t, q, qd, qdd, torque, solution)
+        tree = self.equations.layout.tree
+        named = [(name, tree.joint(name)) for name in tree.joints]
+        joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
+        return Motion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, solution)
 
     def energies(self) -> tuple[Array, ...]:
         """Kinetic and potential energy, work of torques, dissipation, work of wrenches: each (samples,), J."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.simulation import run_files
@@ -98,20 +99,18 @@ class Recording:
     energy : Energy
     events : tuple
         The changes of the tree, with ``t``, ``verb`` and ``link``.
-    joints : mapping from name to joint
-        ``kind``, ``passive``, ``nq`` and ``nv`` of the joint of every coordinate and position.
 
     Notes
     -----
     ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions. :meth:`velocity` and :meth:`torque` return
     histories of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. Histories are NaN while the tree does not have the
-    joint.
+    joint. A joint that turns in one part of the run and slides in another has the histories ``"w (rad)"`` and
+    ``"w (m)"``.
     """
 
     motions: tuple[Samples, ...]
     energy: Energy
     events: tuple[Event, ...]
-    joints: Mapping[str, Joint]
 
     @cached_property
     def t(self) -> Array:
@@ -126,27 +125,59 @@ class Recording:
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Every coordinate that the tree had at some time."""
-        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.coordinates))
+        return tuple(dict.fromkeys(name for names in self._coordinates for name in names))
 
     @cached_property
     def positions(self) -> tuple[str, ...]:
         """Every position that the tree had at some time."""
-        return tuple(dict.fromkeys(name for motion in self.motions for name in motion.positions))
+        return tuple(dict.fromkeys(name for names in self._positions for name in names))
+
+    @cached_property
+    def joints(self) -> Mapping[str, Joint]:
+        """The joint of every coordinate and position, with ``kind``, ``passive``, ``nq`` and ``nv``; the last one."""
+        return {
+            labels.get(name, name): joint
+            for motion, labels in zip(self.motions, self._labels, strict=True)
+            for name, joint in motion.joints.items()
+        }
+
+    @cached_property
+    def _labels(self) -> list[dict[str, str]]:
+        """For each motion the labels of joints that turn in some motions and slide in others, ``"w (rad)"``."""
+        units = [
+            {name: "m" if motion.joints[name].kind == "prismatic" else "rad" for name in motion.coordinates}
+            for motion in self.motions
+        ]
+        known: dict[str, str] = {}
+        mixed = {name for found in units for name, unit in found.items() if known.setdefault(name, unit) != unit}
+        return [{name: f"{name} ({found[name]})" for name in mixed & found.keys()} for found in units]
+
+    @cached_property
+    def _positions(self) -> list[tuple[str, ...]]:
+        """The columns of the positions of each motion."""
+        pairs = zip(self.motions, self._labels, strict=True)
+        return [tuple(labels.get(name, name) for name in motion.positions) for motion, labels in pairs]
+
+    @cached_property
+    def _coordinates(self) -> list[tuple[str, ...]]:
+        """The columns of the coordinates of each motion."""
+        pairs = zip(self.motions, self._labels, strict=True)
+        return [tuple(labels.get(name, name) for name in motion.coordinates) for motion, labels in pairs]
 
     @cached_property
     def q(self) -> Array:
         """Positions, (samples, positions), in the order of :attr:`positions`; NaN while the tree does not have them."""
-        return _table(self.positions, [(motion.positions, motion.q) for motion in self.motions])
+        return _table(self.positions, self._positions, [motion.q for motion in self.motions])
 
     @cached_property
     def qd(self) -> Array:
         """Rates, (samples, coordinates), in the order of :attr:`coordinates`; NaN while the tree does not have them."""
-        return _table(self.coordinates, [(motion.coordinates, motion.qd) for motion in self.motions])
+        return _table(self.coordinates, self._coordinates, [motion.qd for motion in self.motions])
 
     @cached_property
     def qdd(self) -> Array:
         """Accelerations, (samples, coordinates), in the order of :attr:`coordinates`; NaN where there are none."""
-        return _table(self.coordinates, [(motion.coordinates, motion.qdd) for motion in self.motions])
+        return _table(self.coordinates, self._coordinates, [motion.qdd for motion in self.motions])
 
     @cached_property
     def tau(self) -> Array:
@@ -154,7 +185,7 @@ class Recording:
 
         With ``control_period`` a sample at the time of a call has the new torques.
         """
-        return _table(self.coordinates, [(motion.coordinates, motion.torque) for motion in self.motions])
+        return _table(self.coordinates, self._coordinates, [motion.torque for motion in self.motions])
 
     def __getitem__(self, position: str) -> Array:
         """Values of one position, (samples,), rad, m or a component of a quaternion.
@@ -190,8 +221,8 @@ class Recording:
         """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file,
         or its entries do not fit together.
         """
-        motions, energy, events, joints = run_files.read_npz(path, [entry.name for entry in fields(Energy)])
-        return Recording(motions, Energy(**energy), events, joints)
+        motions, energy, events = run_files.read_npz(path, [entry.name for entry in fields(Energy)])
+        return Recording(motions, Energy(**energy), events)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
@@ -239,6 +270,12 @@ class Recording:
 
     def _index(self, name: str, known: tuple[str, ...]) -> int:
         if not isinstance(name, str) or name not in known:
+            units = [x for x in known if isinstance(name, str) and x in (f"{name} (rad)", f"{name} (m)")]
+            if units:
+                raise UnknownNameError(
+                    f"{name!r} is in rad in a part of the run and in m in another one; each has its history: "
+                    f"{' and '.join(map(repr, units))}"
+                )
             raise no_coordinate(name, known, *self._topologies)
         return known.index(name)
 
@@ -256,10 +293,10 @@ class Recording:
         )
 
 
-def _table(names: tuple[str, ...], parts: Sequence[tuple[tuple[str, ...], Array]]) -> Array:
+def _table(names: tuple[str, ...], columns: Sequence[tuple[str, ...]], parts: Sequence[Array]) -> Array:
     """Rows of several arrays with named columns, below each other; NaN where an array does not have the column."""
     rows = []
-    for known, x in parts:
+    for known, x in zip(columns, parts, strict=True):
         table = np.full((len(x), len(names)), np.nan)
         table[:, [names.index(name) for name in known]] = x
         rows.append(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, overload
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.robot import Robot
@@ -36,8 +35,6 @@ class Run(Recording):
         The parts of the run between changes of the tree.
     energy : Energy
     events : tuple of Happened
-    joints : mapping from name to Joint
-        The joint of every coordinate and every position that the tree had at some time.
     tree : KinematicTree
         The simulated tree, which the events have changed.
 
@@ -45,12 +42,12 @@ class Run(Recording):
     -----
     ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions. :meth:`velocity` and :meth:`torque` return
     histories of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. Histories are NaN while the tree does not have the
-    joint.
+    joint. A joint that turns in one part of the run and slides in another has the histories ``"w (rad)"`` and
+    ``"w (m)"``.
     """
 
     motions: tuple[Motion, ...]
     events: tuple[Happened, ...]
-    joints: Mapping[str, Joint]
     tree: Robot
 
     @property
@@ -205,8 +202,7 @@ class Run(Recording):
                 name = names[int(np.argmax(apart))]
                 raise ScrewdynError(f"the second run does not begin in the last state of the first: {name!r} differs")
         energy = self.energy.continued(other.energy)
-        events, joints = self.events + other.events, {**self.joints, **other.joints}
-        return Run(self.motions + other.motions, energy, events, joints, other.tree)
+        return Run(self.motions + other.motions, energy, self.events + other.events, other.tree)
 
     __add__ = join
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["PastEvent", "PastJoint", "frame", "read_npz", "write_csv", "write_npz"]
 
 # Version of the layout of files.
-LAYOUT = 1
+LAYOUT = 2
 _SAMPLES = ("t", "q", "qd", "qdd", "torque")
 
 
@@ -64,15 +64,19 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
     arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(run.motions)}
     for k, motion in enumerate(run.motions):
         arrays |= {f"{k}/{what}": getattr(motion, what) for what in _SAMPLES}
-        arrays |= {f"{k}/positions": _names(motion.positions), f"{k}/coordinates": _names(motion.coordinates)}
+        joints = motion.joints.values()
+        arrays |= {
+            f"{k}/positions": _names(motion.positions),
+            f"{k}/coordinates": _names(motion.coordinates),
+            f"{k}/joints/name": _names(motion.joints),
+            f"{k}/joints/kind": _names([joint.kind for joint in joints]),
+            f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
+        }
     arrays |= {f"energy/{name}": x for name, x in vars(run.energy).items()}
     arrays |= {
         "events/t": np.array([event.t for event in run.events], dtype=float),
         "events/verb": _names([event.verb for event in run.events]),
         "events/link": _names([event.link for event in run.events]),
-        "joints/name": _names(run.joints),
-        "joints/kind": _names([joint.kind for joint in run.joints.values()]),
-        "joints/numbers": np.array([(j.passive, j.nq, j.nv) for j in run.joints.values()], dtype=int).reshape(-1, 3),
     }
     name = _path(path)
     try:
@@ -84,8 +88,8 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
 
 def read_npz(
     path: str | os.PathLike[str], ledger: Sequence[str]
-) -> tuple[tuple[Samples, ...], dict[str, Array], tuple[PastEvent, ...], dict[str, PastJoint]]:
-    """The motions, entries of the ledger by their names, events and joints of a file; see :meth:`Run.from_npz`."""
+) -> tuple[tuple[Samples, ...], dict[str, Array], tuple[PastEvent, ...]]:
+    """The motions, entries of the ledger by their names, and events of a file; see :meth:`Run.from_npz`."""
     name = _path(path)
     try:
         with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -104,13 +108,11 @@ def read_npz(
         energy = {name: _numbers(arrays, f"energy/{name}", (samples,)) for name in ledger}
         columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
         events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
-        rows = zip(*(arrays[f"joints/{what}"].tolist() for what in ("name", "kind", "numbers")), strict=True)
-        joints = {joint: PastJoint(kind, bool(passive), nq, nv) for joint, kind, (passive, nq, nv) in rows}
     except KeyError as error:
         raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
     except (TypeError, ValueError) as error:
         raise ScrewdynError(f"the entries of {name!r} do not fit together: {error}") from None
-    return motions, energy, events, joints
+    return motions, energy, events
 
 
 def _samples(arrays: Mapping[str, Any], k: int) -> Samples:
@@ -119,7 +121,12 @@ def _samples(arrays: Mapping[str, Any], k: int) -> Samples:
     t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
     widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
     rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
-    return Samples(positions, coordinates, t, **rest)
+    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers")), strict=True)
+    joints = {joint: PastJoint(kind, bool(passive), nq, nv) for joint, kind, (passive, nq, nv) in rows}
+    unknown = {*positions, *coordinates} - joints.keys()
+    if unknown:
+        raise ValueError(f"there is no joint of {min(unknown)!r}")
+    return Samples(positions, coordinates, t, joints=joints, **rest)
 
 
 def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:

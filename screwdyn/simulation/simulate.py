@@ -12,7 +12,6 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
@@ -207,7 +206,6 @@ class _Simulation:
         self.happened: list[Happened] = []
         self.motions: list[Motion] = []
         self.columns: list[tuple[Array, ...]] = []
-        self.joints: dict[str, Joint] = {}
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
         # The limits that are passed.
@@ -240,7 +238,7 @@ class _Simulation:
             np.concatenate(c) for c in zip(*self.columns, strict=True)
         )
         energy = Energy(kinetic, potential, work, dissipated, impact_loss, exchanged, external)
-        return Run(tuple(self.motions), energy, tuple(self.happened), self.joints, self.tree)
+        return Run(tuple(self.motions), energy, tuple(self.happened), self.tree)
 
     def _enter(self, t: float, y: Array) -> None:
         """Begin the motion of the present tree at y."""
@@ -258,9 +256,6 @@ class _Simulation:
         self.motions.append(self.recorder.motion())
         energies = self.recorder.energies()
         self.columns.append((*energies, *np.broadcast_to(self.booked[:, None], (2, len(energies[0])))))
-        for name in self.tree.joints:
-            joint = self.tree.joint(name)
-            self.joints |= dict.fromkeys([*joint.position_names(name), *joint.freedom_names(name)], joint)
 
     def _events(self, t: float, y: Array, fired: Scheduled | None) -> Array:
         """Let the events that are due happen; returns y after them."""

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import screwdyn as sd
+from screwdyn.simulation import run_files
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,31 @@ def test_names_and_sides_of_another_type(run):
         run.at(0.0, np.eye(3))
 
 
+def test_a_coordinate_that_changes_its_unit(tmp_path):
+    """A hinge with a slide after it: histories in rad and in m are different columns, in every form."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), "base", sd.revolute("z", name="w"), name="arm")
+    tree.attach(sd.Inertia.point(1), "arm", sd.prismatic("y", name="v"), name="mass")
+    slide = sd.ReplaceJoint("arm", sd.prismatic("x"), time=0.5)
+    run = sd.simulate(tree, sd.State(tree, [0.1, 0.2], [2.0, 0.3]), 1.0, events=[slide], step=0.25)
+    run.to_npz(tmp_path / "run.npz")
+    run.to_csv(tmp_path / "run.csv")
+    for found in (run, sd.Run.from_npz(tmp_path / "run.npz")):
+        assert found.positions == found.coordinates == ("w (rad)", "v", "w (m)")
+        assert_array_equal(np.isfinite(found.q), np.isfinite(found.qd))
+        assert_array_equal(np.isfinite(found["w (rad)"]), np.arange(6) < 3)
+        assert_array_equal(np.isnan(found["w (rad)"]), np.isfinite(found["w (m)"]))
+        assert_array_equal(found["w (rad)"][:3], [state["w"] for state in run.states[:3]])
+        assert_array_equal(found["w (m)"][3:], [state["w"] for state in run.states[3:]])
+        assert (found.joints["w (rad)"].kind, found.joints["w (m)"].kind) == ("revolute", "prismatic")
+        for ask in (found.__getitem__, found.velocity, found.torque):
+            with pytest.raises(sd.UnknownNameError, match=r"in rad in a part .* 'w \(rad\)' and 'w \(m\)'"):
+                ask("w")
+        assert len(found.plot().axes) == 3
+    header = (tmp_path / "run.csv").read_text().splitlines()[0].split(",")
+    assert header[:7] == ["t", "q:w (rad)", "q:v", "q:w (m)", "qd:w (rad)", "qd:v", "qd:w (m)"]
+
+
 def test_figure_of_a_file(run, tmp_path):
     run.to_npz(tmp_path / "run.npz")
     run.plot().savefig(tmp_path / "one.png")
@@ -118,7 +144,7 @@ def test_files_that_are_no_runs(run, tmp_path):
     np.savez(other, q=np.zeros(3))
     with pytest.raises(sd.ScrewdynError, match=r"is not a file of Run\.to_npz of this version"):
         sd.Run.from_npz(other)
-    np.savez(other, layout=1, motions=1)
+    np.savez(other, layout=run_files.LAYOUT, motions=1)
     with pytest.raises(sd.ScrewdynError, match="is incomplete: it has no '0/positions'"):
         sd.Run.from_npz(other)
 
@@ -137,7 +163,7 @@ def test_files_that_are_no_runs(run, tmp_path):
         ("0/positions", np.array(3.0), "do not fit together"),
         ("events/t", np.zeros(7), "do not fit together"),
         ("events/link", np.array("x"), "do not fit together"),
-        ("joints/numbers", np.zeros((1, 2)), "do not fit together"),
+        ("0/joints/numbers", np.zeros((1, 2)), "do not fit together"),
     ],
 )
 def test_files_whose_entries_do_not_fit_together(run, tmp_path, key, value, words):

@@ -6,7 +6,7 @@ exerts an impulse, the motors do not, and momentum is conserved along the motion
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Literal
 
@@ -23,6 +23,7 @@ from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
 from screwdyn.simulation.equilibrium import stable_equilibrium
+from screwdyn.simulation.limits import Limits
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.rearrange import Start, move, require_independent, seated, started
 from screwdyn.simulation.state import State, check_state
@@ -43,6 +44,8 @@ __all__ = [
 Twist = Literal["co_moving", "at_rest"] | ArrayLike
 Payload = Body | FreeBody | Handle | str
 
+# Distance beyond a limit, rad or m, that counts as rounding of an equilibrium.
+_ROUNDING = 1e-9
 # One object for all bodies, because the frames of a joint are cached by its identity.
 _FLIGHT = free(passive=True)
 
@@ -87,7 +90,7 @@ def grasp(
     start : number, (nq,) array, mapping from position to number, or "hanging", optional
         Positions at which the new joint starts, rad and m; neutral by default. "hanging": the new joint and the passive
         joints of the payload start where the payload hangs at rest, at a minimum of the energy of gravity and springs
-        (:func:`~screwdyn.simulation.equilibrium.stable_equilibrium`).
+        (:func:`~screwdyn.simulation.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
 
     Returns
     -------
@@ -102,7 +105,8 @@ def grasp(
     InertiaError
         If the kinetic energy of some motion is negative, because an inertia is not that of a rigid body.
     EquilibriumError
-        If the payload has no position in which it hangs, such as on a slide that nothing holds.
+        If the payload has no position in which it hangs, such as on a slide that nothing holds, or if this is beyond
+        the limits of a joint.
     JointError
         If the joint follows another one, or the link of the tree that is grasped has such a joint or one that is
         followed: positions would not be continuous.
@@ -166,6 +170,7 @@ def grasp(
                     f"start='hanging' needs a position in which {handle.name!r} hangs at rest by its {joint.kind} "
                     f"joint and its own passive joints, and none was found; give start= as positions ({error})"
                 ) from None
+            _check_limits(tree, q, freedoms)
             first, below = np.split(q[len(state.q) :], [joint.nq])
             inner = State(alone, below, inner.qd)
         T = home @ pose_at(joint, first)
@@ -249,6 +254,17 @@ def _refuse(what: str, known: Mapping[str, object]) -> None:
     given = [f"{name}=" for name, value in known.items() if value is not None]
     if given:
         raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
+
+
+def _check_limits(tree: Robot, q: Array, freedoms: Sequence[str]) -> None:
+    """Raise EquilibriumError if a payload hangs with one of some freedoms beyond a limit."""
+    limits = Limits.of(tree, lambda joint: True)
+    for (_, joint, coordinate, side), excess in zip(limits.keys, limits.excess(q).tolist(), strict=True):
+        if coordinate in freedoms and excess > _ROUNDING:
+            raise EquilibriumError(
+                f"the payload hangs at rest with {coordinate!r} {excess:.4g} beyond the {side} limit of joint "
+                f"{joint!r}, so start='hanging' has no position; give start= as positions"
+            )
 
 
 def _freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:

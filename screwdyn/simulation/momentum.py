@@ -251,6 +251,7 @@ def _roots(inertias: Array, links: tuple[str, ...]) -> Array:
     if negative.size:
         raise InertiaError(
             f"the kinetic energy of some motion is negative for link {links[negative[0]]!r} and what is welded to it, "
-            f"so the momentum balance has no solution; use inertias of rigid bodies (Inertia.is_physical)"
+            f"so the momentum balance has no solution; use inertias of rigid bodies (Inertia.is_physical), and "
+            f"give the rotor of a motor mass= and across= unless the inertia of its carrier contains it"
         )
     return np.asarray(np.sqrt(np.maximum(squares, 0))[:, :, None] * axes.swapaxes(-1, -2) * scale[:, None, :])

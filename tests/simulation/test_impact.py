@@ -669,3 +669,12 @@ def test_a_massless_hand_lets_go():
     event = tree.release(state, "ball", into_world=True)
     assert_allclose(event.state.qd, [2.0, 0, 0, 2.0, 0, 0.6, 0], atol=1e-15)
     assert_allclose(other.release(state, "ball").released.twist, event.state.qd[1:], atol=1e-15)
+
+
+def test_a_rotor_that_its_carrier_does_not_contain():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(0.01, 0.01), to="base", joint=sd.revolute("z", name="a"), name="A")
+    motor = sd.Rotor(1e-3, 5.0, axis="x")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="A", joint=sd.revolute("z", name="b", rotor=motor), name="B")
+    with pytest.raises(sd.InertiaError, match="give the rotor of a motor mass= and across= unless the inertia of its"):
+        tree.grasp(sd.State(tree), sd.Inertia.sphere(1.0, 0.1), to="B", twist="at_rest")

@@ -200,6 +200,21 @@ def test_a_payload_hangs_on_its_spring_and_by_its_own_joints():
     assert event.energy_lost == 0
 
 
+@pytest.mark.parametrize("limits", [(-0.1, 0.1), (-4.0, 4.0)])
+def test_a_payload_hangs_within_the_limits_of_its_joint(limits):
+    tree = sd.robots.pelican()
+    state, hook = sd.State(tree, [0.4, 0.3]), sd.revolute("z", passive=True, limits=limits, name="hook")
+    given = {"to": "link2", "joint": hook, "start": "hanging", "twist": "at_rest", "name": "crate"}
+    if limits[1] > 1:
+        event = tree.grasp(state, crate((0.1, 0, 0)), **given)
+        assert abs(tree.gravity_vector(event.state.q)[2]) < 1e-9
+        return
+    before = tree.topology
+    with pytest.raises(sd.EquilibriumError, match=r"'hook' .* beyond the (lower|upper) limit of joint 'hook'"):
+        tree.grasp(state, crate((0.1, 0, 0)), **given)
+    assert tree.topology is before
+
+
 def test_a_hanging_payload_stays_at_rest_in_a_run():
     tree = sd.robots.pelican()
     tree.gravity = (0, -9.81, 0)

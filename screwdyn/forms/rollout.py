@@ -107,7 +107,8 @@ class Rollouts(ABC):
             entry for each active freedom only, and a number is for all of these. :class:`Feedback` is computed in the
             compiled code. ``torque(t, q, qd)`` is called once per step with the states of all runs and returns
             the torques, (…, nv); it must not change its arguments. Torques are constant during a step; feedback is
-            computed anew wherever the method evaluates accelerations. By default there are none.
+            computed anew wherever the method evaluates accelerations. Torques are not clipped at the efforts of the
+            joints. By default there are none.
         method : "semi_implicit_euler" or "rk4"
             Of order 1, with one evaluation of the accelerations per step (q̇ first, then q with the new q̇), or of
             order 4, with four evaluations (the classical Runge-Kutta method).

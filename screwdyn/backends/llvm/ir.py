@@ -176,7 +176,7 @@ def near_sincos(c: Code, x: str) -> tuple[str, str, str]:
     for a, b in zip(_SIN[1:], _COS[1:], strict=True):
         s, o = c.fma(s, r2, c.constant(a)), c.fma(o, r2, c.constant(b))
     s = c.fma(c.binary("fmul", r, r2), s, r)
-    o = c.fma(c.binary("fmul", r2, r2), o, c.fma(r2, c.constant(-0.5), c.constant(1.0)))
+    o = c.fma(r2, c.fma(r2, o, c.constant(-0.5)), c.constant(1.0))
     # Odd quadrants swap the two; the second bit of k, and of k + 1, is the sign.
     bits = c.let(f"bitcast {t} {shifted} to {integers}")
     odd = c.let(f"trunc {integers} {bits} to <{n} x i1>")

@@ -91,12 +91,13 @@ class Plan:
             if nodes[at].op in ("sin", "cos", "sqrt", "tanh") or not late.isdisjoint(nodes[at].operands):
                 late.add(at)
         self.early = [at for at in self.angles if at not in late]
-        # A product that is only used as a term of one sum becomes part of a fused multiply-add. As a term of several
-        # sums it is computed once, because sums take other units of the processor than products.
+        # A product that is only used as a term of one or two sums becomes part of fused multiply-adds. In more sums it
+        # is computed once, because sums take other units of the processor than products.
         self.inner: set[int] = set()
         if fused:
             for at in steps:
-                if nodes[at].op == "*" and at not in kept and [nodes[u].op for u in uses[at]] in (["+"], ["-"]):
+                terms = nodes[at].op == "*" and at not in kept and all(nodes[u].op in "+-" for u in uses[at])
+                if terms and len(uses[at]) <= 2:
                     self.inner.add(at)
             for at in steps:
                 # If two products are added, the later one is fused and the other is computed.

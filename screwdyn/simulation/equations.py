@@ -197,7 +197,7 @@ class Equations:
             force = force + self.own.spring_force(q)
         if tau is not None:
             power[0] = tau @ qd
-            force = force + tau
+            force = tau if force is self.none else force + tau
         if self.disturbance is not None:
             push = self.disturbance(t, q, qd)
             power[2] = push @ qd

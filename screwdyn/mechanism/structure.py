@@ -137,7 +137,11 @@ class Structure(Holder):
         *,
         prefix: str = "",
     ) -> Iterator[Handle]:
-        """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`."""
+        """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`.
+
+        At the end of the block, the link is detached if it still stands. A link of the same name that has been attached
+        in its place within the block stays.
+        """
         handle = self.attach(body, to, joint, at, name, prefix=prefix)
         try:
             yield handle

@@ -87,7 +87,9 @@ def test_every_quantity_on_every_joint(name, kinds):
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ("forward_dynamics", *SINGULAR)])
-@pytest.mark.parametrize("kind", ["revolute", "helical", "universal", "planar"])
+@pytest.mark.parametrize(
+    "kind", ["helical", "planar", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("revolute", "universal"))]
+)
 def test_every_quantity_written_out(name, kind):
     rng = np.random.default_rng([len(kind), *name.encode()])
     tree = random_tree(rng, 2 if kind in ("revolute", "helical") else 1, (kind,), frames=0)

@@ -96,14 +96,18 @@ class Rows:
             if not at.freedoms:
                 lighter.add(at.coordinate)
         lighter &= self.index.keys()
-        n = len(self.index) - 1
-        new = [self._place(node, former) for node in self.nodes[common:]]
-        rows = [row for at in new for row in self._rows(at)]
-        self.nq = position + sum([at.nq for at in new])
+        n, self.nq = len(self.index) - 1, position
+        new: list[Placement] = []
+        rows: list[list[Any]] = []
+        for node in self.nodes[common:]:
+            at = self._place(node, former)
+            new.append(at)
+            rows += self._rows(at)
+            self.nq += at.nq
         table = np.empty((n + len(rows) + 1, COLUMNS))
         table[:n], table[-1] = former.table[:n], former.table[-1]
         try:  # expressions cannot be stored as floats
-            if self.gravity is not former.gravity:
+            if self.topology.gravity is not former.topology.gravity:
                 table[-1, :3] = self.gravity
             if rows:
                 table[n:-1] = rows

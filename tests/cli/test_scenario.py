@@ -32,7 +32,7 @@ def problems(tmp_path, text):
 def test_the_example_runs(tmp_path, capsys):
     assert main(["simulate", str(EXAMPLE), "--output", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert [line for line in err.splitlines() if "compiling" not in line] == []
     for words in ("2 s, ", "0.6 s: grasp of 'crate'", "lock of joint 'wrist_3_joint'", "1.4 s: release of 'crate'"):
         assert words in out
     run = sd.simulation.recording.Recording.from_npz(tmp_path / "carry_a_crate.npz")

@@ -152,6 +152,7 @@ class Holding:
         self.direction = direction
         self.force = -self.friction * direction
         self.held, self.free = np.flatnonzero(held), np.flatnonzero(~held)
+        self._block = np.ix_(self.free, self.free)
         self.sliding = np.flatnonzero((self.friction > 0) & ~held)
         self.closed = touching & held[self.stops.rows]
         self.open = np.flatnonzero(~held[self.stops.rows])
@@ -185,7 +186,7 @@ class Holding:
 
     def _solved(self, M: Array, load: Array) -> tuple[Array, Array]:
         qdd = np.zeros(len(load))
-        qdd[self.free] = np.linalg.solve(M[np.ix_(self.free, self.free)], load[self.free])
+        qdd[self.free] = np.linalg.solve(M[self._block], load[self.free])
         return qdd, (M @ qdd - load)[self.held]
 
     def levels(self, q: Array, qd: Array, force: Array) -> Array:

@@ -407,7 +407,7 @@ def test_stops_of_joints_that_events_bring():
     }
     for name, event in events.items():
         here = tree.copy()
-        run = sd.simulate(here, sd.State(tree), 0.5, events=[event], stops={name: "inelastic"})
+        run = sd.simulate(here, sd.State(tree), 0.5, step=0.005, events=[event], stops={name: "inelastic"})
         assert any(isinstance(happened.event, sd.LimitEvent) for happened in run.events), name
         assert np.nanmax(np.abs(run[name])) == pytest.approx(0.1, abs=1e-9)
         with pytest.raises(sd.UnknownNameError, match=f"did you mean '{name}'"):

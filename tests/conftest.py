@@ -11,10 +11,11 @@ The environment variable SCREWDYN_SOAK sets the number of random examples of a p
 import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from screwdyn.testing import random_tree
 
 from screwdyn.backends.numba.kernels import kernel
@@ -30,12 +31,35 @@ settings.register_profile("everyday", derandomize=True, max_examples=6, **UNTIME
 settings.register_profile("short", derandomize=True, max_examples=150, **UNTIMED)
 settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 
+# Modules whose properties have many examples in runs with the mark soak, besides some in everyday runs.
+LAWS = [
+    "forms/test_numbers.py",
+    "formulations/test_dominance.py",
+    "io/test_fuzz.py",
+    "mechanism/test_armature.py",
+    "physics/test_couplings.py",
+    "simulation/test_impact.py",
+    "simulation/test_motors_in_motion.py",
+    "simulation/test_rearrange.py",
+]
+
 
 def pytest_configure(config: pytest.Config) -> None:
     profile = os.environ.get("SCREWDYN_SOAK", "everyday")
     if profile not in ("everyday", "brief", "short", "full"):
         raise pytest.UsageError(f"SCREWDYN_SOAK is {profile!r}; set it to brief, short or full, or unset it")
     settings.load_profile(profile)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Select the properties of LAWS with the mark soak if SCREWDYN_SOAK asks for many examples."""
+    if os.environ.get("SCREWDYN_SOAK") in ("short", "full"):
+        modules = {Path(__file__).parent / name for name in LAWS}
+        assert all(module.exists() for module in modules)
+        for item in items:
+            if item.path in modules and is_hypothesis_test(getattr(item, "function", None)):
+                item.add_marker(pytest.mark.soak)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_tree
@@ -105,7 +105,6 @@ def test_the_share_of_a_rod():
     assert rest.relative == rest.peak == 0
 
 
-@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1), tolerance=st.floats(0, 0.5))
 def test_the_tolerance_bounds_the_torque_error(seed, tolerance):
     tree, trajectory = arm_of(seed)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from cases import close, norm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
@@ -36,7 +36,6 @@ def pair(seed, n=5):
     return plain, tree, added, plain.random_configuration(rng), *rng.uniform(-2, 2, (2, plain.nv))
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_an_armature_is_a_constant_on_the_diagonal_of_the_mass_matrix(seed):
     plain, tree, added, q, qd, qdd = pair(seed)
@@ -54,7 +53,6 @@ def test_an_armature_is_a_constant_on_the_diagonal_of_the_mass_matrix(seed):
     assert_array_equal(tree.momentum(q, qd), plain.momentum(q, qd))
 
 
-@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1))
 def test_the_contribution_of_the_carried_link_contains_it(seed):
     _, tree, _, q, qd, _ = pair(seed)
@@ -141,7 +139,6 @@ def test_a_joint_that_carries_nothing_but_its_motor():
     assert_allclose(run.states[-1].q, [1.0], rtol=1e-9)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_a_lock_stops_the_motor_too(seed):
     _, tree, _, q, qd, _ = pair(seed)
@@ -159,7 +156,6 @@ def test_a_lock_stops_the_motor_too(seed):
     close(before - kept, event.energy_lost, before, 1e-9)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1))
 def test_a_grasp_conserves_momentum_along_every_freedom_with_motors_at_rest(seed):
     """M ν⁺ = M_robot ν⁻ + Jᵀ 𝓜 V⁻: the motor of the new joint brings nothing."""

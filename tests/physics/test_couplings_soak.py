@@ -1,4 +1,4 @@
-"""The laws of ``test_couplings`` on the number of trees that SCREWDYN_SOAK sets."""
+"""All quantities of coupled trees, on the number of trees that SCREWDYN_SOAK sets."""
 
 import pytest
 import test_couplings
@@ -6,13 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.soak
-
-laws = {name: law for name, law in vars(test_couplings).items() if hasattr(law, "hypothesis")}
-globals().update(laws)
-
-
-def test_there_are_laws_to_try():
-    assert len(laws) >= 5
 
 
 @given(test_couplings.SEEDS, st.integers(0, 3), st.integers(1, 4))

@@ -1,16 +1,19 @@
 """``screwdyn compare``: several robots by the criteria of :mod:`screwdyn.selection`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from screwdyn.cli.robot_files import read_robot
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.selection import Trajectory, compare
+from screwdyn.selection.arm import EndlessError
 
 __all__ = ["compare_files"]
 
 
-def compare_files(files: Sequence[Path], path: Path | None, tip: str | None, output: Path) -> str:
+def compare_files(
+    files: Sequence[Path], path: Path | None, tip: str | None, limits: Sequence[str], output: Path
+) -> str:
     """Compare the robots of files, draw a figure and return the table.
 
     Parameters
@@ -21,6 +24,8 @@ def compare_files(files: Sequence[Path], path: Path | None, tip: str | None, out
         CSV of a motion, which has columns for all robots; see :meth:`screwdyn.selection.Trajectory.from_csv`.
     tip : str, optional
         A link that all robots have.
+    limits : sequence of str
+        Ranges of joints, each as "NAME:POSITION=LOW,HIGH".
     output : Path
         The figure.
 
@@ -39,6 +44,30 @@ def compare_files(files: Sequence[Path], path: Path | None, tip: str | None, out
         raise ScrewdynError("a robot is given twice; give different files")
     arms = {name: read_robot(file) for name, file in zip(names, files, strict=True)}
     motions = None if path is None else {name: Trajectory.from_csv(path, arm) for name, arm in arms.items()}
-    found = compare(arms, motions, tips=None if tip is None else dict.fromkeys(arms, tip))
+    tips = None if tip is None else dict.fromkeys(arms, tip)
+    try:
+        found = compare(arms, motions, limits=_ranges(limits, arms), tips=tips)
+    except EndlessError as error:
+        raise ScrewdynError(
+            f"{error.fact}; write limits into the file, or give a range, such as --limits "
+            f"{error.arm}:{error.position}=0,1"
+        ) from None
     save(found.plot(), output)
     return f"{found}\n\nFigure: {output.resolve()}"
+
+
+def _ranges(given: Iterable[str], arms: Iterable[str]) -> Mapping[str, dict[str, tuple[float, float]]]:
+    """The ranges of "NAME:POSITION=LOW,HIGH" by name and position."""
+    ranges: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in arms}
+    for text in given:
+        place, _, interval = text.rpartition("=")
+        # Names may contain colons, as paths may.
+        name = next((name for name in ranges if place.startswith(f"{name}:")), None)
+        try:
+            low, high = map(float, interval.split(","))
+        except ValueError:
+            raise ScrewdynError(f"--limits is given as NAME:POSITION=LOW,HIGH; got {text!r}") from None
+        if name is None:
+            raise UnknownNameError.of(place.partition(":")[0], ranges, "robot")
+        ranges[name][place.removeprefix(f"{name}:")] = low, high
+    return ranges

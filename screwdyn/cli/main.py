@@ -102,6 +102,14 @@ def _parser() -> argparse.ArgumentParser:
         "--tip", metavar="LINK", help="the link that works (default: the last one that most joints move)"
     )
     compare.add_argument(
+        "--limits",
+        action="append",
+        default=[],
+        metavar="NAME:POSITION=LOW,HIGH",
+        help="range of a joint of a robot, named as its file without suffix, rad or m (default: the limits in the file)"
+        "; may be repeated",
+    )
+    compare.add_argument(
         "--output",
         type=Path,
         default=Path("screwdyn_compare.png"),
@@ -152,7 +160,7 @@ def _simulate(arguments: argparse.Namespace) -> int:
 def _compare(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.compare import compare_files
 
-    print(compare_files(arguments.files, arguments.path, arguments.tip, arguments.output))
+    print(compare_files(arguments.files, arguments.path, arguments.tip, arguments.limits, arguments.output))
     return 0
 
 

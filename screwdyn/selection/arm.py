@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from reprlib import repr as cut_repr
 from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.formulations import denoc
 from screwdyn.tree import KinematicTree
 
-__all__ = ["Arm", "Limits"]
+__all__ = ["Arm", "EndlessError", "Limits"]
 
 Limits = Mapping[str, tuple[float, float]]
+
+
+class EndlessError(ScrewdynError):
+    """Joints that slide and have no limits.
+
+    Attributes
+    ----------
+    arm : str
+    position : str
+        The first of them.
+    fact : str
+        The message without the advice, which Python and the command line give in their own terms.
+    """
+
+    def __init__(self, arm: str, positions: list[str]) -> None:
+        self.arm, self.position = arm, positions[0]
+        self.fact = f"{', '.join(map(repr, positions))} of {arm!r} can slide without end"
+        super().__init__(
+            f"{self.fact}; give the joints limits, or ranges for the comparison: "
+            f"limits={{{arm!r}: {{{self.position!r}: (0, 1), …}}}}"
+        )
 
 
 class Arm(NamedTuple):
@@ -51,7 +74,8 @@ class Arm(NamedTuple):
         Raises
         ------
         ScrewdynError
-            If a joint is of another kind, a joint that slides has no limits, or a range is empty.
+            If a joint is of another kind, a joint that slides has no limits, or a range is empty or not two finite
+            numbers.
         UnknownNameError
             If the tip is not a link of the tree, or a limit is not for one of its positions.
         """
@@ -63,20 +87,17 @@ class Arm(NamedTuple):
         own = {p: joint.limits for j, joint in joints.items() for p in joint.position_names(j)}
         ranges, endless = [], []
         for position, row in zip(tree.positions, formulation.rows, strict=True):
-            found = limits.get(position, own[position])
+            what = f"the range of {position!r} of {name!r}"
+            found = _bounds(limits[position], what) if position in limits else own[position]
             if found is None or not np.isfinite(found).all():
                 if row.h != 0:
                     endless.append(position)
                 found = (-np.pi, np.pi)
             if not found[0] < found[1]:
-                given = " to ".join(f"{x:g}" for x in found)
-                raise ScrewdynError(f"the range of {position!r} of {name!r} is empty: {given}")
+                raise ScrewdynError(f"{what} is empty: {found[0]:g} to {found[1]:g}")
             ranges.append(found)
         if endless:
-            raise ScrewdynError(
-                f"{', '.join(map(repr, endless))} of {name!r} can slide without end; give the joints limits, or ranges "
-                f"for the comparison: limits={{{name!r}: {{{endless[0]!r}: (0, 1), …}}}}"
-            )
+            raise EndlessError(name, endless)
         if tip is None:
             freedoms = {link: _freedoms(tree, link) for link in tree.links}
             tip = next(link for link in reversed(tree.links) if freedoms[link] == max(freedoms.values()))
@@ -93,6 +114,16 @@ class Arm(NamedTuple):
     def jacobian(self, q: Array) -> Array:
         """Derivatives of the positions of the tip, (…, 3, n)."""
         return self.tree.jacobian(self.tip, q, "mixed")[..., 3:, :]
+
+
+def _bounds(given: object, what: str) -> tuple[float, float]:
+    try:
+        low, high = expressions.real(given).tolist()
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not np.isfinite([low, high]).all():
+        raise ScrewdynError(f"{what} must be two finite numbers (low, high); got {cut_repr(given)}")
+    return low, high
 
 
 def _freedoms(tree: KinematicTree, link: str) -> int:

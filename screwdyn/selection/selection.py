@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from reprlib import repr as cut_repr
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.selection.arm import Arm, Limits
@@ -12,6 +15,7 @@ from screwdyn.selection.costs import time_ratios
 from screwdyn.selection.criteria import Criteria, criteria
 from screwdyn.selection.table import table
 from screwdyn.selection.trajectory import Trajectory
+from screwdyn.simulation.result import Run
 from screwdyn.tree import KinematicTree
 
 if TYPE_CHECKING:
@@ -63,7 +67,7 @@ class Selection:
 
 def compare(
     arms: Mapping[str, KinematicTree],
-    trajectories: Mapping[str, Trajectory] | None = None,
+    trajectories: Mapping[str, Trajectory | Run] | None = None,
     *,
     limits: Mapping[str, Limits] | None = None,
     tips: Mapping[str, str] | None = None,
@@ -76,7 +80,7 @@ def compare(
     ----------
     arms : mapping from name to KinematicTree
         Arms or trees whose joints are revolute, prismatic, helical, universal, cylindrical or fixed.
-    trajectories : mapping from name of an arm to Trajectory, optional
+    trajectories : mapping from name of an arm to Trajectory or Run, optional
         By default each joint moves through its range by Bhangale Eq. 23, in 10 s.
     limits : mapping from name of an arm to mapping from position to (low, high), optional
         Ranges of joints, rad or m; by default the limits of the joints of the tree. Joints that only turn may have
@@ -95,8 +99,8 @@ def compare(
     Raises
     ------
     ScrewdynError
-        If there is no arm, ``samples`` is not positive, an arm has joints of other kinds or a joint that can slide
-        without end, or a tip does not move in a line, plane or space.
+        If an argument is not of the type above, there is no arm, a range is empty or not finite, an arm has joints of
+        other kinds or a joint that can slide without end, or a tip does not move in a line, plane or space.
     UnknownNameError
         For a name that is not that of an arm, position or link.
     ShapeError
@@ -113,18 +117,41 @@ def compare(
     >>> print(f"{found['RTX'].manipulability:.4f} m³")  # a2 a3
     0.0864 m³
     """
+    _require_mapping(arms, "arms", KinematicTree)
     if not arms:
         raise ScrewdynError("give at least one arm to compare")
-    if samples < 1:
-        raise ScrewdynError(f"samples must be at least 1; got {samples!r}")
-    given, ranges, ends = trajectories or {}, limits or {}, tips or {}
+    _require_integer(samples, "samples", 1)
+    _require_integer(seed, "seed", 0)
+    given = {} if trajectories is None else trajectories
+    ranges = {} if limits is None else limits
+    ends = {} if tips is None else tips
+    _require_mapping(given, "trajectories", Trajectory, Run)
+    _require_mapping(ranges, "limits", Mapping)
+    _require_mapping(ends, "tips", str)
     for name in (*given, *ranges, *ends):
         if name not in arms:
             raise UnknownNameError.of(name, arms, "arm")
     read = {name: Arm.of(name, tree, ends.get(name), ranges.get(name, {})) for name, tree in arms.items()}
-    paths = {name: given.get(name) or Trajectory.cycloidal(arm.low, arm.high) for name, arm in read.items()}
+    paths = {
+        name: Trajectory.of(given[name]) if name in given else Trajectory.cycloidal(arm.low, arm.high)
+        for name, arm in read.items()
+    }
     for name, path in paths.items():
         if path.q.shape[1] != len(names := arms[name].coordinates):
             raise ShapeError(f"the trajectory of {name!r} has {path.q.shape[1]} coordinates; expected {list(names)}")
     ratios = time_ratios(read, paths)
     return Selection({name: criteria(arm, paths[name], ratios[name], samples, seed) for name, arm in read.items()})
+
+
+def _require_mapping(given: object, what: str, *kinds: type) -> None:
+    expected = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Mapping):
+        raise ScrewdynError(f"{what} must be a mapping from name of an arm to {expected}; got {cut_repr(given)}")
+    for name, value in given.items():
+        if not isinstance(value, kinds):
+            raise ScrewdynError(f"{what}[{name!r}] must be a {expected}; got {cut_repr(value)}")
+
+
+def _require_integer(given: Any, what: str, least: int) -> None:
+    if not isinstance(given, int | np.integer) or given < least:
+        raise ScrewdynError(f"{what} must be an integer, at least {least}; got {given!r}")

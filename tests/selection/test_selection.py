@@ -116,7 +116,25 @@ def test_the_figure_has_all_arms(spatial):
         ({"limits": {"b": {}}}, "there is no arm 'b'; known: a"),
         ({"tips": {"a": "hand"}}, "there is no link 'hand'"),
         ({"trajectories": {"a": Trajectory.cycloidal([0], [1])}}, "has 1 coordinates; expected ['theta1', 'theta2']"),
-        ({"samples": 0}, "samples must be at least 1; got 0"),
+        ({"samples": 0}, "samples must be an integer, at least 1; got 0"),
+        ({"samples": 2.5}, "samples must be an integer, at least 1; got 2.5"),
+        ({"samples": "x"}, "samples must be an integer, at least 1; got 'x'"),
+        ({"seed": -1}, "seed must be an integer, at least 0; got -1"),
+        (
+            {"limits": {"a": {"theta1": (-np.inf, 1)}}},
+            "'theta1' of 'a' must be two finite numbers (low, high); got (-inf, 1)",
+        ),
+        ({"limits": {"a": {"theta1": (np.nan, 1)}}}, "must be two finite numbers (low, high); got (nan, 1)"),
+        ({"limits": {"a": {"theta1": (1, 2, 3)}}}, "must be two finite numbers (low, high); got (1, 2, 3)"),
+        ({"limits": {"a": {"theta1": None}}}, "must be two finite numbers (low, high); got None"),
+        ({"limits": {"a": None}}, "limits['a'] must be a Mapping; got None"),
+        ({"limits": [1]}, "limits must be a mapping from name of an arm to Mapping; got [1]"),
+        ({"trajectories": {"a": np.zeros(3)}}, "trajectories['a'] must be a Trajectory or Run; got array("),
+        (
+            {"trajectories": Trajectory.cycloidal([0], [1])},
+            "trajectories must be a mapping from name of an arm to Traj",
+        ),
+        ({"tips": {"a": 3}}, "tips['a'] must be a str; got 3"),
         ({"samples": 1, "limits": {"a": {"theta2": (0, 1e-3)}}}, "reaches none of 16 positions; give more samples"),
     ],
 )
@@ -129,6 +147,10 @@ def test_errors_have_names(options, message):
 def test_arms_that_cannot_be_compared():
     with pytest.raises(sd.ScrewdynError, match="at least one arm"):
         compare({})
+    with pytest.raises(sd.ScrewdynError, match="arms must be a mapping from name of an arm to KinematicTree; got "):
+        compare([sd.robots.two_link()])
+    with pytest.raises(sd.ScrewdynError, match=r"arms\['a'\] must be a KinematicTree; got 3"):
+        compare({"a": 3})
     with pytest.raises(sd.ScrewdynError, match=r"'b1' of 'RTX' can slide without end.*\{'RTX': \{'b1': \(0, 1\)"):
         compare({"RTX": sd.robots.rtx()})
     ball = sd.KinematicTree()

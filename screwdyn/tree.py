@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from screwdyn.backends.background import imported
 from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
 from screwdyn.core.types import Array, ArrayLike
@@ -146,9 +147,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         >>> bool(np.allclose(by_qdd, arm.mass_matrix(np.zeros(2))))
         True
         """
-        from screwdyn.forms.derivatives import Derivatives
-
-        return self.model.derived(Derivatives)
+        kind: type[Derivatives] = imported("screwdyn.forms.derivatives").Derivatives
+        return self.model.derived(kind)
 
     def operation_count(self, *functions: str) -> dict[str, int]:
         """Number of operations of some quantities written out for this tree.
@@ -292,9 +292,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         UnboundSymbolError
             If numbers of the tree contain symbols.
         """
-        from screwdyn.forms.compiled import Compiled
-
-        return Compiled(self.model, threads)
+        kind: type[Compiled] = imported("screwdyn.forms.compiled").Compiled
+        return kind(self.model, threads)
 
     # Equilibria
 

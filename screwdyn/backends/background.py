@@ -7,10 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from heapq import heappop, heappush
+from importlib import import_module
 from itertools import count
+from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["compiling", "compiling_once", "resume", "submit"]
+__all__ = ["compiling", "compiling_once", "imported", "resume", "submit"]
 
 Result = TypeVar("Result")
 
@@ -51,6 +53,12 @@ def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
     """
     # The inner cache is for a thread that did not find the result in the outer one, and then waited for another thread.
     return functools.cache(compiling(functools.cache(function)))
+
+
+@compiling_once
+def imported(name: str) -> ModuleType:
+    """A module that imports a compiler, which takes too long for `import screwdyn`."""
+    return import_module(name)
 
 
 def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:

@@ -10,13 +10,12 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
-from screwdyn.backends.background import compiling_once
+from screwdyn.backends.background import imported
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
@@ -57,14 +56,6 @@ def undetermined(status: int, model: Model, link: str | None, felt: str = "") ->
     return None
 
 
-@compiling_once  # an import statement takes half a microsecond every time
-def _numba() -> ModuleType:
-    """The module of the kernels."""
-    from screwdyn.backends.numba import kernels
-
-    return kernels
-
-
 class Dynamics(Quantities):
     """Numeric values of the quantities of a tree, by the default back-end."""
 
@@ -76,7 +67,7 @@ class Dynamics(Quantities):
     @cached_property
     def _kernels(self) -> Kernels:
         """The kernels of the model."""
-        kernels: Kernels = _numba().kernels_of(self.model)
+        kernels: Kernels = imported("screwdyn.backends.numba.kernels").kernels_of(self.model)
         return kernels
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:

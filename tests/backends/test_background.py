@@ -1,5 +1,7 @@
 """The thread that compiles: smaller functions first, one at a time, and none during interpreter shutdown."""
 
+import subprocess
+import sys
 import threading
 from _thread import interrupt_main
 
@@ -77,3 +79,18 @@ def test_an_interrupted_call_ends_and_its_compilation_is_completed():
         make()
     ended.set()
     assert make() is found[0] and len(found) == 1
+
+
+@pytest.mark.parametrize("use", ["compile()", "derivatives"])
+def test_compilers_are_imported_where_ctrl_c_interrupts_nothing(use):
+    code = f"""
+import sys, threading, screwdyn
+found = {{}}
+class Spy:
+    def find_spec(name, path=None, target=None):
+        found.setdefault(name, threading.current_thread() is threading.main_thread())
+sys.meta_path.insert(0, Spy)
+screwdyn.robots.pelican().{use}
+assert found["numba"] is found["llvmlite"] is False
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.formulation import MatrixFormulation
 from screwdyn.formulations.rows import cross
 from screwdyn.screws.poses import skew_of
@@ -45,8 +45,9 @@ class DeNOC(MatrixFormulation):
     Parameters as for `Formulation`.
     """
 
-    def blocks(self, q: Array) -> Blocks:
+    def blocks(self, q: ArrayLike) -> Blocks:
         """The vectors and matrices of the links at θ = q."""
+        q = self._vector(q, "q")
         A = self.poses(q)
         found = Blocks([], [], [], [])
         for row, T, x, (e, point), c in zip(self.rows, A, q, self.axes(A), self.centres(A), strict=True):
@@ -60,16 +61,18 @@ class DeNOC(MatrixFormulation):
             found.M.append(np.block([[I, m * D], [-m * D, m * np.eye(3)]]))
         return found
 
-    def twists(self, at: Blocks, thetad: Array) -> list[Array]:
+    def twists(self, at: Blocks, thetad: ArrayLike) -> list[Array]:
         """t_i = A_{i,i−1} t_{i−1} + p_i θ̇_i, (6,): t = T_l T_d θ̇ (Eq. 7)."""
+        thetad = self._vector(thetad, "thetad")
         t: list[Array] = []
         for i, row in enumerate(self.rows):
             own, k = at.p[i] * thetad[i], row.parent
             t.append(own if k < 0 else self.A(at, i, k) @ t[k] + own)
         return t
 
-    def g(self, theta: Array) -> Array:
+    def g(self, theta: ArrayLike) -> Array:
         """−T_dᵀ T_lᵀ w of the weights w_i = [d_i × m_i g; m_i g], (n,): gravity is part of w^E (Eq. 8)."""
+        theta = self._vector(theta, "theta")
         at, n = self.blocks(theta), len(theta)
         g = np.full(n, 0.0, dtype=np.result_type(theta, self.gravity))
         for j, row in enumerate(self.rows):
@@ -79,8 +82,9 @@ class DeNOC(MatrixFormulation):
                 g[i] += -(at.p[i] @ self.A(at, j, i).T @ w)
         return g
 
-    def GIM(self, theta: Array) -> Array:
+    def GIM(self, theta: ArrayLike) -> Array:
         """i_ij = p_iᵀ M̃_i A_ij p_j for j ≤ i, (n, n) (Eq. 10)."""
+        theta = self._vector(theta, "theta")
         at, n = self.blocks(theta), len(theta)
         M = self.composite(at, at.M)
         GIM = np.full((n, n), 0.0, dtype=theta.dtype)
@@ -89,12 +93,13 @@ class DeNOC(MatrixFormulation):
                 GIM[i, j] = GIM[j, i] = at.p[i] @ M[i] @ self.A(at, i, j) @ at.p[j]
         return GIM
 
-    def MCI(self, theta: Array, thetad: Array) -> Array:
+    def MCI(self, theta: ArrayLike, thetad: ArrayLike) -> Array:
         """c_ij (Eq. 10), (n, n), with H̃_ij = M̃_i Ȧ_ij + A_{i+1,i}ᵀ H̃_{i+1,i} A_ij (Eq. 12).
 
         p_iᵀ (A_jiᵀ M̃_j W_j + A_{j+1,i}ᵀ H̃_{j+1,j} + A_jiᵀ M̃'_j) p_j for i ≤ j,
         p_iᵀ (M̃_i A_ij W_j + H̃_ij + M̃'_i A_ij) p_j for i > j, where M̃' is the composite of W_i M_i E_i.
         """
+        theta, thetad = self._vector(theta, "theta"), self._vector(thetad, "thetad")
         at, n = self.blocks(theta), len(theta)
         t = self.twists(at, thetad)
         W = [np.kron(np.eye(2, dtype=int), skew_of(x[:3])) for x in t]

@@ -1,4 +1,4 @@
-"""What all formulations share: the names of the results, and the check of states and wrenches."""
+"""What all formulations share: the names of the results, and the check of wrenches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, UnknownNameError
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.geometry import Geometry
 from screwdyn.formulations.rows import cross, read
@@ -33,7 +33,7 @@ class Formulation(Geometry, ABC):
     Raises
     ------
     ScrewdynError
-        If the tree has other joints, or joints that follow others; the message names all of them.
+        If this is no tree, or if it has other joints, or joints that follow others; the message names all of them.
 
     Attributes
     ----------
@@ -49,6 +49,8 @@ class Formulation(Geometry, ABC):
     kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")
 
     def __init__(self, tree: Structure) -> None:
+        if not isinstance(tree, Structure):
+            raise ScrewdynError(f"{type(self).__name__} is made from a KinematicTree; got {tree!r}")
         self.coordinates = tree.coordinates
         self.gravity = tree.gravity
         self.rows, self.places = read(tree, self.kinds, type(self).__name__)
@@ -94,23 +96,11 @@ class Formulation(Geometry, ABC):
             g = g - row.m * (self.gravity @ J)
         return g
 
-    def _vector(self, x: ArrayLike, what: str) -> Array:
-        """The argument as an array (n,) of floats; of objects if it or the tree has expressions or traced scalars."""
-        given, names = np.asarray(x), ", ".join(self.coordinates)
-        if given.shape != (len(self.rows),):
-            raise ShapeError(f"{what} of one state must have an entry for each of {names}; got shape {given.shape}")
-        if given.dtype == object:
-            return given
-        try:
-            numbers = expressions.real(given)
-        except (TypeError, ValueError):
-            raise ShapeError(f"{what} must be numbers; got {x!r}") from None
-        if not np.isfinite(numbers).all():
-            raise ShapeError(f"{what} has entries that are not finite: {numbers.tolist()}")
-        return numbers.astype(self._dtype)
-
-    def _loads(self, wrenches: Mapping[str, ArrayLike]) -> list[Array]:
+    def _loads(self, wrenches: Mapping[str, ArrayLike] | None) -> list[Array]:
         """The sum of the wrenches on each row, (6,), about the origin and in axes of its frame."""
+        wrenches = {} if wrenches is None else wrenches
+        if not isinstance(wrenches, Mapping):
+            raise ShapeError(f"wrenches must map names of links to [n; f], {{link: six numbers}}; got {wrenches!r}")
         loads = [np.zeros(6) for _ in self.rows]
         for link, given in wrenches.items():
             if link not in self.places:

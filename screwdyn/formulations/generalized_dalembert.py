@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.formulation import Formulation
 from screwdyn.formulations.rows import cross
 
@@ -21,8 +21,9 @@ class GeneralizedDAlembert(Formulation):
 
     kinds = ("revolute",)
 
-    def D_rot(self, q: Array) -> Array:
+    def D_rot(self, q: ArrayLike) -> Array:
         """Σ_s (ˢR_0 z_{i−1})ᵀ I_s (ˢR_0 z_{j−1}), the sum over all links beyond joints i and j, (n, n) (Eq. 3.4-25)."""
+        q = self._vector(q, "q")
         A = self.poses(q)
         z = [z for z, _ in self.axes(A)]
         D = np.full((len(q), len(q)), 0.0, dtype=q.dtype)
@@ -33,8 +34,9 @@ class GeneralizedDAlembert(Formulation):
                     D[i, j] += (R @ z[i]) @ row.I @ (R @ z[j])
         return D
 
-    def D_tran(self, q: Array) -> Array:
+    def D_tran(self, q: ArrayLike) -> Array:
         """Σ_s m_s [z_{j−1} × (r̄_s − p_{j−1})] · [z_{i−1} × (r̄_s − p_{i−1})], (n, n) (Eq. 3.4-25)."""
+        q = self._vector(q, "q")
         A = self.poses(q)
         axes, r = self.axes(A), self.centres(A)
         D = np.full((len(q), len(q)), 0.0, dtype=q.dtype)
@@ -45,8 +47,9 @@ class GeneralizedDAlembert(Formulation):
                     D[i, j] += row.m * (arms[j] @ arms[i])
         return D
 
-    def h_tran(self, q: Array, qd: Array) -> Array:
+    def h_tran(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Σ_s m_s v̇_s · [z_{i−1} × (r̄_s − p_{i−1})] with v̇_s at θ̈ = 0, (n,) (Eqs. 3.4-11 and 3.4-26)."""
+        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
         A = self.poses(q)
         axes, r = self.axes(A), self.centres(A)
         h = np.full(len(q), 0.0, dtype=np.result_type(q, qd))
@@ -64,12 +67,13 @@ class GeneralizedDAlembert(Formulation):
                 h[i] += row.m * (vd @ cross(z, r[s] - p))
         return h
 
-    def h_rot(self, q: Array, qd: Array) -> Array:
+    def h_rot(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis and centrifugal torques of the rotation of the links, (n,) (Eq. 3.4-27).
 
         Σ_s (ˢR_0 z_{i−1})ᵀ I_s Σ_j [θ̇_j ˢR_0 z_{j−1} × Σ_{k>j} θ̇_k ˢR_0 z_{k−1}]
         + [ˢR_0 z_{i−1} × Σ_p θ̇_p ˢR_0 z_{p−1}]ᵀ I_s Σ_q θ̇_q ˢR_0 z_{q−1}.
         """
+        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
         A = self.poses(q)
         axes = self.axes(A)
         h = np.full(len(q), 0.0, dtype=np.result_type(q, qd))
@@ -84,11 +88,12 @@ class GeneralizedDAlembert(Formulation):
                 h[i] += z[i] @ row.I @ coriolis + cross(z[i], omega) @ row.I @ omega
         return h
 
-    def c(self, q: Array) -> Array:
+    def c(self, q: ArrayLike) -> Array:
         """c_i = −g · [z_{i−1} × Σ_j m_j (r̄_j − p_{i−1})], the sum over all links beyond joint i, (n,) (Eq. 3.4-28).
 
         Eqs. 3.4-21 and 3.4-22 are printed with the opposite sign; Eqs. 3.4-20, 3.4-23 and 3.4-28 agree.
         """
+        q = self._vector(q, "q")
         A = self.poses(q)
         axes, r = self.axes(A), self.centres(A)
         c = np.full(len(q), 0.0, dtype=np.result_type(q, self.gravity))

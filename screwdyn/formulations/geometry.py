@@ -1,10 +1,14 @@
-"""Poses, axes, centres of mass and geometric Jacobians of the rows of a tree, in the base frame."""
+"""Poses, axes, centres of mass and geometric Jacobians of the rows of a tree at a state, and the check of a state."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.core import expressions
+from screwdyn.core.errors import ShapeError
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.rows import Row, cross
 
 __all__ = ["Geometry"]
@@ -15,13 +19,35 @@ class Geometry:
 
     Attributes
     ----------
+    coordinates : tuple of str
     rows : tuple of Row
     """
 
+    coordinates: tuple[str, ...]
     rows: tuple[Row, ...]
+    _dtype: np.dtype[Any]
 
-    def poses(self, q: Array) -> list[Array]:
+    def _vector(self, x: ArrayLike, what: str) -> Array:
+        """The argument as an array (n,) of floats; of objects if it or the tree has expressions or traced scalars.
+
+        All public methods pass their states through it.
+        """
+        try:
+            given = np.asarray(x)
+            numbers = [entry for entry in given.flat if not _is_symbolic(entry)]
+            values = expressions.real(numbers)
+        except (TypeError, ValueError):
+            raise ShapeError(f"{what} must be numbers; got {x!r}") from None
+        if given.shape != (len(self.rows),):
+            names = ", ".join(self.coordinates)
+            raise ShapeError(f"{what} of one state must have an entry for each of {names}; got shape {given.shape}")
+        if not np.isfinite(values).all():
+            raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
+        return given if len(numbers) < given.size else values.astype(self._dtype)
+
+    def poses(self, q: ArrayLike) -> list[Array]:
         """⁰A_i, (4, 4), of all rows: the product of ^{k−1}A_k along the path (Fu Eq. 3.2-4)."""
+        q = self._vector(q, "q")
         found: list[Array] = []
         for row, x in zip(self.rows, q, strict=True):
             A = row.pose(x)
@@ -47,3 +73,8 @@ class Geometry:
             (z, p), s, h = axes[j], self.rows[j].sigma, self.rows[j].h
             columns.append(np.concatenate([s * z, s * cross(z, point - p) + h * z]))
         return np.array(columns).T
+
+
+def _is_symbolic(x: Any) -> bool:
+    """Whether a number is an expression, or a scalar with sines and cosines of its own, such as a traced one."""
+    return expressions.is_expression(x) or hasattr(x, "cos")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.formulation import MatrixFormulation
 from screwdyn.formulations.pose_derivatives import PoseDerivatives
 
@@ -33,12 +33,13 @@ class Kronecker(MatrixFormulation):
     Parameters as for `Formulation`.
     """
 
-    def jacobians(self, q: Array) -> list[tuple[Array, Array, Array, Array]]:
+    def jacobians(self, q: ArrayLike) -> list[tuple[Array, Array, Array, Array]]:
         """J_Ti⁰ = ∂p_Ci/∂q (Eq. 24), J_Ri = ∂ω_i/∂q̇ (Eq. 25), and their derivatives by q, of all links.
 
         (3, n), (3, n), (3, n n) and (3, n n). S(ω_i) = (R_i⁰)ᵀ Ṙ_i⁰ (Eq. 10), so that column j of J_Ri is the vector of
         (R_i⁰)ᵀ ∂R_i⁰/∂q_j.
         """
+        q = self._vector(q, "q")
         at, n = PoseDerivatives(self.rows, q), len(q)
         found = []
         for i, row in enumerate(self.rows):
@@ -56,15 +57,17 @@ class Kronecker(MatrixFormulation):
             found.append((J_T, J_R, dJ_T.reshape(3, n * n), dJ_R.reshape(3, n * n)))
         return found
 
-    def M(self, q: Array) -> Array:
+    def M(self, q: ArrayLike) -> Array:
         """Σ_i m_i (J_Ti⁰)ᵀ J_Ti⁰ + J_Riᵀ I_i J_Ri, (n, n) (Eq. 28)."""
+        q = self._vector(q, "q")
         M = np.full((len(q), len(q)), 0.0)
         for row, (J_T, J_R, _, _) in zip(self.rows, self.jacobians(q), strict=True):
             M = M + row.m * (J_T.T @ J_T) + J_R.T @ row.I @ J_R
         return M
 
-    def dM(self, q: Array) -> Array:
+    def dM(self, q: ArrayLike) -> Array:
         """∂M/∂q, (n, n n), by the rule of products (Eqs. 31 and 32)."""
+        q = self._vector(q, "q")
         n = len(q)
         dM = np.full((n, n * n), 0.0)
         for row, (J_T, J_R, dJ_T, dJ_R) in zip(self.rows, self.jacobians(q), strict=True):
@@ -73,15 +76,17 @@ class Kronecker(MatrixFormulation):
             dM = dM + derivative_of_product(J_R.T, _transposed(dJ_R, n), I @ J_R, I @ dJ_R)
         return dM
 
-    def C(self, q: Array, qd: Array) -> Array:
+    def C(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """½ [∂M/∂q (1 ⊗ q̇) + ∂M/∂q (q̇ ⊗ 1) − (∂M/∂q (q̇ ⊗ 1))ᵀ], (n, n) (Eq. 52)."""
+        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
         dM, one, rates = self.dM(q), np.eye(len(q), dtype=int), qd[:, None]
         U, V = dM @ np.kron(one, rates), dM @ np.kron(rates, one)  # Eq. 53; U = Ṁ, Eq. 40
         C: Array = 0.5 * (U + V - V.T)
         return C
 
-    def g(self, q: Array) -> Array:
+    def g(self, q: ArrayLike) -> Array:
         """(∂P/∂q)ᵀ with P = −Σ_i m_i (g⁰)ᵀ p_Ci, (n,) (Eqs. 17 and 45)."""
+        q = self._vector(q, "q")
         return self._gravity_of([J_T for J_T, _, _, _ in self.jacobians(q)])
 
     # The names of the library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.formulation import MatrixFormulation
 from screwdyn.formulations.pose_derivatives import PoseDerivatives
 from screwdyn.formulations.rows import Row
@@ -38,8 +38,9 @@ class LagrangeEuler(MatrixFormulation):
      [0.833 0.333]]
     """
 
-    def D(self, q: Array) -> Array:
+    def D(self, q: ArrayLike) -> Array:
         """D_ik = Σ_j Tr(U_jk J_j U_jiᵀ), the sum over all links beyond joints i and k, (n, n) (Eq. 3.2-31)."""
+        q = self._vector(q, "q")
         at, n = PoseDerivatives(self.rows, q), len(q)
         D = np.full((n, n), 0.0, dtype=q.dtype)
         for j, row in enumerate(self.rows):
@@ -49,13 +50,15 @@ class LagrangeEuler(MatrixFormulation):
                     D[i, k] += np.trace(U[k] @ J @ U[i].T)
         return D
 
-    def h(self, q: Array, qd: Array) -> Array:
+    def h(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """h_i = Σ_k Σ_m h_ikm q̇_k q̇_m, (n,) (Eq. 3.2-32)."""
+        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
         h: Array = self.h_ikm(q) @ qd @ qd
         return h
 
-    def h_ikm(self, q: Array) -> Array:
+    def h_ikm(self, q: ArrayLike) -> Array:
         """h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ), the sum over all links beyond joints i, k and m, (n, n, n) (Eq. 3.2-33)."""
+        q = self._vector(q, "q")
         at, n = PoseDerivatives(self.rows, q), len(q)
         h = np.full((n, n, n), 0.0, dtype=q.dtype)
         for j, row in enumerate(self.rows):
@@ -67,11 +70,12 @@ class LagrangeEuler(MatrixFormulation):
                         h[i, k, m] += np.trace(U_jkm @ J @ U[i].T)
         return h
 
-    def c(self, q: Array) -> Array:
+    def c(self, q: ArrayLike) -> Array:
         """c_i = Σ_j −m_j g U_ji ʲr̄_j, (n,), with the gravity row vector g = (g_x, g_y, g_z, 0) (Eq. 3.2-34).
 
         The equation is printed with the transpose of U_ji; Eq. 3.2-22 gives it without.
         """
+        q = self._vector(q, "q")
         at, g = PoseDerivatives(self.rows, q), np.array([*self.gravity, 0.0])
         c = np.full(len(q), 0.0, dtype=np.result_type(q, g))
         for j, row in enumerate(self.rows):

@@ -45,14 +45,14 @@ class NewtonEuler(Formulation):
         UnknownNameError
             If there is no such link.
         """
-        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches or {}))
+        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches))
         return self._torques(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def inverse_dynamics_in_base_frame(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
         """τ, (n,), by the recursion in the base frame; arguments and errors as for `inverse_dynamics`."""
-        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches or {}))
+        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches))
         return self._torques(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def motor_torque(
@@ -60,8 +60,7 @@ class NewtonEuler(Formulation):
     ) -> Array:
         """τ_i with the damping b_i q̇_i of the joints, (n,) (Eq. 3.3-45); arguments and errors as above."""
         damping = np.array([row.damping for row in self.rows])
-        tau: Array = self.inverse_dynamics(q, qd, qdd, wrenches) + damping * self._vector(qd, "qd")
-        return tau
+        return whole(self.inverse_dynamics(q, qd, qdd, wrenches) + damping * self._vector(qd, "qd"))
 
     def steps(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -70,14 +69,14 @@ class NewtonEuler(Formulation):
 
         Arguments and errors as for `inverse_dynamics`.
         """
-        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches or {}))
+        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches))
         return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def steps_in_base_frame(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> list[Step]:
         """The same in axes of the base (Table 3.2)."""
-        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches or {}))
+        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches))
         return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def _in_base_frame(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
@@ -114,7 +113,7 @@ class NewtonEuler(Formulation):
     # The names of the library: probing
 
     def _probe(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-        return self._torques(self._in_link_frames(q, self._loads({})), qd, qdd, gravity)
+        return self._torques(self._in_link_frames(q, self._loads(None)), qd, qdd, gravity)
 
     def _mass_matrix(self, q: Array) -> Array:
         still, n = np.zeros(3), len(q)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.core.errors import UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.formulations.differentiation import christoffel, partial, rate
 from screwdyn.formulations.formulation import MatrixFormulation
+from screwdyn.formulations.rows import Row
 from screwdyn.screws.poses import skew_of
 
 __all__ = ["Progressive"]
@@ -25,10 +27,10 @@ class Progressive(MatrixFormulation):
 
     def M_bar(self, i: int) -> Array:
         """M̄_i = blkdiag(Ī, m 1), (6, 6) (Eq. 9)."""
-        zero, row = np.zeros((3, 3)), self.rows[i]
+        zero, row = np.zeros((3, 3)), self._row(i)
         return np.block([[row.I, zero], [zero, row.m * np.eye(3)]])
 
-    def M_i(self, i: int, q: Array) -> Array:
+    def M_i(self, i: int, q: ArrayLike) -> Array:
         """J_i^{C_i}ᵀ M̄_i J_i^{C_i}, (k, k) (Eq. 21)."""
         J = self.J(i, q)
         M: Array = J.T @ self.M_bar(i) @ J
@@ -36,7 +38,7 @@ class Progressive(MatrixFormulation):
 
     # The three ways to J_i^{C_i}, (6, k): the twist [ω; v] of the centre of mass in axes of link i
 
-    def J_by_transformation(self, i: int, q: Array) -> Array:
+    def J_by_transformation(self, i: int, q: ArrayLike) -> Array:
         """T_0^{C_i} J_i⁰ (Eqs. 22 to 24): the Jacobian at the origin of the base, moved to the centre of mass."""
         R, p_C, axes = self._geometry(i, q)
         zero = np.zeros((3, 3))
@@ -44,28 +46,29 @@ class Progressive(MatrixFormulation):
         J: Array = T @ self.jacobian(i, np.zeros(3), axes)
         return J
 
-    def J(self, i: int, q: Array) -> Array:
+    def J(self, i: int, q: ArrayLike) -> Array:
         """Columns [R z_j; R (z_j × (p_C − p_j))], built directly (Eqs. 25 to 28)."""
         R, p_C, axes = self._geometry(i, q)
         J_bar = self.jacobian(i, p_C, axes)
         return np.vstack([R @ J_bar[:3], R @ J_bar[3:]])
 
-    def J_by_rotation(self, i: int, q: Array) -> Array:
+    def J_by_rotation(self, i: int, q: ArrayLike) -> Array:
         """T̄_0^{C_i} J̄_i⁰ (Eqs. 29 to 31): the Jacobian at the centre of mass, turned into axes of the link."""
         R, _, _ = self._geometry(i, q)
         J: Array = np.kron(np.eye(2), R) @ self.J_bar(i, q)
         return J
 
-    def J_bar(self, i: int, q: Array) -> Array:
+    def J_bar(self, i: int, q: ArrayLike) -> Array:
         """J̄_i⁰, (6, k): columns [z_j; z_j × (p_C − p_j)] in axes of the base (Eq. 30)."""
         _, p_C, axes = self._geometry(i, q)
         return self.jacobian(i, p_C, axes)
 
     # The other terms of link i
 
-    def C_i(self, i: int, q: Array, qd: Array) -> Array:
+    def C_i(self, i: int, q: ArrayLike, qd: ArrayLike) -> Array:
         """Jᵀ (M̄ J̇ + B J) with B = blkdiag((Σω)^, m ω̂), Σ = ½ tr(Ī) 1 − Ī, (k, k) (docs/mathematics.md §2)."""
-        row, path = self.rows[i], list(self.rows[i].path)
+        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
+        row, path = self._row(i), list(self._row(i).path)
         J, J_dot = self.J(i, q), rate(lambda x: self.J(i, x), q, qd)
         omega, zero = J[:3] @ qd[path], np.zeros((3, 3))
         Sigma = 0.5 * np.trace(row.I) * np.eye(3) - row.I
@@ -73,15 +76,16 @@ class Progressive(MatrixFormulation):
         C: Array = J.T @ (self.M_bar(i) @ J_dot + B @ J)
         return C
 
-    def C_by_christoffel(self, i: int, q: Array, qd: Array) -> Array:
+    def C_by_christoffel(self, i: int, q: ArrayLike, qd: ArrayLike) -> Array:
         """c_ij = ½ Σ_k (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i) q̇_k of M_i, (k, k) (Eq. 35)."""
-        path = list(self.rows[i].path)
+        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
+        path = list(self._row(i).path)
         C: Array = christoffel(partial(lambda x: self.M_i(i, x), q)[..., path]) @ qd[path]
         return C
 
-    def g_i(self, i: int, q: Array) -> Array:
+    def g_i(self, i: int, q: ArrayLike) -> Array:
         """−m_i J̄_i⁰ᵀ $_g with $_g = [0; g_0], (k,) (Eq. 36)."""
-        g: Array = -self.rows[i].m * (self.J_bar(i, q)[3:].T @ self.gravity)
+        g: Array = -self._row(i).m * (self.J_bar(i, q)[3:].T @ self.gravity)
         return g
 
     # The names of the library: sums ‡ over all links
@@ -102,7 +106,14 @@ class Progressive(MatrixFormulation):
             total[np.ix_(*[row.path] * len(shape))] += term
         return total
 
-    def _geometry(self, i: int, q: Array) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+    def _geometry(self, i: int, q: ArrayLike) -> tuple[Array, Array, list[tuple[Array, Array]]]:
         """R_0^i, p_Ci, and z and p of all joints, in the base frame."""
+        self._row(i)
         A = self.poses(q)
         return A[i][:3, :3].T, self.centres(A)[i], self.axes(A)
+
+    def _row(self, i: int) -> Row:
+        """Row i; UnknownNameError for −1 too, which would be the last one."""
+        if i not in range(len(self.rows)):
+            raise UnknownNameError(f"there is no link {i!r}: links are rows, counted from 0, of {len(self.rows)}")
+        return self.rows[i]

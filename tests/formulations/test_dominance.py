@@ -178,13 +178,30 @@ def test_wrong_arguments_are_refused():
             dominance.parts(arm, wrong)
     with pytest.raises(sd.ShapeError, match="qdd has entries that are not finite"):
         dominance.parts(arm, (good[0], good[1], good[2] + np.nan))
-    for tolerance in (-0.1, np.nan, "5 %"):
+    for wrong in (None, {"q": good[0]}, iter(good), sd.State(arm, [0, 0])):
+        with pytest.raises(
+            sd.ShapeError, match="a trajectory is three arrays, q, qd and qdd, or an object that has them"
+        ):
+            dominance.parts(arm, wrong)
+        with pytest.raises(sd.ShapeError, match="a trajectory is three arrays"):
+            dominance.simplified(arm, good, 0.1).error_along(wrong)
+    with pytest.raises(sd.ScrewdynError, match="is made from a KinematicTree; got None"):
+        dominance.parts(None, good)
+    for tolerance in (-0.1, np.nan, "5 %", True):
         with pytest.raises(sd.ScrewdynError, match="tolerance must be a fraction of the largest torques"):
             dominance.simplified(arm, good, tolerance)
     with pytest.raises(sd.ScrewdynError, match="covers joints with revolute axes; 'b3' is prismatic"):
         dominance.simplified(robots.stanford(), np.zeros((3, 1, 6)), 0.1)
     with pytest.raises(sd.UnboundSymbolError, match="m"):
         dominance.parts(robots.two_link(m1=sp.Symbol("m")), good)
+
+
+def test_a_tree_without_joints():
+    tree, trajectory = sd.KinematicTree(), np.zeros((3, 4, 0))
+    assert [x.shape for x in dominance.parts(tree, trajectory)] == [(4, 0, 0), (4, 0, 0), (4, 0), (4, 0)]
+    model = dominance.simplified(tree, trajectory, 0.1)
+    assert model.error.relative.shape == model.inverse_dynamics([], [], []).shape == (0,)
+    assert "multiplications/additions: 0/0 of 0/0" in repr(model)
 
 
 def test_figures(puma):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -102,6 +103,9 @@ class Equations:
             if len(trajectory) != 3:
                 raise ShapeError(f"a trajectory is three arrays, q, qd and qdd; got {len(trajectory)}")
             state = self.checked(*trajectory)
+        elif not all(hasattr(trajectory, group) for group in _GROUPS):
+            expected = "three arrays, q, qd and qdd, or an object that has them, such as a Run"
+            raise ShapeError(f"a trajectory is {expected}; got {trajectory!r}")
         else:
             state = self.checked(trajectory.q, trajectory.qd, trajectory.qdd)
         if state.ndim != 3 or not state.shape[1]:
@@ -125,7 +129,7 @@ class Equations:
         batch = state.shape[1:-1]
         found = self._tape.evaluate(outputs.ravel().tolist(), values, np.sin, np.cos)
         entries = [np.broadcast_to(x, batch) for x in found]
-        return np.array(entries).reshape(outputs.size, -1).T.reshape(*batch, *outputs.shape)
+        return np.array(entries).reshape(outputs.size, math.prod(batch)).T.reshape(*batch, *outputs.shape)
 
     def full(self, state: Array) -> Array:
         """τ of all parts at states (3, …, n)."""

@@ -40,7 +40,8 @@ def simplified(tree: Structure, trajectory: Trajectory, tolerance: float) -> Sim
     ScrewdynError, UnboundSymbolError, ShapeError
         As for :func:`parts`, and if the tolerance is not a number ≥ 0.
     """
-    if not (isinstance(tolerance, float | int | np.number) and 0 <= tolerance < np.inf):
+    number = isinstance(tolerance, float | int | np.number) and not isinstance(tolerance, bool)
+    if not (number and 0 <= tolerance < np.inf):
         raise ScrewdynError(f"tolerance must be a fraction of the largest torques, ≥ 0; got {tolerance!r}")
     equations = Equations(tree)
     state = equations.set_points(trajectory)

@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -134,6 +137,25 @@ def test_simplified_models_of_the_puma(puma):
     expected = relative(models[2].inverse_dynamics(*fast) - arm.inverse_dynamics(*fast), arm, fast)
     assert_allclose(models[2].error_along(fast).relative, expected, atol=1e-12)
     assert expected.max() > 0.1
+
+
+def test_the_page_has_the_share_of_every_element(puma):
+    """Numbers of the table "Fu's conclusions", in the order of its elements."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs/dominance.md").read_text(encoding="utf-8")
+    start, end = np.radians([[0, -45, 180, 0, 45, 0], [90, 0, 90, 60, -30, 90]])
+    trajectory = sd.selection.Trajectory.cycloidal(start, end, duration=1.0, step=1 / 30)
+    found = dominance.parts(puma[0], trajectory)
+    shares = dict(zip(("D", "h"), found.translational_share(), strict=True))
+    seen = set()
+    for row in page.partition("## Fu's conclusions")[2].splitlines():
+        names = re.findall(r"`([Dh])_(\d+)`", row)
+        seen |= {*names}
+        if row.startswith("|") and "below 1e-18" not in row:
+            numbers = re.findall(r"\b[01]\.\d\d\b", row.split("|")[3].partition(":")[0])
+            expected = [shares[name][tuple(int(x) - 1 for x in index)] for name, index in names]
+            assert numbers == [f"{x:.2f}" for x in expected]
+    assert len(seen) == 21 + 6
 
 
 def test_a_model_reads_as_a_table():

@@ -79,6 +79,20 @@ def test_bhangale_tables_1_and_2_are_the_sums_of_their_rows():
     assert [(sum(rows) + c)(2) for rows, c in zip(planar, MCI, strict=True)] == [88, 63]
 
 
+def test_bhangale_equation_14_lacks_the_rotation_of_the_composite_masses():
+    """16M 17A for the tensor and 8M 4A for the first moment, appendix B, are more than step 5(b), 18M 18A."""
+    M, A = 11 * n**2 + 42 * n - 18, 7 * n**2 + 44 * n - 18
+    rotation = 16 + 8, 17 + 4
+    assert min(rotation) > 18
+    with_it = M + rotation[0] * (n - 1), A + rotation[1] * (n - 1)
+    equal([with_it[0]], 11, 66, -42)
+    equal([with_it[1]], 7, 65, -39)
+    assert [x(6) for x in with_it] == [750, 603]
+    walker_orin = 12 * n**2 + 56 * n - 27  # Eq. 15
+    assert [k for k in range(1, 13) if walker_orin(k) < with_it[0](k)] == [*range(2, 9)]
+    assert all(walker_orin(k) > M(k) for k in range(1, 13))  # as the paper says of Eq. 14
+
+
 def test_bhangale_equation_16_is_no_number_of_additions():
     """13.5 n² + 55.5 n − 65.5 ends in ½ for every n; the text has 753.5 and 222.5 for n = 6 and 3."""
     additions = Polynomial([-65.5, 55.5, 13.5])

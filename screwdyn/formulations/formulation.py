@@ -23,7 +23,8 @@ class Formulation(Geometry, ABC):
     """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
 
     A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
-    of a state may be numbers, SymPy expressions or traced scalars.
+    of a state may be numbers, SymPy expressions or traced scalars. Every method of a state, also those with the names
+    of the source, raises ShapeError if an argument is not n of these, or not finite.
 
     Parameters
     ----------

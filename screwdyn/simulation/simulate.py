@@ -268,7 +268,7 @@ class _Simulation:
         return y
 
     def _due(self, t: float, y: Array, fired: Scheduled | None) -> Scheduled | None:
-        """The first pending event that is due; ``fired`` is due, although rounding may locate it slightly too early."""
+        """The first pending event that is due; ``fired`` is due, although its condition may hold only to rounding."""
         for event in self.pending:
             if event is fired or self._level(event, t, y) > 0:
                 return event

@@ -18,6 +18,8 @@ __all__ = ["METHODS", "Crossings", "Integrator"]
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # Tolerance of SciPy's solve_ivp for the times of events, relative and in s.
 LOCATED = 4 * float(np.finfo(float).eps)
+# Halvings of an interval of about that length.
+HALVINGS = 60
 # Increment of a Newton iteration, relative to the tolerance of the iteration, that counts as zero.
 NEGLIGIBLE = 0.01
 
@@ -102,7 +104,10 @@ class Crossings:
 
 
 def _rise(f: Callable[[float], float], start: float, end: float) -> float:
-    """The time of the rise through zero before the end; f may begin with zero, fall, and then rise."""
+    """The earliest time of the rise at which f > 0; f may begin with zero, fall, and then rise.
+
+    It is the start if f does not fall below zero.
+    """
     from scipy.optimize import brentq
 
     below = start
@@ -111,4 +116,30 @@ def _rise(f: Callable[[float], float], start: float, end: float) -> float:
         below = next((s for s in times if f(s) < 0), math.nan)
         if math.isnan(below):
             return start
-    return float(brentq(f, below, end, xtol=LOCATED, rtol=LOCATED))
+    # The solution over the step meets its value at the end only to rounding.
+    if f(end) <= 0:
+        return end
+    root = float(brentq(f, below, end, xtol=LOCATED, rtol=LOCATED))
+    return _first_above(f, root, below, end)
+
+
+def _first_above(f: Callable[[float], float], root: float, below: float, end: float) -> float:
+    """The first float at which f > 0, near a root that may lie on either side of the rise; f(below) <= 0 < f(end)."""
+    above, width = end, LOCATED * max(1.0, abs(root))
+    if f(root) > 0:
+        above = root
+        while (at := above - width) > below and f(at) > 0:
+            above, width = at, 2 * width
+        below = max(at, below)
+    else:
+        below = root
+        while (at := below + width) < end and f(at) <= 0:
+            below, width = at, 2 * width
+        above = min(at, end)
+    # Enough halvings to reach neighbouring floats, except at times so near zero that it does not matter.
+    for _ in range(HALVINGS):
+        middle = below + (above - below) / 2
+        if not below < middle < above:
+            break
+        below, above = (below, middle) if f(middle) > 0 else (middle, above)
+    return above

@@ -113,3 +113,12 @@ def test_a_grasp_of_a_body_that_brings_its_motion_needs_no_twist():
     assert sd.Grasp(free, to="torso", time=0.1).body is free
     with pytest.raises(sd.ShapeError, match="twist must be"):
         sd.Grasp(BALL, to="torso", time=0.1)
+
+
+@pytest.mark.parametrize("at", [0.02, 0.03])
+def test_an_event_on_a_condition_does_not_happen_before_it_holds(at):
+    """Events of the same time happen in the given order, also if one of them is located."""
+    tree = sd.robots.pelican()
+    events = [sd.Lock("elbow", time=at), sd.Lock("shoulder", when=lambda t, s: t >= at)]
+    run = sd.simulate(tree, sd.State(tree, [0, 0], [1, 0]), 0.04, step=0.01, events=events)
+    assert [(event.link, event.t) for event in run.events] == [("link2", at), ("link1", at)]

@@ -279,8 +279,14 @@ def _single(tree: Robot, what: str, value: Any) -> float:
 
 
 def no_coordinate(name: object, known: Iterable[str], *topologies: Topology) -> UnknownNameError:
-    """The error for a name that no coordinate has; it states which joint a joint of that name follows."""
+    """The error for a name that no coordinate has; it states that a joint of that name is locked or follows another."""
     for topology in topologies:
+        for joint_name, link in topology.carried.items():
+            at = topology.attachments[link]
+            if at.locked is not None and (name == joint_name or name in at.labels):
+                return UnknownNameError(
+                    f"joint {joint_name!r} has no coordinate while it is locked; unlock it first, or omit {name!r}"
+                )
         joint = topology.carrying(name).joint if isinstance(name, str) and name in topology.carried else None
         if joint is not None and joint.mimic is not None:
             to = joint.mimic

@@ -1,6 +1,7 @@
 """States: numbers with names, checked once."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -372,3 +373,30 @@ def test_what_is_no_mapping_or_name(arm):
         for ask in (state.__getitem__, state.velocity):
             with pytest.raises(sd.UnknownNameError, match="there is no coordinate"):
                 ask(name)
+
+
+def test_the_name_of_a_locked_joint(arm):
+    """The same error in a state, a mapping of torques and an equilibrium says that the joint is locked."""
+    arm.lock("elbow", at=0.3)
+    locked = "joint 'elbow' has no coordinate while it is locked; unlock it first, or omit 'elbow'"
+    state = sd.State(arm)
+    for call in (
+        lambda: state["elbow"],
+        lambda: state.velocity("elbow"),
+        lambda: sd.State(arm, {"elbow": 0.1}),
+        lambda: sd.simulate(arm, state, 0.1, lambda t, s: {"elbow": 0.5}),
+        lambda: arm.equilibrium(state.q, {"elbow": 0.5}),
+    ):
+        with pytest.raises(sd.UnknownNameError, match=locked):
+            call()
+
+
+def test_the_name_of_a_freedom_of_a_locked_joint():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(1, (0, 0, -0.5)), to="base", joint=sd.spherical(passive=True, name="hip"), name="bob")
+    tree.lock("hip")
+    for name in ("hip", "hip[wx]", "hip[x]"):
+        with pytest.raises(
+            sd.UnknownNameError, match="joint 'hip' has no coordinate .* or omit " + re.escape(repr(name))
+        ):
+            sd.State(tree)[name]

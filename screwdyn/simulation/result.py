@@ -210,9 +210,12 @@ class Run(Recording):
 def _times(t: ArrayLike) -> Array:
     """Times as an array of floats; ScrewdynError for anything else."""
     try:
-        return np.asarray(t, dtype=float)
+        times = np.asarray(t, dtype=float)
     except (TypeError, ValueError):
-        raise ScrewdynError(f"t must be a number of seconds; got {t!r}") from None
+        times = np.array(np.nan)
+    if np.isnan(times).any():
+        raise ScrewdynError(f"t must be a number of seconds; got {t!r}")
+    return times
 
 
 class _States(Sequence[State]):

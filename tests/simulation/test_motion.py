@@ -110,11 +110,16 @@ def test_a_run_is_pickled_without_the_functions_of_the_user():
 
 
 def test_times_outside_the_run(throw):
-    for t in (-0.1, 0.61, np.nan):
+    for t in (-0.1, 0.61):
         with pytest.raises(sd.ScrewdynError, match=r"the run is from 0 s to 0\.6 s; got t = "):
             throw.at(t)
         with pytest.raises(sd.ScrewdynError, match=r"the run is from 0 s to 0\.6 s"):
             throw.pose("link1", [0.1, t])
+    for t in (None, np.nan):
+        with pytest.raises(sd.ScrewdynError, match=f"t must be a number of seconds; got {t}"):
+            throw.at(t)
+    with pytest.raises(sd.ScrewdynError, match=r"t must be a number of seconds; got \[0\.1, nan\]"):
+        throw.pose("link1", [0.1, np.nan])
     with pytest.raises(sd.ScrewdynError, match="side must be 'after' or 'before'"):
         throw.at(0.1, "left")
     with pytest.raises(sd.UnknownNameError, match="no link 'lod'; did you mean 'load'"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from screwdyn.backends.tape.counting import CountingTape
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import inputs
 from screwdyn.core.errors import ScrewdynError
@@ -25,6 +26,9 @@ def operation_count(model: Model, names: Iterable[str]) -> dict[str, int]:
 def operations_of(function: Callable[..., Array], **sizes: int) -> dict[str, int]:
     """Number of operations of a function of vectors, as in :meth:`screwdyn.KinematicTree.operation_count`.
 
+    Constants that differ by rounding count as equal, and those below 1e-13 as zero, so that the numbers are those of
+    exact arithmetic.
+
     Parameters
     ----------
     function : callable
@@ -32,6 +36,6 @@ def operations_of(function: Callable[..., Array], **sizes: int) -> dict[str, int
     **sizes : int
         Number of entries of each argument, such as ``q=3, qd=3``.
     """
-    tape = Tape()
+    tape = CountingTape()
     result = function(*(inputs(tape, name, range(n)) for name, n in sizes.items()))
     return tape.count(list(result.ravel()), lambda name: False)

@@ -197,3 +197,14 @@ def test_operations_of_any_function_of_vectors():
         return np.array([q[0] * qd[1] + 3.0, q[0] * qd[1] - np.cos(q[1]), 0 * q[0]])
 
     assert operations_of(function, q=2, qd=2) == {"mul": 1, "add": 2, "div": 0, "sincos": 1}
+
+
+def test_rounding_takes_no_operations():
+    """0.1 + 0.2 − 0.3 is zero, 1.1 − 0.1 is one, and 0.1 · 3 is 0.3; a small number remains a number."""
+
+    def function(q):
+        rest = 0.1 + 0.2 - 0.3
+        return np.array([q[0] + rest * q[1], (1.1 - 0.1) * q[1], 0.1 * 3 * q[0] - 0.3 * q[0], 1e-9 * q[1]])
+
+    assert 0.1 + 0.2 - 0.3 != 0 and 0.1 * 3 != 0.3
+    assert operations_of(function, q=2) == {"mul": 1, "add": 0, "div": 0, "sincos": 0}

@@ -13,6 +13,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.formulations import denoc
+from screwdyn.mechanism.joint.screws import kind
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Arm", "EndlessError", "Limits"]
@@ -42,28 +43,35 @@ class EndlessError(ScrewdynError):
 
 
 class Arm(NamedTuple):
-    """An arm whose joints are revolute, prismatic, helical, universal, cylindrical or fixed.
+    """An arm whose joints have one screw for each of their positions: all but spherical, planar and free ones.
 
     Attributes
     ----------
     name : str
     tree : KinematicTree
-    formulation : DeNOC
+    formulation : DeNOC or None
+        None if the tree has armatures or joints that follow others, which DeNOC does not cover.
+    refusal : str
+        Why there is no formulation.
     tip : str
         The link whose origin works: its positions are the workspace.
     low, high : (n,) arrays
         Range of each position, rad or m.
     turning : (n,) array of bool
         Whether a joint turns by at least 2π, so that its range is no limit to the pose.
+    units : tuple of str
+        "N m" or "N" for each coordinate.
     """
 
     name: str
     tree: KinematicTree
-    formulation: denoc
+    formulation: denoc | None
+    refusal: str
     tip: str
     low: Array
     high: Array
     turning: npt.NDArray[np.bool_]
+    units: tuple[str, ...]
 
     @classmethod
     def of(cls, name: str, tree: KinematicTree, tip: str | None, limits: Limits) -> Self:
@@ -79,18 +87,20 @@ class Arm(NamedTuple):
         UnknownNameError
             If the tip is not a link of the tree, or a limit is not for one of its positions.
         """
-        formulation = denoc(tree)
+        joints = {joint: tree.joint(joint) for joint in tree.joints if tree.joint(joint).nv}
+        if wrong := [f"{joint!r} is {x.kind}" for joint, x in joints.items() if x.chart is not None]:
+            raise ScrewdynError(f"the positions of {', '.join(wrong)} in {name!r}, have no ranges; replace the joint")
         for given in limits:
             if given not in tree.positions:
                 raise UnknownNameError.of(given, tree.positions, f"position of {name!r}")
-        joints = {joint: tree.joint(joint) for joint in tree.joints}
+        kinds = [kind(S) for joint in joints.values() for S in joint.screws.T]
         own = {p: joint.limits for j, joint in joints.items() for p in joint.position_names(j)}
         ranges, endless = [], []
-        for position, row in zip(tree.positions, formulation.rows, strict=True):
+        for position, moves in zip(tree.positions, kinds, strict=True):
             what = f"the range of {position!r} of {name!r}"
             found = _bounds(limits[position], what) if position in limits else own[position]
             if found is None or not np.isfinite(found).all():
-                if row.h != 0:
+                if moves != "revolute":
                     endless.append(position)
                 found = (-np.pi, np.pi)
             if not found[0] < found[1]:
@@ -104,8 +114,10 @@ class Arm(NamedTuple):
         elif tip not in tree.links:
             raise UnknownNameError.of(tip, tree.links)
         low, high = np.array(ranges, dtype=float).reshape(-1, 2).T
-        slides = np.array([row.h != 0 for row in formulation.rows], dtype=bool)
-        return cls(name, tree, formulation, tip, low, high, ~slides & (high - low > 2 * np.pi - 1e-9))
+        turning = np.array([moves == "revolute" for moves in kinds], dtype=bool) & (high - low > 2 * np.pi - 1e-9)
+        units = tuple("N" if moves == "prismatic" else "N m" for moves in kinds)
+        formulation, refusal = _denoc(tree)
+        return cls(name, tree, formulation, refusal, tip, low, high, turning, units)
 
     def position(self, q: Array) -> Array:
         """Positions of the tip in the base frame, (…, 3), m."""
@@ -114,6 +126,14 @@ class Arm(NamedTuple):
     def jacobian(self, q: Array) -> Array:
         """Derivatives of the positions of the tip, (…, 3, n)."""
         return self.tree.jacobian(self.tip, q, "mixed")[..., 3:, :]
+
+
+def _denoc(tree: KinematicTree) -> tuple[denoc | None, str]:
+    """The formulation, or why there is none."""
+    try:
+        return denoc(tree), ""
+    except ScrewdynError as error:
+        return None, str(error)
 
 
 def _bounds(given: object, what: str) -> tuple[float, float]:

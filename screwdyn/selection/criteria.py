@@ -12,7 +12,7 @@ from screwdyn.core.types import Array
 from screwdyn.selection.arm import Arm
 from screwdyn.selection.costs import operations
 from screwdyn.selection.trajectory import Trajectory
-from screwdyn.selection.workspace import Estimate, Reach
+from screwdyn.selection.workspace import Estimate, NoSizeError, Reach
 
 __all__ = ["Criteria", "Section", "Spread", "criteria"]
 
@@ -45,15 +45,18 @@ class Section(NamedTuple):
 class Criteria(NamedTuple):
     """What :func:`compare` finds for one arm.
 
+    If the workspace has no size, its dimension is 0, there is no section, and what refers to the workspace is NaN.
+
     Attributes
     ----------
     tip : str
         The link whose origin works.
     dimension : int
-        Of the workspace: 1, 2 or 3.
+        Of the workspace: 1, 2 or 3, or 0 without size.
     operations : mapping
         Operations by quantity ("M", "C", "inverse dynamics", "M, DeNOC", "C, DeNOC") and operation, as for
-        :meth:`screwdyn.KinematicTree.operation_count`.
+        :meth:`screwdyn.KinematicTree.operation_count`. Without DeNOC for arms with armatures or joints that follow
+        others.
     time : float
         Time of compiled inverse dynamics along the trajectory, for equally many states, relative to the first arm.
     workspace : Estimate
@@ -68,13 +71,15 @@ class Criteria(NamedTuple):
     coupling : Spread
         Condition number of D M D, where D scales the diagonal to 1: it does not depend on units, and is 1 where M is
         diagonal.
-    section : Section
+    section : Section or None
     trajectory : Trajectory
     torque : (samples, n) array
         τ = M q̈ + C q̇ + g along the trajectory, N m or N.
     units : tuple of str
         "N m" or "N" for each coordinate.
     coordinates : tuple of str
+    missing : tuple of str
+        Why criteria are not available.
     """
 
     tip: str
@@ -86,33 +91,60 @@ class Criteria(NamedTuple):
     mean_manipulability: float
     condition: Spread
     coupling: Spread
-    section: Section
+    section: Section | None
     trajectory: Trajectory
     torque: Array
     units: tuple[str, ...]
     coordinates: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+class _Region(NamedTuple):
+    """The criteria that refer to the workspace; the defaults are those of one without size."""
+
+    dimension: int = 0
+    workspace: Estimate = Estimate(math.nan, math.nan)
+    manipulability: float = math.nan
+    mean_manipulability: float = math.nan
+    condition: Spread = Spread(math.nan, math.nan)
+    coupling: Spread = Spread(math.nan, math.nan)
+    section: Section | None = None
 
 
 def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: int) -> Criteria:
-    """The criteria of one arm; errors as for :class:`Reach`."""
+    """The criteria of one arm."""
+    missing = [arm.refusal] if arm.refusal else []
+    try:
+        region = _region(arm, samples, seed)
+    except NoSizeError as error:
+        region = _Region()
+        missing.append(str(error))
+    return Criteria(
+        tip=arm.tip,
+        operations=operations(arm),
+        time=time,
+        trajectory=trajectory,
+        torque=arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd),
+        units=arm.units,
+        coordinates=arm.tree.coordinates,
+        missing=tuple(missing),
+        **region._asdict(),
+    )
+
+
+def _region(arm: Arm, samples: int, seed: int) -> _Region:
+    """The criteria that refer to the workspace; NoSizeError as for :class:`Reach`."""
     reach = Reach(arm, np.random.default_rng(seed))
     size, q = reach.measure(samples)
     M = arm.tree.mass_matrix(q)
-    return Criteria(
-        tip=arm.tip,
-        dimension=len(reach.low),
-        operations=operations(arm),
-        time=time,
-        workspace=size,
-        manipulability=reach.largest_manipulability(),
-        mean_manipulability=float(reach.manipulability(q).mean()),
-        condition=_spread(np.linalg.cond(M)),
-        coupling=_spread(np.linalg.cond(_unit_diagonal(M))),
-        section=_section(reach, samples),
-        trajectory=trajectory,
-        torque=arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd),
-        units=tuple("N m" if row.sigma else "N" for row in arm.formulation.rows),
-        coordinates=arm.tree.coordinates,
+    return _Region(
+        len(reach.low),
+        size,
+        reach.largest_manipulability(),
+        float(reach.manipulability(q).mean()),
+        _spread(np.linalg.cond(M)),
+        _spread(np.linalg.cond(_unit_diagonal(M))),
+        _section(reach, samples),
     )
 
 

@@ -1,6 +1,7 @@
 """The criteria of several arms as a table of text."""
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from screwdyn.selection.criteria import Criteria
@@ -8,58 +9,87 @@ from screwdyn.selection.criteria import Criteria
 __all__ = ["table"]
 
 _UNITS = {1: "m", 2: "m²", 3: "m³"}
+# Relative errors of times, and of means, medians and largest values over the default number of samples.
+_TIME, _SAMPLED = 0.02, 0.01
 
 
 class _Line(NamedTuple):
-    """A criterion: its value, how it is written, and whether the least or the greatest value is best."""
+    """A criterion.
+
+    Attributes
+    ----------
+    label : str
+    value : function of Criteria
+        NaN if it is not available.
+    error : function of Criteria
+        Values are distinguished if they differ by more than the sum of their errors.
+    text : function of Criteria
+    best : min or max
+    """
 
     label: str
     value: Callable[[Criteria], float]
+    error: Callable[[Criteria], float]
     text: Callable[[Criteria], str]
     best: Callable[..., float]
 
+    def cells(self, arms: Iterable[Criteria], ranked: bool) -> Iterator[str]:
+        """The texts, where * marks the best of the values that are available, unless all of them are."""
+        known = [(self.value(c), self.error(c)) for c in arms if not math.isnan(self.value(c))]
+        best, error = self.best(known, default=(math.nan, 0.0))
+        equal = [abs(value - best) <= error + other for value, other in known]
+        for c in arms:
+            if math.isnan(self.value(c)):
+                yield "n/a"
+                continue
+            marked = ranked and not all(equal) and abs(self.value(c) - best) <= error + self.error(c)
+            yield self.text(c) + " *" * marked
+
 
 def table(arms: Mapping[str, Criteria]) -> str:
-    """A column for each arm; * marks the best values of a line, unless all are equal."""
+    """A column for each arm; * marks the best values of a line, unless all are equal within their errors."""
     # Lengths, areas and volumes cannot be compared.
-    alike = len({c.dimension for c in arms.values()}) == 1
+    alike = len({c.dimension for c in arms.values() if c.dimension}) == 1
     rows = [("", *arms)]
     for line in _lines(arms):
-        values = [line.value(c) for c in arms.values()]
-        marked = len({*values}) > 1 and (alike or line.best is min)
-        best = line.best(values)
-        marks = [" *" if marked and value == best else "" for value in values]
-        rows.append((line.label, *(line.text(c) + mark for c, mark in zip(arms.values(), marks, strict=True))))
+        rows.append((line.label, *line.cells(arms.values(), alike or line.best is min)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*text, *(f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)])
 
 
 def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
-    first = next(iter(arms.values()))
-    for what in first.operations:
+    for what in dict.fromkeys(what for c in arms.values() for what in c.operations):
         yield _operations(what)
-    yield _number(f"time of inverse dynamics / {next(iter(arms))}", lambda c: c.time, min)
-    yield _Line("workspace", lambda c: c.workspace.value, _size, max)
+    yield _number(f"time of inverse dynamics / {next(iter(arms))}", lambda c: c.time, min, _TIME)
+    yield _Line("workspace", lambda c: c.workspace.value, lambda c: c.workspace.error, _size, max)
     yield _number("manipulability, largest", lambda c: c.manipulability, max)
-    yield _number("manipulability, mean", lambda c: c.mean_manipulability, max)
-    yield _number("condition of M, median", lambda c: c.condition.median, min)
-    yield _number("condition of M, largest", lambda c: c.condition.largest, min)
-    yield _number("coupling of M, median", lambda c: c.coupling.median, min)
-    yield _number("coupling of M, largest", lambda c: c.coupling.largest, min)
+    yield _number("manipulability, mean", lambda c: c.mean_manipulability, max, _SAMPLED)
+    yield _number("condition of M, median", lambda c: c.condition.median, min, _SAMPLED)
+    yield _number("condition of M, largest", lambda c: c.condition.largest, min, _SAMPLED)
+    yield _number("coupling of M, median", lambda c: c.coupling.median, min, _SAMPLED)
+    yield _number("coupling of M, largest", lambda c: c.coupling.largest, min, _SAMPLED)
 
 
 def _operations(what: str) -> _Line:
+    def value(c: Criteria) -> float:
+        return sum(c.operations[what].values()) if what in c.operations else math.nan
+
     def text(c: Criteria) -> str:
         count = c.operations[what]
         shown = [f"{count[key]} {name}" for key, name in (("mul", "mul"), ("add", "add"), ("div", "div")) if count[key]]
         return ", ".join([*shown, f"{count['sincos']} sin/cos"] if count["sincos"] else shown or ["none"])
 
-    return _Line(f"{what}: operations", lambda c: sum(c.operations[what].values()), text, min)
+    return _Line(f"{what}: operations", value, lambda c: 0.0, text, min)
 
 
-def _number(label: str, value: Callable[[Criteria], float], best: Callable[..., float]) -> _Line:
-    """A line of numbers with three digits, which are also what is compared."""
-    return _Line(label, lambda c: float(f"{value(c):.3g}"), lambda c: f"{value(c):.3g}", best)
+def _number(label: str, value: Callable[[Criteria], float], best: Callable[..., float], error: float = 0.0) -> _Line:
+    """A line of numbers with three digits, which are also what is compared, and their relative error."""
+
+    def shown(c: Criteria) -> float:
+        return float(f"{value(c):.3g}")
+
+    return _Line(label, shown, lambda c: error * shown(c), lambda c: f"{shown(c):.3g}", best)
 
 
 def _size(c: Criteria) -> str:

@@ -15,7 +15,7 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.selection.arm import Arm
 
-__all__ = ["Estimate", "Reach", "sobol"]
+__all__ = ["Estimate", "NoSizeError", "Reach", "sobol"]
 
 # Configurations from which Newton's method starts, and those that are tried for one position.
 _CONFIGURATIONS, _STARTS = 2048, 6
@@ -30,6 +30,10 @@ class Estimate(NamedTuple):
 
     value: float
     error: float
+
+
+class NoSizeError(ScrewdynError):
+    """A workspace that has no length, area or volume."""
 
 
 class Reach:
@@ -50,7 +54,7 @@ class Reach:
 
     Raises
     ------
-    ScrewdynError
+    NoSizeError
         If the tip moves on a curve or surface that is not straight, whose workspace has no area or volume.
     """
 
@@ -60,15 +64,15 @@ class Reach:
         points = arm.position(self._q)
         _, sizes, directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
         if sizes[0] < 1e-12:
-            raise ScrewdynError(f"the tip {arm.tip!r} of {arm.name!r} does not move; choose a link with tips=")
+            raise NoSizeError(f"the tip {arm.tip!r} of {arm.name!r} does not move; choose another link as the tip")
         basis = directions[sizes > _FLAT * sizes[0]]
         self.axes = _axes(basis)
         x = self.position(self._q)
         self._points, self._size = cKDTree(x), float(np.ptp(x, axis=0).max())
         if self.manipulability(self._q).max() < _FLAT * self._size ** len(basis):
-            raise ScrewdynError(
+            raise NoSizeError(
                 f"the tip {arm.tip!r} of {arm.name!r} moves on a surface or curve that is not straight; "
-                f"its workspace has no size in {len(basis)} dimensions; choose another link with tips="
+                f"its workspace has no size in {len(basis)} dimensions; choose another link as the tip"
             )
         unit = np.eye(x.shape[1])
         self.low = np.array([-self._farthest(-u) for u in unit])
@@ -109,14 +113,14 @@ class Reach:
 
         Raises
         ------
-        ScrewdynError
+        NoSizeError
             If no position is reached.
         """
         low, high = self.low, self.high
         x = [sobol(-(-samples // _REPLICATES), low, high, self.rng) for _ in range(_REPLICATES)]
         q, reached = self.solve(np.concatenate(x))
         if not reached.any():
-            raise ScrewdynError(f"the tip of {self.arm.name!r} reaches none of {len(q)} positions; give more samples")
+            raise NoSizeError(f"the tip of {self.arm.name!r} reaches none of {len(q)} positions; give more samples")
         fractions = reached.reshape(_REPLICATES, -1).mean(axis=1)
         error = max(np.std(fractions, ddof=1) / np.sqrt(_REPLICATES), 1 / len(q))
         box = np.prod(high - low)

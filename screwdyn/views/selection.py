@@ -1,5 +1,6 @@
 """The figure of a comparison of arms: cost, workspace, manipulability, conditioning and torques."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -58,7 +59,7 @@ def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
     bars, fields, torques = (figure.add_subfigure(grid[k]) for k in range(3))
     wide, *narrow = bars.subplots(1, 5, width_ratios=(3, 1, 1, 1, 1))
     _draw_operations(wide, arms)
-    units = " or ".join(sorted({_UNITS[c.dimension] for c in arms.values()}))
+    units = " or ".join(sorted({_UNITS[c.dimension] for c in arms.values() if c.dimension})) or "no size"
     _draw_bars(narrow[0], arms, "time, inverse dynamics", lambda c: c.time)
     _draw_bars(narrow[1], arms, f"workspace ({units})", lambda c: c.workspace.value, lambda c: c.workspace.error)
     _draw_bars(narrow[2], arms, "largest manipulability", lambda c: c.manipulability)
@@ -71,13 +72,14 @@ def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
 
 
 def _draw_operations(ax: Axes, arms: Mapping[str, Criteria]) -> None:
-    labels = [*next(iter(arms.values())).operations]
+    labels = [*dict.fromkeys(label for c in arms.values() for label in c.operations)]
     width = 0.8 / len(arms)
     for k, (name, c) in enumerate(arms.items()):
-        counts = [sum(c.operations[label][o] for o in _OPERATIONS) for label in labels]
+        counts = {label: sum(found[o] for o in _OPERATIONS) for label, found in c.operations.items()}
         at = np.arange(len(labels)) + (k + 0.5) * width - 0.4
-        drawn = ax.bar(at, counts, width, color=palette(k, len(arms)), label=name)
-        ax.bar_label(drawn, fontsize=9)
+        heights = [counts.get(label, 0) for label in labels]
+        drawn = ax.bar(at, heights, width, color=palette(k, len(arms)), label=name)
+        ax.bar_label(drawn, [str(counts.get(label, "n/a")) for label in labels], fontsize=9)
     ax.set_xticks(range(len(labels)), labels)
     ax.legend(frameon=False)
     _title(ax, "operations, with sines and cosines")
@@ -91,13 +93,21 @@ def _draw_bars(
     error: Callable[[Criteria], float] = lambda c: 0.0,
 ) -> None:
     for k, (name, c) in enumerate(arms.items()):
-        drawn = ax.bar(name, value(c), yerr=error(c) or None, color=palette(k, len(arms)))
-        ax.bar_label(drawn, fmt="%.3g", fontsize=9)
+        if missing := math.isnan(value(c)):
+            drawn = ax.bar(name, 0)
+        else:
+            drawn = ax.bar(name, value(c), yerr=error(c) or None, color=palette(k, len(arms)))
+        ax.bar_label(drawn, ["n/a" if missing else f"{value(c):.3g}"], fontsize=9)
     _title(ax, title)
 
 
 def _draw_section(figure: Any, ax: Axes, name: str, c: Criteria) -> None:
     section = c.section
+    if section is None:
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, "no length, area or volume", ha="center", transform=ax.transAxes)
+        _title(ax, f"{short(name)}: workspace")
+        return
     if len(section.axes) == 1:
         ax.plot(section.axes[0], section.w, color=palette(0, 1))
         ax.set_ylabel("manipulability")

@@ -29,7 +29,8 @@ class Selection:
     """The criteria of several arms. Its text is a table, in which * marks the best values of a line.
 
     Fewer operations, less time, condition numbers near 1, a larger workspace and a larger manipulability are better.
-    Workspaces and manipulabilities of different dimensions are not compared.
+    Workspaces and manipulabilities of different dimensions are not compared. Values are distinguished only if they
+    differ by more than their errors. What an arm does not have is "n/a", with the reason below the table.
 
     Attributes
     ----------
@@ -99,8 +100,8 @@ def compare(
     Raises
     ------
     ScrewdynError
-        If an argument is not of the type above, there is no arm, a range is empty or not finite, an arm has joints of
-        other kinds or a joint that can slide without end, or a tip does not move in a line, plane or space.
+        If an argument is not of the type above, there is no arm, a range is empty or not finite, or an arm has joints
+        of other kinds or a joint that can slide without end.
     UnknownNameError
         For a name that is not that of an arm, position or link.
     ShapeError

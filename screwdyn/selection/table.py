@@ -1,16 +1,16 @@
 """The criteria of several arms as a table of text."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from screwdyn.selection.criteria import Criteria
 
 __all__ = ["table"]
 
 _UNITS = {1: "m", 2: "m²", 3: "m³"}
-# Relative errors of times, and of means, medians and largest values over the default number of samples.
-_TIME, _SAMPLED = 0.02, 0.01
+# Relative errors of times, and over the default number of samples of means and medians, and of largest values.
+_TIME, _MEAN, _LARGEST = 0.02, 0.02, 0.1
 
 
 class _Line(NamedTuple):
@@ -31,28 +31,25 @@ class _Line(NamedTuple):
     value: Callable[[Criteria], float]
     error: Callable[[Criteria], float]
     text: Callable[[Criteria], str]
-    best: Callable[..., float]
+    best: Callable[..., Any]
 
-    def cells(self, arms: Iterable[Criteria], ranked: bool) -> Iterator[str]:
+    def cells(self, arms: Collection[Criteria], ranked: bool) -> Iterator[str]:
         """The texts, where * marks the best of the values that are available, unless all of them are."""
-        known = [(self.value(c), self.error(c)) for c in arms if not math.isnan(self.value(c))]
+        values = [(self.value(c), self.error(c)) for c in arms]
+        known = [x for x in values if not math.isnan(x[0])]
         best, error = self.best(known, default=(math.nan, 0.0))
-        equal = [abs(value - best) <= error + other for value, other in known]
-        for c in arms:
-            if math.isnan(self.value(c)):
-                yield "n/a"
-                continue
-            marked = ranked and not all(equal) and abs(self.value(c) - best) <= error + self.error(c)
-            yield self.text(c) + " *" * marked
+        equal = [abs(value - best) <= error + own for value, own in values]
+        distinct = ranked and sum(equal) < len(known)
+        for c, (value, _), mark in zip(arms, values, equal, strict=True):
+            yield "n/a" if math.isnan(value) else self.text(c) + " *" * (distinct and mark)
 
 
 def table(arms: Mapping[str, Criteria]) -> str:
     """A column for each arm; * marks the best values of a line, unless all are equal within their errors."""
     # Lengths, areas and volumes cannot be compared.
     alike = len({c.dimension for c in arms.values() if c.dimension}) == 1
-    rows = [("", *arms)]
-    for line in _lines(arms):
-        rows.append((line.label, *line.cells(arms.values(), alike or line.best is min)))
+    rows: list[tuple[str, ...]] = [("", *arms)]
+    rows += [(line.label, *line.cells(arms.values(), alike or line.best is min)) for line in _lines(arms)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([*text, *(f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)])
@@ -64,11 +61,11 @@ def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
     yield _number(f"time of inverse dynamics / {next(iter(arms))}", lambda c: c.time, min, _TIME)
     yield _Line("workspace", lambda c: c.workspace.value, lambda c: c.workspace.error, _size, max)
     yield _number("manipulability, largest", lambda c: c.manipulability, max)
-    yield _number("manipulability, mean", lambda c: c.mean_manipulability, max, _SAMPLED)
-    yield _number("condition of M, median", lambda c: c.condition.median, min, _SAMPLED)
-    yield _number("condition of M, largest", lambda c: c.condition.largest, min, _SAMPLED)
-    yield _number("coupling of M, median", lambda c: c.coupling.median, min, _SAMPLED)
-    yield _number("coupling of M, largest", lambda c: c.coupling.largest, min, _SAMPLED)
+    yield _number("manipulability, mean", lambda c: c.mean_manipulability, max, _MEAN)
+    yield _number("condition of M, median", lambda c: c.condition.median, min, _MEAN)
+    yield _number("condition of M, largest", lambda c: c.condition.largest, min, _LARGEST)
+    yield _number("coupling of M, median", lambda c: c.coupling.median, min, _MEAN)
+    yield _number("coupling of M, largest", lambda c: c.coupling.largest, min, _LARGEST)
 
 
 def _operations(what: str) -> _Line:

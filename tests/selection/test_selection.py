@@ -135,7 +135,6 @@ def test_the_figure_has_all_arms(spatial):
             "trajectories must be a mapping from name of an arm to Traj",
         ),
         ({"tips": {"a": 3}}, "tips['a'] must be a str; got 3"),
-        ({"samples": 1, "limits": {"a": {"theta2": (0, 1e-3)}}}, "reaches none of 16 positions; give more samples"),
     ],
 )
 def test_errors_have_names(options, message):
@@ -157,3 +156,28 @@ def test_arms_that_cannot_be_compared():
     ball.attach(sd.Inertia.point(1.0, (1, 0, 0)), to="base", joint=sd.spherical(name="hip"), name="leg")
     with pytest.raises(sd.ScrewdynError, match="'hip' is spherical"):
         compare({"leg": ball})
+
+
+def test_what_an_arm_does_not_have_is_not_available():
+    """A tip on a circle has no workspace, and DeNOC covers no armatures; all else is compared."""
+    tree = sd.KinematicTree()
+    rod = sd.Inertia.rod(1.0, 0.5, "x", (0.25, 0, 0))
+    tree.attach(rod, "base", sd.revolute("z", armature=0.1), name="upper")
+    tree.attach(rod, "upper", at=(0.5, 0, 0), name="fore")
+    found = compare({"two": sd.robots.two_link(), "one": tree}, tips={"one": "fore"}, samples=64)
+    one = found["one"]
+    assert one.dimension == 0 and one.section is None and np.isnan(one.workspace.value)
+    assert "M, DeNOC" not in one.operations and total(one, "inverse dynamics") == 1 and one.time > 0
+    assert_allclose(one.torque, tree.inverse_dynamics(one.trajectory.q, one.trajectory.qd, one.trajectory.qdd))
+    lines = {line.split("  ")[0]: line for line in repr(found).splitlines()}
+    for label in ("M, DeNOC: operations", "workspace", "manipulability, mean", "coupling of M, median"):
+        assert lines[label].endswith("n/a") and "*" not in lines[label]
+    assert "n/a" not in lines["M: operations"]
+    assert "n/a of 'one': the tip 'fore' of 'one' moves on a surface or curve that is not straight" in repr(found)
+    assert "n/a of 'one': " in repr(found).splitlines()[-2]
+    found.plot()
+
+
+def test_a_range_so_small_that_no_position_is_reached():
+    found = compare({"a": sd.robots.two_link()}, samples=1, limits={"a": {"theta2": (0, 1e-3)}})
+    assert found["a"].missing == ("the tip of 'a' reaches none of 16 positions; give more samples",)

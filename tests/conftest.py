@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
 from screwdyn.backends.numba.kernels import kernel
@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         modules = {Path(__file__).parent / name for name in LAWS}
         assert all(module.exists() for module in modules)
         for item in items:
-            if item.path in modules and is_hypothesis_test(getattr(item, "function", None)):
+            if item.path in modules and hasattr(getattr(item, "function", None), "hypothesis"):
                 item.add_marker(pytest.mark.soak)
 
 

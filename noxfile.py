@@ -11,7 +11,7 @@ import nox
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 BIN = Path(sys.executable).parent
 # The selection of tests for other versions of Python or of the dependencies.
-BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover")
+BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover and not site")
 
 # Tests that may depend on the version of Python: of object layouts, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
@@ -82,6 +82,15 @@ def oracle(session: nox.Session) -> None:
 def handover(session: nox.Session) -> None:
     """Test functions for JAX and CasADi; needs the extras jax and casadi."""
     here(session, "pytest", "-m", "handover", "tests/backends/test_handover.py")
+
+
+@nox.session(python=False)
+def docs(session: nox.Session) -> None:
+    """Build the site of the documentation into docs/_build/html and check it; -- -D plot_gallery=0 runs no example."""
+    needed = nox.project.dependency_groups(PYPROJECT, "docs")
+    session.run(sys.executable, "-m", "pip", "install", "-q", *needed, external=True)
+    here(session, "sphinx-build", "-q", "-W", "--keep-going", "docs", "docs/_build/html")
+    session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", external=True)
 
 
 @nox.session(python=False)

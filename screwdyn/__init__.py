@@ -43,6 +43,7 @@ from screwdyn.mechanism.joint import (
     universal,
 )
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
 from screwdyn.physics.steps import Feedback
@@ -99,6 +100,7 @@ __all__ = [
     "ScrewdynError",
     "ScrewdynWarning",
     "SetInertia",
+    "Shape",
     "ShapeError",
     "SingularAttachmentError",
     "SpringStop",

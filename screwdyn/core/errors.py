@@ -90,7 +90,7 @@ class JointError(ScrewdynError):
 
 
 class ShapeError(ScrewdynError):
-    """An array of the wrong shape, or with entries that are not finite numbers."""
+    """An array of the wrong shape, or with entries that are not finite numbers; a wrong :class:`Shape` of a link."""
 
 
 class StaleHandleError(ScrewdynError):

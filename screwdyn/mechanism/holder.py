@@ -15,6 +15,7 @@ from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.outline import outline
+from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
 
 if TYPE_CHECKING:
@@ -139,6 +140,10 @@ class Holder:
             If there is none; the message lists similar names.
         """
         return self._at(name).link
+
+    def shapes(self, link: str) -> tuple[Shape, ...]:
+        """The shapes of a link, in its frame; empty if it has none. UnknownNameError if there is no such link."""
+        return self._at(link).link.shapes
 
     def joint(self, name: str) -> Joint:
         """The joint with a given name, which is fixed while it is locked; see :meth:`lock_of`.

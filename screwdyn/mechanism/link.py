@@ -1,11 +1,12 @@
-"""A link: a name and, unless it is massless, an inertia."""
+"""A link: a name, an inertia unless it is massless, and shapes if it has any."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from screwdyn.core.errors import InertiaError, TopologyError
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.shape import Shape, shapes_of
 
 __all__ = ["Link"]
 
@@ -20,6 +21,8 @@ class Link:
         Unique within its tree.
     inertia : Inertia, optional
         Mass, centre of mass and inertia tensor in the link frame; ``None`` for a massless frame such as ``tool0``.
+    shapes : tuple of Shape
+        What a picture shows of the link; one shape or several may be given.
 
     Raises
     ------
@@ -27,14 +30,17 @@ class Link:
         If the name is not a non-empty string.
     InertiaError
         If ``inertia`` is neither an :class:`Inertia` nor ``None``.
+    ShapeError
+        If ``shapes`` is something else.
     """
 
     name: str
     inertia: Inertia | None = None
+    shapes: tuple[Shape, ...] = ()
 
     def prefixed(self, prefix: str) -> "Link":
         """The link with a prefix before its name."""
-        return Link(prefix + self.name, self.inertia) if prefix else self
+        return Link(prefix + self.name, self.inertia, self.shapes) if prefix else self
 
     def subs(self, values: Mapping[Any, Any]) -> "Link":
         """The link with values substituted for the symbols in its inertia.
@@ -47,7 +53,7 @@ class Link:
         if self.inertia is None:
             return self
         try:
-            return Link(self.name, self.inertia.subs(values))
+            return replace(self, inertia=self.inertia.subs(values))
         except InertiaError as error:
             raise InertiaError(f"link {self.name!r}: {error}") from None
 
@@ -58,3 +64,5 @@ class Link:
             raise InertiaError(
                 f"link {self.name!r}: inertia must be a screwdyn.Inertia or None; got {type(self.inertia).__name__}"
             )
+        if self.shapes != ():
+            object.__setattr__(self, "shapes", shapes_of(self.shapes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from screwdyn.core.errors import StaleHandleError, TopologyError
@@ -15,6 +15,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.rotors import without_rotor
+from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.screws import screw
 
 __all__ = ["Body", "Handle", "Structure", "require_joint"]
@@ -49,6 +50,7 @@ class Structure(Holder):
         name: str | None = None,
         *,
         prefix: str = "",
+        shape: Shapes | None = None,
     ) -> Handle:
         """Attach a body or a whole tree to a link.
 
@@ -69,6 +71,9 @@ class Structure(Holder):
         prefix : str
             Begins the names of all links and joints that are attached, and so those of their coordinates:
             ``attach(ur5, to="torso", prefix="left/")`` attaches links ``left/base_link``, ….
+        shape : Shape or sequence of Shape, optional
+            What a picture shows of the attached link, in its own frame, instead of the shapes that it has. Shapes have
+            no part in the dynamics.
 
         Returns
         -------
@@ -78,8 +83,8 @@ class Structure(Holder):
         Raises
         ------
         UnknownNameError, TopologyError, ShapeError
-            If ``to`` is unknown, the name of a link or joint is taken, or ``at`` is not a pose. The tree is then
-            unchanged.
+            If ``to`` is unknown, the name of a link or joint is taken, ``at`` is not a pose, or ``shape`` is no shape.
+            The tree is then unchanged.
         """
         self._at(to)
         if joint is not None:
@@ -92,6 +97,8 @@ class Structure(Holder):
         if not isinstance(prefix, str):
             raise TopologyError(f"prefix must be a string; got {prefix!r}")
         root, rest = self._unpack(body, name, prefix)
+        if shape is not None:
+            root = replace(root, shapes=shapes_of(shape))
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
         self._become(self._topology.attach([first, *rest, *first.rotor]))
@@ -136,18 +143,29 @@ class Structure(Holder):
         name: str | None = None,
         *,
         prefix: str = "",
+        shape: Shapes | None = None,
     ) -> Iterator[Handle]:
         """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`.
 
         At the end of the block, the link is detached if it still stands. A link of the same name that has been attached
         in its place within the block stays.
         """
-        handle = self.attach(body, to, joint, at, name, prefix=prefix)
+        handle = self.attach(body, to, joint, at, name, prefix=prefix, shape=shape)
         try:
             yield handle
         finally:
             if self._stands(handle):
                 self.detach(handle)
+
+    def set_shapes(self, what: Handle | str, shapes: Shapes) -> None:
+        """Give a link other shapes: one, several, or ``()`` for none. Dynamics, handles and states stay as they are.
+
+        Raises
+        ------
+        UnknownNameError, StaleHandleError, ShapeError
+            If there is no such link, the handle is stale, or ``shapes`` are something else.
+        """
+        self._become(self._topology.set_shapes(self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:
         """The name of the link of a handle, or a name that has been checked.
@@ -179,12 +197,12 @@ class Structure(Holder):
                 return Link(self._free_name(f"{prefix}payload"), body), []
             return Link(name, body).prefixed(prefix), []
         if isinstance(body, Link):
-            return Link(body.name if name is None else name, body.inertia).prefixed(prefix), []
+            return Link(body.name if name is None else name, body.inertia, body.shapes).prefixed(prefix), []
         if not isinstance(body, Structure):
             kind = type(body).__name__
             raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
         base, *rest = body.topology.attachments.values()
-        root = Link(base.link.name if name is None else name, base.link.inertia).prefixed(prefix)
+        root = Link(base.link.name if name is None else name, base.link.inertia, base.link.shapes).prefixed(prefix)
         parents = [root.name if at.parent == base.link.name else f"{prefix}{at.parent}" for at in rest]
         return root, [at.copied(parent, prefix) for at, parent in zip(rest, parents, strict=True)]
 

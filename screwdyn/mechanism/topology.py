@@ -18,6 +18,7 @@ from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.rotors import check_no_rotor, without_rotor
+from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -211,7 +212,13 @@ class Topology:
     def set_inertia(self, link: str, inertia: Inertia | None) -> Topology:
         """The structure with another inertia of a link; InertiaError if it is none, TopologyError for a rotor."""
         check_no_rotor(self, link)
-        return self._with(replace(self.attachments[link], link=Link(link, inertia)))
+        at = self.attachments[link]
+        return self._with(replace(at, link=replace(at.link, inertia=inertia)))
+
+    def set_shapes(self, link: str, shapes: Shapes) -> Topology:
+        """The structure with other shapes of a link; ShapeError if they are none."""
+        at = self.attachments[link]
+        return self._with(replace(at, link=replace(at.link, shapes=shapes_of(shapes))))
 
     def lock(self, joint: str, q: ArrayLike | None = None) -> Topology:
         """The structure with a joint fixed at some positions, neutral by default, which :meth:`unlock` frees again.

@@ -16,6 +16,7 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import rearrange
@@ -116,7 +117,7 @@ class Grasp(Scheduled):
 
     Parameters
     ----------
-    body, to, twist, joint, at, name, body_state, prefix, pose, start
+    body, to, twist, joint, at, name, body_state, prefix, pose, start, shape
         As for :meth:`KinematicTree.grasp`.
     time : float
         In seconds, on the clock of the run, which begins at ``t0``; or
@@ -145,6 +146,7 @@ class Grasp(Scheduled):
     prefix: str = field(default="", kw_only=True)
     pose: ArrayLike | None = field(default=None, kw_only=True)
     start: Start | Literal["hanging"] | None = field(default=None, kw_only=True)
+    shape: Shapes | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -166,6 +168,7 @@ class Grasp(Scheduled):
             prefix=self.prefix,
             pose=self.pose,
             start=self.start,
+            shape=self.shape,
         )
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:

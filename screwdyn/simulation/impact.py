@@ -17,6 +17,7 @@ from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, To
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
+from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
@@ -64,6 +65,7 @@ def grasp(
     prefix: str = "",
     pose: ArrayLike | None = None,
     start: Start | Literal["hanging"] | None = None,
+    shape: Shapes | None = None,
 ) -> GraspEvent:
     """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
 
@@ -91,6 +93,8 @@ def grasp(
         Positions at which the new joint starts, rad and m; neutral by default. "hanging": the new joint and the passive
         joints of the payload start where the payload hangs at rest, at a minimum of the energy of gravity and springs
         (:func:`~screwdyn.simulation.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
+    shape : Shape or sequence of Shape, optional
+        As for :meth:`KinematicTree.attach`.
 
     Returns
     -------
@@ -122,7 +126,10 @@ def grasp(
     known = {"twist": twist, "pose": pose, "body_state": body_state}
     if isinstance(body, Handle | str):
         root = tree.resolve(body)
-        _refuse(f"{root!r} is a link of the tree, which has", known | {"name": name, "prefix": prefix or None})
+        _refuse(
+            f"{root!r} is a link of the tree, which has",
+            known | {"name": name, "prefix": prefix or None, "shape": shape},
+        )
         if isinstance(start, str):
             raise ShapeError(f"{root!r} stays where it is, so start must be positions of the new joint; got {start!r}")
         payload = _freed(tree, state, root, tree.topology.separable(root))
@@ -148,7 +155,7 @@ def grasp(
         )
     J, hand = tree.jacobian(to, state.q, "body"), tree.forward_kinematics(to, state.q)
     with tree.transaction():
-        handle = tree.attach(body, to, joint, at, name, prefix=prefix)
+        handle = tree.attach(body, to, joint, at, name, prefix=prefix, shape=shape)
         new = tree.topology.attachments[handle.name]
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")

@@ -1,9 +1,16 @@
+#!/usr/bin/env python3
+# /// script
+# dependencies = ["nox>=2025.10"]
+# ///
 """The tasks of this project, for contributors and for .ci/run: ``nox -s lint``, ``nox --list``.
 
 Tasks use the environment that nox runs in. Those for other versions of Python or of the dependencies make their own.
 """
 
+import shutil
 import sys
+import tarfile
+import tempfile
 from pathlib import Path
 
 import nox
@@ -34,7 +41,6 @@ ON_OTHER_VERSIONS = [
 ]
 
 nox.needs_version = ">=2025.10"
-nox.options.sessions = ["lint", "types", "layers"]
 nox.options.default_venv_backend = "venv"
 nox.options.download_python = "never"
 # A Python that is absent is skipped, also where CI is set in the environment; .ci/run reports it.
@@ -46,7 +52,7 @@ def here(session: nox.Session, command: str, *arguments: str, **options: dict[st
     session.run(str(BIN / command), *arguments, *session.posargs, external=True, **options)
 
 
-@nox.session(python=False)
+@nox.session(python=False, default=False)
 def format(session: nox.Session) -> None:
     """Format the code and fix lint that ruff can fix."""
     here(session, "ruff", "format")
@@ -55,9 +61,10 @@ def format(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def lint(session: nox.Session) -> None:
-    """Check formatting and lint."""
+    """Check formatting, lint and the workflows of GitHub."""
     here(session, "ruff", "format", "--check")
     here(session, "ruff", "check")
+    here(session, "zizmor", "--offline", "--quiet", ".github")
 
 
 @nox.session(python=False)
@@ -72,19 +79,40 @@ def layers(session: nox.Session) -> None:
     here(session, "lint-imports", "--no-logo")
 
 
-@nox.session(python=False)
+@nox.session(python=False, default=False)
+def package(session: nox.Session) -> None:
+    """Build the source distribution, and from it the wheel, into dist/; check their metadata, contents and use."""
+    shutil.rmtree("dist", ignore_errors=True)
+    here(session, "validate-pyproject", "pyproject.toml")
+    here(session, "python", "-m", "build")
+    archive, wheel = (str(next(Path("dist").glob(f"*.{kind}")).resolve()) for kind in ("tar.gz", "whl"))
+    here(session, "twine", "check", "--strict", archive, wheel)
+    with tarfile.open(archive) as files:
+        packed = {name.partition("/")[2] for name in files.getnames()} - {"PKG-INFO"}
+    tracked = set(str(session.run("git", "ls-files", external=True, silent=True)).splitlines())
+    if packed != tracked:
+        session.error(f"the source distribution differs from the repository: {sorted(packed ^ tracked)}")
+    with tempfile.TemporaryDirectory() as elsewhere, session.chdir(elsewhere):
+        here(session, "pip", "install", "-q", "--no-deps", "--target", "installed", wheel)
+        installed = {"PYTHONPATH": str(Path("installed").resolve())}
+        origin = "import screwdyn; assert 'installed' in screwdyn.__path__[0], screwdyn.__path__"
+        here(session, "python", "-c", origin, env=installed)
+        here(session, "python", "-m", "screwdyn", "demo", env=installed)
+
+
+@nox.session(python=False, default=False)
 def oracle(session: nox.Session) -> None:
     """Compare with independent engines; needs the extra oracle and example-robot-data."""
     here(session, "pytest", "-n", "2", "-m", "oracle", "tests/oracle")
 
 
-@nox.session(python=False)
+@nox.session(python=False, default=False)
 def handover(session: nox.Session) -> None:
     """Test functions for JAX and CasADi; needs the extras jax and casadi."""
     here(session, "pytest", "-m", "handover", "tests/backends/test_handover.py")
 
 
-@nox.session(python=False)
+@nox.session(python=False, default=False)
 def docs(session: nox.Session) -> None:
     """Build the site of the documentation into docs/_build/html and check it; -- -D plot_gallery=0 runs no example."""
     needed = nox.project.dependency_groups(PYPROJECT, "docs")
@@ -93,20 +121,20 @@ def docs(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", external=True)
 
 
-@nox.session(python=False)
+@nox.session(python=False, default=False)
 def soak(session: nox.Session) -> None:
     """Run the property tests on many random robots, the same ones each time."""
     here(session, "pytest", "-n", "2", "-m", "soak", env={"SCREWDYN_SOAK": "short"})
 
 
-@nox.session(python=nox.project.python_versions(PYPROJECT))
+@nox.session(python=nox.project.python_versions(PYPROJECT), default=False)
 def tests(session: nox.Session) -> None:
     """Run the tests that may depend on the version of Python, each property on few random robots."""
     session.install("-e", ".[test]")
     session.run("pytest", *BRIEF, *(session.posargs or ON_OTHER_PYTHONS), env={"SCREWDYN_SOAK": "brief"})
 
 
-@nox.session(python=nox.project.python_versions(PYPROJECT)[0])
+@nox.session(python=nox.project.python_versions(PYPROJECT)[0], default=False)
 def floors(session: nox.Session) -> None:
     """Run the tests that may depend on versions with the lowest Python and dependencies that pyproject.toml allows."""
     project = PYPROJECT["project"]
@@ -120,3 +148,7 @@ def floors(session: nox.Session) -> None:
     chosen = session.posargs or [*ON_OTHER_PYTHONS, *ON_OTHER_VERSIONS]
     session.run("pytest", *BRIEF, *chosen, env={"SCREWDYN_SOAK": "brief"})
     session.run("pytest", "-n", "2", "-m", "handover", "tests/backends/test_handover.py")
+
+
+if __name__ == "__main__":
+    nox.main()

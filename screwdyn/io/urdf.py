@@ -122,7 +122,7 @@ def _expand(source: Source, found: Unexpanded, report: Report) -> Element | None
     except Unexpanded as left:
         report.add(left.element, f"this is still xacro after expansion{left.where}")
     except Exception as error:  # an expression can raise any error
-        report.add(found.element, f"xacro cannot expand this: {error or type(error).__name__}")
+        report.add(found.element, f"xacro cannot expand this: {str(error) or type(error).__name__}")
     return None
 
 

@@ -30,7 +30,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "**/GALLERY_HEADER.rst"]
+exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "paper.md"]
 nitpicky = True
 
 # Pages in Markdown are also read on GitHub, which has ```math blocks and $…$ as well.

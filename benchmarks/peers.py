@@ -2,10 +2,10 @@
 
 python benchmarks/peers.py     needs pin, mujoco, drake and roboticstoolbox-python; what is absent is reported as absent
 
-The crate is fixed to the wrist. During the impact the joints get no impulse from their motors, so M' q̇' = M q̇ holds for the
-arm with its crate (primed) after it and without before. Each library changes its model in the way its manual describes. The
-table gives the part of M q̇ that is gained or lost, |M' q̇' − M q̇| / |M q̇|, and the time from the decision to the new M. M
-and M' of the check come from Pinocchio, for all libraries.
+The crate is fixed to the wrist. During the impact the joints get no impulse from their motors, so M' q̇' = M q̇ holds for
+the arm with its crate (primed) after it and without before. Each library changes its model in the way its manual
+describes. The table gives the part of M q̇ that is gained or lost, |M' q̇' − M q̇| / |M q̇|, and the time from the decision
+to the new M. M and M' of the check come from Pinocchio, for all libraries.
 """
 
 import importlib.util

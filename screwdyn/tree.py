@@ -17,12 +17,13 @@ from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.model import Model
 from screwdyn.simulation.changes import Changes
-from screwdyn.simulation.equilibrium import equilibrium
+from screwdyn.simulation.equilibrium import equilibrium, holding_torque
 
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
     from screwdyn.forms.compiled import Compiled
     from screwdyn.forms.derivatives import Derivatives
+    from screwdyn.forms.linearize import Linearization
     from screwdyn.forms.symbolic import Symbolic
 
 __all__ = ["Body", "Handle", "KinematicTree"]
@@ -295,7 +296,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         kind: type[Compiled] = imported("screwdyn.forms.compiled").Compiled
         return kind(self.model, threads)
 
-    # Equilibria
+    # Equilibria, and motion near a state
 
     def equilibrium(self, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
         """A configuration at rest, g(q) + K (q − rest) = τ, (nq,) (docs/mathematics.md §8).
@@ -303,6 +304,38 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         Parameters, result and errors as for :func:`screwdyn.simulation.equilibrium.equilibrium`.
         """
         return equilibrium(self.copy(), q0, tau)
+
+    def holding_torque(self, q: ArrayLike) -> Array:
+        """The torques that hold a configuration at rest, τ = g(q) + K (q − rest), (nv,), zero for passive freedoms.
+
+        Parameters and errors as for :func:`screwdyn.simulation.equilibrium.holding_torque`.
+        """
+        return holding_torque(self.copy(), q)
+
+    def linearize(self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None) -> Linearization:
+        """Matrices A and B of δẋ = A δx + B δu about a state, with damping and springs (docs/mathematics.md §10).
+
+        x = [q; q̇] in the order of ``coordinates``, u = the torques of the active freedoms. By default the tree is at
+        rest, and the torques hold it. Parameters, result and errors as for
+        :func:`screwdyn.forms.linearize.linearize`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> joint = sd.revolute("y", damping=0.2, name="hip")
+        >>> _ = tree.attach(sd.Inertia.point(2.0, (1, 0, 0)), to="base", joint=joint)
+        >>> A, B = tree.linearize([np.pi / 2])  # hanging
+        >>> A.round(3) + 0.0
+        array([[ 0.  ,  1.  ],
+               [-9.81, -0.1 ]])
+        >>> B
+        array([[0. ],
+               [0.5]])
+        """
+        linearization: Linearization = imported("screwdyn.forms.linearize").linearize(self.model, q, qd, tau)
+        return linearization
 
     # Inside
 

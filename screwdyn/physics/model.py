@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, UnknownNameError
+from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
@@ -105,6 +105,42 @@ class Model(Rows):
     def joint_forces(self) -> JointForces:
         """Damping, friction and springs of the joints."""
         return JointForces.of(self.joints, self.charts)
+
+    def torques(self, tau: ArrayLike) -> Array:
+        """Forces of all freedoms, (…, nv), from those of all or of the active ones, N m or N.
+
+        Raises
+        ------
+        ShapeError
+            If there is neither an entry for each freedom nor one for each active freedom.
+        JointError
+            If there is a force on a passive joint.
+        """
+        forces, passive = self.numbers("tau", tau), np.array(self.passive, dtype=bool)
+        if forces.ndim and forces.shape[-1] == np.count_nonzero(~passive) != self.nv:
+            everywhere = np.zeros((*forces.shape[:-1], self.nv))
+            everywhere[..., ~passive] = forces
+            return everywhere
+        (flat,), batch = self.flat(tau=forces)
+        forces = flat.reshape(*batch, self.nv)
+        if (wrong := np.argwhere((forces != 0) & passive)).size:
+            where = tuple(wrong[0])
+            raise JointError(
+                f"joint {self.coordinates[where[-1]]!r} is passive, but the force on it is {forces[where]:g}; give 0"
+            )
+        return forces
+
+    def chart_rotation(self, qd: Array) -> Array:
+        """ad(ν), (…, nv, nv), with [S ν, S x] = S ad(ν) x in group joints; zero for others (docs/mathematics.md §7)."""
+        result = np.zeros((*qd.shape, self.nv))
+        if self.charts is None:
+            return result
+        column = self.charts.couplings[:, COLUMN] if self.charts.coupled else range(self.nv)
+        for m, k, l, c in self.charts.terms:
+            i, j, n = (int(column[int(row)]) for row in (m, k, l))
+            result[..., i, j] += c * qd[..., n]
+            result[..., i, n] -= c * qd[..., j]
+        return result
 
     def derived(self, kind: Callable[[Model], T]) -> T:
         """The object of a kind that is made of this model, such as its derivatives; made once."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import EquilibriumError, JointError, ShapeError
+from screwdyn.core.errors import EquilibriumError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.state import by_name
 
-__all__ = ["equilibrium", "stable_equilibrium"]
+__all__ = ["equilibrium", "holding_torque", "stable_equilibrium"]
 
 Indices = npt.NDArray[np.intp]
 
@@ -28,6 +28,8 @@ _FLAT = 1e-8
 # bound; rad or m.
 _FIRST_RADIUS, _NEAR, _FAR = 0.5, 1e-6, 1e6
 _MOST_STEPS = 500
+# Unbalanced force of a passive freedom, relative to the forces that act, above which nothing holds a configuration.
+_HELD = 1e-6
 
 
 def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
@@ -98,6 +100,41 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
+def holding_torque(tree: Robot, q: ArrayLike) -> Array:
+    """The torques that hold a configuration at rest, τ = g(q) + K (q − rest), (nv,), N m or N (docs/mathematics.md §8).
+
+    The inverse of :func:`equilibrium`: ``equilibrium(tree, q, holding_torque(tree, q))`` is q.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+    q : (nq,) array
+        rad and m.
+
+    Returns
+    -------
+    (nv,) array
+        Zero for passive freedoms.
+
+    Raises
+    ------
+    EquilibriumError
+        If a passive freedom does not balance, to 1e-6 of the forces that act on it; the message names it.
+    ShapeError, UnboundSymbolError
+        For a wrong ``q``, or if numbers of the tree contain symbols.
+    """
+    q = _configuration(tree, q)
+    passive = np.array(tree.model.passive, dtype=bool)
+    balance = _Balance(tree, np.flatnonzero(passive), np.zeros(tree.nv), q)
+    if (unbalanced := balance.excess(q) > _HELD).any():
+        i = int(np.argmax(unbalanced))
+        raise EquilibriumError(
+            f"no torques hold this configuration: the passive freedom {balance.name(i)!r} needs "
+            f"{balance.force(q)[i]:.6g} against its weight and spring; let it hang first: q = tree.equilibrium(q)"
+        )
+    return np.where(passive, 0.0, tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q))
+
+
 def _configuration(tree: Robot, q0: ArrayLike) -> Array:
     (q,), batch = tree.model.flat(q0=q0)
     if batch:
@@ -111,15 +148,9 @@ def _torques(tree: Robot, tau: ArrayLike | Mapping[str, ArrayLike]) -> Array:
     if isinstance(tau, Mapping):
         given = by_name(tree, "tau", tau, names)
         tau = [given.get(name, 0.0) for name in names]
-    forces, active = model.numbers("tau", tau), ~np.array(model.passive, dtype=bool)
-    if forces.shape == (int(active.sum()),):
-        everywhere = np.zeros(tree.nv)
-        everywhere[active] = forces
-        forces = everywhere
-    (forces,), _ = model.flat(tau=forces)
-    for name, force in itertools.compress(zip(names, forces, strict=True), model.passive):
-        if force:
-            raise JointError(f"joint {name!r} is passive, but the force on it is {force:g}; give 0")
+    (forces,), batch = model.flat(tau=model.torques(tau))
+    if batch:
+        raise ShapeError(f"tau must be one state's forces, ({tree.nv},); got a batch of shape {batch}")
     return forces
 
 

@@ -153,3 +153,23 @@ def test_wrong_arguments_are_named():
         tree.equilibrium([0.0], tau={"rot": 1.0})
     with pytest.raises(sd.ShapeError, match=r"tau has shape \(3,\)"):
         tree.equilibrium([0.0], tau=[0.0] * 3)
+
+
+def test_torques_that_hold_a_configuration_are_the_inverse_of_its_equilibrium():
+    tree = pendulum(stiffness=6.0, rest=-0.3)
+    assert_allclose(tree.holding_torque([0.4]), [-MOMENT * np.cos(0.4) + 6.0 * 0.7], rtol=1e-14)
+    arm = sd.robots.pelican()
+    q = np.array([0.3, -1.1])
+    tau = arm.holding_torque(q)
+    assert_allclose(arm.forward_dynamics(q, np.zeros(2), tau), 0, atol=1e-12)
+    assert_allclose(arm.equilibrium(q + 0.01, tau), q, rtol=1e-12)
+
+
+def test_torques_that_hold_a_tree_whose_passive_joint_hangs():
+    tree = pendulum(name="arm")
+    tree.attach(ROD, to="rod", joint=sd.revolute("y", passive=True, name="hook"), at=(1, 0, 0), name="load")
+    q = tree.equilibrium([0.2, 0.0])
+    # The second rod hangs below the end of the first one.
+    assert_allclose(tree.holding_torque(q), [-(MOMENT + 2.0 * G) * np.cos(0.2), 0], rtol=1e-12)
+    with pytest.raises(sd.EquilibriumError, match=r"passive freedom 'hook' needs -9\.614.*tree\.equilibrium"):
+        tree.holding_torque([0.2, 0.0])

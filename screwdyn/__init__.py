@@ -11,6 +11,7 @@ from screwdyn.core import errors, moved
 from screwdyn.core.errors import (
     EquilibriumError,
     InertiaError,
+    InverseKinematicsError,
     JointError,
     JSONError,
     ModelError,
@@ -79,6 +80,7 @@ __all__ = [
     "ImpactEvent",
     "Inertia",
     "InertiaError",
+    "InverseKinematicsError",
     "JSONError",
     "Joint",
     "JointError",

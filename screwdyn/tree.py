@@ -18,6 +18,7 @@ from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.model import Model
 from screwdyn.simulation.changes import Changes
 from screwdyn.simulation.equilibrium import equilibrium, holding_torque
+from screwdyn.simulation.inverse_kinematics import inverse_kinematics
 
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
@@ -296,7 +297,36 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         kind: type[Compiled] = imported("screwdyn.forms.compiled").Compiled
         return kind(self.model, threads)
 
-    # Equilibria, and motion near a state
+    # Configurations, and motion near a state
+
+    def inverse_kinematics(
+        self,
+        link: str,
+        pose: ArrayLike,
+        q0: ArrayLike | None = None,
+        *,
+        freedoms: Iterable[str] | None = None,
+        tolerance: float = 1e-9,
+        searches: int = 20,
+    ) -> Array:
+        """A configuration within the joint limits in which a link has a pose (4, 4), or a position (3,), (nq,).
+
+        By default the active freedoms move. InverseKinematicsError if there is none, with the nearest configuration and
+        its errors. Parameters and errors as for :func:`screwdyn.simulation.inverse_kinematics.inverse_kinematics`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.ur5()
+        >>> pose = arm.forward_kinematics("tool0", [0.3, -1.2, 1.5, -0.4, 1.2, 0.1])
+        >>> q = arm.inverse_kinematics("tool0", pose, q0=[0, -1, 1, 0, 1, 0])
+        >>> bool(np.allclose(arm.forward_kinematics("tool0", q), pose, rtol=0, atol=1e-9))
+        True
+        """
+        return inverse_kinematics(
+            self.copy(), link, pose, q0, freedoms=freedoms, tolerance=tolerance, searches=searches
+        )
 
     def equilibrium(self, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
         """A configuration at rest, g(q) + K (q − rest) = τ, (nq,) (docs/mathematics.md §8).

@@ -105,6 +105,26 @@ class EquilibriumError(ScrewdynError):
     """Gravity, springs and the given torques do not balance in any configuration that was found."""
 
 
+class InverseKinematicsError(ScrewdynError):
+    """No configuration was found in which a link has the given pose.
+
+    Attributes
+    ----------
+    q : (nq,) array
+        The nearest configuration that was found, rad and m.
+    position_error : float
+        Distance of the link from the position, m.
+    angle_error : float
+        Angle between its orientation and that of the pose, rad; 0 if the orientation is free.
+    """
+
+    def __init__(
+        self, message: str, q: object = None, position_error: float = math.nan, angle_error: float = 0.0
+    ) -> None:
+        super().__init__(message)
+        self.q, self.position_error, self.angle_error = q, position_error, angle_error
+
+
 class StalledError(ScrewdynError):
     """A simulation whose steps have become so short that it would not end; the message states the cause and a remedy.
 

@@ -12,7 +12,6 @@ import warnings
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io.document import listed
 from screwdyn.io.effective import known_effective
-from screwdyn.io.meshes import Folders, Meshes
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
@@ -28,13 +27,7 @@ from screwdyn.mechanism.topology import Topology
 __all__ = ["check_urdf", "read_urdf"]
 
 
-def read_urdf(
-    path_or_text: str | os.PathLike[str],
-    floating_base: bool = False,
-    *,
-    strict: bool = False,
-    package_dirs: Folders = (),
-) -> Topology:
+def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False) -> Topology:
     """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree from them.
 
     The root link becomes the tree's base. The other links are attached to their parents depth first and in the order of
@@ -43,10 +36,6 @@ def read_urdf(
     Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the plane's
     normal; neither has limits. Mimic joints follow the joints that they name; those that cannot become independent
     (with a warning). Units are those of URDF: m, kg, rad, s.
-
-    Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
-    Of a mesh only the path is read, which :meth:`screwdyn.io.meshes.Meshes.find` looks for. Whatever is wrong with a
-    shape is a warning.
 
     Parameters
     ----------
@@ -58,8 +47,6 @@ def read_urdf(
         file uses these names.
     strict : bool
         Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
-    package_dirs : path or sequence of paths
-        Folders that contain the packages of meshes named ``package://…``, or are packages.
 
     Returns
     -------
@@ -71,16 +58,16 @@ def read_urdf(
     URDFError
         Lists every problem of the file with its line, or states which file cannot be opened.
     ScrewdynError
-        If ``floating_base`` is not a bool, or ``package_dirs`` are not paths.
+        If ``floating_base`` is not a bool.
 
     Warns
     -----
     ScrewdynWarning
-        Once per file, listing all its warnings; one of them names all missing meshes.
+        Once per file, listing all its warnings.
     """
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
-    title, report, model = _read(path_or_text, package_dirs)
+    title, report, model = _read(path_or_text)
     problems = _in_order(report)
     if model is None or (strict and problems):
         raise URDFError(listed(title, problems), problems)
@@ -89,12 +76,12 @@ def read_urdf(
     return _build(model, floating_base)
 
 
-def check_urdf(path_or_text: str | os.PathLike[str], package_dirs: Folders = ()) -> list[Problem]:
+def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
     """All problems of a URDF file, errors and warnings, in the order of their lines.
 
     Parameters
     ----------
-    path_or_text, package_dirs
+    path_or_text : str or path
         As for :func:`read_urdf`.
 
     Raises
@@ -102,20 +89,20 @@ def check_urdf(path_or_text: str | os.PathLike[str], package_dirs: Folders = ())
     URDFError
         Only if the file cannot be opened.
     """
-    return _in_order(_read(path_or_text, package_dirs)[1])
+    return _in_order(_read(path_or_text)[1])
 
 
-def _read(path_or_text: str | os.PathLike[str], package_dirs: Folders) -> tuple[str, Report, Model | None]:
+def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | None]:
     """Title for messages, all problems, and the model if there was no error."""
     source = read_source(path_or_text, "URDF", "<", URDFError)
-    report, meshes = Report(), Meshes(source.path and source.path.parent, package_dirs)
+    report = Report()
     expansion = False
     try:
         root = parse(source.document, report, source.encoding, source.skipped_lines)
     except Unexpanded as found:
         root = _expand(source, found, report)
         expansion = root is not None
-    model = None if root is None or report.failed else model_of(root, report, meshes)
+    model = None if root is None or report.failed else model_of(root, report)
     if expansion and report.problems:
         message = "this is xacro; lines are those of the URDF that it expands to"
         report.problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
@@ -159,9 +146,9 @@ def _build(model: Model, floating_base: bool) -> Topology:
 def _link(record: LinkRecord) -> Link:
     m = record.mass
     if m is None:
-        return Link(record.name, None, record.shapes)
+        return Link(record.name)
     make = Inertia if m.physical else known_effective
-    return Link(record.name, make(m.mass, m.com, m.tensor), record.shapes)
+    return Link(record.name, make(m.mass, m.com, m.tensor))
 
 
 def _joint(record: JointRecord) -> Joint:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from screwdyn.core.errors import UnknownNameError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.simulation import run_files
@@ -20,6 +20,7 @@ from screwdyn.simulation.state import no_coordinate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from screwdyn.views.animation import Animation
     from screwdyn.views.plot import Joint
 
 __all__ = ["Energy", "Recording"]
@@ -267,6 +268,21 @@ class Recording:
         from screwdyn.views.plot import plot_run
 
         return plot_run(self)
+
+    def animate(
+        self, path: str | os.PathLike[str], *, fps: float = 30.0, show: Sequence[str] = (), progress: bool = False
+    ) -> Animation:
+        """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
+
+        Raises
+        ------
+        ScrewdynError
+            Always: a recording has no trees, so that there is nothing to draw.
+        """
+        raise ScrewdynError(
+            "a recording has the samples of a run, but not its robot, so it cannot be animated; animate the run itself "
+            "before it is saved: simulate(…).animate('run.html')"
+        )
 
     def _index(self, name: str, known: tuple[str, ...]) -> int:
         if not isinstance(name, str) or name not in known:

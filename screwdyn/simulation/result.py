@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seco
 from screwdyn.simulation.motion import Motion
 from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.state import State
+
+if TYPE_CHECKING:
+    from screwdyn.views.animation import Animation
 
 # Includes the events, which were defined here before.
 __all__ = ["Condition", "Energy", "Grasp", "Happened", "Release", "Run", "seconds"]
@@ -164,6 +168,47 @@ class Run(Recording):
             return [self.motions[k] for k in np.searchsorted(starts, times, side="right") - 1]
         ends = [motion.t[-1] for motion in self.motions]
         return [self.motions[k] for k in np.searchsorted(ends, times, side="left")]
+
+    # To look at
+
+    def animate(
+        self, path: str | os.PathLike[str], *, fps: float = 30.0, show: Sequence[str] = (), progress: bool = False
+    ) -> Animation:
+        """Write a film of the run: links, joints as screws, payloads and what happens to them (docs/viewing.md).
+
+        Links are drawn with their visual shapes, or with the box of their inertia and rods between their joints.
+        Payloads at rest wait for their grasp; released ones fly on freely, without torques in their joints. Grasps,
+        impacts and other events are marked.
+
+        Parameters
+        ----------
+        path : str or Path
+            File: ``.html`` is a page for a browser, with a time slider, which needs no network.
+        fps : float
+            Frames per second of the run.
+        show : sequence of str
+            Any of ``"com"``, the centre of mass, and ``"momentum"``, arrows of the linear and the angular momentum
+            about it, of the robot with its payloads.
+        progress : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        Animation
+            Has the ``path``, and shows itself in a notebook.
+
+        Raises
+        ------
+        ScrewdynError
+            If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0, ``show`` has
+            another name, or what the format needs is not installed; for HTML that is the extra ``view``.
+        """
+        from screwdyn.simulation.stages import frame_times, stages
+        from screwdyn.views.animation import animation_path, write_animation
+        from screwdyn.views.staging import stage_scene
+
+        out, times = animation_path(path), frame_times(self, fps)
+        return write_animation(stage_scene(stages(self), times, self.events, show), out, progress)
 
     # Several runs
 

@@ -1,0 +1,155 @@
+"""What there is to see of a robot that moves: bodies, their poses over the frames of a film, arrows and marks.
+
+A scene is data, which :mod:`screwdyn.views.web` draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.core.types import Array
+from screwdyn.views.solids import Color, Solid
+
+__all__ = ["Arrow", "Camera", "Flash", "Node", "Part", "Scene"]
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Part:
+    """Solids that appear and disappear together.
+
+    Attributes
+    ----------
+    name : str
+        Unique within its node.
+    solids : tuple of Solid
+    shown : (frames,) array of bool
+    """
+
+    name: str
+    solids: tuple[Solid, ...]
+    shown: Flags
+
+
+@dataclass(eq=False)
+class Node:
+    """A moving frame with its parts.
+
+    Attributes
+    ----------
+    name : str
+        Of the link, or of what it shows.
+    poses : (frames, 4, 4) array
+        In the base frame of the robot, m; the identity while it is not shown.
+    shown : (frames,) array of bool
+    parts : list of Part
+    group : str
+        Names are unique within their group.
+    """
+
+    name: str
+    poses: Array
+    shown: Flags
+    parts: list[Part] = field(default_factory=list)
+    group: str = "links"
+
+
+@dataclass(frozen=True, eq=False)
+class Arrow:
+    """A vector over the frames.
+
+    Attributes
+    ----------
+    name : str
+        With the magnitude of the longest arrow.
+    color : Color
+    start, end : (frames, 3) arrays
+        In the base frame, m.
+    shown : (frames,) array of bool
+    """
+
+    name: str
+    color: Color
+    start: Array
+    end: Array
+    shown: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Flash:
+    """A mark where something happened, over a short time.
+
+    Attributes
+    ----------
+    text : str
+    position : (3,) array
+        In the base frame, m.
+    impact : bool
+        Whether energy was lost.
+    shown : (frames,) array of bool
+    """
+
+    text: str
+    position: Array
+    impact: bool
+    shown: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """A point of view.
+
+    Attributes
+    ----------
+    position, target, up : (3,) arrays
+        In the base frame, m; ``up`` is a unit vector opposite to gravity.
+    """
+
+    # Vertical, degrees.
+    FIELD_OF_VIEW: ClassVar[float] = 40.0
+
+    position: Array
+    target: Array
+    up: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """All there is to see.
+
+    Attributes
+    ----------
+    times : (frames,) array
+        s.
+    nodes : tuple of Node
+    arrows : tuple of Arrow
+    flashes : tuple of Flash
+    camera : Camera
+    size : float
+        Of the robot, m.
+    """
+
+    times: Array
+    nodes: tuple[Node, ...]
+    arrows: tuple[Arrow, ...]
+    flashes: tuple[Flash, ...]
+    camera: Camera
+    size: float
+
+    def node(self, name: str) -> Node:
+        """The node of a link."""
+        return next(node for node in self.nodes if node.name == name)
+
+    def visible(self, frame: int) -> Iterator[tuple[Array, Solid]]:
+        """The pose and the surface of every solid that is shown in a frame."""
+        for node in self.nodes:
+            if node.shown[frame]:
+                for part in node.parts:
+                    if part.shown[frame]:
+                        yield from ((node.poses[frame], solid) for solid in part.solids)

@@ -1,0 +1,263 @@
+"""Scenes of trees that move: from the motions of trees over intervals of time to bodies, arrows and marks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
+from screwdyn.core.types import Array
+from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.robot import Robot
+from screwdyn.screws.poses import pose_of
+from screwdyn.views.bodies import equivalent_box, grown_body, joint_solids
+from screwdyn.views.scene import Arrow, Camera, Flags, Flash, Node, Part, Scene
+from screwdyn.views.shapes import shape_solids
+from screwdyn.views.solids import Color, Solid, ball
+
+__all__ = ["SHOWN", "Stage", "stage_scene"]
+
+# What show= of an animation may name.
+SHOWN = ("com", "momentum")
+_ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
+_PAYLOAD, _WAITING = (0.93, 0.60, 0.10, 1.0), (0.93, 0.60, 0.10, 0.45)
+_COM, _LINEAR, _ANGULAR = (0.85, 0.10, 0.10, 1.0), (0.00, 0.55, 0.35, 1.0), (0.50, 0.20, 0.70, 1.0)
+# How long an event is marked, s, and the length of the longest arrow as a fraction of the size of the robot.
+_MARK, _LONGEST = 0.6, 0.5
+
+
+class Happening(Protocol):
+    """The attributes of :class:`screwdyn.simulation.events.Happened` that are drawn."""
+
+    @property
+    def t(self) -> float: ...
+    @property
+    def verb(self) -> str: ...
+    @property
+    def link(self) -> str: ...
+    @property
+    def event(self) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A tree that moves over an interval of time.
+
+    Attributes
+    ----------
+    tree : Robot
+    begin, end : float
+        s; the end does not belong to the interval, unless it is that of the film.
+    values : callable
+        Positions, rates and accelerations (k, nq), (k, nv), (k, nv) at times (k,) within the interval.
+    links : tuple of str
+        Those that are drawn.
+    origin : (4, 4) array
+        The pose of the tree's base, m.
+    payloads : frozenset of str
+        Links that are drawn in the colour of payloads.
+    adrift : frozenset of str
+        Links that the camera does not follow, such as released payloads.
+    waiting : bool
+        Whether the tree is drawn pale, as a payload before its grasp, without arrows.
+    """
+
+    tree: Robot
+    begin: float
+    end: float
+    values: Callable[[Array], tuple[Array, Array, Array]]
+    links: tuple[str, ...]
+    origin: Array = field(default_factory=lambda: np.eye(4))
+    payloads: frozenset[str] = frozenset()
+    adrift: frozenset[str] = frozenset()
+    waiting: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Act:
+    """A stage in the frames that show it, with the motion there and the poses (k, links, 4, 4) of all its links."""
+
+    stage: Stage
+    frames: Flags
+    q: Array
+    qd: Array
+    poses: Array
+
+    def points(self) -> Array:
+        """Origins and centres of mass, (k, points, 3), of the links that the camera follows."""
+        found = []
+        for i, link in enumerate(self.stage.tree.links):
+            if link in self.stage.links and link not in self.stage.adrift:
+                found.append(self.poses[:, i, :3, 3])
+                inertia = self.stage.tree.link(link).inertia
+                if inertia is not None:
+                    found.append(self.poses[:, i, :3, 3] + self.poses[:, i, :3, :3] @ inertia.com)
+        return np.stack(found, axis=1) if found else np.zeros((len(self.q), 0, 3))
+
+
+def stage_scene(
+    stages: Sequence[Stage], times: Array, happenings: Sequence[Happening] = (), show: Sequence[str] = ()
+) -> Scene:
+    """The scene of some stages.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        The first one is of the robot.
+    times : (frames,) array
+        In rising order, s.
+    happenings : sequence of Happening
+        What is marked.
+    show : sequence of str
+        Any of ``"com"``, the centre of mass, and ``"momentum"``, linear and angular about it.
+
+    Raises
+    ------
+    ScrewdynError
+        If ``show`` has another name.
+    """
+    known = (show,) if isinstance(show, str) else tuple(show)
+    for name in known:
+        if name not in SHOWN:
+            raise ScrewdynError(f"show may name {', '.join(map(repr, SHOWN))}; got {name!r}")
+    acts = [act for stage in stages if (act := _act(stage, times)) is not None]
+    size = _size(acts)
+    nodes = _nodes(acts, times, size)
+    if "com" in known:
+        nodes.append(_com(acts, times, size))
+    arrows = [*_momentum(acts, times, size)] if "momentum" in known else []
+    flashes = [flash for happened in happenings if (flash := _flash(happened, nodes, times)) is not None]
+    camera = _camera(acts, size, stages[0].tree.gravity)
+    return Scene(times, tuple(nodes), tuple(arrows), tuple(flashes), camera, size)
+
+
+def _act(stage: Stage, times: Array) -> _Act | None:
+    frames = (times >= stage.begin) & ((times < stage.end) | (stage.end >= times[-1]))
+    if not frames.any():
+        return None
+    q, qd, _ = stage.values(np.minimum(times[frames], stage.end))
+    return _Act(stage, frames, q, qd, stage.origin @ stage.tree.link_poses(q))
+
+
+def _nodes(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
+    """A node for each link of any act, with parts that differ between acts."""
+    nodes: dict[str, Node] = {}
+    for act in acts:
+        topology, stage = act.stage.tree.topology, act.stage
+        for i, link in enumerate(stage.tree.links):
+            if link not in stage.links:
+                continue
+            node = nodes.setdefault(link, _blank(link, len(times)))
+            node.poses[act.frames], node.shown[act.frames] = act.poses[:, i], True
+            color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
+            color = _WAITING if stage.waiting else color
+            for what, solids in (
+                ("body", _body(topology, link, size, color)),
+                ("joint", () if stage.waiting else tuple(joint_solids(topology, link, size))),
+            ):
+                if solids:
+                    _show(node, what, solids, act.frames)
+    return list(nodes.values())
+
+
+def _body(topology: Topology, link: str, size: float, color: Color) -> tuple[Solid, ...]:
+    """The visual shapes of a link; a grown body if it has none, or if a mesh cannot be read, with a warning."""
+    shapes = [shape for shape in topology.attachments[link].link.shapes if shape.use == "visual"]
+    try:
+        if shapes:
+            return tuple(solid for shape in shapes for solid in shape_solids(shape, color))
+    except ScrewdynError as error:
+        warnings.warn(f"link {link!r} is drawn from its inertia: {error}", ScrewdynWarning, stacklevel=2)
+    return tuple(grown_body(topology, link, size, color))
+
+
+def _blank(name: str, frames: int, group: str = "links") -> Node:
+    return Node(name, np.tile(np.eye(4), (frames, 1, 1)), np.zeros(frames, dtype=bool), group=group)
+
+
+def _show(node: Node, what: str, solids: tuple[Solid, ...], frames: Flags) -> None:
+    """Show solids in some frames: those of an earlier part if they look the same, or a new part."""
+    for part in node.parts:
+        if len(part.solids) == len(solids) and all(map(Solid.equals, part.solids, solids)):
+            part.shown |= frames
+            return
+    name = f"{what} {len(node.parts)}" if any(part.name == what for part in node.parts) else what
+    node.parts.append(Part(name, solids, frames.copy()))
+
+
+def _com(acts: Sequence[_Act], times: Array, size: float) -> Node:
+    node = _blank("centre of mass", len(times), "marks")
+    for act in acts:
+        if _is_robot(act):
+            c = act.stage.tree.center_of_mass(act.q)
+            node.poses[act.frames] = pose_of(np.broadcast_to(np.eye(3), (len(c), 3, 3)), c)
+            node.shown |= act.frames
+    node.parts.append(Part("mark", (ball(0.03 * size, np.zeros(3), _COM),), np.ones(len(times), dtype=bool)))
+    return node
+
+
+def _momentum(acts: Sequence[_Act], times: Array, size: float) -> Iterator[Arrow]:
+    """Arrows of linear and angular momentum at the centre of mass."""
+    h, start, shown = np.zeros((len(times), 6)), np.zeros((len(times), 3)), np.zeros(len(times), dtype=bool)
+    for act in acts:
+        if _is_robot(act):
+            tree = act.stage.tree
+            h[act.frames], start[act.frames] = tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)
+            shown |= act.frames
+    for name, unit, color, vector in (("momentum", "N s", _LINEAR, h[:, 3:]), ("spin", "N m s", _ANGULAR, h[:, :3])):
+        length = np.linalg.norm(vector, axis=1)
+        longest = float(length.max())
+        if longest > 0:
+            end = start + vector * (_LONGEST * size / longest)
+            yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
+
+
+def _is_robot(act: _Act) -> bool:
+    return not act.stage.waiting and act.stage.tree.base in act.stage.links
+
+
+def _flash(happened: Happening, nodes: Sequence[Node], times: Array) -> Flash | None:
+    first = min(int(np.searchsorted(times, happened.t)), len(times) - 1)
+    shown = (times >= times[first]) & (times < times[first] + _MARK)
+    node = next((node for node in nodes if node.name == happened.link and node.shown[first]), None)
+    if node is None:
+        return None
+    lost = happened.event.energy_lost
+    text = f"{happened.verb} {happened.link}"
+    impact = lost > 1e-9
+    return Flash(f"{text}: {lost:.3g} J lost" if impact else text, node.poses[first, :3, 3], impact, shown)
+
+
+def _size(acts: Sequence[_Act]) -> float:
+    """The largest extent of the robot in any frame, m; without one, the longest edge of its bodies, or else 1."""
+    spans = [np.ptp(points, axis=1) for act in acts if (points := act.points()).size]
+    span = max((float(np.linalg.norm(found, axis=-1).max()) for found in spans), default=0.0)
+    return span or max((edge for act in acts for edge in _edges(act.stage.tree.topology)), default=0.0) or 1.0
+
+
+def _edges(topology: Topology) -> list[float]:
+    bodies = (at.link.inertia for at in topology.attachments.values())
+    return [float(equivalent_box(body)[0].max()) for body in bodies if body is not None and body.mass > 0]
+
+
+def _camera(acts: Sequence[_Act], size: float, gravity: Array) -> Camera:
+    """A view of all frames: across the plane if the points stay in an upright plane, else from above one side."""
+    cloud = np.concatenate([np.zeros((1, 3)), *(act.points().reshape(-1, 3) for act in acts)])
+    low, high = cloud.min(axis=0), cloud.max(axis=0)
+    target, radius = (low + high) / 2, 0.5 * float(np.linalg.norm(high - low)) + 0.1 * size
+    weight = float(np.linalg.norm(gravity))
+    up = -gravity / weight if weight else np.array([0.0, 0.0, 1.0])
+    ahead = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    ahead = ahead - up * (up @ ahead)
+    ahead /= np.linalg.norm(ahead)
+    direction = 0.75 * ahead - 0.65 * np.cross(up, ahead) + 0.45 * up
+    _, spread, axes = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)
+    if len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
+        across = axes[2] * (1.0 if axes[2] @ np.array([0.3, -1.0, 0.2]) > 0 else -1.0)
+        direction = across + 0.15 * up + 0.25 * np.cross(up, across)
+    distance = 0.9 * radius / np.sin(np.radians(Camera.FIELD_OF_VIEW / 2))
+    return Camera(target + distance * direction / np.linalg.norm(direction), target, up)

@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import screwdyn as sd
+from screwdyn.views.bodies import ACTIVE, PASSIVE, equivalent_box, grown_body, joint_solids
+
+BLUE = (0.0, 0.0, 1.0, 1.0)
+LENGTHS = st.floats(0.01, 2.0)
+
+
+@given(st.floats(0.1, 50.0), st.tuples(LENGTHS, LENGTHS, LENGTHS), st.integers(0, 2**32 - 1))
+def test_the_equivalent_box_has_the_inertia(mass, edges, seed) -> None:
+    rng = np.random.default_rng(seed)
+    R, com = sd.screw.exp(np.r_[rng.normal(size=3), 0, 0, 0])[:3, :3], rng.normal(size=3)
+    given_box = sd.Inertia.box(mass, edges)
+    turned = sd.Inertia(mass, com, R @ given_box.tensor @ R.T)
+    sizes, T = equivalent_box(turned)
+    again = sd.Inertia.box(mass, sizes)
+    np.testing.assert_allclose(T[:3, 3], com)
+    np.testing.assert_allclose(T[:3, :3] @ again.tensor @ T[:3, :3].T, turned.tensor, rtol=1e-9, atol=1e-12 * mass)
+    assert np.linalg.det(T[:3, :3]) == pytest.approx(1.0)
+
+
+def link(inertia, joint=None, size=1.0, **more):
+    tree = sd.KinematicTree()
+    tree.attach(inertia, to="base", joint=joint or sd.revolute("z"), name="link", **more)
+    return [*grown_body(tree.topology, "link", size, BLUE)]
+
+
+def extent(solids):
+    vertices = np.concatenate([solid.vertices for solid in solids])
+    return np.ptp(vertices, axis=0), (vertices.max(axis=0) + vertices.min(axis=0)) / 2
+
+
+def test_a_body_is_the_box_of_its_inertia_and_a_rod_from_its_joint() -> None:
+    body, rod = link(sd.Inertia.box(24.0, (0.2, 0.3, 0.4), com=(0.5, 0, 0)))
+    np.testing.assert_allclose(extent([body])[0], (0.2, 0.3, 0.4))
+    np.testing.assert_allclose(extent([body])[1], (0.5, 0, 0), atol=1e-15)
+    assert body.color == BLUE
+    np.testing.assert_allclose(extent([rod])[0][0], 0.5)
+    # From the axis of its joint, which need not be at the origin.
+    _, rod = link(sd.Inertia.box(24.0, (0.2, 0.3, 0.4), com=(0.5, 0, 0)), sd.revolute("z", point=(0.1, 0, 0)))
+    np.testing.assert_allclose(extent([rod])[0][0], 0.4)
+
+
+def test_massless_links_are_rods_to_their_children_and_points_are_balls() -> None:
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("arm"), to="base", joint=sd.revolute("z"))
+    tree.attach(sd.Inertia.point(4.0), to="arm", at=(0.3, 0.4, 0), name="bob")
+    (rod,) = grown_body(tree.topology, "arm", 1.0, BLUE)
+    ends = rod.vertices[np.argsort(rod.vertices @ (0.6, 0.8, 0.0))]
+    np.testing.assert_allclose(ends[:24].mean(axis=0), (0, 0, 0), atol=1e-12)
+    np.testing.assert_allclose(ends[-24:].mean(axis=0), (0.3, 0.4, 0), atol=1e-12)
+    (ball,) = grown_body(tree.topology, "bob", 1.0, BLUE)
+    np.testing.assert_allclose(extent([ball])[0][2], 2 * (3 * 4.0 / (4 * np.pi * 2000.0)) ** (1 / 3))
+    assert not [*grown_body(tree.topology, "base", 1.0, BLUE)]
+
+
+def test_a_box_of_no_density_is_drawn_within_reach_of_the_link() -> None:
+    fluffy = sd.Inertia(1.2, (0.1, 0, 0), (0.11, 0.11, 0.2))
+    body, _ = link(fluffy)
+    edges = equivalent_box(fluffy)[0]
+    assert edges.max() > 0.9
+    np.testing.assert_allclose(np.sort(extent([body])[0]) / 0.2, np.sort(edges) / edges.max())
+
+
+def test_inertias_of_no_body_do_not_stop_the_drawing() -> None:
+    with pytest.warns(sd.ScrewdynWarning):
+        lamina = sd.Inertia.effective(2.0, (0.2, 0, 0), (0, 0, 0.35))
+    assert len(link(lamina)) == 2
+    with pytest.warns(sd.ScrewdynWarning):
+        assert not link(sd.Inertia.effective(0.0, 0, (0, 0.35, 0)))
+
+
+def test_joints_are_screws() -> None:
+    tree = sd.KinematicTree()
+    body = sd.Inertia.box(1.0, (0.1, 0.1, 0.1))
+    tree.attach(body, to="base", joint=sd.revolute("y", point=(0, 0, 0.5)), name="turn")
+    tree.attach(body, to="turn", joint=sd.prismatic("x", passive=True), name="slide")
+    tree.attach(body, to="slide", joint=sd.helical("z", pitch=0.01), name="screw")
+    tree.attach(body, to="screw", joint=sd.spherical(), name="ball")
+    tree.attach(body, to="ball", joint=sd.universal("x", "y"), at=(0, 0, 1), name="cross")
+    tree.attach(body, to="base", joint=sd.free(), name="ship")
+    solids = {name: [*joint_solids(tree.topology, name, 1.0)] for name in tree.links}
+    assert len(solids["turn"]) == 2 and len(solids["slide"]) == 1 and not solids["ship"] and not solids["base"]
+    size, middle = extent(solids["turn"])
+    assert np.argmax(size) == 1
+    np.testing.assert_allclose(middle, (0, 0, 0.5), atol=1e-12)
+    assert np.argmax(extent(solids["slide"])[0]) == 0
+    assert {solid.color for solid in solids["slide"]} == {PASSIVE} and solids["turn"][0].color == ACTIVE
+    assert len(solids["screw"][0].vertices) > 250
+    # The first axis of a universal joint stays in the parent, the last one in the child.
+    in_parent, in_child = extent(solids["ball"][1:]), extent(solids["cross"])
+    assert np.argmax(in_parent[0]) == 0 and np.argmax(in_child[0]) == 1
+    np.testing.assert_allclose(in_parent[1], (0, 0, 1), atol=1e-12)
+    np.testing.assert_allclose(in_child[1], 0, atol=1e-12)

@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import screwdyn as sd
+from screwdyn.simulation.stages import still
+from screwdyn.views.shapes import shape_solids
+from screwdyn.views.staging import stage_scene
+
+GREY, RED = (0.5, 0.5, 0.5, 1.0), (1.0, 0.0, 0.0, 0.5)
+SLANTED = sd.screw.exp([0.3, -0.2, 0.5, 0.1, 0.2, 0.3])
+
+
+def extent(solid):
+    return np.ptp(solid.placed(sd.screw.inverse(SLANTED)).vertices, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        (sd.Shape.box((1, 2, 3), pose=SLANTED), (1, 2, 3)),
+        (sd.Shape.sphere(0.5, pose=SLANTED), (1, 1, 1)),
+        (sd.Shape.cylinder(0.5, 3, pose=SLANTED), (1, 1, 3)),
+        (sd.Shape.capsule(0.5, 3, pose=SLANTED), (1, 1, 4)),
+    ],
+)
+def test_simple_shapes_have_their_size_and_pose(shape, size) -> None:
+    (solid,) = shape_solids(shape, GREY)
+    np.testing.assert_allclose(extent(solid), size, rtol=0.01)
+    assert solid.color == GREY
+
+
+def tetrahedron(path: Path) -> Path:
+    corners = [(0, 0, 0), (1, 0, 0), (0, 2, 0), (0, 0, 3)]
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + ["f 1 3 2", "f 1 2 4", "f 2 3 4", "f 1 4 3"]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_meshes_are_scaled_placed_and_coloured(tmp_path) -> None:
+    shape = sd.Shape.mesh(tetrahedron(tmp_path / "a.obj"), 0.5, pose=SLANTED, color=RED)
+    (solid,) = shape_solids(shape, GREY)
+    np.testing.assert_allclose(extent(solid), (0.5, 1.0, 1.5))
+    assert solid.color == RED and len(solid.faces) == 4
+
+
+def test_triangles_of_stl_share_their_vertices(tmp_path) -> None:
+    facets = []
+    for face in [((0, 0, 0), (0, 2, 0), (1, 0, 0)), ((0, 0, 0), (1, 0, 0), (0, 0, 3))]:
+        corners = "\n".join(f"vertex {x} {y} {z}" for x, y, z in face)
+        facets.append(f"facet normal 0 0 1\nouter loop\n{corners}\nendloop\nendfacet")
+    path = tmp_path / "a.stl"
+    path.write_text("solid a\n" + "\n".join(facets) + "\nendsolid a\n")
+    (solid,) = shape_solids(sd.Shape.mesh(path), GREY)
+    assert len(solid.vertices) == 4 and len(solid.faces) == 2 and not solid.smooth and solid.color == GREY
+    path.write_text("no mesh")
+    with pytest.raises(sd.ScrewdynError, match=r"cannot read the mesh '.*a.stl'"):
+        [*shape_solids(sd.Shape.mesh(path), GREY)]
+
+
+def test_visual_shapes_replace_the_grown_body_and_missing_meshes_do_not(tmp_path) -> None:
+    tree = sd.KinematicTree()
+    body = sd.Inertia.box(100.0, (0.1, 0.1, 0.1))
+    plate = sd.Shape.box((3.0, 0.01, 0.01), color=RED)
+    tree.attach(body, to="base", name="plain", shape=[plate, sd.Shape.sphere(9.0, use="collision")])
+    tree.attach(body, to="base", name="lost", shape=sd.Shape.mesh(tmp_path / "none.stl"))
+    with pytest.warns(sd.ScrewdynWarning, match=r"'lost' is drawn from its inertia: cannot read the mesh '.*none.stl'"):
+        scene = stage_scene([still(tree, [])], np.zeros(1))
+    (part,) = scene.node("plain").parts
+    assert [solid.color for solid in part.solids] == [RED]
+    assert np.ptp(scene.node("lost").parts[0].solids[0].vertices) == pytest.approx(0.1)

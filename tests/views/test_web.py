@@ -1,0 +1,74 @@
+import sys
+
+import numpy as np
+import pytest
+from film import END, GRASP, RELEASE, recording, replay, swing
+
+import screwdyn as sd
+from screwdyn.screws.rotations import rotation_of
+
+
+@pytest.fixture(scope="module")
+def run():
+    return swing()
+
+
+@pytest.fixture(scope="module")
+def page(run, tmp_path_factory):
+    out = tmp_path_factory.mktemp("page") / "run.html"
+    animation = run.animate(out, fps=20, show=("com", "momentum"))
+    assert animation.path == out
+    return animation
+
+
+def test_the_recording_has_the_poses_of_the_run(run, page) -> None:
+    played = recording(page.path.read_text())
+    assert played["durationSeconds"] == pytest.approx(END + 1 / 20)
+    for link in ("upper", "lower", "crate"):
+        for t in (0.0, GRASP, 0.35, RELEASE - 0.05) if link != "crate" else (GRASP, 0.35, RELEASE - 0.05):
+            visible, position, wxyz = replay(played, f"/links/{link}", t + 1e-6)
+            T = run.pose(link, t)
+            assert visible
+            np.testing.assert_allclose(position, T[:3, 3], atol=2e-5)
+            np.testing.assert_allclose(rotation_of(wxyz[[1, 2, 3, 0]]), T[:3, :3], atol=1e-4)
+
+
+def test_the_crate_waits_pale_hangs_and_falls(run, page) -> None:
+    played = recording(page.path.read_text())
+    for part, shown in (("body 2", (True, False, False)), ("joint", (False, True, False))):
+        found = [replay(played, f"/links/crate/{part}", t)[0] for t in (0.1, 0.35, 0.7)]
+        assert tuple(found) == shown
+    heights = [replay(played, "/links/crate", t)[1][1] for t in (RELEASE + 1e-6, END)]
+    assert heights[1] < heights[0] - 0.2
+    texts = {m["props"]["text"] for _, m in played["messages"] if m["type"] == "LabelMessage"}
+    assert "release crate" in texts and any(text.startswith("grasp crate: ") for text in texts)
+
+
+def test_a_page_has_all_it_needs(page) -> None:
+    text = page.path.read_text()
+    assert text.count("<script src=") == 0 and '<link rel="stylesheet"' not in text
+    assert len(text) < 1_500_000
+    shown = page._repr_html_()
+    assert shown.startswith("<iframe srcdoc=") and len(shown) > len(text)
+
+
+def test_nothing_is_printed_and_no_server_stays(run, tmp_path, capfd) -> None:
+    run.animate(tmp_path / "run.html", fps=5)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_cannot_be_animated_is_refused_before_the_work(run, tmp_path) -> None:
+    with pytest.raises(sd.ScrewdynError, match=r"'run.pdf': its name must end in .html"):
+        run.animate("run.pdf")
+    with pytest.raises(sd.ScrewdynError, match="there is no folder"):
+        run.animate(tmp_path / "none" / "run.html")
+    run.to_npz(tmp_path / "run.npz")
+    with pytest.raises(sd.ScrewdynError, match="has the samples of a run, but not its robot"):
+        sd.Run.from_npz(tmp_path / "run.npz").animate(tmp_path / "run.html")
+
+
+def test_without_viser_the_error_says_what_to_install(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    monkeypatch.delitem(sys.modules, "screwdyn.views.web")
+    with pytest.raises(sd.ScrewdynError, match=r"needs viser \(.*\): pip install 'screwdyn\[view\]'"):
+        run.animate(tmp_path / "run.html")

@@ -179,6 +179,9 @@ def _info(arguments: argparse.Namespace) -> int:
     if tree.nq != tree.nv:
         print(f"positions: {tree.nq}")
     print(f"mass: {tree.mass:.6g} kg")
+    shaped = sum(bool(tree.shapes(link)) for link in tree.links)
+    if shaped:
+        print(f"links with shapes: {shaped}")
     joints = {name: joint for name in tree.joints if (joint := tree.joint(name)).nv}
     rows: list[tuple[str, ...]] = [("joint", "kind", "limits", "motor", "damping", "friction")]
     for name, joint in joints.items():

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import mujoco
     import networkx as nx
 
+    from screwdyn.io.meshes import Folders
+
 __all__ = ["Files"]
 
 
@@ -23,12 +25,18 @@ class Files(Structure):
 
     @classmethod
     def from_urdf(
-        cls, path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False
+        cls,
+        path_or_text: str | os.PathLike[str],
+        floating_base: bool = False,
+        *,
+        strict: bool = False,
+        package_dirs: Folders = (),
     ) -> Self:
         """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
 
         Links behind fixed joints are kept as links, the root link becomes the base, and coordinates are named after the
-        joints.
+        joints. Visual and collision elements become :meth:`shapes` of their links; files of meshes are looked for but
+        not read.
 
         Parameters
         ----------
@@ -37,6 +45,9 @@ class Files(Structure):
             Attach the root link to a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇.
         strict : bool
             Raise an error instead of a warning, for example for an inertia that no rigid body has.
+        package_dirs : path or sequence of paths
+            Folders that contain the packages of meshes named ``package://…``, or are packages. They are also looked for
+            in ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH`` and the folders above that of the file.
 
         Returns
         -------
@@ -47,12 +58,12 @@ class Files(Structure):
         URDFError
             The message lists every problem of the file with its line.
         ScrewdynError
-            If ``floating_base`` is not a bool.
+            If ``floating_base`` is not a bool, or ``package_dirs`` are not paths.
 
         Warns
         -----
         ScrewdynWarning
-            Once, with all doubtful entries of the file.
+            Once, with all doubtful entries of the file and the names of missing meshes.
 
         See Also
         --------
@@ -60,7 +71,7 @@ class Files(Structure):
         """
         from screwdyn.io.urdf import read_urdf
 
-        return cls._of(read_urdf(path_or_text, floating_base, strict=strict))
+        return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs))
 
     def to_urdf(self, name: str = "robot") -> str:
         """The tree as URDF text, from which :meth:`from_urdf` makes a tree with the same M, C and g within rounding.
@@ -70,7 +81,8 @@ class Files(Structure):
         has several freedoms, massless links ``<link>_axis`` carry joints of one freedom, named after the freedoms of
         the joint, such as ``pin[w]``; a fixed joint ``<link>_offset`` then connects the link. Free joints become
         floating and planar joints planar. Numbers have all digits. The largest float stands for a missing limit where
-        URDF requires one.
+        URDF requires one. Shapes become visual and collision elements, with a cylinder and two spheres for a capsule;
+        meshes are named by their paths.
 
         Parameters
         ----------
@@ -93,7 +105,8 @@ class Files(Structure):
         -----
         ScrewdynWarning
             Once, with everything that URDF has no place for: another gravity than (0, 0, -9.81) m/s², springs,
-            armatures, passive joints other than floating ones, free joints that are not passive, locks.
+            armatures, passive joints other than floating ones, free joints that are not passive, locks, colours of
+            collision shapes.
             :meth:`to_json` keeps it.
 
         Examples

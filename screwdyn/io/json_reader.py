@@ -4,20 +4,23 @@ All problems of a document are reported together, with their places. Version 1 o
 
 - ``format``: ``"screwdyn tree"``; ``version``: 1;
 - ``gravity``: three numbers, m/s²;
-- ``base``: the link that does not move, with ``name`` and, unless it is massless, ``inertia``;
-- ``links``: a list of the other links in order of attachment, with ``name``, ``inertia``, ``parent`` (the name of an
-  earlier link or the base), ``home`` (three rows of four numbers: the pose in the parent while the joint is neutral)
-  and ``joint`` (by default fixed, without a name). A locked joint is fixed; ``locked`` then has the ``home`` and
-  ``joint`` that it has when it is unlocked, and the positions ``q`` at which it is locked;
+- ``base``: the link that does not move, with ``name`` and, unless it is massless, ``inertia``, and ``shapes`` if it has
+  any;
+- ``links``: a list of the other links in order of attachment, with ``name``, ``inertia``, ``shapes``, ``parent`` (the
+  name of an earlier link or the base), ``home`` (three rows of four numbers: the pose in the parent while the joint is
+  neutral) and ``joint`` (by default fixed, without a name). A locked joint is fixed; ``locked`` then has the ``home``
+  and ``joint`` that it has when it is unlocked, and the positions ``q`` at which it is locked;
 - ``symbols``, optional: what SymPy assumes of symbols, such as ``{"L": {"positive": true}}``.
 
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
-rigid body needs to have, ``"effective": true``. A joint has ``name``, ``passive``, ``damping``, ``friction``,
-``stiffness``, ``rest``, ``limits`` (``null`` for none on a side), ``effort``, ``velocity``, ``armature``, ``mimic``
-(the ``joint`` that it follows, ``ratio`` and ``offset``), ``rotor`` (as :class:`screwdyn.Rotor`; its links are in the
-list of links), and either ``screws`` (a list of six numbers each) or ``chart`` (``orientation``, ``translations``,
-``axes`` as three rows, ``center``; see :class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits,
-at most 1e50, in SI units and in full, or strings with expressions of symbols such as ``"m*L**2/3"``.
+rigid body needs to have, ``"effective": true``. A shape has ``kind``, ``size``, ``path`` (of a mesh) and, as in
+:class:`screwdyn.Shape`, the optional ``pose`` (three rows of four numbers), ``color`` and ``use``. A joint has
+``name``, ``passive``, ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits`` (``null`` for none on a side),
+``effort``, ``velocity``, ``armature``, ``mimic`` (the ``joint`` that it follows, ``ratio`` and ``offset``), ``rotor``
+(as :class:`screwdyn.Rotor`; its links are in the list of links), and either ``screws`` (a list of six numbers each) or
+``chart`` (``orientation``, ``translations``, ``axes`` as three rows, ``center``; see
+:class:`screwdyn.mechanism.chart.Chart`). Numbers are finite and, except limits, at most 1e50, in SI units and in full,
+or, except in shapes, strings with expressions of symbols such as ``"m*L**2/3"``.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from sys import float_info
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -48,6 +51,7 @@ from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.rotors import check_rotors
+from screwdyn.mechanism.shape import Kind, Shape, Use
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
@@ -116,7 +120,7 @@ def _tree(root: Entry) -> Topology | None:
     given = root.table(("format", "version", "gravity", "base", "links"), ("symbols",))
     reader = _Reader(_symbols(given["symbols"]) if "symbols" in given else {})
     gravity = given["gravity"].numbers(3, reader.expression) if "gravity" in given else None
-    base = reader.link(given["base"].table(("name",), ("inertia",))) if "base" in given else None
+    base = reader.link(given["base"].table(("name",), ("inertia", "shapes"))) if "base" in given else None
     attachments = reader.attachments(given["links"], base) if "links" in given else []
     if root.problems or base is None or gravity is None:
         return None
@@ -165,7 +169,7 @@ class _Reader:
         joints: dict[str, str] = {}
         found = []
         for entry in given.items("a list of links"):
-            fields = entry.table(("name", "parent", "home"), ("inertia", "joint", "locked"))
+            fields = entry.table(("name", "parent", "home"), ("inertia", "shapes", "joint", "locked"))
             link = self.link(fields)
             parent = fields["parent"].text() if "parent" in fields else None
             if parent is not None and parent not in known and base is not None:
@@ -203,7 +207,29 @@ class _Reader:
     def link(self, fields: dict[str, Entry]) -> Link | None:
         name = fields["name"].text() if "name" in fields else None
         inertia = self.inertia(fields["inertia"]) if "inertia" in fields else None
-        return None if name is None else Link(name, inertia)
+        shapes = (
+            [self.shape(entry) for entry in fields["shapes"].items("a list of shapes")] if "shapes" in fields else []
+        )
+        return None if name is None else Link(name, inertia, tuple(shape for shape in shapes if shape is not None))
+
+    def shape(self, given: Entry) -> Shape | None:
+        before = len(given.problems)
+        fields = given.table(("kind", "size"), ("path", "pose", "color", "use"))
+        options: dict[str, Any] = {}
+        for what, known in (("kind", get_args(Kind)), ("use", get_args(Use))):
+            if what in fields:
+                options[what] = fields[what].one_of(*known)
+        for what in ("size", "color"):
+            if what in fields:
+                options[what] = [x.number() for x in fields[what].items("a list of numbers")]
+        if "path" in fields:
+            options["path"] = fields["path"].text()
+        if "pose" in fields:
+            rows = fields["pose"].matrix(4, 3)
+            options["pose"] = None if rows is None else [*rows, [0, 0, 0, 1]]
+        if len(given.problems) > before:
+            return None
+        return _made(given, lambda: Shape(**options))
 
     def inertia(self, given: Entry) -> Inertia | None:
         fields = given.table(("mass", "com", "tensor"), ("effective",))

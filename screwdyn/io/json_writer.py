@@ -16,6 +16,7 @@ from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
 
 __all__ = ["FORMAT", "VERSION", "write_json"]
@@ -76,7 +77,20 @@ class _Writer:
         record: dict[str, Any] = {"name": link.name}
         if link.inertia is not None:
             record["inertia"] = self.inertia(link.inertia)
+        if link.shapes:
+            record["shapes"] = [self.shape(shape) for shape in link.shapes]
         return record
+
+    def shape(self, shape: Shape) -> dict[str, Any]:
+        """The entries that differ from those of a visual shape at the origin without a colour."""
+        record: dict[str, Any] = {"kind": shape.kind, "size": list(shape.size)}
+        if shape.path is not None:
+            record["path"] = shape.path
+        if not np.array_equal(shape.pose, np.eye(4)):
+            record["pose"] = shape.pose[:3].tolist()
+        if shape.color is not None:
+            record["color"] = list(shape.color)
+        return record | ({} if shape.use == "visual" else {"use": shape.use})
 
     def inertia(self, inertia: Inertia) -> dict[str, Any]:
         com, tensor = inertia.entries

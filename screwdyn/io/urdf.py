@@ -12,6 +12,7 @@ import warnings
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.io.document import listed
 from screwdyn.io.effective import known_effective
+from screwdyn.io.meshes import Folders, Meshes
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
@@ -27,7 +28,13 @@ from screwdyn.mechanism.topology import Topology
 __all__ = ["check_urdf", "read_urdf"]
 
 
-def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False, *, strict: bool = False) -> Topology:
+def read_urdf(
+    path_or_text: str | os.PathLike[str],
+    floating_base: bool = False,
+    *,
+    strict: bool = False,
+    package_dirs: Folders = (),
+) -> Topology:
     """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree from them.
 
     The root link becomes the tree's base. The other links are attached to their parents depth first and in the order of
@@ -36,6 +43,10 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
     Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the plane's
     normal; neither has limits. Mimic joints follow the joints that they name; those that cannot become independent
     (with a warning). Units are those of URDF: m, kg, rad, s.
+
+    Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
+    Of a mesh only the path is read, which :meth:`screwdyn.io.meshes.Meshes.find` looks for. Whatever is wrong with a
+    shape is a warning.
 
     Parameters
     ----------
@@ -47,6 +58,8 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
         file uses these names.
     strict : bool
         Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
+    package_dirs : path or sequence of paths
+        Folders that contain the packages of meshes named ``package://…``, or are packages.
 
     Returns
     -------
@@ -58,16 +71,16 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
     URDFError
         Lists every problem of the file with its line, or states which file cannot be opened.
     ScrewdynError
-        If ``floating_base`` is not a bool.
+        If ``floating_base`` is not a bool, or ``package_dirs`` are not paths.
 
     Warns
     -----
     ScrewdynWarning
-        Once per file, listing all its warnings.
+        Once per file, listing all its warnings; one of them names all missing meshes.
     """
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
-    title, report, model = _read(path_or_text)
+    title, report, model = _read(path_or_text, package_dirs)
     problems = _in_order(report)
     if model is None or (strict and problems):
         raise URDFError(listed(title, problems), problems)
@@ -76,12 +89,12 @@ def read_urdf(path_or_text: str | os.PathLike[str], floating_base: bool = False,
     return _build(model, floating_base)
 
 
-def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
+def check_urdf(path_or_text: str | os.PathLike[str], package_dirs: Folders = ()) -> list[Problem]:
     """All problems of a URDF file, errors and warnings, in the order of their lines.
 
     Parameters
     ----------
-    path_or_text : str or path
+    path_or_text, package_dirs
         As for :func:`read_urdf`.
 
     Raises
@@ -89,20 +102,20 @@ def check_urdf(path_or_text: str | os.PathLike[str]) -> list[Problem]:
     URDFError
         Only if the file cannot be opened.
     """
-    return _in_order(_read(path_or_text)[1])
+    return _in_order(_read(path_or_text, package_dirs)[1])
 
 
-def _read(path_or_text: str | os.PathLike[str]) -> tuple[str, Report, Model | None]:
+def _read(path_or_text: str | os.PathLike[str], package_dirs: Folders) -> tuple[str, Report, Model | None]:
     """Title for messages, all problems, and the model if there was no error."""
     source = read_source(path_or_text, "URDF", "<", URDFError)
-    report = Report()
+    report, meshes = Report(), Meshes(source.path and source.path.parent, package_dirs)
     expansion = False
     try:
         root = parse(source.document, report, source.encoding, source.skipped_lines)
     except Unexpanded as found:
         root = _expand(source, found, report)
         expansion = root is not None
-    model = None if root is None or report.failed else model_of(root, report)
+    model = None if root is None or report.failed else model_of(root, report, meshes)
     if expansion and report.problems:
         message = "this is xacro; lines are those of the URDF that it expands to"
         report.problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
@@ -146,9 +159,9 @@ def _build(model: Model, floating_base: bool) -> Topology:
 def _link(record: LinkRecord) -> Link:
     m = record.mass
     if m is None:
-        return Link(record.name)
+        return Link(record.name, None, record.shapes)
     make = Inertia if m.physical else known_effective
-    return Link(record.name, make(m.mass, m.com, m.tensor))
+    return Link(record.name, make(m.mass, m.com, m.tensor), record.shapes)
 
 
 def _joint(record: JointRecord) -> Joint:

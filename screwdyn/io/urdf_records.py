@@ -6,14 +6,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.io.rpy import rotation_from_rpy
+from screwdyn.io.meshes import Meshes
 from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
 from screwdyn.io.urdf_mimic import mimic_of, misled
+from screwdyn.io.urdf_origin import origin_of
+from screwdyn.io.urdf_shapes import ShapeReader
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.joint import Mimic
 from screwdyn.mechanism.mass_properties import failing_condition
-from screwdyn.screws.screw import pose
+from screwdyn.mechanism.shape import Shape
 
 __all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of"]
 
@@ -38,6 +40,7 @@ class LinkRecord:
     element: Element
     name: str
     mass: MassRecord | None
+    shapes: tuple[Shape, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,14 +72,16 @@ class Model:
     outgoing: dict[str, list[JointRecord]] = field(default_factory=dict)
 
 
-def model_of(root: Element, report: Report) -> Model:
+def model_of(root: Element, report: Report, meshes: Meshes) -> Model:
     """Read all links and joints, then check that they form one tree; problems are added to the report."""
+    reader = ShapeReader(root, meshes, report)
     links: dict[str, LinkRecord] = {}
     for element in root.named("link"):
-        mass = _mass(element, report)
+        mass, shapes = _mass(element, report), reader.shapes(element)
         name = _unique_name(element, links, report)
         if name is not None:
-            links[name] = LinkRecord(element, name, mass)
+            links[name] = LinkRecord(element, name, mass, shapes)
+    reader.report_missing()
     joints: dict[str, JointRecord] = {}
     ends: list[tuple[Element, str | None, str | None]] = []
     known = dict.fromkeys(name for element in root.named("joint") if (name := element.attributes.get("name")))
@@ -109,7 +114,7 @@ def _mass(link: Element, report: Report) -> MassRecord | None:
     inertial = report.only(link, "inertial")
     if inertial is None:
         return None
-    home = _origin(inertial, report)
+    home = origin_of(inertial, report)
     element = report.only(inertial, "mass", 'add <mass value="…"/>')
     mass = None if element is None else report.number(element, "value")
     if element is not None and mass is not None and mass < 0:
@@ -134,17 +139,6 @@ def _mass(link: Element, report: Report) -> MassRecord | None:
     return MassRecord(mass, home[:3, 3], tensor, failing is None)
 
 
-def _origin(element: Element, report: Report) -> Array | None:
-    origin = report.only(element, "origin")
-    if origin is None:
-        return np.eye(4)
-    if "quat_xyzw" in origin.attributes:
-        report.add(origin, "quat_xyzw is not supported yet", 'give the orientation as rpy="roll pitch yaw"')
-    xyz = report.numbers(origin, "xyz", 3, (0.0, 0.0, 0.0))
-    rpy = report.numbers(origin, "rpy", 3, (0.0, 0.0, 0.0))
-    return None if xyz is None or rpy is None else pose(rotation_from_rpy(*rpy), xyz)
-
-
 def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report) -> str | None:
     """Name of the parent or child link of a joint; ``None`` if the file has no such link."""
     element = report.only(joint, tag, f'add <{tag} link="…"/>')
@@ -158,7 +152,7 @@ def _end(joint: Element, tag: str, links: dict[str, LinkRecord], report: Report)
 
 
 def _joint(element: Element, name: str, parent: str, child: str, report: Report) -> JointRecord | None:
-    home = _origin(element, report)
+    home = origin_of(element, report)
     kind = report.attribute(element, "type")
     if kind is not None and kind != "fixed" and kind not in _MOVABLE:
         report.add(element, f"unknown joint type {shown(kind)!r}", _USE_ONE)

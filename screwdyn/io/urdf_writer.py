@@ -15,7 +15,8 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynWarning, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
 from screwdyn.io.names import Names
-from screwdyn.io.rpy import rpy_from_rotation
+from screwdyn.io.urdf_origin import numbers_text, origin_text
+from screwdyn.io.urdf_shape_writer import ShapeWriter
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
@@ -85,6 +86,7 @@ class _Writer:
     def __init__(self, topology: Topology) -> None:
         self.problems: list[str] = []
         self.lost: list[str] = []
+        self.shapes = ShapeWriter()
         labels = (label for at in topology.attachments.values() for label in at.labels)
         self.names = Names([*topology.attachments, *topology.carried, *labels])
 
@@ -92,7 +94,7 @@ class _Writer:
         """The lines of a link and of the joints that connect it to its parent, with massless links between them."""
         self.check_name("link", at.link.name)
         if at.parent is None:
-            return [_link(at.link)]
+            return [self.link(at.link)]
         self.check_name("joint", at.name)
         self.note_losses(at)
         lines, parent, place = [], at.parent, at.home
@@ -100,10 +102,10 @@ class _Writer:
         for k, step in enumerate(steps):
             last = k == len(steps) - 1 and np.array_equal(step.frame, np.eye(4))
             child = at.link.name if last else self.names.unused(f"{at.link.name}_axis")
-            lines += [] if last else [_link(Link(child))]
+            lines += [] if last else [self.link(Link(child))]
             lines.append(_joint(step, parent, child, place @ step.frame, at.joint))
             parent, place = child, inverse(step.frame)
-        lines.insert(0, _link(at.link))
+        lines.insert(0, self.link(at.link))
         if parent != at.link.name:
             weld = at.name if not steps else self.names.unused(f"{at.link.name}_offset")
             lines.append(_joint(_Step("fixed", weld, np.eye(4)), parent, at.link.name, place, at.joint))
@@ -144,31 +146,37 @@ class _Writer:
         if joint.armature != 0:
             self.lost.append(f"the armature of joint {name!r}")
 
-    def check_name(self, what: str, name: str) -> None:
+    def link(self, link: Link) -> str:
+        """The lines of a link."""
+        lines = []
+        if link.inertia is not None:
+            inertia = link.inertia.evaluated()
+            com, tensor = inertia.entries
+            named = zip(("xx", "xy", "xz", "yy", "yz", "zz"), tensor, strict=True)
+            entries = " ".join(f'i{k}="{x!r}"' for k, x in named)
+            lines = [
+                "    <inertial>",
+                f'      <origin xyz="{numbers_text(com)}"/>',
+                f'      <mass value="{inertia.mass!r}"/>',
+                f"      <inertia {entries}/>",
+                "    </inertial>",
+            ]
+        for shape in link.shapes:
+            lines += self.shapes.lines(shape)
+            if shape.path is not None:
+                self.check_name("mesh", shape.path, "path")
+        if any(shape.use == "collision" and shape.color is not None for shape in link.shapes):
+            self.lost.append(f"the colours of collision shapes of link {link.name!r}")
+        if not lines:
+            return f"  <link name={quoteattr(link.name)}/>"
+        return "\n".join([f"  <link name={quoteattr(link.name)}>", *lines, "  </link>"])
+
+    def check_name(self, what: str, name: str, kind: str = "name") -> None:
         wrong = _NOT_IN_XML.search(name)
         found = wrong[0] if wrong else next((mark for mark in ("${", "$(") if mark in name), None)
         if found is not None:
             reason = "XML does not have" if wrong else "means an expression of xacro"
-            self.problems.append(f"the name {name!r} of a {what} contains {found!r}, which {reason}; rename it")
-
-
-def _link(link: Link) -> str:
-    if link.inertia is None:
-        return f"  <link name={quoteattr(link.name)}/>"
-    inertia = link.inertia.evaluated()
-    com, tensor = inertia.entries
-    entries = " ".join(f'i{k}="{x!r}"' for k, x in zip(("xx", "xy", "xz", "yy", "yz", "zz"), tensor, strict=True))
-    return "\n".join(
-        [
-            f"  <link name={quoteattr(link.name)}>",
-            "    <inertial>",
-            f'      <origin xyz="{_text(com)}"/>',
-            f'      <mass value="{inertia.mass!r}"/>',
-            f"      <inertia {entries}/>",
-            "    </inertial>",
-            "  </link>",
-        ]
-    )
+            self.problems.append(f"the {kind} {name!r} of a {what} contains {found!r}, which {reason}; rename it")
 
 
 def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> str:
@@ -177,31 +185,28 @@ def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> s
     kind = "continuous" if step.kind == "revolute" and joint.limits is None else step.kind
     lines = [
         f'  <joint name={quoteattr(step.name)} type="{kind}">',
-        f'    <origin xyz="{_text(home[:3, 3])}" rpy="{_text(rpy_from_rotation(home[:3, :3]))}"/>',
+        f"    {origin_text(home)}",
         f"    <parent link={quoteattr(parent)}/>",
         f"    <child link={quoteattr(child)}/>",
     ]
     if step.axis is not None:
-        lines.append(f'    <axis xyz="{_text(step.axis)}"/>')
+        lines.append(f'    <axis xyz="{numbers_text(step.axis)}"/>')
     motor = {"effort": joint.effort, "velocity": joint.velocity}
     limits = (
         {} if kind == "continuous" or not bounded else dict(zip(("lower", "upper"), joint.limits or _NONE, strict=True))
     )
     if limits or (step.kind != "fixed" and set(motor.values()) != {None}):
-        shown = (f'{what}="{_text(_bound(x))}"' for what, x in (limits | motor).items())
+        shown = (f'{what}="{numbers_text(_bound(x))}"' for what, x in (limits | motor).items())
         lines.append(f"    <limit {' '.join(shown)}/>")
     if step.kind != "fixed" and (joint.damping or joint.friction):
-        lines.append(f'    <dynamics damping="{_text(joint.damping)}" friction="{_text(joint.friction)}"/>')
+        lines.append(
+            f'    <dynamics damping="{numbers_text(joint.damping)}" friction="{numbers_text(joint.friction)}"/>'
+        )
     if joint.mimic is not None and step.kind != "fixed":
-        numbers = f'multiplier="{_text(joint.mimic.ratio)}" offset="{_text(joint.mimic.offset)}"'
+        numbers = f'multiplier="{numbers_text(joint.mimic.ratio)}" offset="{numbers_text(joint.mimic.offset)}"'
         lines.append(f"    <mimic joint={quoteattr(joint.mimic.joint)} {numbers}/>")
     return "\n".join([*lines, "  </joint>"])
 
 
 def _bound(x: float | None) -> float:
     return _UNLIMITED if x is None else x if isfinite(x) else float(np.copysign(_UNLIMITED, x))
-
-
-def _text(values: object) -> str:
-    """Numbers with all digits; adding zero replaces −0 by 0."""
-    return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=np.float64)))

@@ -1,8 +1,8 @@
 """URDF reader, first stage: from XML text to elements with their line numbers.
 
-Only the elements that describe the mechanism are kept; all others (visual, collision, gazebo, transmission, …) are
-ignored. Document types are an error, so entities are never expanded. Invalid content does not raise errors here: every
-problem is added to a :class:`Report`.
+Only the elements that describe the mechanism and the shapes of its links are kept; all others (gazebo, transmission,
+…) are ignored. Document types are an error, so entities are never expanded. Invalid content does not raise errors
+here: every problem is added to a :class:`Report`.
 """
 
 import re
@@ -14,16 +14,22 @@ from xml.parsers import expat
 
 from screwdyn.io.source import shown
 
-__all__ = ["Element", "Problem", "Report", "Unexpanded", "parse"]
+__all__ = ["Element", "Problem", "Report", "Severity", "Unexpanded", "parse"]
 
 Severity = Literal["error", "warning"]
 
 _KEPT = {
-    "robot": {"link", "joint"},
-    "link": {"inertial"},
+    "robot": {"link", "joint", "material"},
+    "link": {"inertial", "visual", "collision"},
     "inertial": {"origin", "mass", "inertia"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
+    "visual": {"origin", "geometry", "material"},
+    "collision": {"origin", "geometry"},
+    "geometry": {"box", "cylinder", "capsule", "sphere", "mesh"},
+    "material": {"color"},
 }
+# Parts of shapes: an expression of xacro in one of them is a wrong number, with which the robot can be read.
+_DECORATION = {"visual", "collision", "geometry", "material"}
 
 # Possessive quantifiers avoid backtracking over a megabyte of digits that ends with a letter.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
@@ -239,7 +245,7 @@ class _Builder:
         elif tag.startswith("xacro:"):
             raise Unexpanded(element)
         elif owner is not None and tag in _KEPT.get(owner.tag, ()):
-            for name, value in attributes.items():
+            for name, value in attributes.items() if _DECORATION.isdisjoint((tag, owner.tag)) else ():
                 if "${" in value or "$(" in value:
                     raise Unexpanded(element, f" ({name}={shown(value)!r})")
             owner.children.append(element)

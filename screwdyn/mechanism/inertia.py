@@ -19,10 +19,10 @@ from screwdyn.mechanism.mass_properties import (
     read_array,
     read_com,
     read_number,
-    read_size,
     read_tensor,
 )
-from screwdyn.screws.screw import as_pose, direction, pose, skew, unskew
+from screwdyn.mechanism.solids import Solids, squared_lengths
+from screwdyn.screws.screw import as_pose, pose, skew, unskew
 
 __all__ = ["Inertia", "failing_condition"]
 
@@ -34,12 +34,7 @@ def _parallel_axis(mass: float, offset: Array) -> Array:
     return mass * np.array([[yy + zz, -xy, -xz], [-xy, xx + zz, -yz], [-xz, -yz, xx + yy]])
 
 
-def _squares(sizes: Array, what: str) -> Array:
-    """Squares of lengths; InertiaError if one is negative."""
-    return np.array([size * size for size in (read_size(x, what) for x in sizes)])
-
-
-class Inertia:
+class Inertia(Solids):
     """Mass, centre of mass and inertia tensor of one rigid body, immutable.
 
     Parameters
@@ -100,78 +95,6 @@ class Inertia:
         return self
 
     @classmethod
-    def point(cls, mass: float, com: ArrayLike = 0.0) -> Self:
-        """Point mass in kg at `com` (3,) in metres.
-
-        Raises InertiaError as `Inertia` does.
-        """
-        return cls(mass, com)
-
-    @classmethod
-    def _axial(cls, mass: float, along: float, across: float, axis: str | ArrayLike, com: ArrayLike) -> Self:
-        """Body of revolution with moments `along` about its axis and `across` about perpendicular axes."""
-        a = direction(axis)
-        if a.shape != (3,):
-            raise InertiaError(f"axis must be one direction, got {a.tolist()}")
-        return cls(mass, com, np.diag([across] * 3) + (along - across) * np.outer(a, a))
-
-    @classmethod
-    def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
-        """Thin uniform rod along `axis` ("x", "y", "z" or a vector), with moments 0 about it and m l^2 / 12 across it.
-
-        Mass in kg, length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
-        length; ScrewdynError for a zero axis.
-        """
-        m, l = read_number(mass, "mass"), read_size(length, "length")
-        return cls._axial(m, 0.0, m * (l * l) / 12, axis, com)
-
-    @classmethod
-    def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
-        """Uniform box with edges `size` (3,) in metres along the link axes, with moments m (y^2 + z^2) / 12, ….
-
-        Mass in kg; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative edge.
-        """
-        m, edges = read_number(mass, "mass"), read_array(size, "size")
-        if edges.shape != (3,):
-            raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
-        squares = _squares(edges, "edge")
-        return cls(m, com, m * (squares.sum() - squares) / 12)
-
-    @classmethod
-    def cylinder(
-        cls, mass: float, radius: float, length: float, axis: str | ArrayLike = "z", com: ArrayLike = 0.0
-    ) -> Self:
-        """Uniform solid cylinder, with moments m r^2 / 2 about `axis` and m (3 r^2 + l^2) / 12 across it.
-
-        Mass in kg, radius and length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a
-        negative size; ScrewdynError for a zero axis.
-        """
-        m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
-        return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
-
-    @classmethod
-    def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
-        """Uniform solid sphere, with moments 2 m r^2 / 5.
-
-        Mass in kg, radius in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
-        radius.
-        """
-        m, r = read_number(mass, "mass"), read_size(radius, "radius")
-        return cls(m, com, [2 * m * (r * r) / 5] * 3)
-
-    @classmethod
-    def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
-        """Lamina in the xy plane, with moment `izz` about z through its centre of mass and izz / 2 about x and y.
-
-        For planar arms of textbooks, whose motion about z does not depend on the other moments. Mass in kg, `com` (2,)
-        or (3,) in metres, `izz` in kg m^2. Raises InertiaError as `Inertia` does.
-        """
-        com, izz = read_array(com, "com"), read_number(izz, "izz")
-        if com.shape == (2,):
-            com = np.append(com, 0)
-        return cls(mass, com, (izz / 2, izz / 2, izz))
-
-    @classmethod
     def from_radii_of_gyration(
         cls, mass: float, radii: ArrayLike, rotation: ArrayLike | None = None, com: ArrayLike = 0.0
     ) -> Self:
@@ -194,7 +117,7 @@ class Inertia:
         m, gyration = read_number(mass, "mass"), read_array(radii, "radii")
         if gyration.shape != (3,):
             raise InertiaError(f"radii must be three radii of gyration, got {gyration.tolist()}")
-        moments = m * _squares(gyration, "radius of gyration")
+        moments = m * squared_lengths(gyration, "radius of gyration")
         R = np.eye(3) if rotation is None else as_pose(pose(rotation, np.zeros(3)), "principal axes")[:3, :3]
         return cls(m, com, (R * moments) @ R.T)
 
@@ -230,6 +153,45 @@ class Inertia:
         return cls(m, com, m * gram[:3, :3])
 
     @classmethod
+    def from_parameters(cls, parameters: ArrayLike) -> Self:
+        """Body with the ten `parameters` [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the link origin.
+
+        The first moment is h = m c, and the tensor is about the origin in link axes, with -int xy dm off the diagonal:
+        kg, kg m and kg m^2, in the order of the columns of `tree.derivatives.regressor` (docs/mathematics.md §10).
+        Pinocchio's `toDynamicParameters` has Iyy before Ixz.
+
+        Raises
+        ------
+        InertiaError
+            If they are not ten numbers, or no rigid body has them; the message states the condition that fails, for the
+            moments about the centre of mass.
+        """
+        given = read_array(parameters, "parameters")
+        if given.shape != (10,) or not expressions.is_finite(given):
+            raise InertiaError(
+                f"parameters must be the ten finite numbers [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz], got "
+                f"{given.tolist()}"
+            )
+        m, x, y, z, xx, xy, xz, yy, yz, zz = given.tolist()
+        return cls._about_origin(m, np.array([x, y, z]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+
+    @classmethod
+    def _about_origin(cls, mass: float, first_moment: Array, theta: Array) -> Self:
+        """Body with a first moment, and a tensor about the link origin."""
+        if expressions.is_never_positive(mass):
+            raise InertiaError(f"no rigid body has this inertia: mass {expressions.short(mass, 6)} kg is not positive")
+        com = first_moment / mass
+        tensor = theta - _parallel_axis(mass, com)
+        if tensor.dtype != object:
+            # Rounding of the subtraction may violate the condition that tr/2 - tensor is positive semidefinite:
+            # negative eigenvalues within rounding are set to zero.
+            sizes, axes = np.linalg.eigh(0.5 * np.trace(tensor) * np.eye(3) - tensor)
+            if -1e-13 * np.trace(theta) <= sizes[0] < 0.0:
+                sizes = np.maximum(sizes, 0.0)
+                tensor = sizes.sum() * np.eye(3) - (axes * sizes) @ axes.T
+        return cls(mass, com, tensor)
+
+    @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> Self:
         """Body with inertia [[Theta, h^], [-h^, m 1]] (6, 6) about the link origin (docs/mathematics.md §4).
 
@@ -238,18 +200,7 @@ class Inertia:
         given = expressions.floats(read_array(matrix, "matrix"), "the matrix")
         if given.shape != (6, 6) or not np.isfinite(given).all():
             raise InertiaError(f"matrix must be 6x6 and finite, got {given.tolist()}")
-        mass = float(np.trace(given[3:, 3:])) / 3.0
-        if mass <= 0.0:
-            raise InertiaError(f"no rigid body has this inertia: mass {mass:g} kg is not positive")
-        theta, com = given[:3, :3], unskew(given[:3, 3:]) / mass
-        tensor = theta - _parallel_axis(mass, com)
-        # Rounding of the subtraction may violate the condition that tr/2 - tensor is positive semidefinite: negative
-        # eigenvalues within rounding are set to zero.
-        sizes, axes = np.linalg.eigh(0.5 * np.trace(tensor) * np.eye(3) - tensor)
-        if -1e-13 * np.trace(theta) <= sizes[0] < 0.0:
-            sizes = np.maximum(sizes, 0.0)
-            tensor = sizes.sum() * np.eye(3) - (axes * sizes) @ axes.T
-        self = cls(mass, com, tensor)
+        self = cls._about_origin(float(np.trace(given[3:, 3:])) / 3.0, unskew(given[:3, 3:]), given[:3, :3])
         if not np.allclose(self.matrix, given, rtol=0.0, atol=ROUNDING * np.abs(given).max()):
             raise InertiaError("matrix does not have the form [[Theta, h^], [-h^, m 1]] of a rigid body's inertia")
         return self
@@ -289,7 +240,10 @@ class Inertia:
 
     @property
     def parameters(self) -> Array:
-        """Mass, `first_moment` and xx, xy, xz, yy, yz, zz of `origin_tensor`, (10,), in kg, kg m and kg m^2."""
+        """Mass, `first_moment` and xx, xy, xz, yy, yz, zz of `origin_tensor`, (10,), in kg, kg m and kg m^2.
+
+        See `from_parameters`.
+        """
         return np.array([self.mass, *self.first_moment, *self.origin_tensor[np.triu_indices(3)]])
 
     @property

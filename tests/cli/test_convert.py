@@ -28,6 +28,21 @@ def test_from_urdf_to_json_and_back(capsys, tmp_path):
     assert back.read_text(encoding="utf-8").startswith('<robot name="arm">')
 
 
+def test_shapes_are_kept_and_counted(capsys, tmp_path):
+    there, back, mesh = tmp_path / "arm.json", tmp_path / "there" / "back.urdf", tmp_path / "a.stl"
+    back.parent.mkdir()
+    mesh.touch()
+    arm, looks = sd.KinematicTree.from_urdf(ARM), (sd.Shape.mesh(mesh), sd.Shape.sphere(0.1))
+    for link in arm.links[:2]:
+        arm.set_shapes(link, looks)
+    there.write_text(arm.to_json(), encoding="utf-8")
+    assert command(capsys, "convert", there, back) == (0, "", "")
+    assert sd.KinematicTree.from_urdf(back).shapes(arm.base) == looks
+    code, out, _ = command(capsys, "info", back)
+    assert code == 0
+    assert "links with shapes: 2" in out.splitlines()
+
+
 def test_a_floating_base(capsys, tmp_path):
     there = tmp_path / "arm.json"
     assert command(capsys, "convert", "--floating-base", ARM, there) == (0, "", "")

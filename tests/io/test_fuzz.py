@@ -17,7 +17,11 @@ from screwdyn import KinematicTree, ScrewdynError
 from screwdyn.cli.scenario.reading import read_scenario
 
 ROOT = Path(__file__).parents[2]
-ARM = (ROOT / "tests/data/urdf/arm.urdf").read_bytes()
+SHAPE = (
+    b'<visual><origin xyz="0 0 1" rpy="0 1 0"/><geometry><cylinder radius="1" length="2"/></geometry>'
+    b'<material name="red"><color rgba="1 0 0 1"/></material></visual></link>'
+)
+ARM = (ROOT / "tests/data/urdf/arm.urdf").read_bytes().replace(b"</link>", SHAPE, 1)
 SCENARIO = (ROOT / "examples/carry_a_crate.toml").read_bytes()
 
 NAMES = st.sampled_from(["a", "b", "c", "j", "k", "", "a b", "é", "a[w]", "\t", "<&>", "0", "x" * 300])
@@ -90,7 +94,33 @@ INERTIALS = st.builds(
     NUMBERS.map(lambda x: element("mass", value=x)) | st.just(""),
     MOMENTS | st.just(""),
 )
-LINKS = st.builds(lambda name, inside: element("link", inside, name=name), NAMES, INERTIALS | st.just(""))
+BODIES = st.builds(
+    lambda tag, size, number, name: element(
+        tag, size=size, scale=size, radius=number, length=number, filename=name, rgba=size
+    ),
+    st.sampled_from(["box", "cylinder", "capsule", "sphere", "mesh", "plane"]),
+    TRIPLES,
+    NUMBERS,
+    NAMES,
+)
+MATERIALS = st.builds(
+    lambda name, inside: element("material", inside, name=name),
+    NAMES,
+    NUMBERS.map(lambda x: element("color", rgba=f"{x} 0 0 1")) | st.just(""),
+)
+SHAPES = st.builds(
+    lambda tag, *parts: element(tag, "".join(parts)),
+    st.sampled_from(["visual", "collision"]),
+    ORIGINS | st.just(""),
+    BODIES.map(lambda body: element("geometry", body)) | st.just(""),
+    MATERIALS | st.just(""),
+)
+LINKS = st.builds(
+    lambda name, *parts: element("link", "".join(parts), name=name),
+    NAMES,
+    INERTIALS | st.just(""),
+    SHAPES | st.just(""),
+)
 TYPES = st.sampled_from(["revolute", "continuous", "prismatic", "fixed", "floating", "planar", "weld", ""])
 JOINTS = st.builds(
     lambda name, kind, parent, child, parts: element(
@@ -181,7 +211,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-DOCUMENT = json.loads(sd.robots.two_link().to_json())
+TWO_LINK = sd.robots.two_link()
+TWO_LINK.set_shapes("link2", sd.Shape.mesh("a.stl", 0.5, pose=(0, 0, 1), color=(0, 0, 1), use="collision"))
+DOCUMENT = json.loads(TWO_LINK.to_json())
 
 
 def places(value, path=()):
@@ -231,7 +263,7 @@ def test_json_with_other_numbers(changes):
         valid(tree)
 
 
-@given(mutated(sd.robots.two_link().to_json().encode()))
+@given(mutated(TWO_LINK.to_json().encode()))
 def test_json_by_byte(document):
     tree = tried(KinematicTree.from_json, "{" + document.decode("utf-8", "replace").lstrip("{"))
     if tree is not None and not tree.free_symbols:

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn import JSONError, KinematicTree
+from screwdyn import JSONError, KinematicTree, screw
 from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint import Joint, Mimic
@@ -141,6 +141,25 @@ def test_expressions_and_what_is_assumed_of_symbols():
     assert twin.joint("hinge").damping == tree.joint("hinge").damping
 
 
+def test_shapes_come_back_as_they_are():
+    turned = screw.pose([[0.8, -0.6, 0], [0.6, 0.8, 0], [0, 0, 1]], (0.1, 0.2, 1 / 3))
+    shapes = [
+        sd.Shape.box((0.1, 1 / 3, 0)),
+        sd.Shape.cylinder(0.1, 0.2, pose=turned, color=(0.1, 0.2, 0.3, 0.4)),
+        sd.Shape.capsule(0.1, 0.2, use="collision"),
+        sd.Shape.sphere(1 / 7, color=(0, 0, 1), use="collision"),
+        sd.Shape.mesh("/käse/a.stl", (1, -1, 0.001)),
+        sd.Shape.mesh("package://arm/link.dae"),
+    ]
+    tree = KinematicTree(sd.Link("base", None, shapes))
+    tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(), name="lower", shape=shapes)
+    tree.attach(sd.Inertia(1.0), to="lower", joint=sd.revolute(), name="upper")
+    tree.lock("lower")
+    twin = KinematicTree.from_json(tree.to_json())
+    assert twin.to_json() == tree.to_json()
+    assert [twin.shapes(link) for link in twin.links] == [tuple(shapes), tuple(shapes), ()]
+
+
 def test_a_file_and_its_text_are_the_same(tmp_path):
     path = tmp_path / "arm.json"
     text = sd.robots.two_link().to_json()
@@ -154,7 +173,8 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
     known = {
         Topology: {"attachments", "carried", "gravity", "revision", "followers"},
         Attachment: {"link", "parent", "joint", "home", "serial", "locked"},
-        Link: {"name", "inertia"},
+        Link: {"name", "inertia", "shapes"},
+        sd.Shape: {"kind", "size", "path", "pose", "color", "use"},
         Joint: {"screws", "passive", "damping", "friction", "stiffness", "rest", "limits", "name", "chart"}
         | {"effort", "velocity", "armature", "mimic", "rotor"},
         Chart: {"orientation", "translations", "axes", "center"},
@@ -165,7 +185,7 @@ def test_every_field_of_a_tree_has_a_place_in_the_document():
 
 def test_every_key_that_is_written_is_described():
     described = (Path(__file__).parents[2] / "docs/files.md").read_text(encoding="utf-8")
-    known = (Attachment, Link, Joint, Chart, Mimic, sd.Rotor, Locked)
+    known = (Attachment, Link, sd.Shape, Joint, Chart, Mimic, sd.Rotor, Locked)
     keys = {field for cls in known for field in getattr(cls, "_fields", None) or [x.name for x in fields(cls)]}
     assert sorted(key for key in keys - {"link", "serial"} if f"`{key}`" not in described) == []
 
@@ -181,6 +201,7 @@ ROD = {
 }
 
 
+BOX = {"kind": "box", "size": [1, 2, 3]}
 ROTOR = {"inertia": 1e-4, "axis": [0, 0, 1], "com": [0, 0, 0], "mass": 0.1, "across": 1e-4}
 LOCKED = {"home": ROD["home"], "joint": ROD["joint"], "q": [0.5]}
 
@@ -218,6 +239,20 @@ def test_the_document_of_these_tests_is_valid():
         ({"inertia": ROD["inertia"] | {"com": [0, 0]}}, "links[0].inertia.com", "a list of 3 numbers"),
         ({"inertia": ROD["inertia"] | {"mass": "9**9**9**9"}}, "links[0].inertia.mass", "too large"),
         ({"inertia": ROD["inertia"] | {"mass": "open('x')"}}, "links[0].inertia.mass", "not allowed"),
+        ({"shapes": {}}, "links[0].shapes", "expected a list of shapes; got an object"),
+        ({"shapes": [3]}, "links[0].shapes[0]", "expected the keys kind, size"),
+        ({"shapes": [{"kind": "box"}]}, "links[0].shapes[0]", "the key 'size' is missing"),
+        ({"shapes": [BOX | {"kind": "cone"}]}, "links[0].shapes[0].kind", "one of 'box', 'cylinder'"),
+        ({"shapes": [BOX | {"size": [1, 2]}]}, "links[0].shapes[0]", "the size of a box is (edge x, edge y, edge z)"),
+        ({"shapes": [BOX, BOX | {"size": [1, 2, -3]}]}, "links[0].shapes[1]", "the edge z of a box must be >= 0"),
+        ({"shapes": [BOX | {"size": [1, 2, "L"]}]}, "links[0].shapes[0].size[2]", "expected a number; got 'L'"),
+        ({"shapes": [BOX | {"path": "a.stl"}]}, "links[0].shapes[0]", "only a mesh has a path"),
+        ({"shapes": [BOX | {"kind": "mesh"}]}, "links[0].shapes[0]", "a mesh needs the path"),
+        ({"shapes": [BOX | {"pose": [[1, 0, 0, 0]]}]}, "links[0].shapes[0].pose", "3 rows of 4 numbers"),
+        ({"shapes": [BOX | {"color": [0, 0, 2, 1]}]}, "links[0].shapes[0]", "each from 0 to 1"),
+        ({"shapes": [BOX | {"use": "both"}]}, "links[0].shapes[0].use", "one of 'visual', 'collision'"),
+        ({"shapes": [BOX | {"use": None}]}, "links[0].shapes[0].use", "got null"),
+        ({"shapes": [BOX | {"colour": 1}]}, "links[0].shapes[0].colour", "did you mean 'color'?"),
         ({"joint": {"screws": [[0, 2, 0, 0, 0, 0]]}}, "links[0].joint", "must be a unit screw"),
         ({"joint": {"screws": []}}, "links[0].joint.screws", "some rows of 6 numbers"),
         ({"joint": ROD["joint"] | {"damping": -1}}, "links[0].joint", "damping must be a finite number >= 0"),

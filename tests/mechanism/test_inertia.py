@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
@@ -201,6 +202,56 @@ def test_matrix_and_back_at_the_edge_of_possibility(body, far):
     close(again.tensor, body.tensor, 1e-14 * max(10.0, far**2))
 
 
+@given(bodies)
+def test_ten_parameters_and_back(body):
+    again = Inertia.from_parameters(body.parameters)
+    close(again.parameters, body.parameters, 1e-11)
+    close(again.matrix, Inertia.from_matrix(body.matrix).matrix, 1e-15)
+
+
+@pytest.mark.parametrize("body", SHAPES)
+def test_ten_parameters_and_back_at_the_edge_of_possibility(body):
+    again = Inertia.from_parameters(body.parameters)
+    assert again.is_physical
+    close(again.com, body.com, 1e-12)
+    close(again.tensor, body.tensor, 1e-13)
+
+
+def test_ten_parameters_are_about_the_origin_in_the_order_of_the_field():
+    # Two points of 1 kg: the integrals are sums.
+    points = np.array([[1.0, 2.0, 3.0], [-0.5, 0.25, 2.0]])
+    (x, y, z), (xx, yy, zz) = points.T, (points**2).sum(axis=0)
+    expected = [2, *points.sum(axis=0), yy + zz, -x @ y, -x @ z, xx + zz, -y @ z, xx + yy]
+    body = Inertia.from_parameters(expected)
+    close(body.com, points.mean(axis=0))
+    close(body.parameters, expected)
+    close(sum(principal := body.principal_moments), 2 * principal.max())
+
+
+def test_ten_parameters_may_be_expressions():
+    m, c, J = sympy.symbols("m c J")
+    body = Inertia.from_parameters([m, m * c, 0, 0, J, 0, 0, J + m * c**2, 0, J + m * c**2])
+    assert sympy.simplify(body.com[0] - c) == 0
+    assert sympy.simplify(body.tensor[2, 2] - J) == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ([0.0] * 10, "mass 0 kg is not positive"),
+        ([-2.0, *[0.0] * 9], "mass -2 kg is not positive"),
+        ([1.0, 1.0, 0, 0, *[0.0] * 6], "principal moment -1 kg m^2 is negative"),
+        ([1.0, 1.0, 0, 0, 1, 0, 0, 2, 0, 4], "triangle inequality: 1 + 1 < 3"),
+        ([1.0] * 9, "ten finite numbers"),
+        ([math.nan] * 10, "ten finite numbers"),
+    ],
+)
+def test_ten_parameters_that_no_body_has_are_refused_by_condition(parameters, reason):
+    with pytest.raises(InertiaError) as error:
+        Inertia.from_parameters(parameters)
+    assert reason in str(error.value)
+
+
 def test_what_is_no_inertia_matrix_is_refused():
     good = SHAPES[3].matrix
     for i, j in [(0, 3), (1, 3), (3, 1), (3, 3), (4, 5), (0, 1)]:
@@ -346,6 +397,7 @@ def test_senseless_shapes_are_refused(make):
         ("radii", lambda x: Inertia.from_radii_of_gyration(1, x)),
         ("screws", lambda x: Inertia.from_principal_screws(1, x)),
         ("matrix", lambda x: Inertia.from_matrix(x)),
+        ("parameters", lambda x: Inertia.from_parameters(x)),
         ("tensor", lambda x: Inertia(1, 0, x)),
     ],
 )

@@ -6,8 +6,10 @@ import pytest
 from branched import branched_rph
 from engine import Engine, model_of, robot
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
+from screwdyn.testing import random_inertia, random_tree
 from tangents import SEVERAL
+
+from screwdyn import Inertia
 
 pytestmark = pytest.mark.oracle
 
@@ -72,6 +74,18 @@ def compare(tree, engine, seed=0):
         size = np.abs(theirs[2]).max() * terms
         for found, expected in zip(solved, theirs, strict=True):
             assert_allclose(found[s], expected, rtol=0, atol=4 * kappa * EPS * size)
+
+
+def test_ten_parameters_of_a_body():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        body = random_inertia(rng)
+        theirs = pin.Inertia(body.mass, body.com, body.tensor).toDynamicParameters()
+        assert_allclose(body.parameters, theirs[THEIRS], rtol=1e-12, atol=1e-14)
+        back = pin.Inertia.FromDynamicParameters(theirs)
+        again = Inertia.from_parameters(theirs[THEIRS])
+        assert_allclose(again.com, back.lever, rtol=1e-12)
+        assert_allclose(again.tensor, back.inertia, rtol=1e-9, atol=1e-12 * np.abs(theirs).max())
 
 
 @pytest.mark.parametrize(

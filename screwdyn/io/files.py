@@ -207,7 +207,10 @@ class Files(Structure):
         passive, its position is that in the world, and its freedoms are the twist in the body's own frame (MuJoCo's
         linear velocities are in the axes of the world). A body with several joints is carried by massless links
         ``<body>_<joint>``. Names are kept; unnamed bodies are ``body1``, …, and unnamed joints are named after their
-        bodies. Inertias are those that MuJoCo has compiled, also from shapes. Contacts are not read.
+        bodies. Inertias are those that MuJoCo has compiled, also from shapes. Contacts are not read. Spheres, capsules,
+        cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer shows their group at
+        first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left out. A compiled
+        model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
 
         Parameters
         ----------
@@ -239,7 +242,7 @@ class Files(Structure):
         return cls._of(read_mjcf(path_or_text, strict=strict))
 
     @classmethod
-    def from_pinocchio(cls, model: Any, *, strict: bool = False) -> Self:
+    def from_pinocchio(cls, model: Any, *, visual: Any = None, collision: Any = None, strict: bool = False) -> Self:
         """Make a tree of a Pinocchio model.
 
         Joints keep their names. The link of a joint has the name of the first body frame at the joint, or that of the
@@ -253,6 +256,9 @@ class Files(Structure):
         Parameters
         ----------
         model : pinocchio.Model
+        visual, collision : pinocchio.GeometryModel, optional
+            Their boxes, capsules, cylinders, spheres and meshes with a file become :meth:`shapes` of the links; other
+            bodies are left out.
         strict : bool
             Raise an error instead of a warning.
 
@@ -263,9 +269,9 @@ class Files(Structure):
         Raises
         ------
         ModelError
-            Lists every joint that this library does not have (composite joints with spherical, free or planar ones;
-            mimic joints whose scaling is 0 or that have several freedoms), or whose freedoms have different damping,
-            friction or armature.
+            If an argument is not a model. Otherwise lists every joint that this library does not have (composite joints
+            with spherical, free or planar ones; mimic joints whose scaling is 0 or that have several freedoms), or
+            whose freedoms have different damping, friction or armature.
 
         Warns
         -----
@@ -275,7 +281,7 @@ class Files(Structure):
         """
         from screwdyn.io.pinocchio import read_pinocchio
 
-        return cls._of(read_pinocchio(model, strict=strict))
+        return cls._of(read_pinocchio(model, visual=visual, collision=collision, strict=strict))
 
     @classmethod
     def from_graph(cls, graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Self:

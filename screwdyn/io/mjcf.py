@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
+from screwdyn.io.mjcf_shapes import shapes_of_body
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
 from screwdyn.mechanism.attachment import Attachment
@@ -80,7 +81,7 @@ class _Reader:
         inertia = self.findings.inertia(
             name, float(m.body_mass[body]), m.body_ipos[body].copy(), (R * m.body_inertia[body]) @ R.T
         )
-        return Link(name, inertia)
+        return Link(name, inertia, shapes_of_body(m, body))
 
     def attachments(self, body: int) -> Iterator[Attachment]:
         """A body and, if it has several joints, massless links between them, which turn and slide in their order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import inf
 from typing import Any
@@ -13,9 +13,11 @@ from screwdyn.core.errors import ModelError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
 from screwdyn.io.names import Names
+from screwdyn.io.pinocchio_shapes import geometry_of, shapes_by_link
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, spherical
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.shape import Shape, Use
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import screw_motion
 
@@ -31,23 +33,23 @@ _GROUPS: dict[str, Callable[..., Joint]] = {
 _PROBE = (0.7, -0.4, 0.3, 0.6, -0.5, 0.2)
 
 
-def read_pinocchio(model: Any, *, strict: bool = False) -> Topology:
+def read_pinocchio(model: Any, *, visual: Any = None, collision: Any = None, strict: bool = False) -> Topology:
     """Read the joints, inertias and frames of a Pinocchio model; :meth:`KinematicTree.from_pinocchio` describes it."""
     kind = f"{type(model).__module__}.{type(model).__name__}"
     if not (kind.startswith("pinocchio.") and kind.endswith(".Model")):
         raise ModelError(f"the model must be a pinocchio.Model; got {type(model).__name__}")
     findings = Findings(f"the Pinocchio model {model.name!r}")
-    attachments = _Reader(model, findings).attachments()
+    attachments = _Reader(model, findings, geometry_of(visual, collision)).attachments()
     findings.report(strict)
     base, *others = attachments
     return Topology.rooted(base.link, np.array(model.gravity.linear)).attach(others)
 
 
 class _Reader:
-    def __init__(self, model: Any, findings: Findings) -> None:
+    def __init__(self, model: Any, findings: Findings, geometry: Mapping[Use, Any]) -> None:
         import pinocchio as pin
 
-        self.pin, self.model, self.findings = pin, model, findings
+        self.pin, self.model, self.findings, self.geometry = pin, model, findings, geometry
         self.neutral = pin.neutral(model)
         bodies = (pin.FrameType.BODY, pin.FrameType.OP_FRAME)
         self.frames = [frame for frame in model.frames if frame.type in bodies]
@@ -63,7 +65,8 @@ class _Reader:
             if at_joint and frame.parentJoint not in own:
                 own[frame.parentJoint] = frame
         names = [own[i].name if i in own else self.links.unused(m.names[i]) for i in range(m.njoints)]
-        found = [Attachment(self.link(i, names[i])) for i in range(m.njoints)]
+        shapes = shapes_by_link(m, self.geometry, self.frames, names)
+        found = [Attachment(self.link(i, names[i], shapes)) for i in range(m.njoints)]
         for i in range(1, m.njoints):
             joint, home = self.joint(i)
             placement = m.jointPlacements[i].homogeneous @ home
@@ -72,13 +75,15 @@ class _Reader:
             if frame is not own.get(frame.parentJoint):
                 weld = fixed(self.joints.unused(frame.name))
                 place = np.array(frame.placement.homogeneous)
-                found.append(Attachment(Link(frame.name), names[frame.parentJoint], weld, place))
+                link = Link(frame.name, None, shapes.get(frame.name, ()))
+                found.append(Attachment(link, names[frame.parentJoint], weld, place))
         return found
 
-    def link(self, i: int, name: str) -> Link:
+    def link(self, i: int, name: str, shapes: Mapping[str, tuple[Shape, ...]]) -> Link:
         inertia = self.model.inertias[i]
         tensor, com = np.array(inertia.inertia), np.array(inertia.lever)
-        return Link(name, self.findings.inertia(name, float(inertia.mass), com, tensor))
+        mass = self.findings.inertia(name, float(inertia.mass), com, tensor)
+        return Link(name, mass, shapes.get(name, ()))
 
     def joint(self, i: int) -> tuple[Joint, Array]:
         """A joint, and the pose of its link in its placement at the neutral position."""

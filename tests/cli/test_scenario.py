@@ -107,6 +107,7 @@ def test_a_controller_without_gains_holds_the_arm_up_also_with_a_payload(tmp_pat
     read = read_scenario(path)
     run = sd.simulate(read.robot.copy(), read.start, read.duration, read.torque, read.events)
     assert run["shoulder_lift_joint"][-1] == pytest.approx(-1.0, abs=1e-9)
+    assert run.tree.shapes("ball") == (sd.Shape.sphere(0.1, pose=(0, 0.1, 0.2)),)
 
 
 def test_a_floating_robot_from_a_file_beside_the_scenario(tmp_path):
@@ -147,6 +148,7 @@ def test_a_hand_over_and_locks(tmp_path):
     run = sd.simulate(tree, read.start, 0.5, events=read.events)
     assert [happened.verb for happened in run.events] == ["grasp", "lock", "hand over", "unlock"]
     assert tree.parent("bar") == "link1"
+    assert tree.shapes("bar") == (sd.Shape.cylinder(0.1, 0.2),)
 
 
 START = 'robot = "two_link"\nduration = 1\n'

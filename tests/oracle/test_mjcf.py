@@ -165,3 +165,46 @@ def test_what_mujoco_cannot_compile(text):
 def test_a_file_that_is_not_there():
     with pytest.raises(ModelError, match=r"cannot read the file 'nowhere\.xml'"):
         KinematicTree.from_mjcf("nowhere.xml")
+
+
+def test_shapes_are_where_mujoco_has_the_geoms(tmp_path):
+    corners = np.array([(0, 0, 0), (0.4, 0, 0), (0, 0.2, 0), (0.1, 0.1, 0.3)])
+    faces = "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
+    (tmp_path / "a.obj").write_text("".join(f"v {x} {y} {z}\n" for x, y, z in corners) + faces)
+    text = f"""<mujoco><compiler angle="degree" meshdir="{tmp_path}"/>
+      <asset><mesh name="a" file="a.obj" scale="1 2 -1"/><material name="red" rgba="1 0 0 0.5"/>
+        <mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset>
+      <worldbody><geom type="plane" size="1 1 0.1"/><geom size="0.2" pos="1 2 3"/>
+      <body name="arm" pos="0 0 1"><joint axis="1 2 3"/>
+        <geom type="mesh" mesh="a" pos="0.1 0.2 0.3" euler="10 20 30" material="red" contype="0" conaffinity="0"/>
+        <geom type="mesh" mesh="inline" contype="0" conaffinity="0"/>
+        <geom type="ellipsoid" size="0.1 0.2 0.3"/>
+        <geom type="box" size="0.1 0.2 0.3" euler="30 0 20" rgba="0 0 1 1" material="red"/>
+        <geom type="capsule" fromto="0 0 0 0.1 0.2 0.3" size="0.05" group="3"/>
+        <geom type="cylinder" size="0.1 0.4" pos="0 0.2 0" material="red"/>
+      </body></worldbody></mujoco>"""
+    tree, model = KinematicTree.from_mjcf(text), mujoco.MjModel.from_xml_string(text)
+    (ball,) = tree.shapes("world")
+    assert ball == sd.Shape.sphere(0.2, pose=(1, 2, 3))
+    mesh, box, capsule, cylinder = tree.shapes("arm")
+    assert (mesh.kind, mesh.size, mesh.path) == ("mesh", (1, 2, -1), str(tmp_path / "a.obj"))
+    assert (box.kind, box.size) == ("box", pytest.approx((0.2, 0.4, 0.6)))
+    assert (capsule.kind, capsule.size) == ("capsule", pytest.approx((0.05, np.sqrt(0.14))))
+    assert (cylinder.kind, cylinder.size) == ("cylinder", pytest.approx((0.1, 0.8)))
+    assert [shape.use for shape in tree.shapes("arm")] == ["visual", "visual", "collision", "visual"]
+    assert [shape.color for shape in tree.shapes("arm")] == [(1, 0, 0, 0.5), (0, 0, 1, 1), None, (1, 0, 0, 0.5)]
+
+    data = mujoco.MjData(model)
+    data.qpos[:] = 0.7
+    mujoco.mj_kinematics(model, data)
+    T = tree.forward_kinematics("arm", [0.7])
+    for shape, geom in ((box, 5), (capsule, 6), (cylinder, 7)):
+        placed = T @ shape.pose
+        assert_allclose(placed[:3, 3], data.geom_xpos[geom], atol=1e-7)
+        assert_allclose(placed[:3, :3].ravel(), data.geom_xmat[geom], atol=1e-7)
+    # MuJoCo has moved the corners of the mesh.
+    first = model.mesh_vertadr[0]
+    theirs = model.mesh_vert[first : first + 4] @ data.geom_xmat[2].reshape(3, 3).T + data.geom_xpos[2]
+    placed = T @ mesh.pose
+    ours = (corners * mesh.size) @ placed[:3, :3].T + placed[:3, 3]
+    assert_allclose(sorted(map(tuple, theirs)), sorted(map(tuple, ours)), atol=1e-6)

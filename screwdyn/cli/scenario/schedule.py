@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from screwdyn.io.document import Entry
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
+from screwdyn.mechanism.shape import Shape
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
 from screwdyn.simulation.state import State
 
@@ -109,7 +110,10 @@ def _grasp(fields: dict[str, Entry], present: Present, folder: Path) -> Change |
     if len(fields["to"].problems) > before or to is None or body is None or name is None:
         return None
     present.tree.attach(body, to, joint, at, name, prefix=prefix)
-    return partial(Grasp, body, to=to, twist=twist, joint=joint, at=at, name=name, prefix=prefix, start=start)
+    shape = _shape(fields["body"].value) if isinstance(body, Inertia) else None
+    return partial(
+        Grasp, body, to=to, twist=twist, joint=joint, at=at, name=name, prefix=prefix, start=start, shape=shape
+    )
 
 
 def _release(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
@@ -208,6 +212,16 @@ def _body(given: Entry) -> Inertia | None:
     except ScrewdynError as error:
         given.wrong(str(error))
         return None
+
+
+def _shape(body: Mapping[str, Any]) -> Shape | None:
+    """The shape of a valid body; None for a point or a tensor."""
+    com = body.get("com")
+    if "box" in body:
+        return Shape.box(body["box"], pose=com)
+    if "sphere" in body:
+        return Shape.sphere(body["sphere"], pose=com)
+    return Shape.cylinder(*body["cylinder"], pose=com) if "cylinder" in body else None
 
 
 def _joint(given: Entry) -> Joint | None:

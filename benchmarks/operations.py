@@ -69,7 +69,7 @@ def show(name: str, tree: sd.KinematicTree) -> None:
         count = tree.operation_count(*(ALL_THREE if function == "dynamics" else (function,)))
         plan = recorded(function, Structure(table, opened)).plan
         start = perf_counter()
-        code = object_file(emit.single(plan, host().width, host().sincos))
+        code = object_file(emit.single(plan, host().width))
         compiling = perf_counter() - start
         scope = dict(zip(CATALOGUE[function].arguments, states, strict=False)) | {"call": getattr(fast, function)}
         arguments = ", ".join(CATALOGUE[function].arguments)

@@ -8,6 +8,7 @@ arguments.
 """
 
 import ctypes
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -25,6 +26,14 @@ __all__ = ["Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_
 
 Array = npt.NDArray[Any]
 _NAME = "entry"
+# What the entry calls and compares with: functions of Python's and NumPy's C interfaces, and objects. Their addresses,
+# which differ between processes, follow that of the computation in the array of a built-in function.
+_PYTHON = "PyTuple_New", "PyTuple_SetItem", "Py_IncRef", "Py_DecRef", "PyObject_Vectorcall"
+_NUMPY = {"PyArray_New": layout.NEW, "PyArray_Scalar": layout.SCALAR}
+_OBJECTS = {"ndarray": np.ndarray, "tuple": tuple, "float64": layout.FLOAT64, "out": layout.OUT}
+_PLACE = {name: 1 + k for k, name in enumerate((*_PYTHON, *_NUMPY, *_OBJECTS))}
+# Place of the context, which precedes the lengths.
+_CONTEXT = 1 + len(_PLACE)
 # ``int64 f(context, arrays)``. The call holds Python's global lock, because a context may contain the address of
 # scratch space.
 Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -82,7 +91,7 @@ def builtin(
     code = prepare(len(lengths), [*map(len, shapes)])
     if code is None:
         return slow
-    numbers = np.array([computation, context, *lengths, *itertools.chain(*shapes)], dtype=np.int64)
+    numbers = np.array([computation, *_addresses(), context, *lengths, *itertools.chain(*shapes)], dtype=np.int64)
     return layout.builtin(name, code.address(_NAME), numbers, slow, (owner, code))
 
 
@@ -90,7 +99,7 @@ def prepare(inputs: int, axes: Sequence[int]) -> Loaded | None:
     """The code of :func:`builtin` for numbers of inputs and of axes of the outputs; None if it needs none."""
     if not layout.understood():
         return None
-    places = itertools.count(2)
+    places = itertools.count(_CONTEXT + 1)
     lengths = tuple((Read(next(places)),) for _ in range(inputs))
     return _code(lengths, tuple(tuple(Read(next(places)) for _ in range(n)) for n in axes), False)
 
@@ -107,7 +116,13 @@ def builtin_of_context(
     if not layout.understood():
         return slow
     code = _code(tuple(inputs), tuple(outputs), True)
-    return layout.builtin(name, code.address(_NAME), np.array([computation]), slow, (owner, code))
+    return layout.builtin(name, code.address(_NAME), np.array([computation, *_addresses()]), slow, (owner, code))
+
+
+@functools.cache
+def _addresses() -> tuple[int, ...]:
+    """The addresses of what the entry calls and compares with, in the order of their places."""
+    return *map(layout.address_of, _PYTHON), *map(layout.array_function, _NUMPY.values()), *map(id, _OBJECTS.values())
 
 
 @compiling_once
@@ -120,8 +135,8 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     """Text of a module with the entry.
 
     The ``self`` of the function is a tuple of an array of integers and the Python function for other arguments. The
-    array begins with the address of the computation. If the context is not an argument, its address follows, then the
-    lengths.
+    array begins with the address of the computation and those of :func:`_addresses`. If the context is not an
+    argument, its address follows, then the lengths.
     """
     code = Code(1)
 
@@ -146,17 +161,18 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         code.do(f"br i1 {code.let(f'icmp eq ptr {made}, null')}, label %{failed}, label %{label}")
         code.label(label)
 
-    def pointer(thing: object) -> str:
-        return f"inttoptr (i64 {id(thing)} to ptr)"
+    def known(name: str) -> str:
+        """The address of a function or of an object."""
+        return read(own, 8 * _PLACE[name], "ptr")
 
     def array_checks(arrays: Sequence[str], shapes: Sequence[Sequence[str]], flags: int) -> list[str]:
         """Continue only if objects are arrays of given shapes; returns the addresses of their entries."""
-        require([("ptr", read(a, layout.TYPE, "ptr"), pointer(np.ndarray)) for a in arrays])
+        require([("ptr", read(a, layout.TYPE, "ptr"), known("ndarray")) for a in arrays])
         pairs = []
         for a, shape in zip(arrays, shapes, strict=True):
             pairs += [
                 ("i32", read(a, layout.NDIM, "i32"), str(len(shape))),
-                ("ptr", read(a, layout.DESCRIPTOR, "ptr"), pointer(layout.FLOAT64)),
+                ("ptr", read(a, layout.DESCRIPTOR, "ptr"), known("float64")),
                 ("i32", code.let(f"and i32 {read(a, layout.FLAGS, 'i32')}, {flags}"), str(flags)),
             ]
         require(pairs)
@@ -177,14 +193,14 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     def compute(outs: Sequence[str]) -> str:
         for k, data in enumerate((*given, *outs)):
             code.do(f"store ptr {data}, ptr {code.let(f'getelementptr ptr, ptr %arrays, i64 {k}')}, align 8")
-        return code.let(f"call i64 {function}(ptr {context}, ptr %arrays)")
+        return code.let(f"call i64 {computation}(ptr {context}, ptr %arrays)")
 
     def return_arrays() -> None:
         """Compute new arrays, or a tuple of them, and return them."""
         several = len(shapes) > 1
         result, arrays = "", []
         if several:
-            result = code.let(f"call ptr {_function('PyTuple_New')}(i64 {len(shapes)})")
+            result = code.let(f"call ptr {known('PyTuple_New')}(i64 {len(shapes)})")
             must(result, "failed")
         for k, shape in enumerate(shapes):
             # PyArray_New: type, axes, shape, double, no strides, no data, …
@@ -192,12 +208,12 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
                 at = code.let(f"getelementptr i64, ptr %extents, i64 {axis}")
                 code.do(f"store i64 {length}, ptr {at}, align 8")
             details = f"i32 {len(shape)}, ptr %extents, i32 {layout.DOUBLE}, ptr null, ptr null, i32 0, i32 0, ptr null"
-            make = f"inttoptr (i64 {layout.array_function(layout.NEW)} to ptr)"
-            new = code.let(f"call ptr {make}(ptr {pointer(np.ndarray)}, {details})")
+            make = known("PyArray_New")
+            new = code.let(f"call ptr {make}(ptr {known('ndarray')}, {details})")
             must(new, "unmade" if several else "failed")
             if several:
                 # The tuple takes over the reference.
-                code.let(f"call i32 {_function('PyTuple_SetItem')}(ptr {result}, i64 {k}, ptr {new})")
+                code.let(f"call i32 {known('PyTuple_SetItem')}(ptr {result}, i64 {k}, ptr {new})")
             arrays.append(new)
         result = result or arrays[0]
         bad = code.let(f"icmp ne i64 {compute([read(new, layout.DATA, 'ptr') for new in arrays])}, 0")
@@ -205,11 +221,11 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
         code.label("good")
         code.do(f"ret ptr {result}")
         code.label("drop")
-        code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
+        code.do(f"call void {known('Py_DecRef')}(ptr {result})")
         code.do("br label %slow")
         if several:
             code.label("unmade")
-            code.do(f"call void {_function('Py_DecRef')}(ptr {result})")
+            code.do(f"call void {known('Py_DecRef')}(ptr {result})")
             code.do("br label %failed")
         code.label("failed")
         code.do("ret ptr null")
@@ -218,13 +234,13 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     code.do(f"%arrays = alloca [{len(inputs) + len(outputs) + 1} x ptr], align 8")
     code.do("%number = alloca double, align 8")
     code.do(f"%extents = alloca [{max((1, *map(len, outputs)))} x i64], align 8")
+    own = numbers = read(read("%self", layout.TUPLE_ITEMS, "ptr"), layout.DATA, "ptr")
     require([("i64", "%count", str(last))])
-    numbers = read(read("%self", layout.TUPLE_ITEMS, "ptr"), layout.DATA, "ptr")
-    function = read(numbers, 0, "ptr")
+    computation = read(own, 0, "ptr")
     if handed:
         numbers = context = read(read("%args", 0, "ptr"), layout.DATA, "ptr")
     else:
-        context = read(numbers, 8, "ptr")
+        context = read(own, 8 * _CONTEXT, "ptr")
     lengths, shapes = (
         [[read(numbers, 8 * n.place) if isinstance(n, Read) else str(n) for n in shape] for shape in all_shapes]
         for all_shapes in (inputs, outputs)
@@ -237,13 +253,13 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
     require(
         [
             ("i64", read("%names", layout.TUPLE_SIZE), "1"),
-            ("ptr", read("%names", layout.TUPLE_ITEMS, "ptr"), pointer(layout.OUT)),
+            ("ptr", read("%names", layout.TUPLE_ITEMS, "ptr"), known("out")),
         ]
     )
     out = read("%args", 8 * last, "ptr")
     outs = [out]
     if len(shapes) > 1:
-        require([("ptr", read(out, layout.TYPE, "ptr"), pointer(tuple))])
+        require([("ptr", read(out, layout.TYPE, "ptr"), known("tuple"))])
         require([("i64", read(out, layout.TUPLE_SIZE), str(len(shapes)))])
         outs = [read(out, layout.TUPLE_ITEMS + 8 * k, "ptr") for k in range(len(shapes))]
     starts = array_checks(outs, shapes, layout.CONTIGUOUS | layout.ALIGNED | layout.WRITEABLE)
@@ -257,26 +273,22 @@ def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, 
             apart.append(("i1", code.let(f"and i1 {before}, {after}"), "false"))
     require(apart)
     require([("i64", compute(starts), "0")])
-    code.do(f"call void {_function('Py_IncRef')}(ptr {out})")
+    code.do(f"call void {known('Py_IncRef')}(ptr {out})")
     code.do(f"ret ptr {out}")
 
     code.label("fresh")
     if shapes == [[]]:
         # A number instead of an array without axes, as NumPy's functions return.
         require([("i64", compute(["%number"]), "0")])
-        made = f"inttoptr (i64 {layout.array_function(layout.SCALAR)} to ptr)"
-        details = f"ptr %number, ptr {pointer(layout.FLOAT64)}, ptr null"
+        made = known("PyArray_Scalar")
+        details = f"ptr %number, ptr {known('float64')}, ptr null"
         code.do(f"ret ptr {code.let(f'call ptr {made}({details})')}")
     else:
         return_arrays()
 
     code.label("slow")
     slow = read("%self", layout.TUPLE_ITEMS + 8, "ptr")
-    call = f"{_function('PyObject_Vectorcall')}(ptr {slow}, ptr %args, i64 %count, ptr %names)"
+    call = f"{known('PyObject_Vectorcall')}(ptr {slow}, ptr %args, i64 %count, ptr %names)"
     code.do(f"ret ptr {code.let(f'call ptr {call}')}")
     signature = "ptr %self, ptr %args, i64 %count, ptr %names"
     return "\n".join([f"define ptr @{_NAME}({signature}) {{", *code.lines, "}"])
-
-
-def _function(name: str) -> str:
-    return f"inttoptr (i64 {layout.address_of(name)} to ptr)"

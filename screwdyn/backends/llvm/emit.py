@@ -7,7 +7,18 @@ from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, numbe
 from screwdyn.backends.llvm.plan import Plan, is_zero
 from screwdyn.backends.tape.tape import Node, Recorded
 
-__all__ = ["AHEAD", "BATCH", "SINGLE", "Writer", "add_size", "batch", "call_sincos", "single", "too_large"]
+__all__ = [
+    "AHEAD",
+    "BATCH",
+    "SINGLE",
+    "Writer",
+    "add_size",
+    "batch",
+    "call_sincos",
+    "read_sincos",
+    "single",
+    "too_large",
+]
 
 SINGLE, BATCH = "single", "batch"
 # Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
@@ -148,12 +159,14 @@ class Writer:
         return code.binary({"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op], self._read(a), self._read(b))
 
 
-def single(plan: Plan, width: int, sincos: int) -> str:
+def single(plan: Plan, width: int) -> str:
     """Module text of ``i64 single(parameters, arrays)``, where ``arrays`` has the address of every input and output.
 
-    It returns nonzero if an input is not finite or a bound does not hold. The angles are lanes of calls of ``sincos``.
+    ``parameters`` has the known values of the plan, then the address of ``ir.sincos``; the angles are lanes of its
+    calls. The result is nonzero if an input is not finite or a bound does not hold.
     """
     code, wide = Code(1), Code(width)
+    read_sincos(code, plan)
     inputs = {group: f"%x{i}" for i, group in enumerate(plan.groups)}
     for k, name in enumerate([*inputs.values(), *(f"%y{i}" for i in range(len(plan.outputs)))]):
         place = code.let(f"getelementptr ptr, ptr %arrays, i64 {k}")
@@ -184,7 +197,7 @@ def single(plan: Plan, width: int, sincos: int) -> str:
             packed = "zeroinitializer"
             for i, angle in enumerate(part):
                 packed = code.let(f"insertelement {wide.type} {packed}, double {angle}, i64 {i}")
-            s, c = call_sincos(code, wide.type, packed, sincos)
+            s, c = call_sincos(code, wide.type, packed)
             for i in range(len(part)):
                 sine, cosine = (code.let(f"extractelement {wide.type} {x}, i64 {i}") for x in (s, c))
                 pairs.append((sine, cosine))
@@ -213,8 +226,8 @@ def single(plan: Plan, width: int, sincos: int) -> str:
     )
 
 
-def batch(plan: Plan, width: int, sincos: int) -> str:
-    """Module text of ``i64 batch(count, parameters, arrays)``, over structures of arrays.
+def batch(plan: Plan, width: int) -> str:
+    """Module text of ``i64 batch(count, parameters, arrays)``, over structures of arrays; parameters as ``single``.
 
     ``arrays`` has a pair for every input and output, address and row stride in bytes: entry k of state s is the double
     at address + k·stride + 8 s, where k is a slot of an output. ``count`` is a positive multiple of the width. The
@@ -222,6 +235,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
     """
     code = Code(width)
     t, mask = code.type, f"<{width} x i1>"
+    read_sincos(code, plan)
     bases = []
     for array in range(len(plan.groups) + len(plan.outputs)):
         first, second = (code.let(f"getelementptr i64, ptr %arrays, i64 {2 * array + k}") for k in (0, 1))
@@ -255,7 +269,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         """Sine and cosine of the early angles are written out, side by side; those of others are called."""
         nonlocal turned
         if turned:
-            return [call_sincos(code, t, angle, sincos) for angle in angles]
+            return [call_sincos(code, t, angle) for angle in angles]
         turned, any_far = True, code.let(f"xor {mask} zeroinitializer, zeroinitializer")
         near = []
         for angle in angles:
@@ -265,7 +279,7 @@ def batch(plan: Plan, width: int, sincos: int) -> str:
         bits = code.let(f"bitcast {mask} {any_far} to i{width}")
         code.do(f"br i1 {code.let(f'icmp ne i{width} {bits}, 0')}, label %far, label %turned, !prof !0")
         code.label("far")
-        exact = [call_sincos(code, t, angle, sincos) for angle in angles]
+        exact = [call_sincos(code, t, angle) for angle in angles]
         code.do("br label %turned")
         code.label("turned")
         return [
@@ -317,8 +331,14 @@ def too_large(code: Code, total: str) -> str:
     return code.let(f"fcmp ugt {code.type} {total}, {code.constant(_LARGEST)}")
 
 
-def call_sincos(code: Code, t: str, angles: str, function: int) -> tuple[str, str]:
-    """Call ``ir.sincos`` at an address for a vector of type ``t``; returns the names of sines and cosines."""
+def read_sincos(code: Code, plan: Plan) -> None:
+    """Read the address of ``ir.sincos``, which differs between processes, from the end of ``parameters``."""
+    place = code.let(f"getelementptr ptr, ptr %parameters, i64 {len(plan.known)}")
+    code.do(f"%sincos = load ptr, ptr {place}, align 8")
+
+
+def call_sincos(code: Code, t: str, angles: str) -> tuple[str, str]:
+    """Call ``ir.sincos`` for a vector of type ``t``; returns the names of sines and cosines."""
     pair = f"{{ {t}, {t} }}"
-    both = code.let(f"call {pair} inttoptr (i64 {function} to ptr)({t} {angles})")
+    both = code.let(f"call {pair} %sincos({t} {angles})")
     return code.let(f"extractvalue {pair} {both}, 0"), code.let(f"extractvalue {pair} {both}, 1")

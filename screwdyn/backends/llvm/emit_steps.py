@@ -1,6 +1,6 @@
 """Text of many steps of an integrator in LLVM's intermediate representation, with one state in each lane."""
 
-from screwdyn.backends.llvm.emit import AHEAD, Writer, add_size, call_sincos, too_large
+from screwdyn.backends.llvm.emit import AHEAD, Writer, add_size, call_sincos, read_sincos, too_large
 from screwdyn.backends.llvm.ir import PREFETCH, Code
 from screwdyn.backends.llvm.plan import Plan
 
@@ -15,7 +15,7 @@ def context_length(plan: Plan) -> int:
     return 2 + len(plan.groups)
 
 
-def steps(plan: Plan, width: int, sincos: int) -> str:
+def steps(plan: Plan, width: int) -> str:
     """Module text of ``i64 steps(count, context, arrays)``, over structures of arrays as in ``emit.batch``.
 
     The first inputs of the plan are the state, and the outputs are the state after a step. ``arrays`` has a pair for
@@ -34,6 +34,7 @@ def steps(plan: Plan, width: int, sincos: int) -> str:
         return code.let(f"load i64, ptr {code.let(f'getelementptr i64, ptr %context, i64 {k}')}, align 8")
 
     code.do(f"%parameters = getelementptr i64, ptr %context, i64 {context_length(plan)}")
+    read_sincos(code, plan)
     code.do(f"%state = alloca {t}, i64 {len(carried) + 1}, align {size}")
     samples, every = integer(0), integer(1)
     bases = []
@@ -85,7 +86,7 @@ def steps(plan: Plan, width: int, sincos: int) -> str:
         return code.let(f"load {t}, ptr {row(here[array], array, k)}, align 8")
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
-        return [call_sincos(code, t, angle, sincos) for angle in angles]
+        return [call_sincos(code, t, angle) for angle in angles]
 
     after: dict[tuple[str, int], str] = {}
 

@@ -85,11 +85,13 @@ class Program:
         return _OPERATION * operations + interpreter + sum(x.nbytes for x in self._code)
 
     def parameters(self, values: Mapping[Hashable, float]) -> Array:
-        """The array of known values that the code reads, from the values of the parameters."""
+        """The array that the code reads: known values, from the values of the parameters, and an address."""
         tape, known = self._known
         # Values that are not finite violate the bounds of the program.
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
+            array = np.array([*tape.evaluate(known, values), 0.0], dtype=np.float64)
+        array[-1:].view(np.int64)[0] = host().sincos
+        return array
 
     @compiling
     def compile_single(self) -> None:
@@ -97,7 +99,7 @@ class Program:
         if self.single:
             return
         assert self.plan is not None
-        code = self._load(emit.single(self.plan, host().width, host().sincos))
+        code = self._load(emit.single(self.plan, host().width))
         entry.prepare(len(self.lengths), [*map(len, self.shapes)])  # so that a call does not wait for it
         self.single = code.address(emit.SINGLE)
         self._forget()
@@ -108,7 +110,7 @@ class Program:
         if self.batch:
             return
         assert self.plan is not None
-        code = self._load(emit.batch(self.plan, host().width, host().sincos))
+        code = self._load(emit.batch(self.plan, host().width))
         self.batch = code.address(emit.BATCH)
         self._forget()
 

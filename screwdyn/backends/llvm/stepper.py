@@ -33,7 +33,7 @@ class _Steps(Program):
     def compile_steps(self) -> None:
         """Make the code, unless it exists."""
         if self.plan is not None:
-            code = self._load(emit_steps.steps(self.plan, host().width, host().sincos))
+            code = self._load(emit_steps.steps(self.plan, host().width))
             self.batch = code.address(emit_steps.STEPS)
             self.plan = None
 

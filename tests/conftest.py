@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
+from screwdyn.backends.llvm import disk
 from screwdyn.backends.numba.kernels import kernel
 from screwdyn.physics.quantities import CATALOGUE
 
@@ -80,6 +81,13 @@ def pytest_runtestloop(session: pytest.Session) -> None:
         first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
         for name in names[first :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
             kernel(name)
+
+
+@pytest.fixture(autouse=True)
+def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
+    """Code is neither written to the disk nor read from it while modules are patched."""
+    if "monkeypatch" in request.fixturenames:
+        request.getfixturevalue("monkeypatch").setattr(disk, "user_folder", lambda: None)
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from itertools import pairwise
 from types import MethodType
@@ -43,6 +44,9 @@ AT_ONCE = (
 )
 # Number of states for which a further thread is used.
 _SHARE = 4096
+# The module of the default kernels, and the seconds that a call waits for code if it would have to load them otherwise,
+# which takes as long; code from disk is ready after some hundredths.
+_KERNELS, _PATIENCE = "screwdyn.backends.numba.kernels", 0.5
 
 
 class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
@@ -62,7 +66,8 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     quantity, for each link and frame, after its first call. Until a function is compiled, the default kernel computes
     it. Functions of more than ``screwdyn.backends.llvm.program.LARGEST`` operations are never compiled. A forked
     process has the code that was ready, and compiles other functions when they are next called. The process caches the
-    code and uses it for all trees that differ in inertias only: see docs/compiled.md. Methods can be pickled.
+    code and uses it for all trees that differ in inertias only, and keeps it on disk: see docs/compiled.md. Compiled
+    trees and their methods can be pickled; the other process loads the code from disk.
 
     Parameters
     ----------
@@ -172,6 +177,18 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
                 background.resume()
         return function
 
+    def _ready(self, entry: Quantity, link: Any, frame: Any, single: bool) -> Function | None:
+        """A function if its code for one state, or for batches, is ready; waits if the kernels are not loaded."""
+        function = self._function(entry, link, frame)
+        if function is None or not (single or function.program.batch):
+            background.resume()
+            compilation = None if _KERNELS in sys.modules else self._compilation(entry, link, frame)
+            if compilation is None:
+                return None
+            wait([compilation.single if single else compilation.batch], _PATIENCE)
+            function = self._function(entry, link, frame)
+        return function if function is not None and (single or function.program.batch) else None
+
     def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
         """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""
         slow = partial(self._answer, entry, link, frame)
@@ -255,12 +272,10 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
 
         An ``out`` that may overlap the arguments is not written to, because the default kernel may need them.
         """
-        function, count = self._function(entry, link, frame), math.prod(batch)
-        if function is None:
-            return None
+        count = math.prod(batch)
         single = count == 1
-        if not single and not function.program.batch:
-            background.resume()
+        function = self._ready(entry, link, frame, single)
+        if function is None:
             return None
         axes = len(batch)
         # Broadcasting takes longer than the rest of the call.

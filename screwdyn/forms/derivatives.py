@@ -6,7 +6,7 @@ import inspect
 import math
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened
 from screwdyn.backends.llvm.evaluate import Evaluator
-from screwdyn.backends.llvm.program import Program
+from screwdyn.backends.llvm.program import Program, kept, planned
 from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
@@ -309,6 +309,11 @@ def _frozen(array: Array) -> Any:
 
 
 def _program(table: Array, opened: Opened, what: Any) -> Program:
+    """A function of a structure."""
+    return kept(("derivatives", table.tobytes(), opened.tobytes(), what), partial(_recorded, table, opened, what))
+
+
+def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     """A function of a structure, recorded on a tape and planned."""
     (name, of, frozen), tape = what, Tape()
     charts = None if frozen is None else Charts(*map(np.array, frozen))
@@ -323,7 +328,7 @@ def _program(table: Array, opened: Opened, what: Any) -> Program:
             outputs = differentiate.derivatives(tape, name, subject)
         except Undetermined:
             outputs = []
-    return Program(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _arguments(name)}, outputs)
+    return planned(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _arguments(name)}, outputs)
 
 
 _programs = Kept(_program, MEMORY)

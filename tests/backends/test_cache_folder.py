@@ -4,11 +4,12 @@ import grp
 import os
 import pwd
 import stat
+from pathlib import Path
 
 import pytest
 
-from screwdyn.backends.numba import cache_folder as keeping
-from screwdyn.backends.numba.cache_folder import cache_folder, fault
+from screwdyn.backends import cache_folder as keeping
+from screwdyn.backends.cache_folder import fault, kernel_folder, user_folder
 
 TEXT = b"the text of the physics"
 
@@ -34,7 +35,7 @@ def others_own(monkeypatch, path, user=4711):
 
 
 def is_refused(base, capsys, reason):
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     assert reason in capsys.readouterr().err
     assert folder.parent == base.parent / "temporary"
     assert folder.stat().st_mode & 0o077 == 0
@@ -44,16 +45,16 @@ def is_refused(base, capsys, reason):
 def test_a_new_folder_is_readable_by_the_user_only_and_found_again(base, capsys):
     mask = os.umask(0)
     try:
-        folder = cache_folder(base, TEXT)
+        folder = kernel_folder(base / "screwdyn", TEXT)
     finally:
         os.umask(mask)
     for made in (base, base / "screwdyn", folder):
         assert made.stat().st_mode & 0o777 == 0o700
     (folder / "module").mkdir(mode=0o775)
     (folder / "module" / "kernel.nbi").write_text("")
-    assert cache_folder(base, TEXT) == folder
+    assert kernel_folder(base / "screwdyn", TEXT) == folder
     assert folder.parent == base / "screwdyn"
-    assert cache_folder(base, TEXT + b" edited") != folder
+    assert kernel_folder(base / "screwdyn", TEXT + b" edited") != folder
     assert capsys.readouterr().err == ""
 
 
@@ -61,28 +62,28 @@ def test_a_new_folder_is_readable_by_the_user_only_and_found_again(base, capsys)
 @pytest.mark.parametrize("mode", [0o777, 0o757, 0o775])
 def test_a_folder_that_others_can_write_to_is_refused(base, capsys, monkeypatch, level, mode):
     monkeypatch.setattr(keeping, "_only_member", lambda *_: False)
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     path = {"base": base, "screwdyn": base / "screwdyn", "folder": folder}[level]
     path.chmod(mode)
     assert is_refused(base, capsys, f"can write to {path}")
 
 
 def test_a_folder_that_others_could_read_was_not_made_here(base, capsys):
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     folder.chmod(0o755)
     assert is_refused(base, capsys, f"{folder} is open to other users")
 
 
 @pytest.mark.parametrize("level", ["base", "screwdyn", "folder"])
 def test_a_folder_of_another_user_is_refused(base, capsys, monkeypatch, level):
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     path = {"base": base, "screwdyn": base / "screwdyn", "folder": folder}[level]
     others_own(monkeypatch, path)
     assert is_refused(base, capsys, f"{path} belongs to another user")
 
 
 def test_ancestors_may_belong_to_root_but_the_folder_may_not(base, monkeypatch):
-    folder, user = cache_folder(base, TEXT), os.getuid() or 4711
+    folder, user = kernel_folder(base / "screwdyn", TEXT), os.getuid() or 4711
     lstat = os.lstat
 
     def owned(p):
@@ -98,7 +99,7 @@ def test_ancestors_may_belong_to_root_but_the_folder_may_not(base, monkeypatch):
 @pytest.mark.parametrize("what", ["file", "subfolder", "link"])
 def test_a_file_of_another_user_inside_is_refused(base, capsys, monkeypatch, what):
     """It may have been written while others could write to the folder; later permissions do not make it safe."""
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     (folder / "module").mkdir()
     kernel = folder / "module" / "kernel.nbi"
     if what == "link":
@@ -114,7 +115,7 @@ def test_links_are_followed_once_and_what_they_lead_to_is_checked(base, tmp_path
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     base.symlink_to(elsewhere)
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     assert folder.parent == elsewhere.resolve() / "screwdyn"
     elsewhere.chmod(0o777)
     assert is_refused(base, capsys, f"can write to {elsewhere.resolve()}")
@@ -123,7 +124,7 @@ def test_links_are_followed_once_and_what_they_lead_to_is_checked(base, tmp_path
 def test_a_sticky_ancestor_serves_but_a_sticky_folder_does_not(base, capsys):
     base.mkdir()
     base.chmod(0o1777)
-    folder = cache_folder(base, TEXT)
+    folder = kernel_folder(base / "screwdyn", TEXT)
     assert folder.parent == base / "screwdyn"
     folder.chmod(0o1777)
     assert is_refused(base, capsys, f"other users can write to {folder}")
@@ -161,4 +162,36 @@ def test_without_user_ids_the_folder_is_used_as_it_is(base, monkeypatch):
     monkeypatch.delattr(keeping.os, "getuid")
     base.mkdir()
     base.chmod(0o777)
-    assert cache_folder(base, TEXT).parent == base / "screwdyn"
+    assert kernel_folder(base / "screwdyn", TEXT).parent == base / "screwdyn"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "{home}/.cache"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x"),
+        ({"XDG_CACHE_HOME": "/x", "NUMBA_CACHE_DIR": "/n"}, "/n"),
+        ({"NUMBA_CACHE_DIR": "/n", "SCREWDYN_CACHE": "/s"}, "/s"),
+        ({"NUMBA_CACHE_DIR": "/n", "SCREWDYN_CACHE": ""}, "/n"),
+        ({"NUMBA_CACHE_DIR": "/n", "SCREWDYN_CACHE": "off"}, None),
+    ],
+)
+def test_the_users_folder_can_be_moved_or_switched_off(monkeypatch, tmp_path, settings, expected):
+    for name in ("SCREWDYN_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert user_folder() == (expected and Path(expected.format(home=tmp_path), "screwdyn"))
+
+
+def test_a_user_without_a_home_keeps_nothing(monkeypatch):
+    for name in ("SCREWDYN_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(keeping.os.path, "expanduser", lambda path: path)
+    assert user_folder() is None
+
+
+def test_kernels_that_are_not_to_be_kept_have_a_folder_of_the_process(base, capsys):
+    assert kernel_folder(None, TEXT).parent == base.parent / "temporary"
+    assert capsys.readouterr().err == ""

@@ -23,7 +23,7 @@ def turned():
     """Sine and cosine of an array by the shared code, from tapes of one operation each."""
     tape = Tape()
     x = tape.input(("x", 0))
-    program = native.Program("turned", tape, {"x": 1}, [np.array([x.sin(), x.cos()], dtype=object)])
+    program = native.planned("turned", tape, {"x": 1}, [np.array([x.sin(), x.cos()], dtype=object)])
     program.compile_single()
     program.compile_batch()
     bound = Function(program)
@@ -114,7 +114,7 @@ def test_sums_of_known_angles_are_added_not_turned_again():
     tape = Tape()
     a, b = (tape.input(("x", k)) for k in range(2))
     outputs = [x.sin() for x in (a, b, a + b, a - b)] + [x.cos() for x in (a, b, a + b, a - b)]
-    program = native.Program("sums", tape, {"x": 2}, [np.array(outputs, dtype=object)])
+    program = native.planned("sums", tape, {"x": 2}, [np.array(outputs, dtype=object)])
     text = emit.batch(program.plan, 4)
     assert text.count(" %sincos(") == 2
     program.compile_single()
@@ -129,7 +129,7 @@ def test_constants_signs_divisions_and_bounds():
     a, b = (tape.input(("x", k)) for k in range(2))
     outputs = [0.0, -3.5, a, -b, a / b, 1.0 / b, -(a * b) - 2.0, a * a - b * b, (a - b) / b]
     tape.assumed.append((b, 0.25))
-    program = native.Program("mixed", tape, {"x": 2}, [np.array(outputs, dtype=object)])
+    program = native.planned("mixed", tape, {"x": 2}, [np.array(outputs, dtype=object)])
     program.compile_single()
     program.compile_batch()
     bound = Function(program)
@@ -155,7 +155,7 @@ def uneven():
     products = [q[i] * qd[k] for i in range(5) for k in range(3)]
     sums = [a.sin() + b for a, b in zip(q, s, strict=True)]
     outputs = [np.array(products, dtype=object).reshape(5, 3), np.array(sums, dtype=object)]
-    program = native.Program("uneven", tape, lengths, outputs)
+    program = native.planned("uneven", tape, lengths, outputs)
     return program
 
 
@@ -251,7 +251,7 @@ def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, fe
     rng, tape = np.random.default_rng(4), Tape()
     a, b = (tape.input(("x", k)) for k in range(2))
     entries = [a, 0.0, 0.0, -b, a * b, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, a + b, 0.0, 0.0, a]
-    program = native.Program("sixteen", tape, {"x": 2}, [np.array(entries, dtype=object).reshape(4, 4)])
+    program = native.planned("sixteen", tape, {"x": 2}, [np.array(entries, dtype=object).reshape(4, 4)])
     program.compile_batch()
     bound = Function(program)
     for count in (1, 7, 8, 9, 70):

@@ -94,7 +94,7 @@ def test_scratch_space_is_large_enough_for_any_number_of_rows(n):
 
 
 def test_kernels_are_kept_in_a_folder_named_after_the_text_of_the_physics(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("SCREWDYN_CACHE", str(tmp_path))
     folder = Path(jit._cache_folder.__wrapped__())
     assert folder.is_dir()
     assert folder.parent == tmp_path / "screwdyn"

@@ -12,7 +12,7 @@ from screwdyn.backends.llvm import call, program, stepper
 from screwdyn.backends.llvm.call import Function
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
 from screwdyn.backends.llvm.machine import with_lanes
-from screwdyn.backends.llvm.program import Program
+from screwdyn.backends.llvm.program import planned
 from screwdyn.backends.tape.differentiate import tangent
 from screwdyn.backends.tape.tape import Tape
 
@@ -23,7 +23,7 @@ def compiled(function, columns):
     """The results of a function of traced scalars for rows of numbers, by compiled code and by the tape."""
     tape = Tape()
     outputs = function(*(tape.input(("x", k)) for k in range(columns.shape[1])))
-    program = Program("f", tape, {"x": columns.shape[1]}, [np.array(outputs, dtype=object)])
+    program = planned("f", tape, {"x": columns.shape[1]}, [np.array(outputs, dtype=object)])
     program.compile_batch()
     out = np.empty((len(columns), len(outputs)))
     assert Function(program).batch([columns], [out])

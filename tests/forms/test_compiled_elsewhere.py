@@ -13,6 +13,8 @@ from screwdyn.testing import random_inertia, random_tree
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prismatic, revolute
 from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm import program as native
+from screwdyn.forms import compiled
+from screwdyn.robots import two_link
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +80,16 @@ def test_methods_can_be_pickled_for_other_processes(arm, fast):
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for found, expected in zip(pool.map(fast.gravity_vector, q), fast.gravity_vector(q), strict=True):
             assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_a_process_without_default_kernels_waits_for_code_instead_of_loading_them(monkeypatch, batch):
+    monkeypatch.setattr(compiled, "_KERNELS", "a module that is not loaded")
+    monkeypatch.setattr(compiled, "_PATIENCE", 60)
+    monkeypatch.setattr(compiled.Compiled, "_default", None)
+    monkeypatch.setattr(code_cache, "_programs", code_cache.Kept(code_cache._programs._make, 10**9))
+    tree, q = two_link(), np.zeros((*batch, 2))
+    np.testing.assert_allclose(tree.compile(threads=1).mass_matrix(q), tree.mass_matrix(q), rtol=1e-14)
 
 
 def test_small_trees_wait_for_at_most_one_function_of_a_large_tree(monkeypatch):

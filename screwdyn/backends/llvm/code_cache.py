@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from screwdyn.backends import background
 from screwdyn.backends.llvm import program as programs
-from screwdyn.backends.llvm.program import Program
+from screwdyn.backends.llvm.program import Program, kept, planned
 from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Node, Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
@@ -76,6 +76,13 @@ class Structure(NamedTuple):
         """The structure on a tape, with inputs for its parameters."""
         charts = self.charts and Charts(self.charts.where, *map(constants, self.charts[1:]))
         return Subject(open_inertias(self.table, tape, self.opened), charts, constants(self.places))
+
+    @property
+    def made_from(self) -> tuple[bytes | None, ...]:
+        """The structure as a hashable value."""
+        return tuple(
+            None if x is None else x.tobytes() for x in (self.table, self.opened, self.places, *(self.charts or ()))
+        )
 
 
 class Sized(Protocol):
@@ -254,12 +261,12 @@ def recorded(name: str, structure: Structure) -> Program:
     if CATALOGUE[name].base_parameters and not CATALOGUE[name].links:
         subject = subject._replace(table=aligned_frames(subject.table))
     lengths = {group: subject.nq if group == "q" else subject.nv for group in CATALOGUE[name].arguments}
-    return Program(name, tape, lengths, outputs(tape, name, subject))
+    return planned(name, tape, lengths, outputs(tape, name, subject))
 
 
 def _compile_single(name: str, structure: Structure) -> Program | None:
     try:
-        program = recorded(name, structure)
+        program = kept((name, structure.made_from), partial(recorded, name, structure))
     except (TooLong, Undetermined):
         return None
     if not program.compiled:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 
 from screwdyn.backends.background import compiling_once
-from screwdyn.backends.llvm import batch_loop, ir
+from screwdyn.backends.llvm import batch_loop, disk, ir
+from screwdyn.backends.llvm.processor import processor
 
-__all__ = ["Host", "Loaded", "host", "object_file", "with_lanes"]
+__all__ = ["Host", "Loaded", "host", "object_file", "shared", "with_lanes"]
 
 # Measured overhead of a loaded object in bytes: partly filled pages, and the engine's tables.
 _ENGINE = 64_000
@@ -20,16 +21,21 @@ _Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_vo
 
 
 def _target_machine() -> Any:
-    target = llvm.Target.from_triple(llvm.get_process_triple())
+    here = processor()
+    target = llvm.Target.from_triple(here.triple)
     # The tape has folded and ordered the operations; LLVM only has to choose instructions and registers.
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(opt=1, cpu=llvm.get_host_cpu_name(), features=features)
+    return target.create_target_machine(opt=1, cpu=here.name, features=here.features)
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
 
 
 @functools.cache
 def _emitter() -> Any:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    _initialize()
     return _target_machine()
 
 
@@ -44,14 +50,14 @@ def object_file(text: str) -> bytes:
 
 
 class Loaded:
-    """The functions of a module as machine code, which is freed with this object.
+    """The functions of some modules as machine code, which is freed with this object.
 
     An engine that compiles a module keeps some megabytes of tables; one that loads an object file keeps some pages.
 
     Parameters
     ----------
-    text : str
-        The module in LLVM's intermediate representation.
+    *code : bytes
+        Object files.
 
     Attributes
     ----------
@@ -59,12 +65,13 @@ class Loaded:
         Memory that is kept.
     """
 
-    def __init__(self, text: str) -> None:
-        code = object_file(text)
+    def __init__(self, *code: bytes) -> None:
+        _initialize()
         self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        for part in code:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
         self._engine.finalize_object()
-        self.nbytes = len(code) + _ENGINE
+        self.nbytes = sum(map(len, code)) + _ENGINE
 
     def address(self, name: str) -> int:
         """Address of a function."""
@@ -85,13 +92,20 @@ class Host(NamedTuple):
 @compiling_once
 def host() -> Host:
     """The shared code for the widest vectors of this processor."""
-    features = llvm.get_host_cpu_features()
-    x86 = llvm.get_default_triple().startswith(("x86_64", "i686"))
-    width = 8 if features.get("avx512f") and features.get("avx512dq") else 4 if features.get("avx2") else 2
-    return with_lanes(width, not x86 or bool(features.get("fma")))
+    return with_lanes(processor().width, processor().fused)
+
+
+def shared(text: str) -> Loaded:
+    """The functions of a module that serve all robots; their code is kept on disk."""
+    key = disk.key(text)
+    code = disk.read(key)
+    if code is None:
+        code = object_file(text)
+        disk.write(key, code)
+    return Loaded(code)
 
 
 def with_lanes(width: int, fused: bool) -> Host:
     """The shared code for vectors of ``width`` lanes."""
-    sincos, drive = Loaded(ir.sincos(width)), Loaded(batch_loop.driver(width))
+    sincos, drive = shared(ir.sincos(width)), shared(batch_loop.driver(width))
     return Host(width, fused, sincos.address(ir.SINCOS), _Drive(drive.address(batch_loop.DRIVER)), (sincos, drive))

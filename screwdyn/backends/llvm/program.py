@@ -1,21 +1,28 @@
-"""A planned function on a tape, and its machine code."""
+"""A planned function, and its machine code."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends import entry
-from screwdyn.backends.background import compiling
-from screwdyn.backends.llvm import emit
-from screwdyn.backends.llvm.interpreter import Interpreter
-from screwdyn.backends.llvm.machine import Loaded, host
+from screwdyn.backends.background import compiling, imported
+from screwdyn.backends.llvm import disk, emit, emit_steps
+from screwdyn.backends.llvm.interface import Interface, interface, parsed
+from screwdyn.backends.llvm.machine import Loaded, host, object_file
 from screwdyn.backends.llvm.plan import Plan
 from screwdyn.backends.platform_layout import address
-from screwdyn.backends.tape.tape import Recorded, Tape
+from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Scalars
 
-__all__ = ["LARGEST", "Program"]
+if TYPE_CHECKING:  # it imports numba, which most processes with code on disk do not need
+    from screwdyn.backends.llvm.interpreter import Interpreter
+
+__all__ = ["LARGEST", "Program", "kept", "planned"]
 
 Array = npt.NDArray[np.float64]
 # Functions with more operations are not compiled; compiling this many takes about 5 s.
@@ -25,47 +32,36 @@ _OPERATION = 250
 
 
 class Program:
-    """A planned function, and the machine code that is made from it on request.
+    """A function, and the machine code that is made from its plan on request.
 
     Parameters
     ----------
-    name : str
-    tape : Tape
-    groups : mapping from str to int
-        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index). Other inputs
-        are parameters.
-    outputs : sequence of arrays of scalars
+    interface : Interface
+    plan : Plan, optional
+        If there is none, it is made when code is requested that is not in ``code``.
+    code : mapping from str to bytes
+        Object files that contain a function of that name.
 
     Attributes
     ----------
+    name, lengths, shapes, sparse
+        As in the interface.
     plan : Plan or None
         None when all code has been made.
     compiled : bool
         Whether it is compiled: it is short enough, and has inputs and outputs. Other functions use the ``interpreter``.
-    lengths : list of int
-        Of the inputs.
-    shapes : list of tuples
-        Of the outputs.
-    sparse : list of bool
-        Whether each output has many zeros, which share a row of scratch space.
     rows : list of int
         Number of rows of scratch space of every input and output.
     slots : list of int
         Addresses of the slots of each of them; see ``batch_loop.Field``.
     single, batch : int
-        Addresses of the code for one state and of the code for many states; 0 if not made yet.
+        Addresses of the code for one state and of the code for many states, or for many steps; 0 if not made yet.
     """
 
-    def __init__(self, name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> None:
-        self.name, self.lengths = name, list(groups.values())
-        self.shapes = [out.shape for out in outputs]
-        entries = [out.ravel().tolist() for out in outputs]
-        plan = Plan(tape, groups, entries, tape.assumed, host().fused)
-        self.plan: Plan | None = plan
-        self.sparse = plan.sparse
-        self.compiled = plan.size <= LARGEST and sum(self.lengths) > 0 and len(outputs) > 0
-        self._known = tape.excerpt([Recorded(tape, at) for at in plan.known])
-        slots = [list(range(n)) for n in self.lengths] + plan.slots
+    def __init__(self, interface: Interface, plan: Plan | None, code: Mapping[str, bytes] | None = None) -> None:
+        self._interface, self.plan = interface, plan
+        self.name, self.lengths, self.shapes, self.sparse, slots, self._known = interface
+        self.compiled = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
         self.rows = [1 + max(here, default=-1) for here in slots]
         lanes = range(host().width)
         self._slots = [
@@ -73,9 +69,13 @@ class Program:
             for n, here in zip(self.rows, slots, strict=True)
         ]
         self.slots = [address(here[len(lanes) :]) for here in self._slots]
-        self._code: list[Loaded] = []
+        self._record: Callable[[], Program] | None = None
+        self._key = ""
         self._interpreter: Interpreter | None = None
-        self.single = self.batch = 0
+        self._code = [Loaded(*code.values())] if code else []
+        self._found = {name: self._code[0].address(name) for name in code or ()}
+        self.single = self._found.get(emit.SINGLE, 0)
+        self.batch = self._found.get(emit.BATCH, self._found.get(emit_steps.STEPS, 0))
 
     @property
     def nbytes(self) -> int:
@@ -96,37 +96,106 @@ class Program:
     @compiling
     def compile_single(self) -> None:
         """Make the code for one state unless it exists."""
-        if self.single:
-            return
-        assert self.plan is not None
-        code = self._load(emit.single(self.plan, host().width))
         entry.prepare(len(self.lengths), [*map(len, self.shapes)])  # so that a call does not wait for it
-        self.single = code.address(emit.SINGLE)
-        self._forget()
+        if not self.single:
+            self.single = self._function(emit.SINGLE, emit.single)
+            self._forget()
 
     @compiling
     def compile_batch(self) -> None:
         """Make the code for many states, unless it exists."""
-        if self.batch:
-            return
-        assert self.plan is not None
-        code = self._load(emit.batch(self.plan, host().width))
-        self.batch = code.address(emit.BATCH)
-        self._forget()
+        if not self.batch:
+            self.batch = self._function(emit.BATCH, emit.batch)
+            self._forget()
+
+    @compiling
+    def compile_steps(self) -> None:
+        """Make the code for many steps of an integrator, unless it exists."""
+        if not self.batch:
+            self.batch = self._function(emit_steps.STEPS, emit_steps.steps)
+            self.plan = None
 
     @compiling
     def interpreter(self) -> Interpreter:
         """The interpreter of the function, used instead of code."""
         if self._interpreter is None:
             assert self.plan is not None
-            self._interpreter, self.plan = Interpreter(self.plan), None
+            module = imported("screwdyn.backends.llvm.interpreter")
+            self._interpreter, self.plan = module.Interpreter(self.plan), None
         return self._interpreter
 
-    def _load(self, text: str) -> Loaded:
-        code = Loaded(text)
-        self._code.append(code)
-        return code
+    def _function(self, name: str, text: Callable[[Plan, int], str]) -> int:
+        """The address of a function, which is loaded from disk or compiled."""
+        if name not in self._found:
+            if self.plan is None:
+                assert self._record is not None
+                self.plan = self._record().plan
+                assert self.plan is not None
+            code = object_file(text(self.plan, host().width))
+            self._code.append(Loaded(code))
+            self._found[name] = self._code[-1].address(name)
+            if self._key:
+                _, others = _read(self._key) or (None, {})
+                _write(self._key, self._interface, {**others, name: code})
+        return self._found[name]
 
     def _forget(self) -> None:
         if self.single and self.batch:
             self.plan = None
+
+
+def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> Program:
+    """The program of a function on a tape.
+
+    Parameters
+    ----------
+    name : str
+    tape : Tape
+    groups : mapping from str to int
+        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index). Other inputs
+        are parameters.
+    outputs : sequence of arrays of scalars
+    """
+    plan = Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
+    return Program(interface(name, plan, outputs), plan)
+
+
+def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
+    """The program with the code that is on disk; or a new one, whose code is kept there when it has been made.
+
+    Parameters
+    ----------
+    made_from : hashable
+        All that the program depends on, with an exact ``repr``.
+    record : callable
+        Makes the program.
+    """
+    key = disk.key(made_from, host().width, host().fused)
+    program = _loaded(key) or record()
+    program._key, program._record = key, record
+    return program
+
+
+@compiling
+def _loaded(key: str) -> Program | None:
+    """The program with the code of a key; None if it is not on disk."""
+    found = _read(key)
+    return None if found is None else Program(found[0], None, found[1])
+
+
+def _read(key: str) -> tuple[Interface, dict[str, bytes]] | None:
+    """What :func:`_write` has written; None if it is not on disk."""
+    content = disk.read(key)
+    if content is None:
+        return None
+    head, _, code = content.partition(b"\n")
+    lengths, text = json.loads(head)
+    parts = {}
+    for name, length in lengths.items():
+        parts[name], code = code[:length], code[length:]
+    return parsed(text), parts
+
+
+def _write(key: str, interface: Interface, code: Mapping[str, bytes]) -> None:
+    lengths = {name: len(part) for name, part in code.items()}
+    disk.write(key, json.dumps([lengths, interface.text()]).encode() + b"\n" + b"".join(code.values()))

@@ -1,17 +1,16 @@
 """Compiled steps: many steps of an integrator in one call, for a batch of states."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.background import compiling
-from screwdyn.backends.llvm import emit_steps
 from screwdyn.backends.llvm.call import drive, inertias
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Nodes, Opened, Structure, TooLong
 from screwdyn.backends.llvm.machine import host
-from screwdyn.backends.llvm.program import Program
+from screwdyn.backends.llvm.program import Program, kept, planned
 from screwdyn.backends.platform_layout import address
 from screwdyn.backends.tape.step import NUMBERS, Kind, step
 from screwdyn.backends.tape.tape import Tape
@@ -26,19 +25,12 @@ Array = npt.NDArray[np.float64]
 LARGEST = 100_000
 
 
-class _Steps(Program):
-    """The code of a step, repeated as often as a call asks for."""
-
-    @compiling
-    def compile_steps(self) -> None:
-        """Make the code, unless it exists."""
-        if self.plan is not None:
-            code = self._load(emit_steps.steps(self.plan, host().width))
-            self.batch = code.address(emit_steps.STEPS)
-            self.plan = None
+def _program(table: Array, opened: Opened, what: Any) -> Program:
+    """The steps of a structure."""
+    return kept(("steps", table.tobytes(), opened.tobytes(), *what), partial(_recorded, table, opened, what))
 
 
-def _program(table: Array, opened: Opened, what: Any) -> _Steps:
+def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     """The steps of a structure, recorded on a tape and planned."""
     kind, charts = what
     tape, own = Tape(), Tape()
@@ -49,7 +41,7 @@ def _program(table: Array, opened: Opened, what: Any) -> _Steps:
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
     if kind.rows:
         lengths["bodies"] = NUMBERS * len(kind.rows)
-    return _Steps("step", tape, lengths, step(tape, own, subject, kind))
+    return planned("step", tape, lengths, step(tape, own, subject, kind))
 
 
 _programs = Kept(_program, MEMORY)

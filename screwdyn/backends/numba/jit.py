@@ -2,7 +2,6 @@
 
 import functools
 import math
-import os
 import sys
 from collections.abc import Callable
 from inspect import isfunction
@@ -16,7 +15,7 @@ from numba.core import types
 from numba.extending import intrinsic, overload, register_jitable
 from numba.np.numpy_support import carray
 
-from screwdyn.backends.numba.cache_folder import cache_folder
+from screwdyn.backends.cache_folder import kernel_folder, user_folder
 from screwdyn.physics import charts, couplings, frames, link_steps, quantities, spatial, table
 from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
 from screwdyn.screws import rotations
@@ -64,8 +63,7 @@ def _cache_folder() -> str:
         *(Path(str(module.__file__)) for module in (*PHYSICS, quantities)),
         *sorted(Path(__file__).parent.glob("*.py")),
     ]
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return str(cache_folder(config.CACHE_DIR or home, b"".join(file.read_bytes() for file in files)))
+    return str(kernel_folder(user_folder(), b"".join(file.read_bytes() for file in files)))
 
 
 def compiled(function: Callable[..., int]) -> Any:

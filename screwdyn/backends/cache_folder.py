@@ -1,0 +1,152 @@
+"""The user's folder for compiled kernels and compiled code, which no other user may be able to write to.
+
+Loading a file from it executes the code in the file, so a file written by another user would run that user's code.
+"""
+
+import atexit
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+__all__ = ["Refused", "checked_folder", "fault", "kernel_folder", "user_folder"]
+
+
+class Refused(Exception):
+    """A folder cannot be used; the message gives the reason."""
+
+
+def user_folder() -> Path | None:
+    """The folder ``screwdyn`` in the user's folder for caches; None if nothing is to be kept on disk.
+
+    The user's folder is the first of ``SCREWDYN_CACHE``, ``NUMBA_CACHE_DIR`` and ``XDG_CACHE_HOME`` that is set in the
+    environment, or ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
+    """
+    names = "SCREWDYN_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"
+    base = next(filter(None, map(os.environ.get, names)), None)
+    if base is None:
+        base = os.path.expanduser("~/.cache")
+        if base.startswith("~"):
+            return None
+    return None if os.environ.get("SCREWDYN_CACHE") == "off" else Path(base, "screwdyn")
+
+
+def checked_folder(path: Path) -> Path:
+    """A folder in which no other user can have put, or can put, an entry; created if it is missing.
+
+    Parameters
+    ----------
+    path : Path
+        Missing folders are created readable by this user only.
+
+    Returns
+    -------
+    Path
+        The path without symbolic links.
+
+    Raises
+    ------
+    Refused
+        If :func:`fault` finds one, or if the folder cannot be created.
+
+    Notes
+    -----
+    Windows has no user ids and no permission bits, so the folder is not checked there: the access list of the user's
+    profile excludes other users, and that of a folder named by ``SCREWDYN_CACHE``, ``NUMBA_CACHE_DIR`` or
+    ``XDG_CACHE_HOME`` must do so too.
+    """
+    try:
+        folder = path.resolve()
+        for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        reason = fault(folder, os.getuid()) if hasattr(os, "getuid") else ""
+    except (OSError, RuntimeError) as error:
+        reason = str(error)
+    if reason:
+        raise Refused(reason)
+    return folder
+
+
+def kernel_folder(base: Path | None, text: bytes) -> Path:
+    """The folder for the kernels compiled from a text, created if it is missing.
+
+    Parameters
+    ----------
+    base : Path or None
+        As :func:`user_folder` returns it.
+    text : bytes
+        The source of the kernels; each text has its own folder.
+
+    Returns
+    -------
+    Path
+        ``base/<hash of the text>`` as :func:`checked_folder` returns it, if no other user has put anything there and
+        this user can write to it. Otherwise a new folder that is removed when this process ends; a line on stderr gives
+        the reason, unless ``base`` is None.
+    """
+    if base is not None:
+        try:
+            folder = checked_folder(base / hashlib.sha256(text).hexdigest()[:16])
+            reason = _foreign(folder, os.getuid()) if hasattr(os, "getuid") else ""
+            if not reason and not os.access(folder, os.W_OK):
+                reason = f"{folder} is not writable"
+            if not reason:
+                return folder
+        except (Refused, OSError) as error:
+            reason = str(error)
+        print(f"screwdyn: compiled kernels are not kept after this process: {reason}", file=sys.stderr, flush=True)
+    private = Path(tempfile.mkdtemp(prefix="screwdyn-"))
+    atexit.register(shutil.rmtree, private, ignore_errors=True)
+    return private
+
+
+def fault(folder: Path, user: int) -> str:
+    """Why another user could put an entry into a folder, or could replace it; empty if this is impossible.
+
+    Parameters
+    ----------
+    folder : Path
+        Absolute, without symbolic links.
+    user : int
+        The id of the user who loads code from it.
+    """
+    for path in (folder, *folder.parents):
+        entry = os.lstat(path)
+        if stat.S_ISLNK(entry.st_mode):
+            return f"{path} was replaced by a symbolic link"
+        if entry.st_uid not in ((user,) if path == folder else (user, 0)):
+            return f"{path} belongs to another user"
+        if entry.st_mode & stat.S_ISVTX and path != folder:
+            continue  # as in /tmp, only the owner of an entry can rename it, and the owner is checked
+        if entry.st_mode & stat.S_IWOTH:
+            return f"other users can write to {path}; chmod o-w {path}"
+        if entry.st_mode & stat.S_IWGRP and not _only_member(path, entry.st_gid, user):
+            return f"its group can write to {path}; chmod g-w {path}"
+    if os.lstat(folder).st_mode & 0o077:
+        return f"{folder} is open to other users; remove it"
+    return ""
+
+
+def _foreign(folder: Path, user: int) -> str:
+    """An entry inside a folder that another user has put there; empty if there is none."""
+    for inside in folder.rglob("*"):
+        entry = os.lstat(inside)
+        if stat.S_ISLNK(entry.st_mode) or entry.st_uid != user:
+            return f"{inside} was put there by another user; remove {folder}"
+    return ""
+
+
+def _only_member(path: Path, group: int, user: int) -> bool:
+    """Whether the group has no other member and the path has no access list."""
+    import grp
+    import pwd
+
+    try:
+        members, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
+    except KeyError:
+        return False
+    listed = hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path)
+    return members.gr_name == name and set(members.gr_mem) <= {name} and not listed

@@ -28,6 +28,7 @@ from screwdyn.core.errors import (
     UnknownNameError,
     URDFError,
 )
+from screwdyn.identification.identify import identify
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
     Joint,
@@ -59,7 +60,7 @@ from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
-    from screwdyn import formulations, io, robots, selection
+    from screwdyn import formulations, identification, io, robots, selection
     from screwdyn.robots import random_trees as testing
 
 moved.install()
@@ -121,6 +122,8 @@ __all__ = [
     "formulations",
     "free",
     "helical",
+    "identification",
+    "identify",
     "io",
     "padded_sum",
     "planar",
@@ -138,8 +141,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import formulations, io, robots, selection and testing when they are first used."""
-    if name in ("formulations", "io", "robots", "selection", "testing"):
+    """Import formulations, identification, io, robots, selection and testing when they are first used."""
+    if name in ("formulations", "identification", "io", "robots", "selection", "testing"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,0 +1,10 @@
+"""Inertial parameters from measured motions and torques: a body's ten, or the base parameters of a whole robot.
+
+See docs/identification.md.
+"""
+
+from screwdyn.identification.base import BaseParameters, base_parameters
+from screwdyn.identification.estimate import Estimate, Friction
+from screwdyn.identification.identify import Identified, identify
+
+__all__ = ["BaseParameters", "Estimate", "Friction", "Identified", "base_parameters", "identify"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from xml.sax.saxutils import quoteattr
 
 from screwdyn.io.urdf_origin import numbers_text, origin_text
+from screwdyn.io.xml_text import quoted
 from screwdyn.mechanism.shape import Shape
 from screwdyn.screws.poses import as_pose
 
@@ -44,7 +44,7 @@ def _parts(shape: Shape) -> list[Shape]:
 def _body(shape: Shape) -> str:
     if shape.kind == "mesh":
         scale = "" if shape.size == (1, 1, 1) else f' scale="{numbers_text(shape.size)}"'
-        return f"<mesh filename={quoteattr(shape.path or '')}{scale}/>"
+        return f"<mesh filename={quoted(shape.path or '')}{scale}/>"
     if shape.kind == "box":
         return f'<box size="{numbers_text(shape.size)}"/>'
     sizes = (f'{name}="{x!r}"' for name, x in zip(("radius", "length"), shape.size, strict=False))

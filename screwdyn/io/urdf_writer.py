@@ -7,7 +7,6 @@ import sys
 import warnings
 from dataclasses import dataclass
 from math import inf, isfinite
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from screwdyn.core.types import Array
 from screwdyn.io.names import Names
 from screwdyn.io.urdf_origin import numbers_text, origin_text
 from screwdyn.io.urdf_shape_writer import ShapeWriter
+from screwdyn.io.xml_text import quoted
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
@@ -57,7 +57,7 @@ def write_urdf(topology: Topology, name: str = "robot") -> str:
     if symbols := expressions.free_symbols(held):
         raise UnboundSymbolError.of(symbols, "the URDF")
     writer = _Writer(topology)
-    lines = [f"<robot name={quoteattr(name)}>"]
+    lines = [f"<robot name={quoted(name)}>"]
     for at in attachments:
         lines += writer.attached(at)
     writer.check_name("robot", name)
@@ -168,8 +168,8 @@ class _Writer:
         if any(shape.use == "collision" and shape.color is not None for shape in link.shapes):
             self.lost.append(f"the colours of collision shapes of link {link.name!r}")
         if not lines:
-            return f"  <link name={quoteattr(link.name)}/>"
-        return "\n".join([f"  <link name={quoteattr(link.name)}>", *lines, "  </link>"])
+            return f"  <link name={quoted(link.name)}/>"
+        return "\n".join([f"  <link name={quoted(link.name)}>", *lines, "  </link>"])
 
     def check_name(self, what: str, name: str, kind: str = "name") -> None:
         wrong = _NOT_IN_XML.search(name)
@@ -184,10 +184,10 @@ def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> s
     bounded = step.kind in ("revolute", "prismatic")
     kind = "continuous" if step.kind == "revolute" and joint.limits is None else step.kind
     lines = [
-        f'  <joint name={quoteattr(step.name)} type="{kind}">',
+        f'  <joint name={quoted(step.name)} type="{kind}">',
         f"    {origin_text(home)}",
-        f"    <parent link={quoteattr(parent)}/>",
-        f"    <child link={quoteattr(child)}/>",
+        f"    <parent link={quoted(parent)}/>",
+        f"    <child link={quoted(child)}/>",
     ]
     if step.axis is not None:
         lines.append(f'    <axis xyz="{numbers_text(step.axis)}"/>')
@@ -204,7 +204,7 @@ def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> s
         )
     if joint.mimic is not None and step.kind != "fixed":
         numbers = f'multiplier="{numbers_text(joint.mimic.ratio)}" offset="{numbers_text(joint.mimic.offset)}"'
-        lines.append(f"    <mimic joint={quoteattr(joint.mimic.joint)} {numbers}/>")
+        lines.append(f"    <mimic joint={quoted(joint.mimic.joint)} {numbers}/>")
     return "\n".join([*lines, "  </joint>"])
 
 

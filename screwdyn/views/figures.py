@@ -11,10 +11,9 @@ from typing import Any
 from screwdyn.core.errors import ScrewdynError
 
 try:
-    from matplotlib import animation, colormaps, rc_context
+    from matplotlib import colormaps
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 except ImportError as missing:
@@ -23,14 +22,10 @@ except ImportError as missing:
 __all__ = [
     "Axes",
     "Figure",
-    "LineCollection",
     "MaxNLocator",
-    "PolyCollection",
-    "animation",
     "blank_figure",
     "colormaps",
     "palette",
-    "rc_context",
     "save",
     "short",
     "writable",

@@ -279,7 +279,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
         Parameters
         ----------
         threads : int, optional
-            Number of threads for large batches; by default the number of processors.
+            Number of threads for large batches; by default the number of processors that the process may use.
 
         Returns
         -------

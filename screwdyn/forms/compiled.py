@@ -74,7 +74,8 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     model : Model
         The snapshot; later changes of the tree do not affect it.
     threads : int, optional
-        Number of threads for large batches; by default the number of processors.
+        Number of threads for large batches; by default the number of processors that the process may use. A pickled
+        copy uses as many, or by default those of its own process.
 
     Attributes
     ----------
@@ -87,8 +88,9 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     """
 
     def __init__(self, model: Model, threads: int | None = None) -> None:
+        self._asked = threads
         if threads is None:
-            threads = os.cpu_count() or 1
+            threads = _processors()
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ScrewdynError(f"threads must be an integer >= 1, or None for one per processor; got {threads!r}")
         super().__init__(model)
@@ -103,7 +105,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Code is not pickled: a copy uses the code that its process has, or compiles it."""
-        return Compiled, (self._model, self.threads)
+        return Compiled, (self._model, self._asked)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -314,6 +316,11 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
         parts = [slice(a, b) for a, b in pairwise(ends)]
         return all([*self._pool.map(lambda p: function.batch([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
+
+
+def _processors() -> int:
+    """Number of processors that this process may use, which a cluster may restrict."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _states(a: Array, axes: int, count: int) -> Array:

@@ -1,6 +1,7 @@
 """Compiled functions in other processes, together with large trees and with other payloads, without long waits."""
 
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -80,6 +81,26 @@ def test_methods_can_be_pickled_for_other_processes(arm, fast):
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for found, expected in zip(pool.map(fast.gravity_vector, q), fast.gravity_vector(q), strict=True):
             assert_array_equal(found, expected)
+
+
+def test_a_pickled_copy_is_of_the_same_tree_and_uses_the_code_of_its_process(monkeypatch):
+    tree, q = two_link(), np.array([0.3, -1.2])
+    fast, expected = tree.compile(threads=3).wait(), tree.mass_matrix(q)
+    assert len(pickle.dumps(fast)) < 5000
+    tree.attach(Inertia.point(1.0), to=tree.links[-1])
+    twin = pickle.loads(pickle.dumps(fast))
+    assert twin.ready and twin.threads == 3 and twin.coordinates == fast.coordinates
+    assert_array_equal(twin.mass_matrix(q), fast.mass_matrix(q))
+    np.testing.assert_allclose(twin.mass_matrix(q), expected, rtol=1e-14)
+    everywhere = pickle.dumps(tree.compile())
+    monkeypatch.setattr(compiled, "_processors", lambda: 17)
+    assert pickle.loads(everywhere).threads == 17
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system cannot restrict a process to processors")
+def test_by_default_there_is_a_thread_for_each_processor_that_may_be_used():
+    code = "import os, screwdyn; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); print(screwdyn.robots.ur5()"
+    assert run(f"{code}.compile().threads)") == "1\n"
 
 
 @pytest.mark.parametrize("batch", [(), (3,)])

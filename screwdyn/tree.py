@@ -19,6 +19,7 @@ from screwdyn.physics.model import Model
 from screwdyn.simulation.changes import Changes
 from screwdyn.simulation.equilibrium import equilibrium, holding_torque
 from screwdyn.simulation.inverse_kinematics import inverse_kinematics
+from screwdyn.simulation.show import Shown
 
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes):
+class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes, Shown):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, simulate, compare, convert, info, check."""
+"""The command ``screwdyn``: demo, simulate, compare, convert, view, info, check."""
 
 import argparse
 import io
@@ -79,6 +79,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="the figure (default: %(default)s)",
     )
+    demo.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write a film for a browser (needs the extra view)"
+    )
     demo.set_defaults(run=_demo)
 
     words = "simulate a scenario: a robot, a schedule of grasps and releases, a controller"
@@ -125,6 +128,20 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("--floating-base", action="store_true", help="of URDF: attach the root link by a free joint")
     convert.set_defaults(run=_convert)
 
+    words = "look at a robot in the browser, with sliders for its joints; Ctrl-C ends"
+    view = commands.add_parser("view", help=words, description=f"{words.capitalize()} (docs/viewing.md).")
+    view.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
+    view.add_argument(
+        "--q",
+        nargs="+",
+        default=[],
+        metavar="POSITION=VALUE",
+        help="positions of joints, rad or m, such as elbow=0.5 (default: neutral)",
+    )
+    view.add_argument("--html", type=Path, metavar="FILE", help="write a page that needs no network, and end")
+    view.add_argument("--floating-base", action="store_true", help="of URDF: attach the root link by a free joint")
+    view.set_defaults(run=_view)
+
     words = "links, masses, joints and coordinates of a robot"
     info = commands.add_parser("info", help=words, description=f"Show {words}.")
     info.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
@@ -146,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
 def _demo(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.demo import demo
 
-    demo(arguments.urdf, arguments.to, arguments.output, progress=sys.stderr.isatty())
+    demo(arguments.urdf, arguments.to, arguments.output, arguments.html, progress=sys.stderr.isatty())
     return 0
 
 
@@ -169,6 +186,13 @@ def _convert(arguments: argparse.Namespace) -> int:
     if target.exists() and source.exists() and target.samefile(source):
         raise ScrewdynError(f"{str(source)!r} is both the source and the target; give another target")
     write_robot(read_robot(source, arguments.floating_base), target, source.stem)
+    return 0
+
+
+def _view(arguments: argparse.Namespace) -> int:
+    from screwdyn.cli.view import view
+
+    view(read_robot(arguments.file, arguments.floating_base), arguments.q, arguments.html)
     return 0
 
 

@@ -183,9 +183,11 @@ class Run(Recording):
         Parameters
         ----------
         path : str or Path
-            File: ``.html`` is a page for a browser, with a time slider, which needs no network.
+            ``.html`` is a page for a browser, with a time slider, which needs no network; ``.gif`` and ``.mp4`` are
+            films, the last one by ffmpeg.
         fps : float
-            Frames per second of the run.
+            Frames per second of the run; a GIF has the nearest number for which a frame lasts a whole number of
+            hundredths of a second.
         show : sequence of str
             Any of ``"com"``, the centre of mass, and ``"momentum"``, arrows of the linear and the angular momentum
             about it, of the robot with its payloads.
@@ -201,14 +203,16 @@ class Run(Recording):
         ------
         ScrewdynError
             If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0, ``show`` has
-            another name, or what the format needs is not installed; for HTML that is the extra ``view``.
+            another name, or what the format needs is not installed: the extra ``view`` for HTML and for meshes, the
+            extra ``plot`` for GIF and MP4, and ffmpeg for MP4.
         """
-        from screwdyn.simulation.stages import frame_times, stages
-        from screwdyn.views.animation import animation_path, write_animation
+        from screwdyn.simulation.stages import frame_times, positive_rate, stages
+        from screwdyn.views.animation import film_path, film_rate, write_film
         from screwdyn.views.staging import stage_scene
 
-        out, times = animation_path(path), frame_times(self, fps)
-        return write_animation(stage_scene(stages(self), times, self.events, show), out, progress)
+        out, rate = film_path(path), positive_rate(fps)
+        times = frame_times(self, film_rate(out, rate))
+        return write_film(stage_scene(stages(self), times, self.events, show), out, progress)
 
     # Several runs
 

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import free
-from screwdyn.physics.robot import Robot
 from screwdyn.simulation.outcomes import FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.state import State
-from screwdyn.views.staging import Stage
+from screwdyn.views.staging import Stage, at_rest
 
 if TYPE_CHECKING:
     from screwdyn.simulation.result import Run
 
-__all__ = ["flight", "frame_times", "stages", "still"]
+__all__ = ["flight", "frame_times", "positive_rate", "stages"]
 
 
-def frame_times(run: Run, fps: float) -> Array:
-    """The times of the frames of a film, (frames,), s; ScrewdynError unless fps is a number > 0."""
+def positive_rate(fps: object) -> float:
+    """Frames per second as a float; ScrewdynError unless they are a number > 0."""
     rate = float(fps) if isinstance(fps, Real) else np.nan
     if not (np.isfinite(rate) and rate > 0):
         raise ScrewdynError(f"fps must be a number of frames per second > 0; got {fps!r}")
+    return rate
+
+
+def frame_times(run: Run, rate: float) -> Array:
+    """The times of the frames of a film, (frames,), s."""
     begin, end = run.t[0], run.t[-1]
     times: Array = begin + np.arange(int((end - begin) * rate + 1e-9) + 1) / rate
     return np.asarray(np.minimum(times, end))
@@ -75,7 +79,7 @@ def _waiting(run: Run) -> Iterator[Stage]:
         if isinstance(happened.event, GraspEvent):
             body = happened.event.payload
             if body.tree.base not in seen and not body.twist.any() and not body.state.qd.any():
-                values = _constant(body.state.q, body.state.qd)
+                values = at_rest(body.tree, body.state.q)
                 yield Stage(body.tree, run.t[0], happened.t, values, body.tree.links, body.pose, waiting=True)
             seen.update(body.tree.links)
 
@@ -115,17 +119,3 @@ def flight(body: FreeBody, begin: float, end: float) -> Stage:
     (motion,) = run.motions
     links = body.tree.links
     return Stage(world, begin, end, motion.values, links, payloads=frozenset(links), adrift=frozenset(links))
-
-
-def still(tree: Robot, q: ArrayLike) -> Stage:
-    """A tree that stands still at positions q (nq,), rad and m."""
-    positions = np.asarray(q, dtype=float).reshape(tree.nq)
-    return Stage(tree, 0.0, 0.0, _constant(positions, np.zeros(tree.nv)), tree.links)
-
-
-def _constant(q: Array, qd: Array) -> Callable[[Array], tuple[Array, Array, Array]]:
-    def values(times: Array) -> tuple[Array, Array, Array]:
-        positions, rates = (np.tile(x, (len(times), 1)) for x in (q, qd))
-        return positions, rates, rates
-
-    return values

@@ -11,9 +11,10 @@ from typing import Any
 from screwdyn.core.errors import ScrewdynError
 
 try:
-    from matplotlib import colormaps
+    from matplotlib import animation, colormaps, rc_context
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 except ImportError as missing:
@@ -22,10 +23,14 @@ except ImportError as missing:
 __all__ = [
     "Axes",
     "Figure",
+    "LineCollection",
     "MaxNLocator",
+    "PolyCollection",
+    "animation",
     "blank_figure",
     "colormaps",
     "palette",
+    "rc_context",
     "save",
     "short",
     "writable",

@@ -142,6 +142,16 @@ class Scene:
     camera: Camera
     size: float
 
+    @property
+    def grid(self) -> tuple[float, int]:
+        """Of a horizontal grid about the origin: edge of a cell, m, and cells from the origin to each side.
+
+        The edge is 1, 2 or 5 times a power of ten.
+        """
+        power = 10.0 ** float(np.floor(np.log10(self.size / 3)))
+        cell = max(k * power for k in (1, 2, 5) if k * power <= self.size / 3)
+        return cell, int(np.ceil(1.5 * self.size / cell))
+
     def node(self, name: str) -> Node:
         """The node of a link."""
         return next(node for node in self.nodes if node.name == name)

@@ -10,7 +10,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws.poses import pose_of
 from screwdyn.screws.screw import frame_along
 
-__all__ = ["Color", "Solid", "ball", "box", "capsule", "helix", "tube"]
+__all__ = ["Color", "Solid", "arrow", "ball", "box", "capsule", "helix", "tube"]
 
 # Red, green, blue and opacity, 0 to 1.
 Color = tuple[float, float, float, float]
@@ -80,8 +80,8 @@ def capsule(radius: float, length: float, color: Color, sides: int = 16) -> Soli
     return Solid(*_skin(rings), color, smooth=True)
 
 
-def tube(points: ArrayLike, radius: float, color: Color, sides: int = 12) -> Solid:
-    """A tube of some radius along a curve through points (k, 3), m, closed at both ends.
+def tube(points: ArrayLike, radius: ArrayLike, color: Color, sides: int = 12) -> Solid:
+    """A tube along a curve through points (k, 3), closed at both ends, with one radius or one for each point, m.
 
     A tube with 4 sides along two points is a bar.
     """
@@ -93,13 +93,20 @@ def tube(points: ArrayLike, radius: float, color: Color, sides: int = 12) -> Sol
     # Each ring takes over the direction of the one before, so that the tube does not twist.
     across = np.array(frame_along(tangents[0].tolist()), dtype=float).reshape(3, 3)[:, 0]
     rings = []
-    for p, t in zip(curve, tangents, strict=True):
+    for p, t, r in zip(curve, tangents, np.broadcast_to(radius, len(curve)), strict=True):
         across = across - t * (t @ across)
         across /= np.linalg.norm(across)
-        rings.append(p + radius * circle @ np.stack([across, np.cross(t, across), t]))
+        rings.append(p + r * circle @ np.stack([across, np.cross(t, across), t]))
     caps = [np.repeat(curve[[0]], sides, axis=0), *rings, np.repeat(curve[[-1]], sides, axis=0)]
     vertices, faces = _skin(np.array(caps))
     return Solid(vertices, faces, color)
+
+
+def arrow(start: Array, end: Array, thickness: float, color: Color) -> Solid:
+    """An arrow between two different points (3,), m, with a head of three times the thickness."""
+    length = float(np.linalg.norm(end - start))
+    neck = end - (end - start) * min(4 * thickness / length, 0.5)
+    return tube([start, neck, neck, end], np.array([0.5, 0.5, 1.5, 0.0]) * thickness, color)
 
 
 def helix(axis: Array, point: Array, pitch: float, length: float, radius: float, wire: float, color: Color) -> Solid:

@@ -19,7 +19,7 @@ from screwdyn.views.scene import Arrow, Camera, Flags, Flash, Node, Part, Scene
 from screwdyn.views.shapes import shape_solids
 from screwdyn.views.solids import Color, Solid, ball
 
-__all__ = ["SHOWN", "Stage", "stage_scene"]
+__all__ = ["SHOWN", "Stage", "at_rest", "stage_scene", "still"]
 
 # What show= of an animation may name.
 SHOWN = ("com", "momentum")
@@ -77,6 +77,21 @@ class Stage:
     waiting: bool = False
 
 
+def still(tree: Robot, q: Array) -> Stage:
+    """A tree at rest at positions q (nq,), rad and m, at time 0."""
+    return Stage(tree, 0.0, 0.0, at_rest(tree, q), tree.links)
+
+
+def at_rest(tree: Robot, q: Array) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """The values of a stage in which a tree stays at positions q (nq,), rad and m."""
+
+    def values(times: Array) -> tuple[Array, Array, Array]:
+        rates = np.zeros((len(times), tree.nv))
+        return np.tile(q, (len(times), 1)), rates, rates
+
+    return values
+
+
 @dataclass(frozen=True, eq=False)
 class _Act:
     """A stage in the frames that show it, with the motion there and the poses (k, links, 4, 4) of all its links."""
@@ -127,11 +142,12 @@ def stage_scene(
     acts = [act for stage in stages if (act := _act(stage, times)) is not None]
     size = _size(acts)
     nodes = _nodes(acts, times, size)
+    camera = _camera(acts, nodes, size, stages[0].tree.gravity)
     if "com" in known:
         nodes.append(_com(acts, times, size))
     arrows = [*_momentum(acts, times, size)] if "momentum" in known else []
     flashes = [flash for happened in happenings if (flash := _flash(happened, nodes, times)) is not None]
-    camera = _camera(acts, size, stages[0].tree.gravity)
+
     return Scene(times, tuple(nodes), tuple(arrows), tuple(flashes), camera, size)
 
 
@@ -208,7 +224,10 @@ def _momentum(acts: Sequence[_Act], times: Array, size: float) -> Iterator[Arrow
             tree = act.stage.tree
             h[act.frames], start[act.frames] = tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)
             shown |= act.frames
-    for name, unit, color, vector in (("momentum", "N s", _LINEAR, h[:, 3:]), ("spin", "N m s", _ANGULAR, h[:, :3])):
+    for name, unit, color, vector in (
+        ("linear momentum", "N s", _LINEAR, h[:, 3:]),
+        ("angular momentum", "N m s", _ANGULAR, h[:, :3]),
+    ):
         length = np.linalg.norm(vector, axis=1)
         longest = float(length.max())
         if longest > 0:
@@ -244,20 +263,34 @@ def _edges(topology: Topology) -> list[float]:
     return [float(equivalent_box(body)[0].max()) for body in bodies if body is not None and body.mass > 0]
 
 
-def _camera(acts: Sequence[_Act], size: float, gravity: Array) -> Camera:
+def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: Array) -> Camera:
     """A view of all frames: across the plane if the points stay in an upright plane, else from above one side."""
-    cloud = np.concatenate([np.zeros((1, 3)), *(act.points().reshape(-1, 3) for act in acts)])
-    low, high = cloud.min(axis=0), cloud.max(axis=0)
-    target, radius = (low + high) / 2, 0.5 * float(np.linalg.norm(high - low)) + 0.1 * size
+    corners = np.concatenate([np.zeros((1, 3)), *(_corners(act, nodes) for act in acts)])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    target, radius = (low + high) / 2, 0.5 * float(np.linalg.norm(high - low)) + 0.05 * size
     weight = float(np.linalg.norm(gravity))
     up = -gravity / weight if weight else np.array([0.0, 0.0, 1.0])
     ahead = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     ahead = ahead - up * (up @ ahead)
     ahead /= np.linalg.norm(ahead)
     direction = 0.75 * ahead - 0.65 * np.cross(up, ahead) + 0.45 * up
+    cloud = np.concatenate([np.zeros((1, 3)), *(act.points().reshape(-1, 3) for act in acts)])
     _, spread, axes = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)
     if len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
         across = axes[2] * (1.0 if axes[2] @ np.array([0.3, -1.0, 0.2]) > 0 else -1.0)
         direction = across + 0.15 * up + 0.25 * np.cross(up, across)
     distance = 0.9 * radius / np.sin(np.radians(Camera.FIELD_OF_VIEW / 2))
     return Camera(target + distance * direction / np.linalg.norm(direction), target, up)
+
+
+def _corners(act: _Act, nodes: Sequence[Node]) -> Array:
+    """Corners of boxes about the links that the camera follows, (k, 3)."""
+    found = [np.zeros((0, 3))]
+    for node in nodes:
+        if node.name in act.stage.links and node.name not in act.stage.adrift and node.parts:
+            vertices = np.concatenate([solid.vertices for part in node.parts for solid in part.solids])
+            ends = np.stack([vertices.min(axis=0), vertices.max(axis=0)])
+            eight = np.stack(np.meshgrid(*ends.T, indexing="ij"), axis=-1).reshape(-1, 3)
+            T = act.poses[:, act.stage.tree.links.index(node.name)]
+            found.append((eight @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3]).reshape(-1, 3))
+    return np.concatenate(found)

@@ -128,10 +128,8 @@ def _place(handle: Any, T: Array) -> None:
 
 
 def _grid(api: viser.SceneApi, scene: Scene) -> None:
-    """A horizontal grid through the origin, whose cells are 1, 2 or 5 times a power of ten of a metre."""
-    power = 10.0 ** np.floor(np.log10(scene.size / 3))
-    cell = max(k * power for k in (1, 2, 5) if k * power <= scene.size / 3)
-    side = 2 * cell * np.ceil(1.5 * scene.size / cell)
+    cell, count = scene.grid
+    side = 2 * cell * count
     plane = {0: "yz", 1: "zx", 2: "xy"}[int(np.argmax(np.abs(scene.camera.up)))]
     api.add_grid("/grid", side, side, plane=plane, cell_size=cell, section_size=side / 2)
 

@@ -216,10 +216,11 @@ def test_someone_elses_robot_with_a_sliding_joint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(task, "SAMPLES", 100)
-    demo.demo(ARM, "wheel", tmp_path / "arm.png", progress=True)
+    demo.demo(ARM, "wheel", tmp_path / "arm.png", tmp_path / "arm.html", progress=True)
     out, err = capsys.readouterr()
     assert "wheel picks up a crate" in out
-    assert out.rstrip().endswith(f"Figure: {tmp_path / 'arm.png'}")
+    assert out.rstrip().endswith(f"Figure: {tmp_path / 'arm.png'}\nFilm: {tmp_path / 'arm.html'}")
+    assert "__VISER_EMBED_DATA__" in (tmp_path / "arm.html").read_text()
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
     assert "run 2 of 2: controller without the payload model" in err and "100%" in err
 

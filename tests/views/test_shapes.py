@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
-from screwdyn.simulation.stages import still
 from screwdyn.views.shapes import shape_solids
-from screwdyn.views.staging import stage_scene
+from screwdyn.views.staging import stage_scene, still
 
 GREY, RED = (0.5, 0.5, 0.5, 1.0), (1.0, 0.0, 0.0, 0.5)
 SLANTED = sd.screw.exp([0.3, -0.2, 0.5, 0.1, 0.2, 0.3])
@@ -66,7 +65,7 @@ def test_visual_shapes_replace_the_grown_body_and_missing_meshes_do_not(tmp_path
     tree.attach(body, to="base", name="plain", shape=[plate, sd.Shape.sphere(9.0, use="collision")])
     tree.attach(body, to="base", name="lost", shape=sd.Shape.mesh(tmp_path / "none.stl"))
     with pytest.warns(sd.ScrewdynWarning, match=r"'lost' is drawn from its inertia: cannot read the mesh '.*none.stl'"):
-        scene = stage_scene([still(tree, [])], np.zeros(1))
+        scene = stage_scene([still(tree, np.zeros(0))], np.zeros(1))
     (part,) = scene.node("plain").parts
     assert [solid.color for solid in part.solids] == [RED]
     assert np.ptp(scene.node("lost").parts[0].solids[0].vertices) == pytest.approx(0.1)

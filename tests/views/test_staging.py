@@ -3,8 +3,8 @@ import pytest
 from film import CRATE, END, GRASP, RELEASE, arm, swing
 
 import screwdyn as sd
-from screwdyn.simulation.stages import frame_times, stages, still
-from screwdyn.views.staging import stage_scene
+from screwdyn.simulation.stages import frame_times, stages
+from screwdyn.views.staging import stage_scene, still
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_the_camera_sees_the_robot_and_does_not_follow_what_falls(run, scene) ->
 
 def test_a_tree_that_stands_still() -> None:
     tree = arm()
-    scene = stage_scene([still(tree, [0, 0])], np.zeros(1))
+    scene = stage_scene([still(tree, np.zeros(2))], np.zeros(1))
     assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not scene.flashes
     np.testing.assert_allclose(scene.node("lower").poses[0], tree.forward_kinematics("lower", [0, 0]))
 
@@ -113,4 +113,4 @@ def test_unknown_things_to_show_are_refused(run) -> None:
     with pytest.raises(sd.ScrewdynError, match="show may name 'com', 'momentum'; got 'mass'"):
         filmed(run, ("mass",))
     with pytest.raises(sd.ScrewdynError, match="fps must be a number of frames per second > 0; got 0"):
-        filmed(run, fps=0)
+        run.animate("run.html", fps=0)

@@ -25,7 +25,7 @@ __all__ = ["demo"]
 _UR5_START, _UR5_END = (-1.3, -1.0, 1.5, -2.07, -1.57, 0.0), (1.3, -1.6, 1.2, -1.17, -1.57, 0.5)
 
 
-def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> None:
+def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = None, *, progress: bool) -> None:
     """Run the demonstration, print a report and draw a figure.
 
     Parameters
@@ -36,18 +36,22 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
         The link that grasps; by default ``tool0`` of the UR5, or the link with the most active joints on its path.
     output : path
         File of the figure.
+    film : path or None
+        File of a film of the run with the payload model, as for :meth:`Run.animate`.
     progress : bool
         Show progress bars on stderr.
 
     Raises
     ------
     ScrewdynError
-        If the robot cannot be read, the link is unknown, no joint moves it, the figure cannot be written, or Matplotlib
-        is not installed.
+        If the robot cannot be read, the link is unknown, no joint moves it, the figure or the film cannot be written,
+        or Matplotlib is not installed; for the film, the extra ``view``.
     """
-    from screwdyn.views import figures, plot
+    from screwdyn.views import animation, figures, plot
 
     output = figures.writable(output)
+    if film is not None:
+        film = animation.film_path(film)
     if urdf is None:
         task = plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
         title = "UR5"
@@ -64,6 +68,9 @@ def demo(urdf: Path | None, to: str | None, output: Path, progress: bool) -> Non
     figure = plot.plot_comparison(_comparison(task, f"{title}: {summary(task)}", *runs))
     figures.save(figure, output)
     print(f"\nFigure: {output.resolve()}")
+    if film is not None:
+        runs[0].animate(film, show=("com", "momentum"), progress=progress)
+        print(f"Film: {film.resolve()}")
 
 
 def _comparison(task: Task, title: str, with_model: Run, without_model: Run) -> "Comparison":

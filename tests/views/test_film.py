@@ -1,0 +1,146 @@
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.image
+import numpy as np
+import pytest
+from film import CRATE, END, GRASP, RELEASE, arm, swing
+from PIL import Image
+
+import screwdyn as sd
+from screwdyn.simulation.stages import frame_times, stages
+from screwdyn.views import film
+from screwdyn.views.animation import film_rate
+from screwdyn.views.scene import Camera
+from screwdyn.views.staging import stage_scene
+
+
+@pytest.fixture(scope="module")
+def run():
+    return swing()
+
+
+def pixel(scene, point) -> tuple[int, int]:
+    """Row and column of a point, by the geometry of a pinhole camera."""
+    camera = scene.camera
+    sight = camera.target - camera.position
+    sight /= np.linalg.norm(sight)
+    right = np.cross(sight, camera.up)
+    right /= np.linalg.norm(right)
+    ray = point - camera.position
+    scale = 240 / np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) / (ray @ sight)
+    return round(240 - scale * (ray @ np.cross(right, sight))), round(320 + scale * (ray @ right))
+
+
+def is_orange(color) -> bool:
+    red, green, blue = np.asarray(color, dtype=float)[:3] / max(color[:3])
+    return bool(red == 1 and 0.5 < green < 0.8 and blue < 0.3)
+
+
+def test_a_gif_shows_the_crate_where_it_is_held_and_where_it_flies(run, tmp_path) -> None:
+    path = run.animate(tmp_path / "run.gif", fps=10, show=("com", "momentum")).path
+    scene = stage_scene(stages(run), frame_times(run, 10), run.events, ("com", "momentum"))
+    with Image.open(path) as gif:
+        assert gif.n_frames == 9 and gif.info["duration"] == 100 and gif.size == (640, 480)
+        frames = []
+        for k in range(gif.n_frames):
+            gif.seek(k)
+            frames.append(np.asarray(gif.convert("RGB")))
+    spots = []
+    for t in (0.4, 0.6):
+        k = round(10 * t)
+        T = scene.node("crate").poses[k]
+        spots.append((k, *pixel(scene, T[:3, :3] @ CRATE.com + T[:3, 3])))
+    (held, *here), (flying, *there) = spots
+    assert GRASP < 0.1 * held < RELEASE < 0.1 * flying < END
+    assert is_orange(frames[held][*here]) and is_orange(frames[flying][*there])
+    assert not is_orange(frames[held][*there]) and not is_orange(frames[flying][*here])
+
+
+def test_a_ball_has_the_outline_of_a_sphere_in_perspective(tmp_path) -> None:
+    tree = sd.KinematicTree()
+    shape = sd.Shape.sphere(0.3, color=(1, 0, 0))
+    tree.attach(sd.Inertia.point(1.0), to="base", at=(0, 0, 0.5), name="ball", shape=shape)
+    found = tree.draw(tmp_path / "ball.png")
+    image = matplotlib.image.imread(found.path)
+    red = (image[..., 0] > 0.3) & (image[..., 1] < 0.1)
+    from screwdyn.views.staging import still
+
+    camera = stage_scene([still(tree, np.zeros(0))], np.zeros(1)).camera
+    sight = camera.target - camera.position
+    ray = np.array([0, 0, 0.5]) - camera.position
+    # The cone of tangents has the half angle asin(r / d); about an axis at an angle from the line of sight its section
+    # with the picture is an ellipse.
+    half, off = (
+        np.arcsin(0.3 / np.linalg.norm(ray)),
+        np.arccos(sight @ ray / np.linalg.norm(sight) / np.linalg.norm(ray)),
+    )
+    focal = 240 / np.tan(np.radians(Camera.FIELD_OF_VIEW / 2))
+    major = focal * np.sin(2 * half) / 2 / (np.cos(half) ** 2 - np.sin(off) ** 2)
+    minor = focal * np.sin(half) / np.sqrt(np.cos(half) ** 2 - np.sin(off) ** 2)
+    # A polyhedron of 16 sides is smaller by some percent.
+    assert 0.92 < red.sum() / (np.pi * major * minor) < 1.02
+
+
+def test_near_bodies_hide_far_ones(tmp_path) -> None:
+    colors = []
+    for near, far in (((1.0, 0, 0), (0, 0, 1.0)), ((0, 0, 1.0), (1.0, 0, 0))):
+        tree = sd.KinematicTree(gravity=(0, 0, 0))
+        body = sd.Inertia.point(1.0)
+        for name, color, side in (("a", near, 1), ("b", far, -1)):
+            cube = sd.Shape.box((0.5, 0.5, 0.5), color=color)
+            # The camera looks along this line.
+            tree.attach(body, to="base", at=0.4 * side * np.array([0.75, -0.65, 0.45]), name=name, shape=cube)
+        image = matplotlib.image.imread(tree.draw(tmp_path / "cubes.png").path)
+        colors.append(image[240, 320, :3])
+    assert colors[0].argmax() == 0 and colors[1].argmax() == 2
+
+
+def test_triangles_are_cut_into_small_ones_of_the_same_area() -> None:
+    triangles = np.random.default_rng(0).normal(size=(5, 3, 3))
+    fine = film._refined(triangles, 0.3)
+
+    def area(t):
+        return np.linalg.norm(np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0]), axis=1).sum() / 2
+
+    assert np.linalg.norm(np.roll(fine, 1, axis=1) - fine, axis=2).max() <= 0.3
+    assert area(fine) == pytest.approx(area(triangles), rel=1e-12)
+    normals = [np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0]).sum(axis=0) for t in (triangles, fine)]
+    np.testing.assert_allclose(*normals, atol=1e-12)
+
+
+def test_frames_of_a_gif_last_hundredths_of_a_second() -> None:
+    assert film_rate(Path("a.gif"), 30) == pytest.approx(100 / 3)
+    assert film_rate(Path("a.gif"), 1000) == 50 and film_rate(Path("a.html"), 30) == 30
+
+
+def test_ffmpeg_gets_every_frame(run, tmp_path, monkeypatch) -> None:
+    encoder = tmp_path / "bin" / "ffmpeg"
+    encoder.parent.mkdir()
+    encoder.write_text(f"#!{sys.executable}\nimport sys\nopen(sys.argv[-1], 'wb').write(sys.stdin.buffer.read())\n")
+    encoder.chmod(encoder.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(encoder.parent), prepend=os.pathsep)
+    shown = run.animate(tmp_path / "run.mp4", fps=5)
+    assert shown.path.stat().st_size == 5 * 640 * 480 * 4
+    assert shown._repr_html_().startswith('<video controls loop src="data:video/mp4;base64,')
+
+
+def test_without_ffmpeg_the_error_says_what_to_install(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(sd.ScrewdynError, match="an MP4 needs ffmpeg: pip install imageio-ffmpeg"):
+        run.animate(tmp_path / "run.mp4")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", SimpleNamespace(get_ffmpeg_exe=lambda: "/opt/ffmpeg"))
+    assert film.ffmpeg() == "/opt/ffmpeg"
+
+
+def test_a_picture_shows_itself_in_a_notebook(tmp_path) -> None:
+    shown = arm().draw(tmp_path / "arm.png", {"elbow": 0.5}, show=("com",))
+    assert shown._repr_html_().startswith('<img src="data:image/png;base64,')
+    assert matplotlib.image.imread(shown.path).shape == (480, 640, 4)
+    with pytest.raises(sd.ScrewdynError, match=r"its name must end in .html, .png"):
+        arm().draw("arm.gif")

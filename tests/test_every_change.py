@@ -46,6 +46,11 @@ def bits(tree):
     )
 
 
+def looks(link):
+    """The shapes that links named l1, l2, … are given; others have none."""
+    return (sd.Shape.sphere(int(link[1:])),) if link[0] == "l" else ()
+
+
 def rebuilt(tree):
     """The same tree link by link."""
     new = sd.KinematicTree(tree.link(tree.base), tree.gravity)
@@ -196,7 +201,7 @@ class EveryChange(RuleBasedStateMachine):
         link, to = f"l{self.count}", self.any(rng)
         joint = random_joint(rng, f"j{self.count}" if seed % 2 else None)
         body = [random_inertia(rng), sd.Link(link), sd.Inertia.point(0.5)][seed % 3]
-        self.handles[link] = self.tree.attach(body, to, joint, random_pose(rng), link)
+        self.handles[link] = self.tree.attach(body, to, joint, random_pose(rng), link, shape=looks(link))
         self.new(link, to, joint, rng)
         self.at_rest()
 
@@ -323,7 +328,13 @@ class EveryChange(RuleBasedStateMachine):
         joint = random_joint(rng, None)
         event = self.happened(
             lambda: self.tree.grasp(
-                self.state, random_inertia(rng), to=to, twist=rng.uniform(-1, 1, 6), joint=joint, name=link
+                self.state,
+                random_inertia(rng),
+                to=to,
+                twist=rng.uniform(-1, 1, 6),
+                joint=joint,
+                name=link,
+                shape=looks(link),
             )
         )
         if event is not None:
@@ -417,6 +428,7 @@ class EveryChange(RuleBasedStateMachine):
         assert self.tree.coordinates == tuple(x for name, joint in moving for x in joint.freedom_names(name))
         assert self.tree.positions == tuple(x for name, joint in moving for x in joint.position_names(name))
         assert [self.tree.parent(link) for link in self.model] == [entry[0] for entry in self.model.values()]
+        assert [self.tree.shapes(link) for link in self.model] == [looks(link) for link in self.model]
         assert (self.state.coordinates, self.state.positions) == (self.tree.coordinates, self.tree.positions)
 
     @invariant()

@@ -25,6 +25,9 @@ DOCUMENTS = {
     "nested links": lambda: "<robot>" + '<link name="a">' * 100_000,
     "unknown parents": lambda: robot(many('<link name="lN"/>' + ENDS.format("pN", "lN"))),
     "links without a parent": lambda: robot(many('<link name="lN"/>')),
+    "wrong shapes": lambda: robot(
+        many('<link name="lN"><visual><geometry><mesh filename="N" scale="0 N"/></geometry></visual></link>')
+    ),
     "a large cycle": lambda: robot(
         f'<link name="{k}"/>' + ENDS.replace("N", str(k)).format(k, (k + 1) % MANY) for k in range(MANY)
     ),

@@ -108,7 +108,7 @@ class Plan:
         self.often = {at for at, times in divisors.items() if times > 1}
         self.steps = [at for at in steps if at not in self.inner and not (at in turns and nodes[at].a not in late)]
         self.size = len(steps)
-        self.sparse = [sum(map(is_zero, entries)) > _FEW for entries in outputs]
+        self.sparse = [bool(sum(map(is_zero, entries)) > _FEW) for entries in outputs]
         self.slots = [
             _packed(entries) if sparse else list(range(len(entries)))
             for entries, sparse in zip(outputs, self.sparse, strict=True)

@@ -18,7 +18,7 @@ import nox
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 BIN = Path(sys.executable).parent
 # The selection of tests for other versions of Python or of the dependencies.
-BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover and not site")
+BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover and not site and not browser")
 
 # Tests that may depend on the version of Python: of object layouts, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
@@ -119,6 +119,12 @@ def docs(session: nox.Session) -> None:
     session.run(sys.executable, "-m", "pip", "install", "-q", *needed, external=True)
     here(session, "sphinx-build", "-q", "-W", "--keep-going", "docs", "docs/_build/html")
     session.run(sys.executable, "-m", "pytest", "-m", "site", "tests/site", external=True)
+
+
+@nox.session(python=False, default=False)
+def browser(session: nox.Session) -> None:
+    """Open pages in a real browser without a network; needs Chromium, such as by apt-get install chromium."""
+    here(session, "pytest", "-m", "browser", "tests/views/test_browser.py")
 
 
 @nox.session(python=False, default=False)

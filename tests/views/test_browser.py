@@ -1,0 +1,105 @@
+"""Pages in a real browser: ``pytest -m browser``, with Chromium on the path."""
+
+import time
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from chromium import Page, browser
+from film import CRATE, GRASP, RELEASE, arm, swing
+
+from screwdyn.simulation.stages import frame_times, stages
+from screwdyn.views.scene import Camera
+from screwdyn.views.staging import stage_scene
+
+pytestmark = pytest.mark.browser
+
+HELD, FLYING = 0.4, 0.6
+assert GRASP < HELD < RELEASE < FLYING
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("browser")) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def fresh(page):
+    page.requests.clear()
+    page.errors.clear()
+
+
+def canvas(page: Page) -> dict:
+    page.wait_for("document.querySelector('canvas') !== null")
+    return page.evaluate("document.querySelector('canvas').getBoundingClientRect().toJSON()")
+
+
+def is_orange(pixel) -> bool:
+    red, green, blue = pixel
+    return bool(red > 1.2 * green and green > 1.5 * blue and red > 0.3)
+
+
+def test_requests_are_noticed(page, tmp_path) -> None:
+    """So that the absence of requests in the next test means something."""
+    elsewhere = tmp_path / "page.html"
+    elsewhere.write_text(
+        "<script>fetch('https://example.org/a').catch(() => 0); new WebSocket('ws://example.org/b')</script>"
+    )
+    page.open(elsewhere.as_uri())
+    page.wait_for("document.readyState === 'complete'")
+    assert {"https://example.org/a", "ws://example.org/b"} <= set(page.requests)
+
+
+def test_a_film_needs_no_network_and_shows_the_crate_where_it_is(page, tmp_path) -> None:
+    run = swing()
+    path = run.animate(tmp_path / "run.html", fps=10).path
+    page.open(path.as_uri())
+    box = canvas(page)
+    page.wait_for("document.querySelector('input') !== null")
+    scene = stage_scene(stages(run), frame_times(run, 10), run.events)
+    pictures, spots = [], []
+    for t in (HELD, FLYING):
+        page.seek(t)
+        pictures.append(page.still_picture())
+        T = scene.node("crate").poses[round(10 * t)]
+        spots.append(pixel(scene.camera, box, T[:3, :3] @ CRATE.com + T[:3, 3]))
+    (held, flying), (here, there) = pictures, spots
+    assert {url.split(":")[0] for url in page.requests} <= {"file", "data", "blob"}
+    assert not page.errors
+    assert held.std() > 0.02 and flying.std() > 0.02
+    assert is_orange(held[here]) and is_orange(flying[there])
+    assert not is_orange(held[there]) and not is_orange(flying[here])
+
+
+def pixel(camera: Camera, box: dict, point) -> tuple[int, int]:
+    """Row and column of a point on the canvas, by the geometry of a pinhole camera."""
+    sight = camera.target - camera.position
+    sight /= np.linalg.norm(sight)
+    right = np.cross(sight, camera.up)
+    right /= np.linalg.norm(right)
+    ray = point - camera.position
+    scale = box["height"] / 2 / np.tan(np.radians(Camera.FIELD_OF_VIEW / 2)) / (ray @ sight)
+    row = box["top"] + box["height"] / 2 - scale * (ray @ np.cross(right, sight))
+    return round(row), round(box["left"] + box["width"] / 2 + scale * (ray @ right))
+
+
+def test_a_window_follows_the_robot_and_the_robot_its_sliders(page) -> None:
+    with arm().show([0.5, 0.5], browser=False) as viewer:
+        page.open(viewer.url)
+        canvas(page)
+        page.wait_for("document.querySelector('[role=slider]') !== null")
+        before = page.still_picture()
+        viewer.update([-0.5, -0.5])
+        end = time.monotonic() + 20
+        while (np.abs(page.picture() - before) > 0.1).mean() < 0.005:
+            assert time.monotonic() < end
+        page.evaluate("document.querySelector('[role=slider]').focus()")
+        page.press("ArrowRight")
+        while viewer.q[0] <= -0.5:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert {urlsplit(url).netloc for url in page.requests if url.startswith(("http", "ws"))} == {
+            viewer.url.removeprefix("http://")
+        }
+        assert not page.errors

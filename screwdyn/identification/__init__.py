@@ -4,7 +4,7 @@ See docs/identification.md.
 """
 
 from screwdyn.identification.base import BaseParameters, base_parameters
-from screwdyn.identification.estimate import Estimate, Friction
+from screwdyn.identification.estimate import Friction, ParameterEstimate
 from screwdyn.identification.identify import Identified, identify
 
-__all__ = ["BaseParameters", "Estimate", "Friction", "Identified", "base_parameters", "identify"]
+__all__ = ["BaseParameters", "Friction", "Identified", "ParameterEstimate", "base_parameters", "identify"]

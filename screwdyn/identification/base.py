@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.identification.estimate import Estimate, combination
+from screwdyn.identification.estimate import ParameterEstimate, combination
 from screwdyn.identification.fit import dependencies, fit
 from screwdyn.identification.samples import (
     INERTIAL,
     INERTIAL_UNITS,
-    Motion,
+    MotionStates,
     friction_names,
     measured_torques,
     standard_deviations,
@@ -68,23 +68,23 @@ class BaseParameters:
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Y_b, (N, nv, b), for samples (…, nq), (…, nv), (…, nv) of N states."""
-        return _columns(Motion.of(self.tree, q, qd, qdd), self.friction)[..., self.kept]
+        return _columns(MotionStates.of(self.tree, q, qd, qdd), self.friction)[..., self.kept]
 
     def estimate(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike, *, noise: ArrayLike | None = None
-    ) -> Estimate:
+    ) -> ParameterEstimate:
         """β from measured torques, by weighted least squares.
 
         Parameters, errors and warnings as for :func:`screwdyn.identification.identify.identify`. Combinations that the
         samples do not determine keep the values of the tree.
         """
-        motion = Motion.of(self.tree, q, qd, qdd)
+        motion = MotionStates.of(self.tree, q, qd, qdd)
         tau, weights = measured_torques(motion, tau), None if noise is None else standard_deviations(self.tree, noise)
         columns = _columns(motion, self.friction)[..., self.kept]
         inertial = _columns(motion, False) @ self.tree.derivatives.parameters()
         rest = tau - (motion.known(self.friction) - inertial)
         found = fit(columns, rest, weights, self.values)
-        estimate = Estimate(
+        estimate = ParameterEstimate(
             self.names,
             self.units,
             found.x,
@@ -95,7 +95,7 @@ class BaseParameters:
             tuple(combination(direction, tuple(f"({x})" for x in self.names)) for direction in found.undetermined),
             self.tree.coordinates,
         )
-        estimate._warn()
+        estimate.warn()
         return estimate
 
     def __repr__(self) -> str:
@@ -155,7 +155,7 @@ def base_parameters(
         raise ScrewdynError("the tree has no coordinates, so there are no torques")
     given = [x is not None for x in (q, qd, qdd)]
     if q is not None and qd is not None and qdd is not None:
-        motion = Motion.of(tree, q, qd, qdd)
+        motion = MotionStates.of(tree, q, qd, qdd)
     elif any(given):
         raise ScrewdynError("give q, qd and qdd of the states, or none of them for random states")
     else:
@@ -187,15 +187,15 @@ def base_parameters(
     )
 
 
-def _random_motion(tree: KinematicTree) -> Motion:
+def _random_motion(tree: KinematicTree) -> MotionStates:
     """Random states, enough to determine all that any motion determines."""
     tree, rng = tree.copy(), np.random.default_rng(0)
     count = _MORE + _STATES * 10 * len(tree.links) // max(tree.nv, 1)
     q = np.array([tree.random_configuration(rng) for _ in range(count)])
-    return Motion.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
+    return MotionStates.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
 
 
-def _columns(motion: Motion, friction: bool) -> Array:
+def _columns(motion: MotionStates, friction: bool) -> Array:
     """The regressor of all parameters, (N, nv, p)."""
     columns = motion.tree.derivatives.regressor(motion.q, motion.qd, motion.qdd)
     return np.concatenate([columns, motion.friction_columns()], axis=-1) if friction else columns

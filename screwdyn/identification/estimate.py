@@ -13,7 +13,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.core.types import Array
 
-__all__ = ["Estimate", "Friction", "combination"]
+__all__ = ["Friction", "ParameterEstimate", "combination"]
 
 
 class Friction(NamedTuple):
@@ -29,7 +29,7 @@ class Friction(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate:
+class ParameterEstimate:
     """Estimated numbers with their covariance. Its text is a table.
 
     Attributes
@@ -151,15 +151,17 @@ class Estimate:
     def _remarks(self) -> list[str]:
         return [f"not determined by the data: {x}" for x in self.undetermined]
 
-    def _warn(self) -> None:
-        """Issue a warning that names what the data do not determine."""
-        if self.undetermined:
-            warnings.warn(
-                f"the data do not determine {'; '.join(self.undetermined)}; give motions that excite them, and see "
-                f"standard_errors",
-                ScrewdynWarning,
-                stacklevel=4,
-            )
+    def _problems(self) -> list[str]:
+        """What the data do not determine, and what to do."""
+        if not self.undetermined:
+            return []
+        what = "; ".join(self.undetermined)
+        return [f"the data do not determine {what}; give motions that excite them, and see standard_errors"]
+
+    def warn(self) -> None:
+        """Issue a warning for each problem, at the caller of the function that calls this."""
+        for problem in self._problems():
+            warnings.warn(problem, ScrewdynWarning, stacklevel=3)
 
 
 def combination(coefficients: Array, names: tuple[str, ...]) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
+from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.identification.consistent import consistent_fit, is_consistent
-from screwdyn.identification.estimate import Estimate, combination
+from screwdyn.identification.estimate import ParameterEstimate, combination
 from screwdyn.identification.fit import fit
 from screwdyn.identification.samples import (
     INERTIAL,
     INERTIAL_UNITS,
-    Motion,
+    MotionStates,
     friction_names,
     measured_torques,
     standard_deviations,
@@ -31,7 +30,7 @@ _POOR = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identified(Estimate):
+class Identified(ParameterEstimate):
     """The ten parameters of a body, with their covariance. Its text is a table.
 
     ``values`` begin with [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the origin of the link's frame and in its
@@ -85,23 +84,25 @@ class Identified(Estimate):
 
     def _remarks(self) -> list[str]:
         remarks = super()._remarks()
-        poor = [name for name in self.poorly_determined if np.isfinite(self.standard_error(name))]
-        if poor:
-            remarks.append(f"poorly determined: {', '.join(poor)}")
+        if self._poor:
+            remarks.append(f"poorly determined: {', '.join(self._poor)}")
         if self.adjusted:
             remarks.append("least squares alone gives no rigid body; these are the parameters of the nearest one")
         return remarks
 
-    def _warn(self) -> None:
-        super()._warn()
-        poor = [name for name in self.poorly_determined if np.isfinite(self.standard_error(name))]
-        if poor:
-            warnings.warn(
-                f"the data hardly determine {', '.join(poor)} of {self.link!r}: their standard errors exceed half of "
-                f"what such a body has; give faster motions, or more samples",
-                ScrewdynWarning,
-                stacklevel=4,
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        if self._poor:
+            problems.append(
+                f"the data hardly determine {', '.join(self._poor)} of {self.link!r}: their standard errors exceed "
+                f"half of what such a body has; give faster motions, or more samples"
             )
+        return problems
+
+    @property
+    def _poor(self) -> list[str]:
+        """Names of :attr:`poorly_determined` parameters that the data determine."""
+        return [name for name in self.poorly_determined if np.isfinite(self.standard_error(name))]
 
 
 def identify(
@@ -167,7 +168,7 @@ def identify(
     >>> abs(found["m"] - 3.0) < 3 * found.standard_error("m") < 0.1
     True
     """
-    motion = Motion.of(tree, q, qd, qdd)
+    motion = MotionStates.of(tree, q, qd, qdd)
     tree = motion.tree
     tau, weights = measured_torques(motion, tau), None if noise is None else standard_deviations(tree, noise)
     derivatives = tree.derivatives
@@ -199,7 +200,7 @@ def identify(
         Inertia.from_parameters(x[:10]),
         adjusted,
     )
-    identified._warn()
+    identified.warn()
     return identified
 
 

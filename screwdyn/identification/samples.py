@@ -12,7 +12,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.joint_forces import SLIP
 from screwdyn.tree import KinematicTree
 
-__all__ = ["INERTIAL", "INERTIAL_UNITS", "Motion", "friction_names", "measured_torques", "standard_deviations"]
+__all__ = ["INERTIAL", "INERTIAL_UNITS", "MotionStates", "friction_names", "measured_torques", "standard_deviations"]
 
 # Names and units of the ten parameters of a body (docs/mathematics.md §10).
 INERTIAL: tuple[str, ...] = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -20,7 +20,7 @@ INERTIAL_UNITS: tuple[str, ...] = ("kg", *["kg m"] * 3, *["kg m²"] * 6)
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class MotionStates:
     """Samples of a motion, flattened to N states.
 
     Attributes
@@ -58,14 +58,14 @@ class Motion:
 
 
 def friction_names(tree: KinematicTree) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names and units of :meth:`Motion.friction_columns`."""
+    """Names and units of :meth:`MotionStates.friction_columns`."""
     turns = [bool(np.any(S[:3] != 0)) for joint in map(tree.joint, tree.joints) if joint.nv for S in joint.screws.T]
     names = [f"{name}.{what}" for what in ("viscous", "dry", "offset") for name in tree.coordinates]
     units = [(["N m s/rad", "N m", "N m"] if turn else ["N s/m", "N", "N"]) for turn in turns]
     return tuple(names), tuple(unit[k] for k in range(3) for unit in units)
 
 
-def measured_torques(motion: Motion, tau: ArrayLike) -> Array:
+def measured_torques(motion: MotionStates, tau: ArrayLike) -> Array:
     """Torques of all or of the active freedoms, (…, nv), as (N, nv).
 
     Raises

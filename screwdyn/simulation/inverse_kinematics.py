@@ -22,6 +22,9 @@ __all__ = ["inverse_kinematics"]
 _MOST_STEPS, _DAMPING, _STUCK = 200, 1e-3, 1e12
 # Step at which a search ends, rad or m: more than that changes only the rounding.
 _SMALL = 1e-15
+# Decrease of |e|² in a step, relative to it, at which a search is given up beside the target, and at which the nearest
+# configuration is final.
+_SLOW, _FINAL = 1e-5, 1e-14
 # Distance from a limit at which a freedom counts as being there, rad or m.
 _STOPPED = 1e-6
 _TURN = 2 * np.pi
@@ -98,7 +101,7 @@ def inverse_kinematics(
             return found[-1]
         if not len(target.free):
             break
-    nearest = min(found, key=target.distance)
+    nearest = _search(target, min(found, key=target.distance), _FINAL)
     position, angle = target.misses(nearest)
     orientation = f" and {angle:.3g} rad" if target.oriented else ""
     stopped = ", ".join(target.stopped(nearest))
@@ -240,8 +243,8 @@ def _turning(tree: Robot) -> set[str]:
     }
 
 
-def _search(target: _Target, q: Array) -> Array:
-    """The end of the descent of ½ |e|² from q."""
+def _search(target: _Target, q: Array, slow: float = _SLOW) -> Array:
+    """The end of the descent of ½ |e|² from q; ``slow`` is the relative decrease in a step at which it ends."""
     e, J = target.error(q), target.jacobian(q)
     damping, growth = _DAMPING, 2.0
     for _ in range(_MOST_STEPS if len(target.free) else 0):
@@ -256,6 +259,8 @@ def _search(target: _Target, q: Array) -> Array:
         gain, predicted = float(e @ e - there @ there), float(e @ e - np.sum((e - J @ step) ** 2))
         if gain > 0.0:
             q, e, J = ahead, there, target.jacobian(ahead)
+            if gain < slow * (e @ e):
+                break
             damping *= max(1 / 3, 1 - (2 * gain / predicted - 1) ** 3) if predicted > 0 else 1.0
             growth = 2.0
         else:

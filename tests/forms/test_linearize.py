@@ -118,6 +118,23 @@ def test_neighbouring_motions_deviate_as_stated_also_those_of_group_joints(seed,
     assert_allclose((slopes[0] + slopes[1]) / 2, np.concatenate([A, B], axis=1), atol=1e-6 * size)
 
 
+def test_joints_that_follow_others_and_group_joints_together():
+    """Columns of the freedoms are not rows of the tree where joints follow others."""
+    rng = np.random.default_rng(3)
+    tree = sd.KinematicTree()
+    finger = sd.prismatic("x", name="finger", stiffness=3.0, damping=0.5)
+    tree.attach(sd.Inertia.point(1.0, (0.1, 0, 0)), to="base", joint=finger, name="left")
+    thumb = sd.prismatic("y", name="thumb", mimic=sd.Mimic("finger", -2.0, 0.1), stiffness=1.0, damping=0.2)
+    tree.attach(sd.Inertia.point(0.5), to="left", joint=thumb, name="right")
+    tree.attach(sd.Inertia.box(1.0, (0.1, 0.2, 0.3)), to="right", joint=sd.free(passive=True, damping=0.3), name="body")
+    q = tree.integrate(tree.neutral(), rng.uniform(-1, 1, 7))
+    qd, tau, h = rng.uniform(-1, 1, 7), np.array([1.0, *[0.0] * 6]), 1e-4
+    A, B = tree.linearize(q, qd, tau[:1])
+    slopes = [(deviations(tree, q, qd, tau, s) - np.eye(14, 21)) / s for s in (h, -h)]
+    assert_allclose(sum(slopes)[:, :15] / 2, np.concatenate([A, B], axis=1), atol=1e-5)
+    assert np.abs(A[1:7, 1:7]).max() > 0.3
+
+
 def test_states_are_batches():
     tree = sd.robots.pelican()
     q, qd = np.random.default_rng(0).uniform(-1, 1, (2, 3, 1, 2))

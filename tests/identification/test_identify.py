@@ -239,7 +239,10 @@ def test_wrong_arguments_are_named(arm):
 
 def test_warnings_point_to_the_call():
     q, qd, qdd = motion(10, 1)
+    tau = 0.9 * qdd + G * np.cos(q)
     with warnings.catch_warnings(record=True) as issued:
         warnings.simplefilter("always")
-        sd.identify(pendulum(), "bob", q, qd, qdd, 0.9 * qdd + G * np.cos(q))
+        sd.identify(pendulum(), "bob", q, qd, qdd, tau, noise=30.0)
+        sd.identification.base_parameters(pendulum()).estimate(q, 0 * q, 0 * q, tau)
+    assert [str(x.message).split()[2] for x in issued] == ["do", "hardly", "do"]
     assert {x.filename for x in issued} == {__file__}

@@ -3,12 +3,15 @@
 Everything that a page needs is in the built folder: a page loads nothing from elsewhere, which tests/site checks.
 """
 
+import inspect
 import re
 import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[1]
@@ -23,15 +26,17 @@ release = version = screwdyn.__version__
 
 extensions = [
     "myst_parser",
+    "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
-    "sphinx.ext.napoleon",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "**/GALLERY_HEADER.rst", "paper.md"]
 nitpicky = True
+# Types such as "(…, nv) array" are no names; tests/test_docs.py finds references to classes that are none.
+nitpick_ignore_regex = [("py:class", ".*"), ("py:func", r"scipy\..*")]
 
 # Pages in Markdown are also read on GitHub, which has ```math blocks and $…$ as well.
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -52,14 +57,9 @@ html_theme_options = {
     "source_directory": "docs/",
 }
 
-# Signatures as they are written: ArrayLike remains ArrayLike.
-autodoc_default_options = {"members": True, "inherited-members": True, "show-inheritance": False}
-autodoc_member_order = "groupwise"
-autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
-napoleon_google_docstring = False
-napoleon_use_rtype = False
-napoleon_preprocess_types = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
 python_maximum_signature_line_length = 100
 add_module_names = False
 toc_object_entries_show_parents = "hide"
@@ -97,6 +97,63 @@ def link_outside(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"\]\((\.\./[^)#\s]+)\)", absolute, source[0])
 
 
+class Written(str):
+    """An annotation that is shown without quotes."""
+
+    __repr__ = str.__str__
+
+
+def signature_as_written(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, text: str | None, result: str | None
+) -> tuple[str | None, str | None]:
+    """The signature as it is in the source, where ArrayLike is a name; autodoc evaluates it."""
+    if text is None:
+        return text, result
+    signature = inspect.signature(thing)
+    parameters = [
+        given.replace(annotation=Written(given.annotation)) if isinstance(given.annotation, str) else given
+        for given in signature.parameters.values()
+        if given.name != "self"
+    ]
+    arguments = str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+    returned = signature.return_annotation
+    return arguments, returned if isinstance(returned, str) else None
+
+
+def reference_by_public_name(app: Sphinx, env: Any, node: Any, text: Any) -> Any:
+    """Resolve a name that docstrings have from where they are: of another module, or by a module's own path."""
+    if node.get("refdomain") != "py":
+        return None
+    domain, target = env.domains.python_domain, node["reftarget"]
+    *path, last = target.removeprefix("screwdyn.").split(".")
+    shorter = [".".join(("screwdyn", *path[:k], last)) for k in range(len(path))]
+    ending = [name for name in domain.objects if name.endswith(f".{target}")]
+    for name in (*shorter, *(ending if len(ending) == 1 else ())):
+        if name in domain.objects:
+            return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], name, node, text)
+    return None
+
+
+def label_sections(app: Sphinx, document: nodes.document) -> None:
+    """Give the numbered sections of mathematics.md the labels mathematics-1, mathematics-2, …"""
+    env = app.env
+    if env.docname == "mathematics":
+        for section in document.findall(nodes.section):
+            if (title := section[0].astext())[0].isdigit():
+                label = f"mathematics-{title.partition('.')[0]}"
+                env.domains.standard_domain.anonlabels[label] = env.docname, section["ids"][0]
+
+
+def link_pages(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Let "docs/mathematics.md §2" in a docstring lead to that page of the site."""
+
+    def link(found: re.Match[str]) -> str:
+        page, section = found.groups()
+        return f":ref:`{found[0]} <{page}-{section}>`" if section else f":doc:`{found[0]} </{page}>`"
+
+    lines[:] = (re.sub(r"docs/([a-z_]+)\.md(?: §(\d+))?", link, line) for line in lines)
+
+
 def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     """Copy MathJax and its fonts into the built site."""
     if error is None and app.builder.format == "html":
@@ -111,5 +168,9 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect what this file adds to a build."""
+    app.connect("autodoc-process-signature", signature_as_written)
+    app.connect("autodoc-process-docstring", link_pages)
+    app.connect("doctree-read", label_sections)
+    app.connect("missing-reference", reference_by_public_name)
     app.connect("source-read", link_outside)
     app.connect("build-finished", copy_mathjax)

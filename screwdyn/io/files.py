@@ -164,9 +164,9 @@ class Files(Structure):
         JSONError
             The message lists every problem of the document with its place.
 
-        See Also
-        --------
-        screwdyn.io.json_reader : describes the format.
+        Notes
+        -----
+        docs/files.md describes the format.
         """
         from screwdyn.io.json_reader import read_json
 

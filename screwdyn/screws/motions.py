@@ -86,7 +86,7 @@ def _exp_coefficients(angle: Array) -> tuple[Array, Array, Array]:
 def exp(V: ArrayLike) -> Array:
     """Pose reached by following the constant twist V for one second (the exponential of its 4x4 matrix).
 
-    With x = |w|: R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
+    With x the length of w: R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
     p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x.
 
     Parameters
@@ -116,7 +116,7 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     Parameters
     ----------
     S : array_like, shape (..., 6)
-        Unit screw: |w| = 1, or w = 0 and |v| = 1. Not checked; see `unit`.
+        Unit screw: ``|w| = 1``, or ``w = 0`` and ``|v| = 1``. Not checked; see `unit`.
     q : array_like, shape (...)
         In radians, or in metres for a pure translation.
 
@@ -135,7 +135,7 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
 
 
 def log(T: ArrayLike) -> Array:
-    """Twist V with exp(V) = T and angle |w| in [0, pi] (docs/mathematics.md §1).
+    """Twist V with exp(V) = T and angle ``|w|`` in [0, pi] (docs/mathematics.md §1).
 
     The rotation vector is computed from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that
     no digits are lost near 0 or near pi. At exactly pi, w and -w are both solutions, and either may be returned.

@@ -61,7 +61,7 @@ def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
 
 
 def unit(S: ArrayLike) -> Array:
-    """Scale screws so that |w| = 1, or w = 0 and |v| = 1.
+    """Scale screws so that ``|w| = 1``, or ``w = 0`` and ``|v| = 1``.
 
     A pitch above 1e12 m/rad is treated as rounding of a pure translation: w becomes 0.
 

@@ -133,7 +133,7 @@ class GraspEvent(ImpactEvent):
 
     @property
     def caught(self) -> FreeBody:
-        """Former name of :attr:`payload`."""
+        """Former name of ``payload``."""
         return self.payload
 
 

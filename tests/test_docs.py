@@ -67,3 +67,28 @@ def test_links_to_files_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_a_table_of_contents():
+    listed = set()
+    for page in ROOT.glob("docs/**/*.md"):
+        for table in re.findall(
+            r"^```\{toctree\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        ):
+            listed |= {(page.parent / line).resolve() for line in table.split() if not line.startswith(":")}
+    sources = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/[!_]*/*.md"), *ROOT.glob("docs/reference/*.rst")]
+    pages = {page.with_suffix("") for page in sources if ROOT / "docs/gallery" not in page.parents}
+    # paper.md is a paper, not a page
+    assert sorted(pages - listed - {ROOT / "docs/index", ROOT / "docs/paper"}) == []
+
+
+def test_every_public_name_is_in_the_reference():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in sorted(ROOT.glob("docs/reference/*.rst")))
+    entries = re.findall(r"^\.\. (auto\w+|data):: (\S+)", text, re.MULTILINE)
+    named = {name.removeprefix("screwdyn.") for _, name in entries}
+    modules = {importlib.import_module(name) for kind, name in entries if kind == "automodule"}
+    for name in screwdyn.__all__:
+        assert name in named or getattr(screwdyn, name) in modules | {screwdyn.errors}, f"docs/reference lacks {name}"
+    lacking = {f"KinematicTree.{name}" for name in dir(screwdyn.KinematicTree) if not name.startswith("_")} - named
+    # The model is for the library itself
+    assert lacking == {"KinematicTree.model"}

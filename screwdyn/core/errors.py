@@ -11,6 +11,7 @@ from reprlib import repr as cut_repr
 __all__ = [
     "EquilibriumError",
     "InertiaError",
+    "InverseKinematicsError",
     "JSONError",
     "JointError",
     "ModelError",

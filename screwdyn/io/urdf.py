@@ -45,7 +45,7 @@ def read_urdf(
     (with a warning). Units are those of URDF: m, kg, rad, s.
 
     Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
-    Of a mesh only the path is read, which :meth:`screwdyn.io.meshes.Meshes.find` looks for. Whatever is wrong with a
+    Of a mesh only the path is read, which ``Meshes.find`` of ``screwdyn.io.meshes`` looks for. Whatever is wrong with a
     shape is a warning.
 
     Parameters

@@ -76,7 +76,8 @@ def inverse_kinematics(
 
     Notes
     -----
-    The nearest configuration minimises |e|². The length that multiplies the angle is that of the chain of links, in q0.
+    The nearest configuration minimises ``|e|²``. The length that multiplies the angle is that of the chain of links, in
+    q0.
     """
     given = np.shape(pose)
     if given not in ((4, 4), (3,)):

@@ -1,11 +1,15 @@
 """The built site (nox -s docs): it is complete, and its pages load nothing from elsewhere."""
 
+import inspect
 import re
+import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+import screwdyn as sd
 
 pytestmark = pytest.mark.site
 SITE = Path(__file__).parents[2] / "docs/_build/html"
@@ -73,3 +77,39 @@ def test_styles_load_files_of_the_site_only():
     for style in styles:
         for address in in_styles(style.read_text(encoding="utf-8")):
             assert address.startswith(("data:", "#")) or (style.parent / urlsplit(address).path).is_file(), address
+
+
+def inventory():
+    """The names of Python objects that other sites can refer to, with their pages."""
+    text = zlib.decompress((SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    entries = re.findall(r"^(\S+) py:\w+ \S+ (\S+) ", text, re.MULTILINE)
+    return {name: place.replace("$", name) for name, place in entries}
+
+
+def test_every_public_name_has_an_entry_to_which_a_link_leads():
+    found = inventory()
+    # Attributes that are given in the docstring of their class have no entry of their own.
+    attributes = {"Padded", "Contribution"}
+    for name in sd.__all__:
+        thing = getattr(sd, name)
+        if inspect.ismodule(thing):
+            wanted = (
+                [f"{thing.__name__}.{inner}" for inner in getattr(thing, "__all__", ())] if name != "errors" else []
+            )
+        elif inspect.isclass(thing) and not issubclass(thing, Exception) and name not in attributes:
+            inner = [k for k, v in inspect.getmembers(thing) if not k.startswith("_") and inspect.getdoc(v)]
+            members = [k for k in inner if callable(getattr(thing, k)) or isinstance(getattr(thing, k), property)]
+            wanted = [f"screwdyn.{name}", *(f"screwdyn.{name}.{k}" for k in members)]
+        else:
+            wanted = [f"screwdyn.{name}"]
+        for entry in wanted:
+            assert entry in found, f"docs/reference lacks {entry}"
+            page, _, place = found[entry].partition("#")
+            assert f'id="{place}"' in (SITE / page).read_text(encoding="utf-8")
+
+
+def test_signatures_are_those_of_the_source():
+    page = (SITE / "reference/quantities.html").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>|\s", "", page)
+    assert "mass_matrix(q:ArrayLike)→Array" in text
+    assert "_SupportsArray" not in text and "Union[" not in text

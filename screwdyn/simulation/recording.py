@@ -270,7 +270,13 @@ class Recording:
         return plot_run(self)
 
     def animate(
-        self, path: str | os.PathLike[str], *, fps: float = 30.0, show: Sequence[str] = (), progress: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fps: float = 30.0,
+        show: Sequence[str] = (),
+        wrenches: Sequence[str] = (),
+        progress: bool = False,
     ) -> Animation:
         """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
 

@@ -14,6 +14,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.subtree_wrench import subtree_wrench
 from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seconds
 from screwdyn.simulation.motion import Motion
 from screwdyn.simulation.recording import Energy, Recording
@@ -125,6 +126,16 @@ class Run(Recording):
             link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_acceleration(link, q, qd, qdd, frame)
         )
 
+    def wrench(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
+        """Wrenches [n; f] on a link and all links beyond it but their weight, (…, 6), in its frame; N m and N.
+
+        The sum of the wrench that its joint exerts on it and of external wrenches on these links
+        (docs/mathematics.md §11); of the base, the reaction of the ground. It follows from the motion, with
+        accelerations as for :meth:`acceleration`, and does not include the inertia of armatures.
+        Everything else as for :meth:`pose`.
+        """
+        return self._of_link(link, t, side, (6,), lambda tree, q, qd, qdd: subtree_wrench(tree, link, q, qd, qdd))
+
     def _of_link(
         self,
         link: str,
@@ -172,7 +183,13 @@ class Run(Recording):
     # To look at
 
     def animate(
-        self, path: str | os.PathLike[str], *, fps: float = 30.0, show: Sequence[str] = (), progress: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fps: float = 30.0,
+        show: Sequence[str] = (),
+        wrenches: Sequence[str] = (),
+        progress: bool = False,
     ) -> Animation:
         """Write a film of the run: links, joints as screws, payloads and what happens to them (docs/viewing.md).
 
@@ -191,6 +208,8 @@ class Run(Recording):
         show : sequence of str
             Any of ``"com"``, the centre of mass, and ``"momentum"``, arrows of the linear and the angular momentum
             about it, of the robot with its payloads.
+        wrenches : sequence of str
+            Links, at whose origins arrows show the force and the moment of :meth:`wrench`.
         progress : bool
             Show a progress bar.
 
@@ -205,6 +224,8 @@ class Run(Recording):
             If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0, ``show`` has
             another name, or what the format needs is not installed: the extra ``view`` for HTML and for meshes, the
             extra ``plot`` for GIF and MP4, and ffmpeg for MP4.
+        UnknownNameError
+            If ``wrenches`` names no link that the tree ever had.
         """
         from screwdyn.simulation.stages import frame_times, positive_rate, stages
         from screwdyn.views.animation import film_path, film_rate, write_film
@@ -212,7 +233,7 @@ class Run(Recording):
 
         out, rate = film_path(path), positive_rate(fps)
         times = frame_times(self, film_rate(out, rate))
-        return write_film(stage_scene(stages(self), times, self.events, show), out, progress)
+        return write_film(stage_scene(stages(self), times, self.events, show, wrenches), out, progress)
 
     # Several runs
 

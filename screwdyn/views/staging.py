@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
-from screwdyn.screws.poses import pose_of
+from screwdyn.physics.subtree_wrench import subtree_wrench
 from screwdyn.views.bodies import equivalent_box, grown_body, joint_solids
 from screwdyn.views.scene import Arrow, Camera, Flags, Flash, Node, Part, Scene
 from screwdyn.views.shapes import shape_solids
@@ -26,6 +26,9 @@ SHOWN = ("com", "momentum")
 _ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
 _PAYLOAD, _WAITING = (0.93, 0.60, 0.10, 1.0), (0.93, 0.60, 0.10, 0.45)
 _COM, _LINEAR, _ANGULAR = (0.85, 0.10, 0.10, 1.0), (0.00, 0.55, 0.35, 1.0), (0.50, 0.20, 0.70, 1.0)
+_FORCE, _MOMENT = (0.85, 0.35, 0.00, 1.0), (0.75, 0.60, 0.00, 1.0)
+# Energy of an impact, J, that is more than rounding.
+_LOST = 1e-9
 # How long an event is marked, s, and the length of the longest arrow as a fraction of the size of the robot.
 _MARK, _LONGEST = 0.6, 0.5
 
@@ -100,6 +103,7 @@ class _Act:
     frames: Flags
     q: Array
     qd: Array
+    qdd: Array
     poses: Array
 
     def points(self) -> Array:
@@ -115,7 +119,11 @@ class _Act:
 
 
 def stage_scene(
-    stages: Sequence[Stage], times: Array, happenings: Sequence[Happening] = (), show: Sequence[str] = ()
+    stages: Sequence[Stage],
+    times: Array,
+    happenings: Sequence[Happening] = (),
+    show: Sequence[str] = (),
+    wrenches: Sequence[str] = (),
 ) -> Scene:
     """The scene of some stages.
 
@@ -129,11 +137,15 @@ def stage_scene(
         What is marked.
     show : sequence of str
         Any of ``"com"``, the centre of mass, and ``"momentum"``, linear and angular about it.
+    wrenches : sequence of str
+        Links, for the wrenches that their joints exert on them.
 
     Raises
     ------
     ScrewdynError
         If ``show`` has another name.
+    UnknownNameError
+        If ``wrenches`` names no link of the robot.
     """
     known = (show,) if isinstance(show, str) else tuple(show)
     for name in known:
@@ -146,7 +158,9 @@ def stage_scene(
     if "com" in known:
         nodes.append(_com(acts, times, size))
     arrows = [*_momentum(acts, times, size)] if "momentum" in known else []
-    flashes = [flash for happened in happenings if (flash := _flash(happened, nodes, times)) is not None]
+    for link in (wrenches,) if isinstance(wrenches, str) else wrenches:
+        arrows += _wrench(acts, link, times, size)
+    flashes = [*_flashes(happenings, nodes, times)]
 
     return Scene(times, tuple(nodes), tuple(arrows), tuple(flashes), camera, size)
 
@@ -155,8 +169,8 @@ def _act(stage: Stage, times: Array) -> _Act | None:
     frames = (times >= stage.begin) & ((times < stage.end) | (stage.end >= times[-1]))
     if not frames.any():
         return None
-    q, qd, _ = stage.values(np.minimum(times[frames], stage.end))
-    return _Act(stage, frames, q, qd, stage.origin @ stage.tree.link_poses(q))
+    q, qd, qdd = stage.values(np.minimum(times[frames], stage.end))
+    return _Act(stage, frames, q, qd, qdd, stage.origin @ stage.tree.link_poses(q))
 
 
 def _nodes(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
@@ -207,11 +221,9 @@ def _show(node: Node, what: str, solids: tuple[Solid, ...], frames: Flags) -> No
 
 def _com(acts: Sequence[_Act], times: Array, size: float) -> Node:
     node = _blank("centre of mass", len(times), "marks")
-    for act in acts:
-        if _is_robot(act):
-            c = act.stage.tree.center_of_mass(act.q)
-            node.poses[act.frames] = pose_of(np.broadcast_to(np.eye(3), (len(c), 3, 3)), c)
-            node.shown |= act.frames
+    for act in filter(_is_robot, acts):
+        node.poses[act.frames, :3, 3] = act.stage.tree.center_of_mass(act.q)
+        node.shown |= act.frames
     node.parts.append(Part("mark", (ball(0.03 * size, np.zeros(3), _COM),), np.ones(len(times), dtype=bool)))
     return node
 
@@ -219,36 +231,66 @@ def _com(acts: Sequence[_Act], times: Array, size: float) -> Node:
 def _momentum(acts: Sequence[_Act], times: Array, size: float) -> Iterator[Arrow]:
     """Arrows of linear and angular momentum at the centre of mass."""
     h, start, shown = np.zeros((len(times), 6)), np.zeros((len(times), 3)), np.zeros(len(times), dtype=bool)
-    for act in acts:
-        if _is_robot(act):
-            tree = act.stage.tree
-            h[act.frames], start[act.frames] = tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)
+    for act in filter(_is_robot, acts):
+        tree = act.stage.tree
+        h[act.frames], start[act.frames] = tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)
+        shown |= act.frames
+    yield from _arrow("linear momentum", "N s", _LINEAR, start, h[:, 3:], shown, size)
+    yield from _arrow("angular momentum", "N m s", _ANGULAR, start, h[:, :3], shown, size)
+
+
+def _wrench(acts: Sequence[_Act], link: str, times: Array, size: float) -> Iterator[Arrow]:
+    """Arrows of the force and the moment on a link at its origin."""
+    F, start, shown = np.zeros((len(times), 6)), np.zeros((len(times), 3)), np.zeros(len(times), dtype=bool)
+    robots = [act for act in acts if _is_robot(act)]
+    if not any(link in act.stage.tree.links for act in robots):
+        raise UnknownNameError.of(link, dict.fromkeys(name for act in robots for name in act.stage.tree.links))
+    for act in robots:
+        tree = act.stage.tree
+        if link in tree.links:
+            T, found = tree.forward_kinematics(link, act.q), subtree_wrench(tree, link, act.q, act.qd, act.qdd)
+            F[act.frames] = (T[:, None, :3, :3] @ found.reshape(-1, 2, 3, 1)).reshape(-1, 6)
+            start[act.frames] = T[:, :3, 3]
             shown |= act.frames
-    for name, unit, color, vector in (
-        ("linear momentum", "N s", _LINEAR, h[:, 3:]),
-        ("angular momentum", "N m s", _ANGULAR, h[:, :3]),
-    ):
-        length = np.linalg.norm(vector, axis=1)
-        longest = float(length.max())
-        if longest > 0:
-            end = start + vector * (_LONGEST * size / longest)
-            yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
+    yield from _arrow(f"force on {link}", "N", _FORCE, start, F[:, 3:], shown, size)
+    yield from _arrow(f"moment on {link}", "N m", _MOMENT, start, F[:, :3], shown, size)
+
+
+def _arrow(
+    name: str, unit: str, color: Color, start: Array, vector: Array, shown: Flags, size: float
+) -> Iterator[Arrow]:
+    """An arrow whose longest one is half as long as the robot; none if all are zero."""
+    length = np.linalg.norm(vector, axis=1)
+    longest = float(length.max())
+    if longest > 0:
+        end = start + vector * (_LONGEST * size / longest)
+        yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
 
 
 def _is_robot(act: _Act) -> bool:
     return not act.stage.waiting and act.stage.tree.base in act.stage.links
 
 
-def _flash(happened: Happening, nodes: Sequence[Node], times: Array) -> Flash | None:
-    first = min(int(np.searchsorted(times, happened.t)), len(times) - 1)
-    shown = (times >= times[first]) & (times < times[first] + _MARK)
-    node = next((node for node in nodes if node.name == happened.link and node.shown[first]), None)
-    if node is None:
-        return None
+def _flashes(happenings: Sequence[Happening], nodes: Sequence[Node], times: Array) -> Iterator[Flash]:
+    """A mark for each event, at its link, until the next one of that link; those in one frame share a mark."""
+    known = {node.name: node for node in nodes}
+    marks: dict[str, dict[int, list[Happening]]] = {}
+    for happened in happenings:
+        first = min(int(np.searchsorted(times, happened.t)), len(times) - 1)
+        if happened.link in known and known[happened.link].shown[first]:
+            marks.setdefault(happened.link, {}).setdefault(first, []).append(happened)
+    for link, found in marks.items():
+        ends = [*[times[first] for first in found][1:], np.inf]
+        for (first, together), end in zip(found.items(), ends, strict=True):
+            shown = (times >= times[first]) & (times < min(times[first] + _MARK, end))
+            texts = [_words(happened) for happened in together]
+            impact = any(happened.event.energy_lost > _LOST for happened in together)
+            yield Flash(", ".join(texts), known[link].poses[first, :3, 3], impact, shown)
+
+
+def _words(happened: Happening) -> str:
     lost = happened.event.energy_lost
-    text = f"{happened.verb} {happened.link}"
-    impact = lost > 1e-9
-    return Flash(f"{text}: {lost:.3g} J lost" if impact else text, node.poses[first, :3, 3], impact, shown)
+    return f"{happened.verb} {happened.link}" + (f": {lost:.3g} J lost" if lost > _LOST else "")
 
 
 def _size(acts: Sequence[_Act]) -> float:

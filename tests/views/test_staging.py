@@ -80,6 +80,78 @@ def test_centre_of_mass_and_momentum(run, scene) -> None:
         assert f"{longest:.3g}" in arrow.name
 
 
+def test_wrenches_are_those_of_the_joints(run) -> None:
+    scene = stage_scene(stages(run), frame_times(run, 50), wrenches=("crate",))
+    force, moment = scene.arrows
+    held = (scene.times >= GRASP) & (scene.times < RELEASE)
+    # Newton: the joint carries the crate against its weight.
+    t = scene.times[held]
+    T, V, A = run.pose("crate", t), run.twist("crate", t), run.acceleration("crate", t)
+    at_com = A[:, 3:] + np.cross(V[:, :3], V[:, 3:])
+    expected = CRATE.mass * ((T[:, :3, :3] @ at_com[..., None])[..., 0] - (0, -9.81, 0))
+    longest = np.linalg.norm(expected, axis=1).max()
+    np.testing.assert_allclose((force.end - force.start)[held], expected * 0.5 * scene.size / longest, atol=1e-6)
+    np.testing.assert_allclose(force.start[held], T[:, :3, 3], atol=1e-12)
+    assert force.name == f"force on crate, up to {longest:.3g} N" and not force.shown[~held].any()
+    # The passive hook turns freely, so that no moment is about its axis.
+    assert np.abs((moment.end - moment.start)[held, 2]).max() < 1e-6
+    np.testing.assert_allclose(run.wrench("crate", t)[:, 2], 0, atol=1e-6)
+    with pytest.raises(sd.UnknownNameError, match="crat"):
+        stage_scene(stages(run), frame_times(run, 50), wrenches=("crat",))
+
+
+def test_marks_of_a_link_end_with_its_next_event() -> None:
+    tree = arm()
+    events = [
+        sd.Lock("elbow", time=0.1),
+        sd.Unlock("elbow", time=0.2),
+        sd.SetInertia("lower", CRATE, time=0.2),
+        sd.Lock("shoulder", time=0.2),
+    ]
+    scene = filmed(sd.simulate(tree, sd.State(tree, qd=[1.0, 1.0]), 0.4, events=events))
+    lock, both, other = scene.flashes
+    assert lock.text.startswith("lock lower: ") and both.text == "unlock lower, set inertia of lower"
+    assert other.text.startswith("lock upper: ")
+    np.testing.assert_array_equal(lock.shown, (scene.times >= 0.1) & (scene.times < 0.2))
+    np.testing.assert_array_equal(both.shown, scene.times >= 0.2)
+    # The box follows the inertia, and the axis of a locked joint disappears meanwhile.
+    parts = {part.name: part.shown for part in scene.node("lower").parts}
+    np.testing.assert_array_equal(parts["body 2"], scene.times >= 0.2)
+    np.testing.assert_array_equal(parts["joint"], (scene.times < 0.1) | (scene.times >= 0.2))
+
+
+def test_every_change_of_a_robot_is_drawn() -> None:
+    """Group joints, a floating base, names with slashes, and a payload that is passed on and grasped again."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(9.0, (0.3, 0.3, 0.1)), to="base", joint=sd.free(), name="ship")
+    for side, y in (("left", -0.5), ("right", 0.5)):
+        one = sd.KinematicTree(f"{side}/root")
+        rod = sd.Inertia.rod(1.0, 0.5, com=(0.25, 0, 0))
+        one.attach(rod, to=f"{side}/root", joint=sd.universal("y", "z"), name=f"{side}/arm")
+        tree.attach(one, to="ship", at=(0, y, 0))
+    ball = sd.spherical(passive=True)
+    events = [
+        sd.Grasp(CRATE, to="left/arm", at=(0.5, 0, 0), joint=ball, name="crate", twist="at_rest", time=0.04),
+        sd.HandOver("crate", to="right/arm", time=0.08),
+        sd.ReplaceJoint("crate", sd.helical("x", pitch=0.1, passive=True), time=0.12),
+        sd.Release("crate", into_world=True, time=0.16),
+        sd.Grasp("crate", to="left/arm", joint=ball, time=0.2),
+        sd.Release("crate", time=0.24),
+    ]
+    run = sd.simulate(tree, sd.State(tree), 0.28, events=events)
+    scene = filmed(run, ("com", "momentum"), fps=100)
+    for link in tree.links:
+        poses = run.pose(link, scene.times)
+        there = ~np.isnan(poses[:, 0, 0])
+        assert scene.node(link).shown.all() and there.any()
+        np.testing.assert_allclose(scene.node(link).poses[there], poses[there], atol=1e-12)
+    crate = scene.node("crate")
+    assert np.linalg.norm(np.diff(crate.poses[:, :3, 3], axis=0), axis=1).max() < 0.03
+    assert [flash.text.split(":")[0] for flash in scene.flashes] == [
+        "grasp crate", "hand over crate", "replace joint of crate", "release crate", "grasp crate", "release crate"
+    ]  # fmt: skip
+
+
 def test_events_are_marked_where_and_when_they_happen(run, scene) -> None:
     grasp, release = scene.flashes
     lost = run.events[0].event.energy_lost

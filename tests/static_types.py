@@ -28,6 +28,10 @@ fast.mass_matrix()  # type: ignore[call-overload]
 fast.mass_matrix(q, q)  # type: ignore[call-overload]
 
 state = sd.State(tree)
+A, B = tree.linearize(q)
+assert_type((A, B), tuple[Array, Array])
+assert_type(tree.inverse_kinematics("link2", np.eye(4)), Array)
+assert_type(sd.identify(tree, "link2", q, q, q, q).inertia, sd.Inertia)
 assert_type(tree.release(state, "link2"), sd.ReleaseEvent)
 assert_type(tree.lock("elbow", state), sd.LockEvent)
 assert_type(tree.replace_joint("link2", sd.fixed(), state), sd.ImpactEvent)

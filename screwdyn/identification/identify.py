@@ -87,7 +87,9 @@ class Identified(ParameterEstimate):
         if self._poor:
             remarks.append(f"poorly determined: {', '.join(self._poor)}")
         if self.adjusted:
-            remarks.append("least squares alone gives no rigid body; these are the parameters of the nearest one")
+            remarks.append(
+                "no rigid body has what least squares alone gives; these are the parameters of the nearest one"
+            )
         return remarks
 
     def _problems(self) -> list[str]:

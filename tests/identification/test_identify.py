@@ -123,7 +123,7 @@ def test_a_body_that_does_not_exist_is_replaced_by_the_nearest(arm):
     assert found.adjusted
     assert found.inertia.is_physical
     assert "Ixx" in found.poorly_determined
-    assert "no rigid body" in repr(found)
+    assert "no rigid body has" in repr(found)
     assert "poorly determined: " in repr(found)
     # Least squares alone explains the torques better, but hardly.
     Y = arm.derivatives.regressor(*state, "load").reshape(-1, 10)
@@ -201,6 +201,16 @@ def test_a_load_on_a_passive_hook_from_the_torques_of_the_motors():
     with pytest.warns(sd.ScrewdynWarning, match="m \\+|m -|hz; "):
         found = sd.identify(tree, "hook", q, qd, qdd, tau)
     assert_allclose([found["Izz"], found["hx"], found["hy"]], load.parameters[[9, 1, 2]], rtol=1e-9)
+
+
+def test_a_load_from_the_samples_of_a_simulation():
+    arm = pendulum(damping=0.3)
+    arm.set_inertia("bob", sd.Inertia.box(0.7, (0.1, 0.1, 0.2), com=(0.5, -0.1, 0)))
+    run = sd.simulate(arm, sd.State(arm, [0.4]), 2.0, torque=lambda t, state: [3 * np.sin(5 * t)], step=0.02)
+    with pytest.warns(sd.ScrewdynWarning, match="do not determine m; hz; "):
+        found = sd.identify(arm, "bob", run.q, run.qd, run.qdd, run.tau, noise=0.01)
+    assert_allclose(found["Izz"], arm.link("bob").inertia.parameters[9], rtol=1e-9)
+    assert_allclose(run.tau - found.residual, run.tau, atol=1e-9)
 
 
 def test_the_tree_is_not_changed_and_samples_may_have_any_leading_axes(arm):

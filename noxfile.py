@@ -123,8 +123,8 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(python=False, default=False)
 def browser(session: nox.Session) -> None:
-    """Open pages in a real browser without a network; needs Chromium, such as by apt-get install chromium."""
-    here(session, "pytest", "-m", "browser", "tests/views/test_browser.py")
+    """Open pages in a real browser without a network; needs nox -s docs, and Chromium (apt-get install chromium)."""
+    here(session, "pytest", "-m", "browser", "tests/views/test_browser.py", "tests/site/test_site_browser.py")
 
 
 @nox.session(python=False, default=False)

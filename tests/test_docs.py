@@ -92,3 +92,15 @@ def test_every_public_name_is_in_the_reference():
     lacking = {f"KinematicTree.{name}" for name in dir(screwdyn.KinematicTree) if not name.startswith("_")} - named
     # The model is for the library itself
     assert lacking == {"KinematicTree.model"}
+
+
+def test_formulas_of_the_mathematics_are_typeset():
+    text = (ROOT / "docs/mathematics.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^```(.*)\n", text, re.MULTILINE)) == {"math", ""}, "formulas are in ```math blocks"
+    assert text.count("```math\n") > 40
+    words = re.sub(r"^```math\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(re.findall(r"\$[^$]+\$", words)) > 500
+    code = re.findall(r"`[^`]+`", words)
+    assert [name for name in code if not name.isascii()] == [], (
+        "formulas are between dollars, names of the code are not"
+    )

@@ -1,4 +1,4 @@
-"""Bodies of textbooks, integrals over points, frames, and invalid input."""
+"""Matrices, sums, frames and parameters of bodies, and invalid input."""
 
 import copy
 import math
@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import sympy
+from bodies import SHAPES, bodies, close, masses, of_points, poses, vectors
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
@@ -16,106 +17,12 @@ from screwdyn.core.errors import InertiaError, ScrewdynError, ScrewdynWarning
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.screws.screw import Ad, exp, inverse, pose, virtual_power
 
-coordinate = st.floats(-2.0, 2.0, allow_subnormal=False)
-vectors = st.tuples(coordinate, coordinate, coordinate).map(np.array)
-lengths = st.floats(0.05, 2.0)
-masses = st.floats(0.1, 20.0)
-poses = st.tuples(*[st.floats(-3.0, 3.0, allow_subnormal=False)] * 6).map(lambda V: exp(np.array(V)))
-bodies = st.builds(
-    lambda m, size, com, T: Inertia.box(m, size, com).transformed(T),
-    masses,
-    st.tuples(lengths, lengths, lengths),
-    vectors,
-    poses,
-)
-SHAPES = [
-    Inertia.point(2.0, (1.0, -2.0, 3.0)),
-    Inertia.rod(2.0, 0.6, "y", (0.1, 0.2, 0.3)),
-    Inertia.rod(2.0, 0.6, (1.0, 2.0, -1.0), (4.0, 5.0, 6.0)),
-    Inertia.box(2.0, (0.1, 0.2, 0.3), (1.0, 0.0, -1.0)),
-    Inertia.cylinder(2.0, 0.1, 0.4, (1.0, 1.0, 1.0), (0.3, 0.0, 0.0)),
-    Inertia.sphere(2.0, 0.3, (0.0, 0.0, 9.0)),
-    Inertia.planar(2.0, (0.3, 0.1), 0.05),
-]
-
-
-def close(a, b, tol=1e-13):
-    np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
-
-
-def of_points(m, r):
-    """6x6 inertia of point masses, straight from the kinetic energy of each."""
-    total = np.zeros((6, 6))
-    for mi, (x, y, z) in zip(m, r, strict=True):
-        velocity = np.array([[0, z, -y, 1, 0, 0], [-z, 0, x, 0, 1, 0], [y, -x, 0, 0, 0, 1]])  # of a point at r
-        total += mi * velocity.T @ velocity
-    return total
-
-
-# bodies -------------------------------------------------------------------------------------------------
-
-
-def test_textbook_values():
-    close(Inertia.box(12.0, (1.0, 2.0, 3.0)).tensor, np.diag([13.0, 10.0, 5.0]))
-    close(Inertia.rod(12.0, 2.0).tensor, np.diag([0.0, 4.0, 4.0]))
-    close(Inertia.rod(12.0, 2.0, "z").tensor, np.diag([4.0, 4.0, 0.0]))
-    close(Inertia.cylinder(12.0, 1.0, 3.0).tensor, np.diag([12.0, 12.0, 6.0]))
-    close(Inertia.cylinder(12.0, 1.0, 3.0, "x").tensor, np.diag([6.0, 12.0, 12.0]))
-    close(Inertia.sphere(5.0, 2.0).tensor, 8.0 * np.eye(3))
-    close(Inertia.point(5.0, (1.0, 2.0, 3.0)).tensor, np.zeros((3, 3)))
-    close(Inertia.planar(2.0, (0.3, 0.1), 0.5).tensor, np.diag([0.25, 0.25, 0.5]))
-
-
-def test_limits_of_shapes_agree():
-    close(Inertia.cylinder(2.0, 0.0, 0.6, "y").tensor, Inertia.rod(2.0, 0.6, "y").tensor)
-    close(Inertia.box(2.0, (0.6, 0.0, 0.0)).tensor, Inertia.rod(2.0, 0.6).tensor)
-    close(Inertia.rod(2.0, 0.0).tensor, Inertia.point(2.0).tensor)
-
-
-@pytest.mark.parametrize("body", SHAPES)
-def test_shapes_are_possible_and_keep_mass_and_place(body):
-    assert body.is_physical
-    assert body.failing_condition is None
-    assert body.mass == 2.0
-
-
-def test_a_box_is_the_integral_over_its_volume():
-    nodes, weights = np.polynomial.legendre.leggauss(3)  # exact for squares
-    size, com = np.array([0.2, 0.5, 1.1]), np.array([0.3, -0.7, 0.4])
-    r = np.stack(np.meshgrid(nodes, nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 3) * size / 2 + com
-    m = 7.0 * np.einsum("i,j,k->ijk", weights, weights, weights).ravel() / 8.0
-    close(Inertia.box(7.0, size, com).matrix, of_points(m, r), 1e-13)
-
-
-def test_a_cylinder_is_the_integral_over_its_volume():
-    nodes, weights = np.polynomial.legendre.leggauss(4)
-    angles = np.arange(8) * math.pi / 4
-    radius, length = 0.3, 0.9
-    r, m = [], []
-    for a, wa in zip(nodes, weights, strict=True):
-        for b, wb in zip(nodes, weights, strict=True):
-            rho, z = radius * (1 + a) / 2, length * b / 2
-            r += [(rho * math.cos(t), rho * math.sin(t), z) for t in angles]
-            m += [5.0 * wa * wb * (1 + a) / 4 / 8] * 8
-    close(Inertia.cylinder(5.0, radius, length).matrix, of_points(m, r), 1e-13)
-
-
-@given(masses, lengths, vectors.filter(lambda v: np.linalg.norm(v) > 1e-2))
-def test_a_rod_along_any_vector_is_two_gauss_points(m, length, v):
-    end = v / np.linalg.norm(v) * length / 2 / math.sqrt(3.0)
-    close(Inertia.rod(m, length, v).matrix, of_points([m / 2, m / 2], [end, -end]), 1e-12)
-
 
 def test_three_moments_or_a_whole_tensor():
     close(Inertia(1.0, 0, (1.0, 2.0, 2.5)).tensor, np.diag([1.0, 2.0, 2.5]), 0.0)
     tensor = [[2.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.0]]
     close(Inertia(1.0, (0, 0, 1), tensor).tensor, tensor, 0.0)
     assert Inertia(1.0) == Inertia(1.0, (0, 0, 0), np.zeros((3, 3))) == Inertia.point(1.0)
-
-
-def test_a_planar_body_takes_its_centre_in_the_plane_or_in_space():
-    assert Inertia.planar(2.0, (0.3, 0.1), 0.5) == Inertia.planar(2.0, (0.3, 0.1, 0.0), 0.5)
-    close(Inertia.planar(2.0, (0.3, 0.1, 0.7), 0.5).com, (0.3, 0.1, 0.7), 0.0)
 
 
 # matrices -----------------------------------------------------------------------------------------------

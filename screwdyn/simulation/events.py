@@ -21,7 +21,7 @@ from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import rearrange
 from screwdyn.simulation.impact import Payload, Twist, brings_its_motion, grasp, payload_twist, release
-from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LimitEvent, LockEvent, ReleaseEvent
 from screwdyn.simulation.rearrange import Start
 from screwdyn.simulation.state import State
 from screwdyn.simulation.stops import joints_of
@@ -367,3 +367,8 @@ class Happened:
     def link(self) -> str:
         """Name of the link that it concerns, such as the one that was attached or released."""
         return self.event.link
+
+    @property
+    def subject(self) -> str:
+        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, otherwise the link."""
+        return self.event.joint if isinstance(self.event, LockEvent | LimitEvent) else self.event.link

@@ -14,7 +14,7 @@ from screwdyn.simulation.equations import Equations, Layout
 from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
-    from screwdyn.views.plot import Joint
+    from screwdyn.views.curves import Joint
 
 __all__ = ["ROUNDING", "Motion", "Recorder", "Samples", "Solution"]
 

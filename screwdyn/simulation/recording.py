@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.text import Text
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
-from screwdyn.simulation import run_files
+from screwdyn.simulation import explain, run_files
 from screwdyn.simulation.motion import Samples
 from screwdyn.simulation.state import no_coordinate
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from screwdyn.views.animation import Animation
-    from screwdyn.views.plot import Joint
+    from screwdyn.views.curves import Joint
 
 __all__ = ["Energy", "Recording"]
 
@@ -87,6 +88,8 @@ class Event(Protocol):
     def verb(self) -> str: ...
     @property
     def link(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,22 +255,74 @@ class Recording:
             columns |= {f"{what}:{name}": x for name, x in zip(names, table.T, strict=True)}
         return columns | {entry.name: getattr(self.energy, entry.name) for entry in fields(Energy)}
 
-    def plot(self) -> Figure:
-        """Draw joint positions, torques and energy over time.
+    def plot(
+        self,
+        what: str | Sequence[str] = ("positions", "torques", "energy"),
+        *,
+        coordinates: str | Sequence[str] | None = None,
+        degrees: bool = True,
+        ax: Any = None,
+    ) -> Figure:
+        """Draw joint positions, torques and energy over time (docs/simulation.md).
+
+        Freedoms that turn and freedoms that slide have panels of their own, and so have driven and passive joints. At
+        most eight curves of a panel are coloured, those that vary most; the others are grey. Limits of joints near the
+        curves are dotted lines, and events are marked. Orientations are drawn as rotation vectors: axis times angle.
+
+        Parameters
+        ----------
+        what : str or sequence of str
+            Of "positions", "velocities", "torques" and "energy".
+        coordinates : str or sequence of str, optional
+            Coordinates, positions or joints to be drawn, without the others. More than eight in a panel are distributed
+            over several panels.
+        degrees : bool
+            Degrees, the default, or radians.
+        ax : matplotlib.axes.Axes or sequence of them, optional
+            Where to draw: one for each panel; by default a new figure.
 
         Returns
         -------
         matplotlib.figure.Figure
-            ``run.plot().savefig("run.png")`` writes it.
+            A notebook shows it as an image; ``run.plot().savefig("run.png")`` writes it, 1440 pixels wide.
 
         Raises
         ------
+        UnknownNameError
+            If the tree never had a coordinate.
         ScrewdynError
-            If Matplotlib, the extra ``plot``, is not installed.
+            If ``what`` is none of the quantities, there is nothing to draw, the number of axes is not that of the
+            panels, or Matplotlib, the extra ``plot``, is not installed.
         """
         from screwdyn.views.plot import plot_run
 
-        return plot_run(self)
+        return plot_run(self, what, coordinates, degrees, ax)
+
+    def explain(self) -> Text:
+        """The energy ledger in sentences: what the robot had, gained and lost, by which events, and the error.
+
+        Returns
+        -------
+        Text
+            A str that an interpreter or a notebook shows as it is printed.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> tree = sd.KinematicTree()
+        >>> ball = tree.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("z", name="height"), name="ball")
+        >>> print(sd.simulate(tree, sd.State(tree, [1.0]), 0.2).explain())  # doctest: +ELLIPSIS
+        The run lasts 0.2 s, from t = 0 s to t = 0.2 s.
+        <BLANKLINE>
+        Energy at the start: 0 J kinetic + 19.62 J potential = 19.62 J.
+        Energy at the end:   3.849 J kinetic + 15.77 J potential = 19.62 J.
+        The robot keeps its energy: nothing is added or lost.
+        <BLANKLINE>
+        Nothing is attached, released or changed, and no joint reaches a limit.
+        <BLANKLINE>
+        Unaccounted for: at most ... of the largest energy in the ledger. This is rounding: the ledger closes.
+        """
+        return explain.ledger(self)
 
     def animate(
         self,

@@ -35,11 +35,14 @@ class PastEvent(NamedTuple):
         What happened, such as ``"grasp"``.
     link : str
         Name of the link that it concerns.
+    subject : str
+        Name of what it concerns, for figures and texts.
     """
 
     t: float
     verb: str
     link: str
+    subject: str
 
 
 class PastJoint(NamedTuple):
@@ -51,12 +54,17 @@ class PastJoint(NamedTuple):
         As for :class:`Joint`.
     passive : bool
     nq, nv : int
+    limits : (float, float) or None
+    effort, velocity : float or None
     """
 
     kind: str
     passive: bool
     nq: int
     nv: int
+    limits: tuple[float, float] | None = None
+    effort: float | None = None
+    velocity: float | None = None
 
 
 def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
@@ -71,12 +79,14 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
             f"{k}/joints/name": _names(motion.joints),
             f"{k}/joints/kind": _names([joint.kind for joint in joints]),
             f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
+            f"{k}/joints/bounds": np.array([_bounds(joint) for joint in joints], dtype=float).reshape(-1, 4),
         }
     arrays |= {f"energy/{name}": x for name, x in vars(run.energy).items()}
     arrays |= {
         "events/t": np.array([event.t for event in run.events], dtype=float),
         "events/verb": _names([event.verb for event in run.events]),
         "events/link": _names([event.link for event in run.events]),
+        "events/subject": _names([event.subject for event in run.events]),
     }
     name = _path(path)
     try:
@@ -106,6 +116,8 @@ def read_npz(
         if not samples:
             raise ValueError("it has no samples")
         energy = {name: _numbers(arrays, f"energy/{name}", (samples,)) for name in ledger}
+        # Older files have neither subjects of events nor bounds of joints.
+        arrays.setdefault("events/subject", arrays["events/link"])
         columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
         events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
     except KeyError as error:
@@ -115,18 +127,37 @@ def read_npz(
     return motions, energy, events
 
 
-def _samples(arrays: Mapping[str, Any], k: int) -> Samples:
+def _samples(arrays: dict[str, Any], k: int) -> Samples:
     """The samples of a motion; ValueError unless their shapes fit together."""
     positions, coordinates = (tuple(arrays[f"{k}/{what}"].tolist()) for what in ("positions", "coordinates"))
     t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
     widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
     rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
-    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers")), strict=True)
-    joints = {joint: PastJoint(kind, bool(passive), nq, nv) for joint, kind, (passive, nq, nv) in rows}
+    count = arrays[f"{k}/joints/name"].size
+    arrays.setdefault(f"{k}/joints/bounds", np.full((count, 4), np.nan))
+    _numbers(arrays, f"{k}/joints/bounds", (count, 4))
+    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers", "bounds")), strict=True)
+    joints = {
+        joint: PastJoint(
+            kind,
+            bool(passive),
+            nq,
+            nv,
+            None if np.isnan(low) else (low, high),
+            *(None if np.isnan(most) else most for most in bounds),
+        )
+        for joint, kind, (passive, nq, nv), (low, high, *bounds) in rows
+    }
     unknown = {*positions, *coordinates} - joints.keys()
     if unknown:
         raise ValueError(f"there is no joint of {min(unknown)!r}")
     return Samples(positions, coordinates, t, joints=joints, **rest)
+
+
+def _bounds(joint: Any) -> list[Any]:
+    """Limits, effort and velocity of a joint; NaN where it has none."""
+    values = [*(joint.limits or (None, None)), joint.effort, joint.velocity]
+    return [np.nan if x is None else x for x in values]
 
 
 def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:

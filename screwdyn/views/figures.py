@@ -4,6 +4,7 @@ Matplotlib is imported here only; the other figures import it from this module. 
 display is needed and the state of pyplot is not used.
 """
 
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -36,13 +37,24 @@ __all__ = [
     "writable",
 ]
 
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F", "#000000")
+# The palette of Okabe and Ito, which colour-blind readers can distinguish; wine instead of yellow, which prints badly.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#882255", "#000000")
 
 
-def blank_figure(width: float, height: float) -> Figure:
-    """An empty figure on its own canvas; width and height in inches of 100 pixels."""
-    figure = Figure(figsize=(width, height), dpi=100, layout="constrained")
+class _Picture(Figure):
+    """A figure that a notebook shows as an image; one that pyplot does not know would be shown as text."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """The image, and its size on the screen, at 100 pixels per inch."""
+        image = io.BytesIO()
+        self.savefig(image, format="png", dpi=self.dpi)
+        width, height = self.get_size_inches()
+        return image.getvalue(), {"width": round(100 * width), "height": round(100 * height)}
+
+
+def blank_figure(width: float, height: float, dpi: float = 100) -> Figure:
+    """An empty figure on its own canvas; width and height in inches."""
+    figure = _Picture(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
@@ -75,7 +87,7 @@ def writable(path: str | os.PathLike[str]) -> Path:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure with 100 pixels per inch.
+    """Write a figure with its own number of pixels.
 
     Raises
     ------
@@ -83,6 +95,6 @@ def save(figure: Figure, path: Path) -> None:
         If the file cannot be written.
     """
     try:
-        figure.savefig(path, dpi=100)
+        figure.savefig(path, dpi=figure.dpi)
     except OSError as error:
         raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None

@@ -47,19 +47,28 @@ def test_joints_of_several_freedoms_are_drawn_by_position_and_by_force() -> None
     tree.attach(CRATE, to="ship", joint=sd.cylindrical(name="pin", passive=True), name="arm")
     wind = {"ship": np.array([0, 0, 0, 1.0, 0, 0])}
     run = sd.simulate(tree, sd.State(tree), 0.1, lambda t, s: {"ship[vz]": 9.0}, wrenches=lambda t, s: wind, step=0.02)
-    driven, passive, torque, ledger = panels(plot.plot_run(run)).values()
-    np.testing.assert_array_equal(line(driven, "ship[pz]").get_ydata(), 100 * run["ship[pz]"])
+    found = panels(plot.plot_run(run))
+    driven, slides, passive = (
+        found[f"{what} joints"] for what in ("angles of driven", "displacements of driven", "angles of passive")
+    )
+    torque, force, ledger = found["torques of motors"], found["forces of motors"], found["energy"]
+    np.testing.assert_array_equal(line(slides, "ship[pz]").get_ydata(), run["ship[pz]"])
     np.testing.assert_array_equal(line(passive, "pin[angle]").get_ydata(), np.degrees(run["pin[angle]"]))
     vector = np.array([line(passive, f"hip[r{x}]").get_ydata() for x in "xyz"]).T
     sines = np.array([run[f"hip[{x}]"] for x in "xyz"]).T
     np.testing.assert_allclose(quaternion_of(np.radians(vector))[:, :3], sines, atol=1e-15)
     assert np.abs(vector).max() > 0.01
     assert not any(line.get_label().startswith("ship[w") for line in driven.get_lines())
-    np.testing.assert_array_equal(line(torque, "ship[vz]").get_ydata(), run.torque("ship[vz]"))
-    np.testing.assert_array_equal(line(ledger, "work of external wrenches").get_ydata(), run.energy.external)
-    assert driven.get_ylabel() == "slide (cm), rotation vector (°)"
-    assert passive.get_ylabel() == "angle (°), slide (cm), rotation vector (°)"
-    assert torque.get_ylabel() == "torque (N m), force (N)"
+    np.testing.assert_array_equal(line(force, "ship[vz]").get_ydata(), run.torque("ship[vz]"))
+    wrench = f"work of external wrenches, +{run.energy.external[-1]:.3g} J"
+    np.testing.assert_array_equal(line(ledger, wrench).get_ydata(), run.energy.external)
+    assert [ax.get_ylabel() for ax in (driven, slides, torque, force)] == [
+        "angle (°)",
+        "displacement (m)",
+        "torque (N m)",
+        "force (N)",
+    ]
+    assert [x.get_label() for x in driven.get_lines()] == ["ship[rx]", "ship[ry]", "ship[rz]"]
 
 
 def test_a_rotation_is_drawn_without_jumps_whatever_the_sign_of_its_quaternion() -> None:
@@ -68,33 +77,47 @@ def test_a_rotation_is_drawn_without_jumps_whatever_the_sign_of_its_quaternion()
     run = sd.simulate(tree, sd.State(tree, qd=[0, 0, 1.0]), 6.0, step=0.05)
     for k, state in enumerate(run.states):
         state.q *= (-1) ** (k // 7)
-    turn = line(panels(plot.plot_run(run))["position of the driven joints"], "hip[rz]").get_ydata()
+    turn = line(panels(plot.plot_run(run))["angles of driven joints"], "hip[rz]").get_ydata()
     np.testing.assert_allclose(turn, np.degrees(run.t), atol=1e-6)
 
 
 def test_every_quantity_has_its_panel_and_its_unit(run: sd.Run) -> None:
     found = panels(plot.plot_run(run))
-    driven, passive, torque, ledger = found.values()
-    np.testing.assert_array_equal(line(driven, "upper").get_ydata(), np.degrees(run["upper"]))
-    np.testing.assert_array_equal(line(driven, "slide").get_ydata(), 100 * run["slide"])
-    np.testing.assert_array_equal(line(passive, "swing").get_ydata(), np.degrees(run["swing"]))
-    np.testing.assert_array_equal(line(torque, "slide").get_ydata(), run.torque("slide"))
-    assert driven.get_ylabel() == "angle (°), slide (cm)"
-    assert passive.get_ylabel() == "angle (°)"
-    assert torque.get_ylabel() == "torque (N m), force (N)"
-    assert ledger.get_xlabel() == "time (s)"
-    assert "passive" in passive.get_title(loc="left")
+    shown = {title: (ax.get_lines()[0].get_label(), ax.get_ylabel()) for title, ax in found.items()}
+    assert shown == {
+        "angles of driven joints": ("upper", "angle (°)"),
+        "displacements of driven joints": ("slide", "displacement (m)"),
+        "angles of passive joints": ("swing", "angle (°)"),
+        "torques of motors": ("upper", "torque (N m)"),
+        "forces of motors": ("slide", "force (N)"),
+        "energy": ("kinetic", "energy (J)"),
+    }
+    for (name, values), ax in zip(
+        {
+            "upper": np.degrees(run["upper"]),
+            "slide": run["slide"],
+            "swing": np.degrees(run["swing"]),
+        }.items(),
+        found.values(),
+        strict=False,
+    ):
+        np.testing.assert_array_equal(line(ax, name).get_ydata(), values)
+    np.testing.assert_array_equal(line(found["forces of motors"], "slide").get_ydata(), run.torque("slide"))
+    assert found["energy"].get_xlabel() == "time (s)"
 
 
 def test_the_ledger_is_drawn_entry_by_entry(run: sd.Run) -> None:
     ledger = plot.plot_run(run).axes[-1]
-    curves = {c.get_label().split(":")[0]: c.get_ydata() for c in ledger.get_lines() if c.get_label()[0] != "_"}
+    curves = {c.get_label().split(", ")[0]: c.get_ydata() for c in ledger.get_lines() if c.get_label()[0] != "_"}
     # Nothing is damped here, so no heat of the joints is drawn.
-    assert "heat, joints" not in curves
-    assert curves["heat, impacts"][-1] < 0
-    stored = curves["kinetic"] + curves["potential, change"] - curves["kinetic"][0]
-    explained = curves["work of the motors"] + curves["brought or taken by payloads"] + curves["heat, impacts"]
+    assert "lost in joints" not in curves
+    assert curves["lost in impacts"][-1] < 0
+    stored = curves["kinetic"] + curves["potential"] - curves["kinetic"][0]
+    explained = curves["work of the motors"] + curves["brought or taken by payloads"] + curves["lost in impacts"]
     np.testing.assert_allclose(stored, explained + curves["unaccounted for"], atol=1e-12)
+    loss = line(ledger, f"lost in impacts, −{run.energy.impact_loss[-1]:.3g} J")
+    rest = next(c for c in ledger.get_lines() if c.get_label().startswith("unaccounted for, up to "))
+    assert all(rest.zorder < c.zorder for c in ledger.get_lines() if c is not rest) and loss.get_visible()
 
 
 def test_grasp_and_release_are_marked_in_every_panel(run: sd.Run) -> None:
@@ -120,7 +143,8 @@ def test_repeated_limits_have_a_line_each_and_one_text() -> None:
     run = sd.simulate(tree, sd.State(tree, [0.001]), 1.0, stops=sd.SpringStop(1e5), step=0.01)
     ax = plot.plot_run(run).axes[0]
     assert len(run.events) > 20
-    assert sum(len(c.get_xdata()) == 2 for c in ax.get_lines()) == len(run.events)
+    marks = [c for c in ax.get_lines() if len(c.get_xdata()) == 2 and c.get_xdata()[0] == c.get_xdata()[1]]
+    assert len(marks) == len(run.events)
     assert 1 < len(ax.texts) <= 11 and {text.get_text() for text in ax.texts} == {"reach limit of ball"}
 
 
@@ -169,8 +193,122 @@ def test_forty_joints_with_long_names_still_fit() -> None:
     figure.draw_without_rendering()
     first = figure.axes[0]
     assert first.get_window_extent().width > 500
-    assert len({curve.get_color() for curve in first.get_lines()}) == 40
+    coloured = [curve for curve in first.get_lines() if curve.get_lw() > 1]
+    assert len(coloured) == len({curve.get_color() for curve in coloured}) == 8
+    assert first.get_legend().get_texts()[-1].get_text() == "32 others" and len(first.get_lines()) == 40
     assert first.get_legend().get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_chosen_curves_alone_are_drawn_in_as_many_panels_as_they_need() -> None:
+    tree = sd.KinematicTree()
+    tree.attach(CRATE, to="base", joint=sd.spherical(name="hip"), name="hip")
+    for k in range(10):
+        tree.attach(CRATE, to=f"link{k - 1}" if k else "hip", joint=sd.revolute("z"), name=f"link{k}")
+    run = sd.simulate(tree, sd.State(tree), 1e-3, step=5e-4)
+    drawn = [[x.get_label() for x in ax.get_lines()] for ax in run.plot("positions", coordinates=run.coordinates).axes]
+    assert list(map(len, drawn)) == [8, 5]
+    assert drawn[0][:4] == ["hip[rx]", "hip[ry]", "hip[rz]", "link0"]
+    for names, labels in {
+        "link3": ["link3"],
+        ("hip[wy]", "link1"): ["hip[wy]", "link1"],
+        "hip": ["hip[wx]", "hip[wy]", "hip[wz]"],
+        "hip[w]": ["hip[wx]", "hip[wy]", "hip[wz]"],
+    }.items():
+        (ax,) = run.plot("velocities", coordinates=names).axes
+        assert [x.get_label() for x in ax.get_lines()] == labels
+
+
+def test_the_largest_motions_and_torques_are_coloured() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for k in range(12):
+        tree.attach(CRATE, to="base", joint=sd.revolute("x"), name=f"link{k}")
+    pushed = {"link2", "link5", "link11"}
+    rates = [float(k not in (0, 1, 5, 7)) for k in range(12)]
+    torque = {name: 1.0 for name in pushed}
+    ax = sd.simulate(tree, sd.State(tree, qd=rates), 0.1, lambda t, s: torque, step=0.05).plot("torques").axes[0]
+    coloured = {x.get_label() for x in ax.get_lines() if x.get_lw() > 1}
+    assert len(coloured) == 8 and pushed < coloured and not coloured & {"link0", "link1", "link7"}
+
+
+def test_noise_is_drawn_flat() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(CRATE, to="base", joint=sd.revolute("z"), name="mast")
+    tree.attach(CRATE, to="mast", joint=sd.prismatic("x"), name="slide")
+    rest = sd.simulate(tree, sd.State(tree, [1e-12, 1e-11], [3e-12, 0]), 1.0, step=0.1)
+    moved = sd.simulate(tree, sd.State(tree, [1e-12, 1e-11], [3e-5, 0]), 1.0, step=0.1)
+    for ax, least in zip(rest.plot(("positions", "velocities")).axes, (0.1, 1e-3, 0.1, 1e-3), strict=True):
+        low, high = ax.get_ylim()
+        assert low < -least < least < high
+    # What is small but no noise is drawn at its own scale.
+    assert np.diff(moved.plot("positions").axes[0].get_ylim())[0] < np.degrees(4e-5)
+
+
+def test_a_start_far_from_zero_at_rest_is_drawn_at_its_position() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(CRATE, to="base", joint=sd.revolute("z"), name="mast")
+    low, high = (
+        sd.simulate(tree, sd.State(tree, [-1.2]), 1.0, step=0.1).plot("positions", degrees=False).axes[0].get_ylim()
+    )
+    assert -1.22 < low < -1.2 < high < -1.18
+
+
+def test_limits_near_the_curves_are_drawn() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    joint = sd.revolute("z", limits=(-3.0, 1.05), velocity=1.2, effort=5.0)
+    tree.attach(CRATE, to="base", joint=joint, name="mast")
+    run = sd.simulate(tree, sd.State(tree, qd=[1.0]), 1.0, step=0.1)
+    angle, rate, torque = run.plot(("positions", "velocities", "torques")).axes
+    near = [c.get_ydata()[0] for c in angle.get_lines() if c.get_label() == "limit of a joint"]
+    assert near == [pytest.approx(np.degrees(1.05))] and angle.get_ylim()[1] > near[0]
+    # The rate is constant, the torque zero: no limit is near.
+    for ax in (rate, torque):
+        assert "limit of a joint" not in [c.get_label() for c in ax.get_lines()]
+
+
+def test_texts_of_events_do_not_overlap() -> None:
+    tree = arm()
+    times = {"first": 0.1, "second": 0.12, "third": 0.9}
+    grasps = [sd.Grasp(CRATE, to="slide", name=name, twist="co_moving", time=t) for name, t in times.items()]
+    figure = sd.simulate(tree, sd.State(tree), 1.0, None, grasps, step=0.05).plot()
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        boxes = [text.get_window_extent() for text in ax.texts]
+        assert len(boxes) == 3
+        assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+        assert all(ax.get_window_extent().x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+
+
+def test_a_run_is_drawn_into_given_axes(run: sd.Run) -> None:
+    figure = figures.blank_figure(6, 4)
+    upper, lower = figure.subplots(2, 1)
+    assert run.plot("positions", coordinates="upper", degrees=False, ax=upper) is figure
+    run.plot("energy", ax=[lower])
+    np.testing.assert_array_equal(upper.get_lines()[0].get_ydata(), run["upper"])
+    assert (upper.get_ylabel(), lower.get_ylabel()) == ("angle (rad)", "energy (J)")
+    with pytest.raises(
+        sd.ScrewdynError, match=r"one Axes for each panel, here 3 \(angles of driven joints; disp.*got 1"
+    ):
+        run.plot("positions", ax=upper)
+
+
+def test_what_cannot_be_drawn_is_refused(run: sd.Run) -> None:
+    for what in ("speed", [], 3, ["energy", "speed"]):
+        with pytest.raises(sd.ScrewdynError, match="what must be one or more of 'positions', 'velocities'"):
+            run.plot(what)
+    with pytest.raises(sd.UnknownNameError, match=r"'uper'.*'upper'"):
+        run.plot(coordinates="uper")
+    for names in ([], 3):
+        with pytest.raises(sd.ScrewdynError, match="coordinates must be a name or a sequence of names"):
+            run.plot(coordinates=names)
+    with pytest.raises(sd.ScrewdynError, match="none of the coordinates has torques"):
+        run.plot("torques", coordinates="swing")
+
+
+def test_a_notebook_shows_the_image(run: sd.Run) -> None:
+    image, size = run.plot("energy")._repr_png_()
+    assert image.startswith(b"\x89PNG")
+    pixels = [int.from_bytes(image[k : k + 4], "big") for k in (16, 20)]
+    assert pixels == [2 * size["width"], 2 * size["height"]]
 
 
 def test_a_picture_needs_a_known_ending_and_a_folder(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from screwdyn.simulation.result import Run
 from screwdyn.tree import KinematicTree
 
 if TYPE_CHECKING:
-    from screwdyn.views.plot import Comparison
+    from screwdyn.views.comparison import Comparison
 
 __all__ = ["demo"]
 
@@ -47,7 +47,7 @@ def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = No
         If the robot cannot be read, the link is unknown, no joint moves it, the figure or the film cannot be written,
         or Matplotlib is not installed; for the film, the extra ``view``.
     """
-    from screwdyn.views import animation, figures, plot
+    from screwdyn.views import animation, comparison, figures
 
     output = figures.writable(output)
     if film is not None:
@@ -65,7 +65,7 @@ def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = No
             print(f"run {k + 1} of 2: controller {label} the payload model", file=sys.stderr)
         runs.append(task.run(ComputedTorque(task.path, model), progress))
     print(describe(task, *runs))
-    figure = plot.plot_comparison(_comparison(task, f"{title}: {summary(task)}", *runs))
+    figure = comparison.plot_comparison(_comparison(task, f"{title}: {summary(task)}", *runs))
     figures.save(figure, output)
     print(f"\nFigure: {output.resolve()}")
     if film is not None:
@@ -74,7 +74,7 @@ def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = No
 
 
 def _comparison(task: Task, title: str, with_model: Run, without_model: Run) -> "Comparison":
-    from screwdyn.views.plot import Comparison, Snapshot
+    from screwdyn.views.comparison import Comparison, Snapshot
 
     n, body = task.robot.nv, task.loaded.link(task.crate).inertia
     run = with_model

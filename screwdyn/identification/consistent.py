@@ -16,6 +16,8 @@ _SIZE = 0.1
 # Last weight of the divergence, eight times which the sum of squares then exceeds its minimum. The ratio of
 # successive weights, the decrement at which Newton's method goes on to the next one, and its largest number of steps.
 _LAST, _RATIO, _NEAR, _MOST_STEPS = 1e-9, 0.1, 0.1, 1000
+# About the least eigenvalue that a pseudo-inertia may have, in units in which the body has mass and size 1.
+_BORDER = 1e-12
 
 
 def pseudo_inertia(parameters: Array) -> Array:
@@ -75,7 +77,7 @@ def consistent_fit(A: Array, b: Array, near: Array) -> Array:
         # The sum divided by μ is self-concordant: this step stays inside, and decreases it.
         x = x + step / (1.0 + decrement if decrement > _NEAR else 1.0)
         if decrement <= _NEAR:
-            if weight <= _LAST:
+            if weight <= _LAST or L.diagonal().min() ** 2 < _BORDER:
                 break
             weight = max(_RATIO * weight, _LAST)
     return np.asarray(x * unit)

@@ -220,8 +220,10 @@ class _Target:
         stopped = ((down > -_STOPPED) | (up < _STOPPED)) & (upper - lower > _TURN - _STOPPED) & self.periodic[self.free]
         if not stopped.any():
             return None
-        here, step = q[self.where[self.free]], np.zeros(len(self.free))
-        step[stopped] = (_TURN * np.maximum(1, np.round(np.abs(here - (lower + upper) / 2) / _TURN)))[stopped]
+        # By one turn if the range is open on the other side.
+        room = np.where(up < _STOPPED, -down, up)
+        turns = np.where(np.isfinite(room), np.maximum(1, np.round(0.5 * room / _TURN)), 1)
+        step = np.where(stopped, _TURN * turns, 0.0)
         return self.limited(self.moved(q, np.where(up < _STOPPED, -step, step)))
 
     def stopped(self, q: Array) -> list[str]:

@@ -71,6 +71,13 @@ def test_a_rotation_at_its_limit_goes_on_a_whole_turn_earlier():
     # 4.5 is nearest but beyond the limit; 4.5 − 2π is the same pose.
     target = tree.forward_kinematics("rod", [4.5])
     assert_allclose(tree.inverse_kinematics("rod", target, [3.5], searches=1), [4.5 - 2 * np.pi], rtol=1e-12)
+    # Also if the range is open on the other side, and beside a joint without limits.
+    tree = sd.KinematicTree()
+    tree.attach(ROD, to="base", joint=sd.revolute("z", limits=(-np.inf, 4.0)), name="rod")
+    tree.attach(ROD, to="rod", joint=sd.revolute("x"), name="other")
+    target = tree.forward_kinematics("other", [4.5, 0.3])
+    found = tree.inverse_kinematics("other", target, [3.5, 0], searches=1)
+    assert_allclose(found, [4.5 - 2 * np.pi, 0.3], rtol=1e-12)
 
 
 # The UR5's Denavit-Hartenberg numbers, m.

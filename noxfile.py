@@ -18,7 +18,7 @@ import nox
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 BIN = Path(sys.executable).parent
 # The selection of tests for other versions of Python or of the dependencies.
-BRIEF = ("-n", "2", "-m", "not slow and not soak and not oracle and not handover and not site and not browser")
+BRIEF = ("-n", "2", "-m", f"not slow and {PYPROJECT['tool']['pytest']['ini_options']['addopts'][-1]}")
 
 # Tests that may depend on the version of Python: of object layouts, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
@@ -110,6 +110,12 @@ def oracle(session: nox.Session) -> None:
 def handover(session: nox.Session) -> None:
     """Test functions for JAX and CasADi; needs the extras jax and casadi."""
     here(session, "pytest", "-m", "handover", "tests/backends/test_handover.py")
+
+
+@nox.session(python=False, default=False)
+def cluster(session: nox.Session) -> None:
+    """Test studies with workers of Dask; needs the extra cluster."""
+    here(session, "pytest", "-m", "cluster", "tests/cluster")
 
 
 @nox.session(python=False, default=False)

@@ -12,6 +12,8 @@ import screwdyn
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), ROOT / "CONTRIBUTING.md"]
+# Pages whose code other tests run.
+ELSEWHERE = {"scaling.md": "cluster/test_dask.py"}
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(screwdyn.__path__, "screwdyn.") if "__main__" not in module.name
 )
@@ -50,12 +52,17 @@ def test_there_are_docstring_examples():
     assert sum(bool(found.examples) for module in modules for found in finder.find(module)) >= 2
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name not in ELSEWHERE], ids=lambda page: page.name)
 def test_python_blocks(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
     for block in python_blocks(page):
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_pages_whose_code_runs_elsewhere_are_named_there():
+    for page, module in ELSEWHERE.items():
+        assert page in Path(__file__).parent.joinpath(module).read_text(encoding="utf-8")
 
 
 def test_the_readme_begins_with_code_that_runs():

@@ -13,7 +13,7 @@ import screwdyn as sd
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 # Examples that other tests run and check.
-ELSEWHERE = {"export_controller": "test_c_source.py"}
+ELSEWHERE = {"export_controller": "forms/test_c_source.py", "dask_study": "cluster/test_dask.py"}
 # Arguments that shorten an example.
 ARGUMENTS = {"arm_selection": ["--samples", "256"], "lightest_arm": ["--lengths", "0.4"]}
 
@@ -27,7 +27,7 @@ def follow(path, monkeypatch, folder, *arguments):
 def test_there_are_examples():
     assert "pelican_crucible" in [path.stem for path in EXAMPLES]
     for name, module in ELSEWHERE.items():
-        assert f"{name}.py" in Path(__file__).with_name("forms").joinpath(module).read_text(encoding="utf-8")
+        assert f"{name}.py" in Path(__file__).parent.joinpath(module).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in ELSEWHERE], ids=lambda path: path.stem)

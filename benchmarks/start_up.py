@@ -1,6 +1,7 @@
-"""Time of a new process: the import, the first M, and compilation on a machine without compiled kernels.
+"""Time of a new process: the import, the first M, compilation on a new machine, and code from disk.
 
-The import is also given as a multiple of NumPy's, in processor time, which other processes influence less.
+The import is also given as a multiple of NumPy's, in processor time, which other processes influence less. New
+processes that read a URDF file and compute inverse dynamics once are compared with those of Pinocchio, in turns.
 
 python benchmarks/start_up.py
 """
@@ -9,10 +10,12 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
 
 from clock import machine
+from robots import ROBOTS, robot_file
 
 IMPORT = "import screwdyn"
 FIRST_M = """
@@ -32,27 +35,57 @@ arm.forward_kinematics(link, q)
 arm.jacobian(link, q)
 """
 )
+READ = """
+from time import perf_counter
+import numpy as np
+import screwdyn
+tree = screwdyn.KinematicTree.from_urdf({file!r})
+q, zero = tree.neutral(), np.zeros(tree.nv)
+start = perf_counter()
+"""
+COMPILED = READ + "tree.compile(threads=1).wait().inverse_dynamics(q, zero, zero)\nprint(perf_counter() - start)"
+DEFAULT = READ + "tree.inverse_dynamics(q, zero, zero)\nprint(perf_counter() - start)"
+PINOCCHIO = """
+import numpy as np
+import pinocchio
+model = pinocchio.buildModelFromUrdf({file!r})
+pinocchio.rnea(model, model.createData(), pinocchio.neutral(model), np.zeros(model.nv), np.zeros(model.nv))
+print(0)
+"""
+
+
+def environment(cache: str) -> dict[str, str]:
+    """The environment of a new process: ``cache`` has its compiled kernels and code, and modules are kept compiled."""
+    left_out = "NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"
+    return {k: v for k, v in os.environ.items() if k not in left_out} | {"SCREWDYN_CACHE": cache}
+
+
+def once(program: str, cache: str) -> tuple[float, str]:
+    """Time of a new process, and its output."""
+    start = perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env=environment(cache),
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    return perf_counter() - start, done.stdout
 
 
 def seconds(program: str, cache: str, repeats: int = 1) -> float:
-    """Shortest time of a new process, with the folder ``cache`` for compiled kernels."""
-    settings = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"XDG_CACHE_HOME": cache}
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        subprocess.run([sys.executable, "-c", program], env=settings, check=True, stderr=subprocess.DEVNULL)
-        times.append(perf_counter() - start)
-    return min(times)
+    """Shortest time of a new process."""
+    return min(once(program, cache)[0] for _ in range(repeats))
 
 
-def processor_seconds(programs: tuple[str, ...], cache: str, repeats: int = 15) -> list[float]:
+def processor_seconds(programs: Sequence[str], cache: str, repeats: int = 15) -> list[float]:
     """Shortest processor time of a new process for each program; the programs run in turns."""
-    settings = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"XDG_CACHE_HOME": cache}
     times: list[list[float]] = [[] for _ in programs]
     for _ in range(repeats):
         for k, program in enumerate(programs):
             before = getrusage(RUSAGE_CHILDREN)
-            subprocess.run([sys.executable, "-c", program], env=settings, check=True)
+            once(program, cache)
             after = getrusage(RUSAGE_CHILDREN)
             times[k].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return [min(took) for took in times]
@@ -61,6 +94,30 @@ def processor_seconds(programs: tuple[str, ...], cache: str, repeats: int = 15) 
 def report(what: str, measured: float, target: float) -> None:
     """One line of the table."""
     print(f"{what:62s}{measured:7.2f} s{target:6.1f} s  {'met' if measured <= target else 'not met'}", flush=True)
+
+
+def first_results(turns: int = 7) -> None:
+    """Time to the first inverse dynamics: from ``compile()``, and from the start of the process, against Pinocchio."""
+    heads = f"{'from the call':>15s}{'process':>10s}{'ratio':>8s}"
+    print(f"\n{'first inverse dynamics, robot from a URDF file':52s}{heads}")
+    for name in ROBOTS:
+        file = str(robot_file(name))
+        ours, kernel, theirs = (text.format(file=file) for text in (COMPILED, DEFAULT, PINOCCHIO))
+        with tempfile.TemporaryDirectory() as kept:
+            once(ours, kept)
+            once(kernel, kept)
+            found: dict[str, list[tuple[float, float]]] = {}
+            for _ in range(turns):
+                with tempfile.TemporaryDirectory() as empty:
+                    ways = {"compiled anew": (ours, empty), "code from disk": (ours, kept), "kernel": (kernel, kept)}
+                    for way, (program, cache) in {**ways, "Pinocchio": (theirs, kept)}.items():
+                        took, printed = once(program, cache)
+                        found.setdefault(way, []).append((float(printed), took))
+        shortest = {way: [min(times) for times in zip(*pairs, strict=True)] for way, pairs in found.items()}
+        for way, (call, whole) in shortest.items():
+            call_text = f"{call:13.3f} s" if call else " " * 15
+            ratio = whole / shortest["Pinocchio"][1]
+            print(f"{name + ', ' + way:52s}{call_text}{whole:8.2f} s{ratio:8.2f}", flush=True)
 
 
 if __name__ == "__main__":
@@ -77,3 +134,4 @@ if __name__ == "__main__":
         )
         report("later processes, from start to first M", seconds(FIRST_M, cache, 7), 2)
         report("later processes, from start to the end of every function", seconds(EVERYTHING, cache, 7), 2)
+    first_results()

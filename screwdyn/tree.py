@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
     from screwdyn.forms.compiled import Compiled
     from screwdyn.forms.derivatives import Derivatives
+    from screwdyn.forms.explanation import Explanation
     from screwdyn.forms.linearize import Linearization
     from screwdyn.forms.symbolic import Symbolic
 
@@ -367,6 +368,45 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes, Shown):
         """
         linearization: Linearization = imported("screwdyn.forms.linearize").linearize(self.model, q, qd, tau)
         return linearization
+
+    def explain(self, link: Handle | str, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Explanation:
+        """What one link contributes to M, C and g, and to which joints (docs/mathematics.md §2 and §3).
+
+        Parameters
+        ----------
+        link : Handle or str
+        q, qd : (nq,) and (nv,) arrays, optional
+            One state; by default the neutral configuration, at rest.
+
+        Returns
+        -------
+        Explanation
+            Prints itself as a table; its ``plot()`` draws M_i, C_i and g_i over all coordinates as heat maps.
+
+        Raises
+        ------
+        ShapeError, UnknownNameError, UnboundSymbolError, StaleHandleError
+            As for :meth:`contribution`; ShapeError also for more than one state.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> print(sd.robots.two_link().explain("link2", [0, 0.5], [0, 1]))
+        link2: 1 kg, on link1 by the revolute joint theta2.
+        State: q given; qd given.
+        <BLANKLINE>
+        It contributes to 2 of 2 coordinates, those on its path.
+        Each quantity of the link beside the padded sum ‡ over all links:
+        <BLANKLINE>
+        coordinate    M_jj  M_jj of ‡  (C q̇)_j  (C q̇)_j of ‡    g_j  g_j of ‡  units
+        theta1       2.211      2.544   -0.2397        -0.2397  14.11     19.01  kg m², N m
+        theta2      0.3333     0.3333         0              0  4.303     4.303  kg m², N m
+        <BLANKLINE>
+        Kinetic energy: 0.1667 J of 0.1667 J.
+        """
+        from screwdyn.forms.explanation import Explanation
+
+        return Explanation(self.copy(), self.resolve(link), q, qd)
 
     # Inside
 

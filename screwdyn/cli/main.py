@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, simulate, compare, convert, view, info, check."""
+"""The command ``screwdyn``: demo, simulate, compare, convert, view, info, explain, check."""
 
 import argparse
 import io
@@ -148,6 +148,13 @@ def _parser() -> argparse.ArgumentParser:
     info.add_argument("--floating-base", action="store_true", help="attach the root link to the world by a free joint")
     info.set_defaults(run=_info)
 
+    words = "what one link contributes to M, C and g, and to which joints, in the neutral configuration"
+    explain = commands.add_parser("explain", help=words, description=f"Show {words}.")
+    explain.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
+    explain.add_argument("link", metavar="LINK")
+    explain.add_argument("--output", type=Path, metavar="FIGURE", help="draw it as heat maps into this file")
+    explain.set_defaults(run=_explain)
+
     words = "every problem of a URDF file, with its line"
     check = commands.add_parser(
         "check",
@@ -220,6 +227,19 @@ def _info(arguments: argparse.Namespace) -> int:
             names = joint.freedom_names(name), joint.position_names(name)
             rows.append((name, *(" ".join(x.removeprefix(name) for x in part) for part in names)))
     _print_table(rows)
+    return 0
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    if arguments.output is not None:
+        from screwdyn.views import figures
+
+        output = figures.writable(arguments.output)
+    explanation = read_robot(arguments.file).explain(arguments.link)
+    print(explanation)
+    if arguments.output is not None:
+        figures.save(explanation.plot(), output)
+        print(f"\nFigure: {output.resolve()}")
     return 0
 
 

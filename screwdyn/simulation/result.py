@@ -227,13 +227,11 @@ class Run(Recording):
         UnknownNameError
             If ``wrenches`` names no link that the tree ever had.
         """
-        from screwdyn.simulation.stages import frame_times, positive_rate, stages
+        from screwdyn.simulation.stages import positive_rate, run_scene
         from screwdyn.views.animation import film_path, film_rate, write_film
-        from screwdyn.views.staging import stage_scene
 
         out, rate = film_path(path), positive_rate(fps)
-        times = frame_times(self, film_rate(out, rate))
-        return write_film(stage_scene(stages(self), times, self.events, show, wrenches), out, progress)
+        return write_film(run_scene(self, film_rate(out, rate), show, wrenches), out, progress)
 
     # Several runs
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, count
 from numbers import Real
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import free
-from screwdyn.simulation.outcomes import FreeBody, GraspEvent, ReleaseEvent
+from screwdyn.simulation.events import Grasp, Happened
+from screwdyn.simulation.impact import brings_its_motion
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.state import State
-from screwdyn.views.staging import Stage, at_rest
+from screwdyn.views.scene import Scene
+from screwdyn.views.staging import Mark, Stage, at_rest, stage_scene
 
 if TYPE_CHECKING:
     from screwdyn.simulation.result import Run
 
-__all__ = ["flight", "frame_times", "positive_rate", "stages"]
+__all__ = ["flight", "frame_times", "positive_rate", "run_scene", "stages"]
+
+Outcome = TypeVar("Outcome", bound=Change)
 
 
 def positive_rate(fps: object) -> float:
@@ -36,28 +45,57 @@ def frame_times(run: Run, rate: float) -> Array:
     return np.asarray(np.minimum(times, end))
 
 
-def stages(run: Run) -> list[Stage]:
-    """The stages of a run, those of the robot first."""
-    payloads = frozenset(
-        link
-        for happened in run.events
-        if isinstance(happened.event, GraspEvent)
-        for link in happened.event.payload.tree.links
-    )
-    robot = [
-        Stage(
-            tree,
-            motion.t[0],
-            motion.t[-1],
-            motion.values,
-            tree.links,
-            payloads=payloads,
-            adrift=_adrift(run, motion.t[0]),
-        )
-        for motion in run.motions
-        for tree in [motion.solution.layout.tree]
+def run_scene(run: Run, rate: float, show: Sequence[str] = (), wrenches: Sequence[str] = ()) -> Scene:
+    """The scene of a run in frames per second; other parameters and errors as for :func:`stage_scene`."""
+    parts, marks = stages(run)
+    return stage_scene(parts, frame_times(run, rate), marks, show, wrenches)
+
+
+def stages(run: Run) -> tuple[list[Stage], list[Mark]]:
+    """The stages of a run, those of the robot first, and what happens."""
+    names = _names(run)
+    payloads = frozenset(link for _, event in _events(run, GraspEvent) for link in event.payload.tree.links)
+    robot = []
+    for motion in run.motions:
+        tree, begin = motion.solution.layout.tree, float(motion.t[0])
+        before = [k for k, happened in enumerate(run.events) if happened.t <= begin]
+        known, adrift = names[before[-1] + 1 if before else 0], _adrift(run, begin)
+        robot.append(Stage(tree, begin, motion.t[-1], motion.values, tree.links, known, payloads, adrift))
+    marks = [
+        Mark(h.t, known.get(h.link, h.link), f"{h.verb} {h.link}", h.event.energy_lost)
+        for h, known in zip(run.events, names[1:], strict=True)
     ]
-    return [*robot, *_waiting(run), *_flying(run)]
+    return [*robot, *_waiting(run, names), *_flying(run, names)], marks
+
+
+def _names(run: Run) -> list[dict[str, str]]:
+    """Before the first event and after each one, the names of the bodies of links that differ from those of the links.
+
+    A second body with the name of an earlier one, ``"crate"``, is called ``"crate (2)"``.
+    """
+    bodies = Counter(run.motions[0].solution.layout.tree.links)
+    names: list[dict[str, str]] = [{}]
+    for happened in run.events:
+        known = names[-1].copy()
+        if isinstance(happened.event, GraspEvent) and not _again(happened):
+            for link in happened.event.payload.tree.links:
+                bodies[link] += 1
+                if bodies[link] > 1:
+                    known[link] = f"{link} ({bodies[link]})"
+        names.append(known)
+    return names
+
+
+def _again(happened: Happened) -> bool:
+    """Whether a grasp is of a body that has been there before: a released one, or a link of the tree."""
+    return isinstance(happened.what, Grasp) and brings_its_motion(happened.what.body)
+
+
+def _events(run: Run, kind: type[Outcome]) -> Iterator[tuple[int, Outcome]]:
+    """The events of a kind with their indices."""
+    for k, happened in enumerate(run.events):
+        if isinstance(happened.event, kind):
+            yield k, happened.event
 
 
 def _adrift(run: Run, t: float) -> frozenset[str]:
@@ -72,33 +110,28 @@ def _adrift(run: Run, t: float) -> frozenset[str]:
     return found
 
 
-def _waiting(run: Run) -> Iterator[Stage]:
-    """Payloads at rest before their grasp, from the start of the run on, unless they were in the tree before."""
-    seen = set(run.motions[0].solution.layout.tree.links)
-    for happened in run.events:
-        if isinstance(happened.event, GraspEvent):
-            body = happened.event.payload
-            if body.tree.base not in seen and not body.twist.any() and not body.state.qd.any():
-                values = at_rest(body.tree, body.state.q)
-                yield Stage(body.tree, run.t[0], happened.t, values, body.tree.links, body.pose, waiting=True)
-            seen.update(body.tree.links)
+def _waiting(run: Run, names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
+    """Payloads at rest before their grasp, from the start of the run on, unless they have been there before."""
+    for k, event in _events(run, GraspEvent):
+        body, grasped = event.payload, run.events[k]
+        if not _again(grasped) and not body.twist.any() and not body.state.qd.any():
+            tree, values = body.tree, at_rest(body.tree, body.state.q)
+            yield Stage(tree, run.t[0], grasped.t, values, tree.links, names[k + 1], origin=body.pose, waiting=True)
 
 
-def _flying(run: Run) -> Iterator[Stage]:
-    """Released payloads that have left the tree, until a link of the same name is in the tree again."""
-    for k, happened in enumerate(run.events):
-        event = happened.event
-        if isinstance(event, ReleaseEvent) and event.link not in event.state.tree.links:
-            later = (h for h in run.events[k + 1 :] if isinstance(h.event, GraspEvent) and h.link == event.link)
-            end = next((h.t for h in later), run.t[-1])
-            if end > happened.t:
-                try:
-                    yield flight(event.released, happened.t, end)
-                except SingularAttachmentError:  # a massless frame has no flight
-                    continue
+def _flying(run: Run, names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
+    """Released payloads that have left the tree, until the end or until they are grasped again."""
+    for k, event in _events(run, ReleaseEvent):
+        begin, link = run.events[k].t, event.link
+        if link not in event.state.tree.links:
+            later = (h for h in run.events[k + 1 :] if h.link == link and _again(h))
+            end = next((h.t for h in later), float(run.t[-1]))
+            if end > begin:
+                with suppress(SingularAttachmentError):  # a massless frame has no flight
+                    yield from flight(event.released, begin, end, names[k + 1])
 
 
-def flight(body: FreeBody, begin: float, end: float) -> Stage:
+def flight(body: FreeBody, begin: float, end: float, names: Mapping[str, str] = MappingProxyType({})) -> list[Stage]:
     """The free flight of a payload in the base frame of the robot that released it, without torques in its joints.
 
     Raises
@@ -108,14 +141,13 @@ def flight(body: FreeBody, begin: float, end: float) -> Stage:
     """
     from screwdyn.simulation.simulate import simulate  # imports the module of runs, which imports this one
 
-    base = next(name for name in ("world", *(f"world{k}" for k in range(2, 99))) if name not in body.tree.links)
+    root, links = body.tree.base, body.tree.links
+    base = next(name for name in chain(["world"], (f"world{k}" for k in count(2))) if name not in links)
     world = type(body.tree)(base, body.pose[:3, :3] @ body.tree.gravity)
-    root = body.tree.base
     joint = free(passive=True, name=f"flight of {root}")
     world.attach(body.tree, base, joint, body.pose)
-    qd = dict(zip(joint.freedom_names(joint.name or root), body.twist.tolist(), strict=True))
-    q, inner = body.state.to_dict()["q"], body.state.to_dict()["qd"]
-    run = simulate(world, State(world, q, inner | qd), end - begin, t0=begin)
-    (motion,) = run.motions
-    links = body.tree.links
-    return Stage(world, begin, end, motion.values, links, payloads=frozenset(links), adrift=frozenset(links))
+    inner, flying = body.state.to_dict(), joint.freedom_names(f"flight of {root}")
+    start = State(world, inner["q"], inner["qd"] | dict(zip(flying, body.twist.tolist(), strict=True)))
+    run = simulate(world, start, end - begin, t0=begin)
+    drawn = frozenset(links)
+    return [Stage(world, m.t[0], m.t[-1], m.values, links, names, drawn, drawn) for m in run.motions]

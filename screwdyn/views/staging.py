@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from screwdyn.views.scene import Arrow, Camera, Flags, Flash, Node, Part, Scene
 from screwdyn.views.shapes import shape_solids
 from screwdyn.views.solids import Color, Solid, ball
 
-__all__ = ["SHOWN", "Stage", "at_rest", "stage_scene", "still"]
+__all__ = ["SHOWN", "Mark", "Stage", "at_rest", "stage_scene", "still"]
 
 # What show= of an animation may name.
 SHOWN = ("com", "momentum")
@@ -33,17 +32,25 @@ _LOST = 1e-9
 _MARK, _LONGEST = 0.6, 0.5
 
 
-class Happening(Protocol):
-    """The attributes of :class:`screwdyn.simulation.events.Happened` that are drawn."""
+@dataclass(frozen=True)
+class Mark:
+    """Something that happens to a body.
 
-    @property
-    def t(self) -> float: ...
-    @property
-    def verb(self) -> str: ...
-    @property
-    def link(self) -> str: ...
-    @property
-    def event(self) -> Any: ...
+    Attributes
+    ----------
+    t : float
+        Time, s.
+    body : str
+        Name of the node that shows it.
+    text : str
+    energy_lost : float
+        J.
+    """
+
+    t: float
+    body: str
+    text: str
+    energy_lost: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +66,14 @@ class Stage:
         Positions, rates and accelerations (k, nq), (k, nv), (k, nv) at times (k,) within the interval.
     links : tuple of str
         Those that are drawn.
-    origin : (4, 4) array
-        The pose of the tree's base, m.
+    names : mapping from str to str
+        The names of nodes that differ from those of their links.
     payloads : frozenset of str
         Links that are drawn in the colour of payloads.
     adrift : frozenset of str
         Links that the camera does not follow, such as released payloads.
+    origin : (4, 4) array
+        The pose of the tree's base, m.
     waiting : bool
         Whether the tree is drawn pale, as a payload before its grasp, without arrows.
     """
@@ -74,10 +83,15 @@ class Stage:
     end: float
     values: Callable[[Array], tuple[Array, Array, Array]]
     links: tuple[str, ...]
-    origin: Array = field(default_factory=lambda: np.eye(4))
+    names: Mapping[str, str] = field(default_factory=dict)
     payloads: frozenset[str] = frozenset()
     adrift: frozenset[str] = frozenset()
+    origin: Array = field(default_factory=lambda: np.eye(4))
     waiting: bool = False
+
+    def node(self, link: str) -> str:
+        """The name of the node of a link."""
+        return self.names.get(link, link)
 
 
 def still(tree: Robot, q: Array) -> Stage:
@@ -121,7 +135,7 @@ class _Act:
 def stage_scene(
     stages: Sequence[Stage],
     times: Array,
-    happenings: Sequence[Happening] = (),
+    marks: Sequence[Mark] = (),
     show: Sequence[str] = (),
     wrenches: Sequence[str] = (),
 ) -> Scene:
@@ -133,8 +147,8 @@ def stage_scene(
         The first one is of the robot.
     times : (frames,) array
         In rising order, s.
-    happenings : sequence of Happening
-        What is marked.
+    marks : sequence of Mark
+        What happens.
     show : sequence of str
         Any of ``"com"``, the centre of mass, and ``"momentum"``, linear and angular about it.
     wrenches : sequence of str
@@ -160,7 +174,7 @@ def stage_scene(
     arrows = [*_momentum(acts, times, size)] if "momentum" in known else []
     for link in (wrenches,) if isinstance(wrenches, str) else wrenches:
         arrows += _wrench(acts, link, times, size)
-    flashes = [*_flashes(happenings, nodes, times)]
+    flashes = [*_flashes(marks, nodes, times)]
 
     return Scene(times, tuple(nodes), tuple(arrows), tuple(flashes), camera, size)
 
@@ -181,7 +195,7 @@ def _nodes(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
         for i, link in enumerate(stage.tree.links):
             if link not in stage.links:
                 continue
-            node = nodes.setdefault(link, _blank(link, len(times)))
+            node = nodes.setdefault(stage.node(link), _blank(stage.node(link), len(times)))
             node.poses[act.frames], node.shown[act.frames] = act.poses[:, i], True
             color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
             color = _WAITING if stage.waiting else color
@@ -271,26 +285,24 @@ def _is_robot(act: _Act) -> bool:
     return not act.stage.waiting and act.stage.tree.base in act.stage.links
 
 
-def _flashes(happenings: Sequence[Happening], nodes: Sequence[Node], times: Array) -> Iterator[Flash]:
-    """A mark for each event, at its link, until the next one of that link; those in one frame share a mark."""
+def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array) -> Iterator[Flash]:
+    """A flash for each mark, until the next one of that body; those in one frame share a flash."""
     known = {node.name: node for node in nodes}
-    marks: dict[str, dict[int, list[Happening]]] = {}
-    for happened in happenings:
-        first = min(int(np.searchsorted(times, happened.t)), len(times) - 1)
-        if happened.link in known and known[happened.link].shown[first]:
-            marks.setdefault(happened.link, {}).setdefault(first, []).append(happened)
-    for link, found in marks.items():
-        ends = [*[times[first] for first in found][1:], np.inf]
-        for (first, together), end in zip(found.items(), ends, strict=True):
+    found: dict[str, dict[int, list[Mark]]] = {}
+    for mark in marks:
+        first = min(int(np.searchsorted(times, mark.t)), len(times) - 1)
+        if mark.body in known and known[mark.body].shown[first]:
+            found.setdefault(mark.body, {}).setdefault(first, []).append(mark)
+    for body, begins in found.items():
+        ends = [*[times[first] for first in begins][1:], np.inf]
+        for (first, together), end in zip(begins.items(), ends, strict=True):
             shown = (times >= times[first]) & (times < min(times[first] + _MARK, end))
-            texts = [_words(happened) for happened in together]
-            impact = any(happened.event.energy_lost > _LOST for happened in together)
-            yield Flash(", ".join(texts), known[link].poses[first, :3, 3], impact, shown)
+            impact = any(mark.energy_lost > _LOST for mark in together)
+            yield Flash(", ".join(map(_words, together)), known[body].poses[first, :3, 3], impact, shown)
 
 
-def _words(happened: Happening) -> str:
-    lost = happened.event.energy_lost
-    return f"{happened.verb} {happened.link}" + (f": {lost:.3g} J lost" if lost > _LOST else "")
+def _words(mark: Mark) -> str:
+    return mark.text + (f": {mark.energy_lost:.3g} J lost" if mark.energy_lost > _LOST else "")
 
 
 def _size(acts: Sequence[_Act]) -> float:
@@ -327,12 +339,13 @@ def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: A
 
 def _corners(act: _Act, nodes: Sequence[Node]) -> Array:
     """Corners of boxes about the links that the camera follows, (k, 3)."""
-    found = [np.zeros((0, 3))]
-    for node in nodes:
-        if node.name in act.stage.links and node.name not in act.stage.adrift and node.parts:
+    found, known = [np.zeros((0, 3))], {node.name: node for node in nodes}
+    for link in act.stage.links:
+        node = known[act.stage.node(link)]
+        if link not in act.stage.adrift and node.parts:
             vertices = np.concatenate([solid.vertices for part in node.parts for solid in part.solids])
             ends = np.stack([vertices.min(axis=0), vertices.max(axis=0)])
             eight = np.stack(np.meshgrid(*ends.T, indexing="ij"), axis=-1).reshape(-1, 3)
-            T = act.poses[:, act.stage.tree.links.index(node.name)]
+            T = act.poses[:, act.stage.tree.links.index(link)]
             found.append((eight @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3]).reshape(-1, 3))
     return np.concatenate(found)

@@ -8,9 +8,8 @@ import pytest
 from chromium import Page, browser
 from film import CRATE, GRASP, RELEASE, arm, swing
 
-from screwdyn.simulation.stages import frame_times, stages
+from screwdyn.simulation.stages import run_scene
 from screwdyn.views.scene import Camera
-from screwdyn.views.staging import stage_scene
 
 pytestmark = pytest.mark.browser
 
@@ -57,7 +56,7 @@ def test_a_film_needs_no_network_and_shows_the_crate_where_it_is(page, tmp_path)
     page.open(path.as_uri())
     box = canvas(page)
     page.wait_for("document.querySelector('input') !== null")
-    scene = stage_scene(stages(run), frame_times(run, 10), run.events)
+    scene = run_scene(run, 10)
     pictures, spots = [], []
     for t in (HELD, FLYING):
         page.seek(t)

@@ -3,7 +3,7 @@ import pytest
 from film import CRATE, END, GRASP, RELEASE, arm, swing
 
 import screwdyn as sd
-from screwdyn.simulation.stages import frame_times, stages
+from screwdyn.simulation.stages import run_scene
 from screwdyn.views.staging import stage_scene, still
 
 
@@ -13,7 +13,7 @@ def run():
 
 
 def filmed(run, show=(), fps=50.0):
-    return stage_scene(stages(run), frame_times(run, fps), run.events, show)
+    return run_scene(run, fps, show)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_centre_of_mass_and_momentum(run, scene) -> None:
 
 
 def test_wrenches_are_those_of_the_joints(run) -> None:
-    scene = stage_scene(stages(run), frame_times(run, 50), wrenches=("crate",))
+    scene = run_scene(run, 50, wrenches=("crate",))
     force, moment = scene.arrows
     held = (scene.times >= GRASP) & (scene.times < RELEASE)
     # Newton: the joint carries the crate against its weight.
@@ -97,7 +97,7 @@ def test_wrenches_are_those_of_the_joints(run) -> None:
     assert np.abs((moment.end - moment.start)[held, 2]).max() < 1e-6
     np.testing.assert_allclose(run.wrench("crate", t)[:, 2], 0, atol=1e-6)
     with pytest.raises(sd.UnknownNameError, match="crat"):
-        stage_scene(stages(run), frame_times(run, 50), wrenches=("crat",))
+        run_scene(run, 50, wrenches=("crat",))
 
 
 def test_marks_of_a_link_end_with_its_next_event() -> None:
@@ -152,6 +152,40 @@ def test_every_change_of_a_robot_is_drawn() -> None:
     ]  # fmt: skip
 
 
+def test_bodies_of_one_name_are_told_apart() -> None:
+    """Two crates wait; the first one still falls while the second one is grasped and its mark is at the second."""
+    tree = arm()
+    first, second = (
+        sd.Grasp(CRATE, to="lower", at=(0.5, 0, 0), name="crate", twist="at_rest", time=t) for t in (0.1, 0.3)
+    )
+    events = [first, sd.Release("crate", time=0.2), second, sd.Release("crate", time=0.4)]
+    run = sd.simulate(tree, sd.State(tree, [-0.6, 0.4], qd=[1.0, 1.0]), 0.5, events=events)
+    scene = filmed(run, ("momentum",))
+    one, other, t = scene.node("crate"), scene.node("crate (2)"), scene.times
+    assert one.shown.all() and other.shown.all()
+    grasped = [happened.event.payload.pose for happened in run.events[::2]]
+    np.testing.assert_allclose(one.poses[t < 0.1], np.tile(grasped[0], (5, 1, 1)))
+    np.testing.assert_allclose(other.poses[t < 0.3], np.tile(grasped[1], (15, 1, 1)), atol=1e-12)
+    np.testing.assert_allclose(one.poses[8], run.pose("crate", t[8]), atol=1e-12)
+    np.testing.assert_allclose(other.poses[18], run.pose("crate", t[18]), atol=1e-12)
+    assert (np.diff(one.poses[11:, 1, 3]) < 0).all() and (np.diff(one.poses[11:, 1, 3], 2) < 0).all()
+    np.testing.assert_allclose(scene.flashes[-2].position, grasped[1][:3, 3], atol=1e-3)
+
+
+def test_a_released_body_that_is_grasped_again_flies_until_then() -> None:
+    tree = arm()
+    grasp = sd.Grasp(CRATE, to="lower", at=(0.5, 0, 0), name="crate", twist="at_rest", time=0.1)
+    run = sd.simulate(tree, sd.State(tree), 0.2, events=[grasp, sd.Release("crate", time=0.2)])
+    released = run.events[1].event.released
+    again = sd.Grasp(released, to="lower", name="crate", time=0.25)
+    run += sd.simulate(tree, run.states[-1], 0.1, t0=0.2, events=[again])
+    scene = filmed(run)
+    crate = scene.node("crate")
+    assert crate.shown.all() and not any(node.name == "crate (2)" for node in scene.nodes)
+    held = scene.times >= 0.25
+    np.testing.assert_allclose(crate.poses[held], run.pose("crate", scene.times[held]), atol=1e-12)
+
+
 def test_events_are_marked_where_and_when_they_happen(run, scene) -> None:
     grasp, release = scene.flashes
     lost = run.events[0].event.energy_lost
@@ -170,7 +204,7 @@ def test_the_camera_sees_the_robot_and_does_not_follow_what_falls(run, scene) ->
     assert ahead[2] / np.linalg.norm(ahead) < -0.9
     far = np.linalg.norm(camera.position - camera.target)
     assert far < 5 * scene.size
-    longer = stage_scene(stages(run), frame_times(run, 10), run.events)
+    longer = run_scene(run, 10)
     np.testing.assert_allclose(longer.camera.target, camera.target, atol=0.1)
 
 

@@ -6,8 +6,11 @@ display is needed and the state of pyplot is not used.
 
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 
@@ -30,6 +33,7 @@ __all__ = [
     "animation",
     "blank_figure",
     "colormaps",
+    "given_axes",
     "palette",
     "rc_context",
     "save",
@@ -57,6 +61,23 @@ def blank_figure(width: float, height: float, dpi: float = 100) -> Figure:
     figure = _Picture(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def given_axes(axes: Any, titles: Sequence[str], keyword: str, hint: str = "") -> list[Axes]:
+    """The axes that a user gave, in an array of any shape, a sequence, or as a single one.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless they are as many as the titles of what is drawn into them.
+    """
+    found = [axes] if isinstance(axes, Axes) else np.ravel(np.array(axes, dtype=object)).tolist()
+    if len(found) != len(titles) or not all(isinstance(ax, Axes) for ax in found):
+        got = len(found) if all(isinstance(ax, Axes) for ax in found) else repr(axes)
+        raise ScrewdynError(
+            f"{keyword} must be one Axes for each panel, here {len(titles)} ({'; '.join(titles)}); got {got}{hint}"
+        )
+    return found
 
 
 def palette(k: int, count: int) -> Any:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.views.figures import Axes, Figure, blank_figure, short
+from screwdyn.views.figures import Axes, Figure, blank_figure, given_axes, short
 
 __all__ = ["HeatMap", "plot_heat_maps"]
 
@@ -64,9 +63,7 @@ def plot_heat_maps(
         figure.suptitle(title, fontsize=8.5, fontweight="bold")
         drawn = [*figure.subplots(1, len(maps), squeeze=False, width_ratios=widths)[0]]
     else:
-        drawn = [*axes]
-    if len(drawn) != len(maps) or not all(isinstance(ax, Axes) for ax in drawn):
-        raise ScrewdynError(f"axes must be {len(maps)} Axes; got {len(drawn)}")
+        drawn = given_axes(axes, [heat.title for heat in maps], "axes")
     for ax, heat in zip(drawn, maps, strict=True):
         _draw(ax, names, heat, named=ax is drawn[0] or axes is not None)
     found: Figure | None = drawn[0].get_figure(root=True)

@@ -24,6 +24,8 @@ _BOOKED = (
     ("lost in impacts", "#000000", ":"),
 )
 _WIDTH = 1.3
+# Rows of texts of events; lines of further events have no text.
+_ROWS = 4
 
 
 def draw_panel(ax: Axes, run: Run, panel: Panel) -> None:
@@ -129,6 +131,8 @@ def _mark_events(ax: Axes, run: Run) -> None:
         late = at + wide > 1.0 and at > 0.5
         start, stop = (at - wide, at) if late else (at, at + wide)
         row = next((k for k, taken in enumerate(rows) if taken <= start), len(rows))
+        if row == _ROWS:
+            continue
         rows[row : row + 1] = [stop]
         placed.append((t, text, row, late))
     low, high = ax.get_ylim()

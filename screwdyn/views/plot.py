@@ -7,7 +7,7 @@ from typing import Any
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.views.curves import QUANTITIES, Run, panels
-from screwdyn.views.figures import Axes, Figure, blank_figure
+from screwdyn.views.figures import Axes, Figure, blank_figure, given_axes
 from screwdyn.views.panels import draw_energy, draw_panel, finish
 
 __all__ = ["plot_run"]
@@ -56,10 +56,4 @@ def _axes(titles: Sequence[str], ax: Axes | Sequence[Axes] | None) -> list[Axes]
         height = min(_HIGHEST, max(_LOWEST, _PAGE / len(titles)))
         figure = blank_figure(_WIDTH, height * len(titles) + 0.25, _DPI)
         return [*figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0]]
-    given: list[Any] = [ax] if isinstance(ax, Axes) else [*ax]
-    if len(given) != len(titles) or not all(isinstance(x, Axes) for x in given):
-        raise ScrewdynError(
-            f"ax must be one Axes for each panel, here {len(titles)} ({'; '.join(titles)}); got {len(given)}. "
-            "Choose panels with what= and coordinates="
-        )
-    return given
+    return given_axes(ax, titles, "ax", "; choose panels with what= and coordinates=")

@@ -278,6 +278,25 @@ def test_texts_of_events_do_not_overlap() -> None:
         assert all(ax.get_window_extent().x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
 
 
+def test_many_events_leave_room_for_the_curves() -> None:
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    for k in range(12):
+        joint = sd.revolute("z", limits=(-1, 0.05 + 0.001 * k))
+        tree.attach(CRATE, to="base", joint=joint, name=f"a_finger_with_a_name_{k}")
+    run = sd.simulate(tree, sd.State(tree, qd=np.ones(12)), 0.1, step=0.01)
+    (ax,) = run.plot("positions").axes
+    assert len(run.events) == 12 and len(ax.texts) == 4
+    assert ax.get_ylim()[1] < 1.7 * np.degrees(0.1)
+
+
+def test_a_run_without_duration_or_joints_is_drawn() -> None:
+    welded = sd.KinematicTree()
+    welded.attach(CRATE, to="base", name="block")
+    run = sd.simulate(welded, sd.State(welded), 0.1, step=0.05)
+    assert [ax.get_title(loc="left") for ax in run.plot().axes] == ["energy"]
+    assert "keeps its energy" in run.explain()
+
+
 def test_a_run_is_drawn_into_given_axes(run: sd.Run) -> None:
     figure = figures.blank_figure(6, 4)
     upper, lower = figure.subplots(2, 1)
@@ -289,6 +308,11 @@ def test_a_run_is_drawn_into_given_axes(run: sd.Run) -> None:
         sd.ScrewdynError, match=r"one Axes for each panel, here 3 \(angles of driven joints; disp.*got 1"
     ):
         run.plot("positions", ax=upper)
+    with pytest.raises(sd.ScrewdynError, match=r"one Axes for each panel, here 1 \(energy\); got 3"):
+        run.plot("energy", ax=3)
+    four = figures.blank_figure(6, 4).subplots(2, 2)
+    run.plot(("positions", "energy"), ax=four)
+    assert four[1, 1].get_ylabel() == "energy (J)"
 
 
 def test_what_cannot_be_drawn_is_refused(run: sd.Run) -> None:

@@ -1,7 +1,8 @@
 """Time of a new process: the import, the first M, compilation on a new machine, and code from disk.
 
 The import is also given as a multiple of NumPy's, in processor time, which other processes influence less. New
-processes that read a URDF file and compute inverse dynamics once are compared with those of Pinocchio, in turns.
+processes that read a URDF file and compute inverse dynamics once are compared with those of Pinocchio, in turns and in
+processor time of all threads.
 
 python benchmarks/start_up.py
 """
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from resource import RUSAGE_CHILDREN, getrusage
 from time import perf_counter
+from typing import NamedTuple
 
 from clock import machine
 from robots import ROBOTS, robot_file
@@ -36,15 +38,15 @@ arm.jacobian(link, q)
 """
 )
 READ = """
-from time import perf_counter
+from time import process_time
 import numpy as np
 import screwdyn
 tree = screwdyn.KinematicTree.from_urdf({file!r})
 q, zero = tree.neutral(), np.zeros(tree.nv)
-start = perf_counter()
+start = process_time()
 """
-COMPILED = READ + "tree.compile(threads=1).wait().inverse_dynamics(q, zero, zero)\nprint(perf_counter() - start)"
-DEFAULT = READ + "tree.inverse_dynamics(q, zero, zero)\nprint(perf_counter() - start)"
+COMPILED = READ + "tree.compile(threads=1).wait().inverse_dynamics(q, zero, zero)\nprint(process_time() - start)"
+DEFAULT = READ + "tree.inverse_dynamics(q, zero, zero)\nprint(process_time() - start)"
 PINOCCHIO = """
 import numpy as np
 import pinocchio
@@ -60,9 +62,17 @@ def environment(cache: str) -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in left_out} | {"SCREWDYN_CACHE": cache}
 
 
-def once(program: str, cache: str) -> tuple[float, str]:
-    """Time of a new process, and its output."""
-    start = perf_counter()
+class Took(NamedTuple):
+    """Seconds of a new process, its processor time, and its output."""
+
+    seconds: float
+    processor: float
+    printed: str
+
+
+def once(program: str, cache: str) -> Took:
+    """Run a program in a new process."""
+    start, before = perf_counter(), getrusage(RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         env=environment(cache),
@@ -71,24 +81,22 @@ def once(program: str, cache: str) -> tuple[float, str]:
         stderr=subprocess.DEVNULL,
         text=True,
     )
-    return perf_counter() - start, done.stdout
+    seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Took(seconds, processor, done.stdout)
 
 
 def seconds(program: str, cache: str, repeats: int = 1) -> float:
     """Shortest time of a new process."""
-    return min(once(program, cache)[0] for _ in range(repeats))
+    return min(once(program, cache).seconds for _ in range(repeats))
 
 
 def processor_seconds(programs: Sequence[str], cache: str, repeats: int = 15) -> list[float]:
     """Shortest processor time of a new process for each program; the programs run in turns."""
-    times: list[list[float]] = [[] for _ in programs]
-    for _ in range(repeats):
-        for k, program in enumerate(programs):
-            before = getrusage(RUSAGE_CHILDREN)
-            once(program, cache)
-            after = getrusage(RUSAGE_CHILDREN)
-            times[k].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return [min(took) for took in times]
+    return [
+        min(times)
+        for times in zip(*([once(x, cache).processor for x in programs] for _ in range(repeats)), strict=True)
+    ]
 
 
 def report(what: str, measured: float, target: float) -> None:
@@ -104,15 +112,15 @@ def first_results(turns: int = 7) -> None:
         file = str(robot_file(name))
         ours, kernel, theirs = (text.format(file=file) for text in (COMPILED, DEFAULT, PINOCCHIO))
         with tempfile.TemporaryDirectory() as kept:
-            once(ours, kept)
-            once(kernel, kept)
+            for program in (ours, kernel):
+                once(program, kept)
             found: dict[str, list[tuple[float, float]]] = {}
             for _ in range(turns):
                 with tempfile.TemporaryDirectory() as empty:
                     ways = {"compiled anew": (ours, empty), "code from disk": (ours, kept), "kernel": (kernel, kept)}
                     for way, (program, cache) in {**ways, "Pinocchio": (theirs, kept)}.items():
-                        took, printed = once(program, cache)
-                        found.setdefault(way, []).append((float(printed), took))
+                        took = once(program, cache)
+                        found.setdefault(way, []).append((float(took.printed), took.processor))
         shortest = {way: [min(times) for times in zip(*pairs, strict=True)] for way, pairs in found.items()}
         for way, (call, whole) in shortest.items():
             call_text = f"{call:13.3f} s" if call else " " * 15

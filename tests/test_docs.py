@@ -20,10 +20,15 @@ MODULES = sorted(
 
 
 def python_blocks(page):
-    """The fenced blocks marked as Python, each padded so that an error names its line of the page."""
+    """The fenced blocks marked as Python, each padded so that an error names its line of the page, and their output.
+
+    The output is None unless a block marked as output follows.
+    """
     text = page.read_text(encoding="utf-8")
-    for block in re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        yield "\n" * text.count("\n", 0, block.start(1)) + block[1]
+    for block in re.finditer(
+        r"^```python\n(.*?)^```$(?:\n\n^```output\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL
+    ):
+        yield "\n" * text.count("\n", 0, block.start(1)) + block[1], block[2]
 
 
 def test_references_lead_to_what_exists_by_its_present_name():
@@ -53,11 +58,13 @@ def test_there_are_docstring_examples():
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name not in ELSEWHERE], ids=lambda page: page.name)
-def test_python_blocks(page, tmp_path, monkeypatch):
+def test_python_blocks(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for block in python_blocks(page):
+    for block, output in python_blocks(page):
         exec(compile(block, str(page), "exec"), names)
+        shown = capsys.readouterr().out
+        assert output in (None, shown)
 
 
 def test_pages_whose_code_runs_elsewhere_are_named_there():

@@ -92,6 +92,8 @@ def link_outside(app: Sphinx, page: str, source: list[str]) -> None:
         target = (Path(app.srcdir, page).parent / link[1]).resolve()
         if target.is_relative_to(app.srcdir):
             return link[0]
+        if target == ROOT / "examples/gallery":
+            return "](/gallery/index.rst)"
         return f"](https://github.com/screwdyn/screwdyn/blob/main/{target.relative_to(ROOT)})"
 
     source[0] = re.sub(r"\]\((\.\./[^)#\s]+)\)", absolute, source[0])

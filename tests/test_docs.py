@@ -25,9 +25,7 @@ def python_blocks(page):
     The output is None unless a block marked as output follows.
     """
     text = page.read_text(encoding="utf-8")
-    for block in re.finditer(
-        r"^```python\n(.*?)^```$(?:\n\n^```output\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL
-    ):
+    for block in re.finditer(r"^```python\n(.*?)^```$(?:\n\n^```output\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL):
         yield "\n" * text.count("\n", 0, block.start(1)) + block[1], block[2]
 
 

@@ -19,8 +19,9 @@ __all__ = ["ACTIVE", "PASSIVE", "equivalent_box", "grown_body", "joint_solids"]
 ACTIVE, PASSIVE = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0)
 # Density of a point mass, which is drawn as a ball, and the least one of a box that is drawn as large as it is, kg/m³.
 _POINT_DENSITY, _LEAST_DENSITY = 2000.0, 100.0
-# As fractions of the size of the robot: thinnest edge of a body, radius of rods, and radius and length of a joint.
-_THIN, _ROD, _PIN, _AXIS = 0.006, 0.009, 0.02, 0.13
+# As fractions of the size of the robot: thinnest edge of a body, radius of rods, radius and length of a joint, and
+# length of the line along its axis, which sticks out of a thick link.
+_THIN, _ROD, _PIN, _LONG, _AXIS = 0.006, 0.009, 0.02, 0.1, 0.24
 
 
 def equivalent_box(inertia: Inertia) -> tuple[Array, Array]:
@@ -72,9 +73,9 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
 def joint_solids(topology: Topology, link: str, size: float) -> Iterator[Solid]:
     """The axes of joints that stay fixed in a link, in its frame: of its own joint, and of its children's.
 
-    A rotation is a pin along its axis, a translation a bar, a screw a helix with its pitch, a spherical joint a ball;
-    free joints have no axis. Passive joints have another colour. Of a joint with several axes, the first stays fixed in
-    the parent and the last in the child; those between are not drawn.
+    A line along the axis has a pin for a rotation, a bar for a translation, and a helix with the pitch of a screw. A
+    spherical joint is a ball; free joints are not drawn. Passive joints have another colour. Of a joint with several
+    axes, the first stays fixed in the parent and the last in the child; those between are not drawn.
     """
     at = topology.attachments[link]
     if at.parent is not None:
@@ -92,16 +93,15 @@ def _glyph(joint: Joint, screws: Array, T: Array, size: float) -> Iterator[Solid
         screws = joint.screws.T[:1] if joint.kind == "planar" else screws[:0]
     for S in screws:
         (along, point), h = axis(S), float(pitch(S))
-        half = 0.5 * _AXIS * size * along
-        ends = [point - half, point + half]
+        pin, line = ([point + k * size * along for k in (-0.5 * x, 0.5 * x)] for x in (_LONG, _AXIS))
+        wire = 0.2 * _PIN * size
         if np.isinf(h):
-            yield tube(ends, _PIN * size, color, sides=4).placed(T)
+            yield tube(pin, _PIN * size, color, sides=4).placed(T)
         elif abs(h) < 1e-12:
-            yield tube([point - 0.5 * half, point + 0.5 * half], _PIN * size, color, sides=24).placed(T)
-            yield tube(ends, 0.25 * _PIN * size, color).placed(T)
+            yield tube(pin, _PIN * size, color, sides=24).placed(T)
         else:
-            wire = 0.25 * _PIN * size
-            yield helix(along, point, h, _AXIS * size, _PIN * size, wire, color).placed(T)
+            yield helix(along, point, h, _LONG * size, _PIN * size, wire, color).placed(T)
+        yield tube(line, wire, color).placed(T)
 
 
 def _children(topology: Topology, link: str) -> Iterable[Attachment]:

@@ -333,7 +333,7 @@ def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: A
     if len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
         across = axes[2] * (1.0 if axes[2] @ np.array([0.3, -1.0, 0.2]) > 0 else -1.0)
         direction = across + 0.15 * up + 0.25 * np.cross(up, across)
-    distance = 0.9 * radius / np.sin(np.radians(Camera.FIELD_OF_VIEW / 2))
+    distance = 0.8 * radius / np.sin(np.radians(Camera.FIELD_OF_VIEW / 2))
     return Camera(target + distance * direction / np.linalg.norm(direction), target, up)
 
 

@@ -69,3 +69,29 @@ def test_visual_shapes_replace_the_grown_body_and_missing_meshes_do_not(tmp_path
     (part,) = scene.node("plain").parts
     assert [solid.color for solid in part.solids] == [RED]
     assert np.ptp(scene.node("lost").parts[0].solids[0].vertices) == pytest.approx(0.1)
+
+
+COLLADA = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit meter="1"/><up_axis>Z_UP</up_axis></asset>
+<library_effects><effect id="paint"><profile_COMMON><technique sid="t"><lambert><diffuse><color>0.2 0.4 0.8 1</color>
+</diffuse></lambert></technique></profile_COMMON></effect></library_effects>
+<library_materials><material id="blue"><instance_effect url="#paint"/></material></library_materials>
+<library_geometries><geometry id="g"><mesh>
+<source id="s"><float_array id="a" count="9">0 0 0 1 0 0 0 2 3</float_array><technique_common>
+<accessor source="#a" count="3" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+<param name="Z" type="float"/></accessor></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#s"/></vertices>
+<triangles count="1" material="m"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="w"><node><instance_geometry url="#g"><bind_material><technique_common>
+<instance_material symbol="m" target="#blue"/></technique_common></bind_material></instance_geometry></node>
+</visual_scene></library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
+
+
+def test_collada_files_have_the_colours_of_their_materials(tmp_path) -> None:
+    path = tmp_path / "plate.dae"
+    path.write_text(COLLADA)
+    (solid,) = shape_solids(sd.Shape.mesh(path, (1, 1, 2), pose=SLANTED), GREY)
+    np.testing.assert_allclose(extent(solid), (1, 2, 6), rtol=1e-6)
+    np.testing.assert_allclose(solid.color, (0.2, 0.4, 0.8, 1.0), atol=0.01)

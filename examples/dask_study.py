@@ -58,7 +58,7 @@ def table(total: np.ndarray) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--payloads", type=int, default=100)
-    parser.add_argument("--states", type=int, default=100_000, help="of each payload")
+    parser.add_argument("--states", type=int, default=100_000, help=f"of each payload, a multiple of {BLOCK}")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
     arm = sd.robots.ur5()

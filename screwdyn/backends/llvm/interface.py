@@ -1,6 +1,5 @@
 """What callers of a compiled function need besides its code."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ from screwdyn.backends.llvm.plan import Plan
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
 from screwdyn.backends.tape.trace import Scalars
 
-__all__ = ["Interface", "interface", "parsed"]
+__all__ = ["Interface", "interface", "restored"]
 
 
 class Interface(NamedTuple):
@@ -36,10 +35,10 @@ class Interface(NamedTuple):
     slots: list[list[int]]
     known: tuple[Tape, list[Any]]
 
-    def text(self) -> str:
-        """The interface as JSON."""
+    def plain(self) -> list[Any]:
+        """The interface as lists, texts and numbers, for JSON."""
         tape, known = self.known
-        return json.dumps([*self[:-1], tape.nodes, [x.node for x in known]])
+        return [*self[:-1], tape.nodes, [x.node for x in known]]
 
 
 def interface(name: str, plan: Plan, outputs: Sequence[Scalars]) -> Interface:
@@ -50,9 +49,9 @@ def interface(name: str, plan: Plan, outputs: Sequence[Scalars]) -> Interface:
     return Interface(name, lengths, [x.shape for x in outputs], plan.sparse, slots, known)
 
 
-def parsed(text: str) -> Interface:
-    """The interface from JSON."""
-    name, lengths, shapes, sparse, slots, nodes, known = json.loads(text)
+def restored(plain: list[Any]) -> Interface:
+    """The interface from what :meth:`Interface.plain` has returned."""
+    name, lengths, shapes, sparse, slots, nodes, known = plain
     tape = Tape()
     tape.nodes = [Node(op, _hashable(a), b) for op, a, b in nodes]
     return Interface(name, lengths, [*map(tuple, shapes)], sparse, slots, (tape, [Recorded(tape, at) for at in known]))

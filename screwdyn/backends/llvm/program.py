@@ -12,7 +12,7 @@ import numpy.typing as npt
 from screwdyn.backends import entry
 from screwdyn.backends.background import compiling, imported
 from screwdyn.backends.llvm import disk, emit, emit_steps
-from screwdyn.backends.llvm.interface import Interface, interface, parsed
+from screwdyn.backends.llvm.interface import Interface, interface, restored
 from screwdyn.backends.llvm.machine import Loaded, host, object_file
 from screwdyn.backends.llvm.plan import Plan
 from screwdyn.backends.platform_layout import address
@@ -189,13 +189,13 @@ def _read(key: str) -> tuple[Interface, dict[str, bytes]] | None:
     if content is None:
         return None
     head, _, code = content.partition(b"\n")
-    lengths, text = json.loads(head)
+    lengths, plain = json.loads(head)
     parts = {}
     for name, length in lengths.items():
         parts[name], code = code[:length], code[length:]
-    return parsed(text), parts
+    return restored(plain), parts
 
 
 def _write(key: str, interface: Interface, code: Mapping[str, bytes]) -> None:
     lengths = {name: len(part) for name, part in code.items()}
-    disk.write(key, json.dumps([lengths, interface.text()]).encode() + b"\n" + b"".join(code.values()))
+    disk.write(key, json.dumps([lengths, interface.plain()]).encode() + b"\n" + b"".join(code.values()))

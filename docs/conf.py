@@ -29,6 +29,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.githubpages",
     "sphinx.ext.mathjax",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",

@@ -119,7 +119,7 @@ def signature_as_written(
         if given.name != "self"
     ]
     arguments = str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
-    returned = signature.return_annotation
+    returned = None if what in ("class", "exception") else signature.return_annotation
     return arguments, returned if isinstance(returned, str) else None
 
 

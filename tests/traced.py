@@ -10,7 +10,8 @@ from screwdyn.backends.numba import kernels
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias, record
 from screwdyn.physics.base_parameters import base_parameters
-from screwdyn.physics.charts import Charts
+from screwdyn.physics.charts import GROUP, Charts
+from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import PLACE
 
@@ -32,7 +33,7 @@ def recorded(name, shape, table, charts, places):
         numbers = base_parameters(numbers)
     if charts is not None:
         where, *numbered = charts
-        widths = zip(numbered, (13, 4, 3), strict=True)
+        widths = zip(numbered, (GROUP, 4, COUPLING), strict=True)
         numbered = (constants(np.frombuffer(x).reshape(-1, width)) for x, width in widths)
         charts = Charts(np.frombuffer(where, dtype=np.int64), *numbered)
     places = None if places is None else constants(np.frombuffer(places).reshape(-1, PLACE))

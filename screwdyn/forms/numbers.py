@@ -25,7 +25,7 @@ from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
-from screwdyn.physics.table import CONFINED, MASSLESS, TURN, WIDTHS, Workspace
+from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import screwdyn`
@@ -201,7 +201,7 @@ class Dynamics(Quantities):
         if model.charts is not None:
             table, x = table.copy(), rest.copy()
             recentre(model.table, model.charts.where, model.charts.groups, one, table, x)
-        work = Workspace(*(np.zeros((model.nv, width)) for width in WIDTHS))
+        work = workspace(table, lambda *shape: np.zeros(shape))
         forward_dynamics(table, x, rest, rest, work, empty(model.nv))
         D, _, spread, mass = work.pivots[row]
         carried, unit = (spread, "kg m^2") if table[row, TURN] else (mass, "kg")

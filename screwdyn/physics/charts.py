@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from screwdyn.screws.rotations import product_entries, rate_entries, rotation_entries
 
-from .link_steps import compose
-from .spatial import Matrix, Pose, Scalar, Vector, add, cross, dot, rotate, scale, sincos, square_root
-from .table import Table, home, load9, store_pose
+from .row_steps import renamed
+from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
+from .table import Table, home, store3, store9
 
 __all__ = [
     "LENGTH_TOLERANCE",
@@ -35,7 +35,7 @@ LENGTH_TOLERANCE = 1e-3
 # Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
 TINY = 1e-60
 # Columns of ``Charts.groups``.
-ROW, POSITION, ORIENTATION, TRANSLATIONS, AXES, GROUP = 0, 1, 2, 3, 4, 13
+ROW, POSITION, ORIENTATION, TRANSLATIONS, GROUP = 0, 1, 2, 3, 4
 
 
 class Charts(NamedTuple):
@@ -46,10 +46,9 @@ class Charts(NamedTuple):
     where : (n,) array of int64
         Index in q of each row's coordinate, or of the one that it follows; −1 for rows of a group joint, whose
         coordinates are 0.
-    groups : (G, 13) array
+    groups : (G, 4) array
         For each group joint its first row, its first position, the number of positions of its orientation (4: a unit
-        quaternion, scalar last; 1: an angle), the number of its translations, and A, the axes of the joint in the first
-        row's frame, row by row.
+        quaternion, scalar last; 1: an angle), and the number of its translations.
     terms : (T, 4) array
         m, k, l, c of every term c ν_l of D(ν)_mk; m, k and l are rows.
     couplings : (n, 3) array
@@ -94,25 +93,10 @@ def rotation_about_z(angle: Scalar) -> Matrix:
     return (c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0)
 
 
-def orientation_in_row(groups: Table, g: int, q: Table) -> Matrix:
-    """Orientation of group joint g in its first row's frame."""
-    at = int(groups[g, POSITION])
-    if int(groups[g, ORIENTATION]) == 4:
-        x, y, z = rotate(load9(groups, g, AXES), (q[at], q[at + 1], q[at + 2]))
-        return rotation_entries(x, y, z, q[at + 3])
-    return rotation_about_z(q[at])
-
-
-def translation_in_row(groups: Table, g: int, q: Table) -> Vector:
-    """Position of group joint g in its first row's frame."""
-    at = int(groups[g, POSITION]) + int(groups[g, ORIENTATION])
-    count = int(groups[g, TRANSLATIONS])
-    A = load9(groups, g, AXES)
-    if count == 3:
-        return rotate(A, (q[at], q[at + 1], q[at + 2]))
-    if count == 2:
-        return rotate(A, (q[at], q[at + 1], 0.0))
-    return (0.0, 0.0, 0.0)
+def store_position(table: Table, row: int, p: Vector, moved: Table) -> None:
+    """Write the origin of a row's frame after a translation p in its frame at home."""
+    T = home(table, row)
+    store3(moved, row, 9, add(T.p, rotate(T.R, p)))
 
 
 def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, x: Table) -> None:
@@ -124,9 +108,16 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
         else:
             x[i] = 0.0
     for g in range(groups.shape[0]):
-        row = int(groups[g, ROW])
-        pose = Pose(orientation_in_row(groups, g, q), translation_in_row(groups, g, q))
-        store_pose(moved, row, compose(home(table, row), pose))
+        row, at, R = int(groups[g, ROW]), int(groups[g, POSITION]), home(table, int(groups[g, ROW])).R
+        # The z axis of the first row's frame is the joint's x axis, that of a planar joint its z axis.
+        if int(groups[g, ORIENTATION]) == 4:
+            x_, y_, z_ = renamed((q[at], q[at + 1], q[at + 2]))
+            store9(moved, row, 0, multiply(R, rotation_entries(x_, y_, z_, q[at + 3])))
+            if int(groups[g, TRANSLATIONS]) == 3:
+                store_position(table, row, renamed((q[at + 4], q[at + 5], q[at + 6])), moved)
+        else:
+            store9(moved, row, 0, multiply(R, rotation_about_z(q[at])))
+            store_position(table, row, (q[at + 1], q[at + 2], 0.0), moved)
 
 
 def drift(terms: Table, v: Table, a: Table) -> None:

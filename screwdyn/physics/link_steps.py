@@ -95,7 +95,12 @@ def screw_in_base(T: Pose, S: JointScrew) -> Twist:
 
 def link_twist(T: Pose, V: Twist, S: JointScrew, qd: Scalar) -> Twist:
     """Twist of a link from its parent's: Ad(T)⁻¹ V_p + S q̇."""
-    w, v = twist_to_child(T, V)
+    return add_rate(twist_to_child(T, V), S, qd)
+
+
+def add_rate(V: Twist, S: JointScrew, qd: Scalar) -> Twist:
+    """V + S q̇."""
+    w, v = V
     return Twist((w[0], w[1], w[2] + S.turn * qd), (v[0], v[1], v[2] + S.slide * qd))
 
 

@@ -22,7 +22,7 @@ _ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP)), np.zeros((0, 4)), np.zero
 def group_charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
     """Charts of a former model before the given row and position, followed by those of later links; no couplings."""
     if former is None:
-        if all([at.axes is None for at in new]):
+        if not any([at.grouped for at in new]):
             return None
         former = _ORDINARY._replace(where=np.arange(row))
     charts = _followed(former, row, position, new)
@@ -41,11 +41,11 @@ def _followed(former: Charts, row: int, position: int, new: Sequence[Placement])
         joint = at.joint
         if joint is None:
             continue
-        if joint.chart is None or at.axes is None:
+        if joint.chart is None:
             new_where += range(position, position + len(at.freedoms))
         else:
             new_where += [-1] * joint.nv
-            new_groups.append([row, position, joint.chart.orientation, joint.chart.translations, *at.axes])
+            new_groups.append([row, position, joint.chart.orientation, joint.chart.translations])
             new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
         row, position = row + len(at.freedoms), position + joint.nq
     if new_where:

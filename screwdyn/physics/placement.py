@@ -10,13 +10,17 @@ import functools
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.mechanism.attachment import Attachment
+from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.physics.link_steps import compose, inertia_to_parent
+from screwdyn.physics.row_steps import RENAMING
 from screwdyn.physics.spatial import (
     Matrix,
     Pose,
@@ -25,7 +29,6 @@ from screwdyn.physics.spatial import (
     add,
     cross,
     dot,
-    multiply,
     rotate,
     rotate_back,
     scale,
@@ -54,8 +57,6 @@ class Placement(NamedTuple):
         Mass, first moment and inertia about the origin of the row's frame.
     freedoms : tuple of 14 floats each
         Home pose, turn and slide of every row of the link's joint.
-    axes : 9 floats or None
-        The axes of a group joint in the frame of its first row; ``None`` for any other joint.
     parent : str or None
         The coordinate that carries the parent.
     above : str or None
@@ -68,7 +69,6 @@ class Placement(NamedTuple):
     pose: Pose
     body: tuple[float, ...]
     freedoms: tuple[tuple[float, ...], ...]
-    axes: Matrix | None
     parent: str | None
     above: str | None
     link: Link
@@ -80,6 +80,11 @@ class Placement(NamedTuple):
     def follows(self) -> bool:
         """Whether the joint follows another one."""
         return self.joint is not None and self.joint.mimic is not None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the joint is a group joint."""
+        return self.joint is not None and self.joint.chart is not None
 
     @property
     def nq(self) -> int:
@@ -120,52 +125,67 @@ class JointFrames(NamedTuple):
         Home pose, turn and slide of the rows after the first.
     link : Pose
         Of the link in the last row's frame.
-    axes : 9 floats or None
-        The axes of a group joint in the first row's frame; ``None`` for any other joint.
     """
 
     first: Pose
     screw: tuple[float, float]
     others: tuple[tuple[float, ...], ...]
     link: Pose
-    axes: Matrix | None
 
 
 def place(at: Attachment, parent: Placement | None) -> Placement:
     """Placement of a link from its attachment and its parent's placement, which is ``None`` for the base."""
     link, joint, name, home = at.link, at.joint, at.name, _pose(at.home)
     if parent is None:
-        return Placement(None, home, _body(link.inertia, home), (), None, None, None, link, None, None, ())
+        return Placement(None, home, _body(link.inertia, home), (), None, None, link, None, None, ())
     row, above, frames = parent.coordinate, parent.link.name, _joint_frames(joint)
     if frames is None:
         pose = _cleared(_composed(parent.pose, home))
-        return Placement(row, pose, _body(link.inertia, pose), (), None, row, above, link, joint, name, ())
+        return Placement(row, pose, _body(link.inertia, pose), (), row, above, link, joint, name, ())
     # The joint's frame is placed in the parent first, which takes no products for a home without rotation.
     first = _composed(parent.pose, _composed(home, frames.first))
     freedoms = (_freedom(first, frames.screw), *frames.others)
     names, body = joint.row_names(name), _body_beyond(joint, link.inertia)
-    return Placement(names[-1], frames.link, body, freedoms, frames.axes, row, above, link, joint, name, names)
+    return Placement(names[-1], frames.link, body, freedoms, row, above, link, joint, name, names)
 
 
 # Cached by the identity of the joint, so that a body that is attached again uses them.
 @functools.lru_cache(maxsize=1024)
 def _joint_frames(joint: Joint) -> JointFrames | None:
     """The frames of a joint's rows; ``None`` for a fixed joint."""
+    if joint.chart is not None:
+        return _group_frames(joint.chart)
     frames: list[Pose] = []
     screws: list[tuple[float, float]] = []
     for S in joint.screws.T:
         D, d, turn, slide = _screw_frame(S, frames[-1].p if frames else (0.0, 0.0, 0.0))
-        frames.append(Pose(D, d if joint.chart is None else tuple(joint.chart.center.tolist())))
+        frames.append(Pose(D, d))
         screws.append((turn, slide))
     if not frames:
         return None
     link = [Pose(transpose(D), scale(-1, rotate_back(D, d))) for D, d in frames]
     homes = map(_composed, link, frames[1:])
-    axes = None
-    if joint.chart is not None:
-        axes = _tidied(multiply(*expressions.alike(link[0].R, tuple(joint.chart.axes.ravel().tolist()))))
     others = tuple(_freedom(home, screw) for home, screw in zip(homes, screws[1:], strict=True))
-    return JointFrames(frames[0], screws[0], others, _cleared(link[-1]), axes)
+    return JointFrames(frames[0], screws[0], others, _cleared(link[-1]))
+
+
+def _group_frames(chart: Chart) -> JointFrames:
+    """The frames of a group joint's rows: axes and center of the chart, with the axes renamed from row to row."""
+    axes, center = chart.axes, tuple(chart.center.tolist())
+    turning = (0, 1, 2) if chart.orientation == 4 else (2,)
+    along = [*turning, *range(chart.translations)]
+    screws = [(1.0, 0.0)] * len(turning) + [(0.0, 1.0)] * chart.translations
+    # The z axis of a row's frame is the k-th axis of the chart.
+    turned = [_nine(np.roll(axes, 2 - k, axis=1)) for k in (along[0], along[-1])]
+    first, last = (Pose(R, center) for R in turned)
+    link = Pose(transpose(last.R), scale(-1, rotate_back(*last)))
+    others = tuple((*RENAMING.R, *RENAMING.p, *screw) for screw in screws[1:])
+    return JointFrames(first, screws[0], others, _cleared(link))
+
+
+def _nine(R: Array) -> Matrix:
+    a, b, c, d, e, f, g, h, i = R.ravel().tolist()
+    return (a, b, c, d, e, f, g, h, i)
 
 
 def _freedom(home: Pose, screw: tuple[float, float]) -> tuple[float, ...]:

@@ -180,7 +180,7 @@ class Rows:
         for row, name in enumerate(at.names, first):
             freedom, body = at.freedoms[row - first], at.body if name == at.coordinate else NOTHING  # in the last row
             armature = 0.0 if at.joint is None else at.joint.armature
-            rows.append([*freedom, *body, above, row if at.axes is None else first, armature])
+            rows.append([*freedom, *body, above, first if at.grouped else row, armature])
             index[name] = above = row
         return rows
 
@@ -219,4 +219,4 @@ class Rows:
     @cached_property
     def base_row(self) -> list[Any]:
         """The last row of the table: gravity, and the inertia of all bodies welded to the base."""
-        return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, 0.0, 0.0]
+        return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, -1.0, 0.0]

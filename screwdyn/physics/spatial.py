@@ -86,6 +86,7 @@ class Acceleration(NamedTuple):
 ZERO = (0.0, 0.0, 0.0)
 AT_REST = Twist((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 NO_WRENCH = Wrench((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+NO_TENSOR = CoriolisTensor((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:

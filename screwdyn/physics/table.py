@@ -12,7 +12,7 @@ column
 15-17  its first moment about the origin
 18-23  its inertia about the origin (xx, xy, xz, yy, yz, zz)
 24     row of the parent, −1 for the base
-25     first row of the group joint that the row belongs to; the row itself for other joints
+25     first row of the group joint that the row belongs to; the row itself for other joints; −1 for the base
 26     armature of the row's joint
 ====== ==================================================================================
 
@@ -21,7 +21,10 @@ The last row holds gravity in columns 0-2 and, in columns 14-23, the inertia of 
 A *place* is a row of numbers for one link: the row of the table that carries it, and its pose and inertia.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .spatial import (
     Acceleration,
@@ -54,7 +57,15 @@ MASSLESS, CONFINED = -2, -3
 
 
 class Workspace(NamedTuple):
-    """Scratch space of a recursion: arrays with a row for each freedom."""
+    """Scratch space of a recursion: arrays with a row for each freedom; and two columns of the table as integers.
+
+    A walk along a path would take twice as long if it had to convert numbers of the table to integers.
+
+    Attributes
+    ----------
+    parents, firsts : (n,) and (n + 1,) arrays of int64
+        Row of the parent, and first row of the group joint, of every row; the base has the entry −1 in ``firsts``.
+    """
 
     poses: Table  # (n, 12)
     twists: Table  # (n, 6)
@@ -66,9 +77,24 @@ class Workspace(NamedTuple):
     columns: Table  # (n, 6)
     drifts: Table  # (n, 6)
     pivots: Table  # (n, 4)
+    parents: Any  # (n,)
+    firsts: Any  # (n + 1,)
 
 
-WIDTHS = Workspace(12, 6, 18, 6, 10, 12, 21, 6, 6, 4)
+# Columns of the scratch space.
+WIDTHS = dict(zip(Workspace._fields, (12, 6, 18, 6, 10, 12, 21, 6, 6, 4), strict=False))
+
+
+def workspace(table: Table, scratch: Callable[[int, int], Table]) -> Workspace:
+    """A workspace for a table, with arrays made by ``scratch(rows, columns)``."""
+    n = len(table) - 1
+    arrays = [scratch(n, width) for width in WIDTHS.values()]
+    return Workspace._make([*arrays, *integers_of(table)])
+
+
+def integers_of(table: Table) -> tuple[Any, Any]:
+    """The parents and first rows of a workspace for a table."""
+    return table[:-1, PARENT].astype(np.int64), table[:, FIRST].astype(np.int64)
 
 
 def home(table: Table, i: int) -> Pose:
@@ -103,6 +129,16 @@ def path_of(table: Table, row: int) -> list[int]:
 def first_of_joint(table: Table, i: int) -> int:
     """First row of the group joint that row i belongs to; i for other joints."""
     return int(table[i, FIRST])
+
+
+def begins_joint(work: Workspace, i: int) -> bool:
+    """Whether row i is the first one of its joint, or of a joint that is no group joint."""
+    return bool(work.firsts[i] == i)
+
+
+def carries_link(work: Workspace, i: int) -> bool:
+    """Whether row i carries bodies; the rows of a group joint before its last do not."""
+    return bool(work.firsts[i + 1] != work.firsts[i])
 
 
 def armature(table: Table, i: int) -> Scalar:

@@ -14,7 +14,7 @@ import screwdyn as sd
 from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions import joint_space
-from screwdyn.physics.table import WIDTHS, Workspace
+from screwdyn.physics.table import workspace
 
 POLES = {"turn": sd.revolute, "slide": sd.prismatic, "screw": lambda axis, **at: sd.helical(axis, 0.3, **at)}
 
@@ -156,9 +156,9 @@ def recentred(tree, q):
     """The table at q, and the rows' coordinates: the home of a group joint's first row includes the joint's pose."""
     where, groups, *_ = tree.model.charts
     table, x = tree.model.table.copy(), np.where(where < 0, 0.0, q[where])
-    for row, first, orientation, translations, *axes in groups:
-        row, at, o, t = map(int, (row, first, orientation, translations))
-        A = np.reshape(axes, (3, 3))
+    for group in groups:
+        row, at, o, t = map(int, group)
+        A = np.roll(np.eye(3), 1, axis=1) if o == 4 else np.eye(3)  # axes of the joint in the first row's frame
         R = sd.spherical().chart.pose(q[at : at + 4]) if o == 4 else sd.screw.exp([0, 0, q[at], 0, 0, 0])
         g = sd.screw.pose(A @ R[:3, :3] @ A.T, A[:, :t] @ q[at + o : at + o + t])
         home = sd.screw.pose(table[row, :9].reshape(3, 3), table[row, 9:12]) @ g
@@ -182,7 +182,7 @@ def test_rows_and_charts_give_what_the_definition_gives(seed):
     q, v = tree.random_configuration(rng), rng.normal(size=tree.nv)
     (table, x), n = recentred(tree, q), tree.nv
     M, C, g = np.empty((n, n)), np.empty((n, n)), np.empty(n)
-    joint_space.dynamics(table, x, v, Workspace(*(np.empty((n, width)) for width in WIDTHS)), M, C, g)
+    joint_space.dynamics(table, x, v, workspace(table, lambda *shape: np.empty(shape)), M, C, g)
     parts = tree.contributions(q, v)
     totals = {
         name: sd.padded_sum(getattr(part, name) for part in parts).matrix(tree.coordinates) for name in ("M", "C", "g")
@@ -205,7 +205,16 @@ def test_charts_are_contiguous_arrays_of_numbers():
     ).model.charts
     assert (where.dtype, groups.dtype, terms.dtype) == (np.int64, np.float64, np.float64)
     assert where.flags.c_contiguous and groups.flags.c_contiguous and terms.flags.c_contiguous
-    assert groups.shape == (6, 13) and terms.shape[1] == 4 and couplings.shape == (0, 3)
+    assert groups.shape == (6, 4) and terms.shape[1] == 4 and couplings.shape == (0, 3)
+
+
+@pytest.mark.parametrize("joint", [sd.spherical((0.1, 0.2, 0.3)), sd.free(), sd.planar((0.48, 0.6, 0.64))])
+def test_rows_of_a_group_joint_differ_in_the_names_of_their_axes(joint):
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=joint, at=random_pose(np.random.default_rng(0)))
+    cyclic = np.roll(np.eye(3), -1, axis=1)
+    np.testing.assert_array_equal(tree.model.table[1:-1, :9], np.tile(cyclic.ravel(), (tree.nv - 1, 1)))
+    assert not tree.model.table[1:-1, 9:12].any()
 
 
 def test_aligned_joints_of_several_freedoms_have_exact_rows():

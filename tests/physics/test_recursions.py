@@ -7,7 +7,7 @@ from hypothesis import given
 
 from screwdyn.physics.frames import FRAMES
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.physics.table import WIDTHS, Workspace
+from screwdyn.physics.table import workspace
 
 # Compiled code may round a product and a sum once instead of twice.
 ROUNDING = 1e-13
@@ -53,7 +53,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
             *(numbers(np.zeros(n)) for _ in entry.at_rest),
             *([numbers(places[entry.links])] if entry.links else []),
             *(numbers(empty(*(sizes[d] if isinstance(d, str) else d for d in s))) for s in entry.scratch),
-            Workspace(*(numbers(empty(n, width)) for width in WIDTHS)),
+            workspace(model.table, lambda *shape: numbers(empty(*shape))),
             *(found := [numbers(out) for out in outs]),
         )
         arguments = [state[name] for name in entry.arguments]

@@ -16,14 +16,26 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.numpy_support import carray
 
 from screwdyn.backends.cache_folder import kernel_folder, user_folder
-from screwdyn.physics import charts, couplings, frames, link_steps, quantities, spatial, table
+from screwdyn.physics import charts, couplings, frames, link_steps, quantities, row_steps, spatial, table
+from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
 from screwdyn.screws import rotations
 
 __all__ = ["address_of", "array", "compiled", "finite", "integers", "run"]
 
 RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributions, operational, coupled)
-PHYSICS: tuple[ModuleType, ...] = (rotations, spatial, frames, link_steps, table, charts, couplings, *RECURSIONS)
+INLINED = (row_steps, *RECURSIONS)
+PHYSICS: tuple[ModuleType, ...] = (
+    rotations,
+    spatial,
+    frames,
+    link_steps,
+    table,
+    row_steps,
+    charts,
+    couplings,
+    *RECURSIONS,
+)
 config: Any = numba.config
 Array = Any
 # The arguments of a kernel are the address of its context and that of the addresses of its arrays; see
@@ -33,7 +45,12 @@ _ADDRESSES = types.CPointer(types.int64)
 
 @overload(spatial.sincos, strict=False)
 def _sincos(x: Any) -> Any:
-    return lambda x: (math.sin(x), math.cos(x))
+    def of_angle(x: Any) -> Any:
+        if x == 0.0:  # in rows of group joints
+            return x, 1.0
+        return math.sin(x), math.cos(x)
+
+    return of_angle
 
 
 @overload(spatial.exceeds, strict=False)
@@ -50,7 +67,7 @@ def _register() -> None:
         for function in vars(module).values():
             own = isfunction(function) and function.__module__ == module.__name__
             if own and function not in (spatial.sincos, spatial.exceeds, frames.frame_code):
-                register_jitable(forceinline=module in RECURSIONS, no_cfunc_wrapper=True)(function)
+                register_jitable(forceinline=module in INLINED, no_cfunc_wrapper=True)(function)
 
 
 _register()
@@ -137,8 +154,7 @@ def run(context: Any, kernel: Any, of: Any, arrays: Any) -> Any:
 @register_jitable
 def finite(x: Array) -> bool:
     """Whether all numbers are finite and so small that M does not overflow."""
-    zero = 0.0
+    fits = True
     for k in range(x.shape[0]):
-        square = x[k] * x[k]
-        zero += 0.0 * (square * square * x[k])  # NaN unless finite
-    return zero == 0.0
+        fits = fits and abs(x[k]) <= LARGEST
+    return fits

@@ -37,7 +37,7 @@ from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
-from screwdyn.physics.table import ROW, Workspace
+from screwdyn.physics.table import ROW, Workspace, integers_of
 
 __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "kernels_of", "play"]
 
@@ -170,8 +170,9 @@ class Kernels:
         table, chart = model.table, model.charts
         memory, work = _memory(len(table) - 1, model.coupled)
         at = moved = address(table)
+        parents, firsts = integers_of(table)
         # The context contains the addresses of these arrays.
-        self._kept = [table, memory]
+        self._kept = [table, memory, parents, firsts]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
             copied, where, *numbers = table.copy(), *chart
@@ -181,7 +182,7 @@ class Kernels:
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)
         sizes = (1, model.nv, model.nq, 0, 0, groups, terms)
-        arrays = (at, of_where, of_groups, of_terms, moved, 0, work)
+        arrays = (at, of_where, of_groups, of_terms, moved, 0, work, address(parents), address(firsts))
         self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
@@ -282,6 +283,8 @@ class CoupledKernels(Kernels):
         assert model.charts is not None
         self._couplings = np.ascontiguousarray(model.charts.couplings, dtype=np.float64)
         memory, self._work_of_rows = _memory(len(self._couplings), False)
+        self._in_a_row = np.arange(-1, model.nv - 1)
+        self._parents = Context(*self.context).Parents
         self._kept.append(memory)
         self.context = self._with_rows(self.context, self._couplings[:0])
 
@@ -293,7 +296,16 @@ class CoupledKernels(Kernels):
         """The context that begins as a given one, with the couplings of the rows on a path."""
         n, steps = len(self._couplings), len(on_path)
         plain = Context(*context[: len(Context._fields)])
-        of_rows = plain._replace(rows=n, positions=n, path=steps, groups=0, Table=plain.Moved, Work=self._work_of_rows)
+        of_rows = plain._replace(
+            rows=n,
+            positions=n,
+            path=steps,
+            groups=0,
+            Table=plain.Moved,
+            Work=self._work_of_rows,
+            Parents=self._parents,
+        )
+        plain = plain._replace(Parents=address(self._in_a_row))
         arrays = [self._couplings, on_path, np.array(of_rows, np.int64), _KERNELS]
         self._kept += arrays
         return np.array(plain + Coupled(n, steps, *map(address, arrays)), np.int64)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from screwdyn.physics import charts
 from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
-from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS, Workspace
+from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 
 __all__ = [
     "COUPLED",
@@ -68,6 +68,8 @@ class Context(NamedTuple):
     Moved: Any
     Places: Any
     Work: Any
+    Parents: Any
+    Firsts: Any
 
 
 class Coupled(NamedTuple):
@@ -136,7 +138,7 @@ def scratch_space(entry: Quantity, coupled: bool = False) -> Arrays:
         arrays |= {f"scratch{k}": (shape, _SIZES) for k, shape in enumerate(entry.scratch)}
         arrays |= {f"out_{r.name}": (r.shape, _SIZES) for r in entry.results if r.hidden}
     if entry.coupled or not coupled:
-        arrays |= {f"work_{name}": (("v", width), _SIZES) for name, width in WIDTHS._asdict().items()}
+        arrays |= {f"work_{name}": (("v", width), _SIZES) for name, width in WIDTHS.items()}
     return arrays
 
 
@@ -154,13 +156,14 @@ def _arrays_of_model() -> list[str]:
     ]
 
 
-def _scratch(arrays: Arrays) -> list[str]:
+def _scratch(arrays: Arrays, freedoms: str) -> list[str]:
     """Statements that define arrays one after another in the scratch space, and a workspace if it is among them."""
     lines = [f"at = {_CONTEXT.Work}"]
     for name, (dimensions, sizes) in arrays.items():
         lines += [f"{name} = array(at, {_plain_shape(dimensions, sizes)})", f"at += 8 * {name}.size"]
-    fields = [f"work_{name}" for name in Workspace._fields]
-    return [*lines, f"work = Workspace({', '.join(fields)})"] if fields[0] in arrays else lines
+    fields = [name for name in arrays if name.startswith("work_")]
+    fields += [f"integers({_CONTEXT.Parents}, {freedoms})", f"integers({_CONTEXT.Firsts}, {freedoms} + 1)"]
+    return [*lines, f"work = Workspace({', '.join(fields)})"] if len(fields) > 2 else lines
 
 
 def _checked(entry: Quantity, sizes: Sizes) -> list[str]:
@@ -198,7 +201,7 @@ def kernel_text(entry: Quantity) -> str:
         *_arrays_of_model(),
         f"terms = array({_CONTEXT.Terms}, ({_CONTEXT.terms}, 4))",
         f"places = array({_CONTEXT.Places}, (links, {PLACE}))",
-        *_scratch(scratch_space(entry)),
+        *_scratch(scratch_space(entry), "n"),
         *_checked(entry, _SIZES),
         *_for_each_state(_one_state(entry)),
     ]
@@ -248,7 +251,7 @@ def coupled_text(entry: Quantity) -> str:
         f"couplings = array({_COUPLED.Couplings}, (n, {COUPLING}))",
         f"on_path = array({_COUPLED.OnPath}, (steps, {COUPLING}))",
         f"kernels = integers({_COUPLED.Kernels}, {len(KERNELS)})",
-        *_scratch(scratch_space(entry, True)),
+        *_scratch(scratch_space(entry, True), "nv"),
         f"handed = integers(at, {max(len(part.arguments) + len(part.given) for part in parts(entry))})",
         *_checked(entry, _FREEDOMS),
         *_for_each_state(_one_coupled_state(entry)),

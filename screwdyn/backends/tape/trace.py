@@ -16,7 +16,7 @@ from screwdyn.physics import couplings as coupling
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
-from screwdyn.physics.table import MASS, PARENT, WIDTHS, Workspace, path_of, place_row
+from screwdyn.physics.table import MASS, PARENT, path_of, place_row, workspace
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
@@ -157,7 +157,6 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
         _assume_unit_quaternions(tape, chart, subject.inputs(tape, "q"))
     if subject.couplings is not None and entry.coupled is not None:
         return _recorded_from(tape, entry, subject)
-    n = len(subject.table) - 1
     state = {group: subject.inputs(tape, group) for group in entry.arguments}
     state |= {group: _zeros(subject.nv) for group in entry.at_rest}
     table = subject.table
@@ -169,7 +168,7 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     results = {r.name: _zeros(*_working_shape(r.shape, subject.size_over_rows)) for r in entry.results}
     places = [subject.places] if entry.links else []
     scratch = [_zeros(*map(subject.size_over_rows, shape)) for shape in entry.scratch]
-    status = entry.recursion(table, *state.values(), *places, *scratch, _workspace(n), *results.values())
+    status = entry.recursion(table, *state.values(), *places, *scratch, workspace(table, _zeros), *results.values())
     if status:
         raise Undetermined(quantity, status)
     for result in entry.results:
@@ -187,14 +186,11 @@ def _recorded_from(tape: Tape, entry: Quantity, subject: Subject) -> list[Scalar
     parts = [x for name in entry.coupled.quantities for x in record(tape, name, subject)]
     parts += [subject.inputs(tape, group) for group in entry.coupled.arguments]
     results = [_zeros(*map(subject.size, result.shape)) for result in entry.results]
-    status = entry.coupled.finish(*parts, _workspace(len(subject.table) - 1), *results)
+    work = workspace(subject.table, _zeros)._replace(parents=range(-1, subject.nv - 1))
+    status = entry.coupled.finish(*parts, work, *results)
     if status:
         raise Undetermined(entry.name, status)
     return results
-
-
-def _workspace(n: int) -> Workspace:
-    return Workspace(*(_zeros(n, width) for width in WIDTHS))
 
 
 def _working_shape(shape: tuple[Dimension, ...], size: Callable[[Dimension], int]) -> tuple[int, ...]:

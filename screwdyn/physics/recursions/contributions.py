@@ -11,8 +11,17 @@ from screwdyn.physics.link_steps import (
     scale_twist,
     twist_to_child,
 )
-from screwdyn.physics.recursions.joint_space import clear, gravity_of, row_pose
-from screwdyn.physics.recursions.links import load_column, store_column
+from screwdyn.physics.recursions.joint_space import (
+    clear,
+    gravity_of,
+)
+from screwdyn.physics.recursions.links import (
+    load_column,
+    store_column,
+)
+from screwdyn.physics.row_steps import (
+    row_pose,
+)
 from screwdyn.physics.spatial import (
     AT_REST,
     ZERO,
@@ -27,10 +36,8 @@ from screwdyn.physics.table import (
     Table,
     Workspace,
     armature,
-    first_of_joint,
     joint_screw,
     load_pose,
-    parent,
     place_com,
     place_inertia,
     place_mass,
@@ -41,12 +48,12 @@ from screwdyn.physics.table import (
 )
 
 
-def rows_on_path(table: Table, row: int) -> int:
+def rows_on_path(work: Workspace, row: int) -> int:
     """Number of rows on the path from the base to a row, which is included."""
     k, i = 0, row
     while i >= 0:
         k += 1
-        i = parent(table, i)
+        i = work.parents[i]
     return k
 
 
@@ -63,12 +70,12 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table,
         i = place_row(places, l)
         while i >= 0:
             work.pivots[i, 0] = 1.0
-            i = parent(table, i)
+            i = work.parents[i]
     for i in range(n):
         if work.pivots[i, 0] == 0.0:
             continue
-        k, first = parent(table, i), first_of_joint(table, i)
-        T, S = row_pose(table, i, q), joint_screw(table, i)
+        k, first = work.parents[i], work.firsts[i]
+        T, S = row_pose(table, i, q, work), joint_screw(table, i)
         store_pose(work.poses, i, T if k < 0 else compose(load_pose(work.poses, k), T))
         screw = Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
         c = k
@@ -79,7 +86,7 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table,
                 rate = add_twists(rate, scale_twist(-qd[i], bracket(screw, column)))
             store_row_column(rows, 0, i, c, column)
             store_row_column(rows, 1, i, c, rate)
-            c = parent(table, c)
+            c = work.parents[c]
         store_row_column(rows, 0, i, i, screw)
         store_row_column(rows, 1, i, i, AT_REST)
 
@@ -99,8 +106,8 @@ def contribution(
 ) -> None:
     """J, J̇, M, C and g of a link over the k rows on its path."""
     rows_of_links(table, q, qd, places, rows, work)
-    k = rows_on_path(table, place_row(places, 0))
-    contribution_of_link(table, qd, places, 0, k, rows, work.poses, J, J_dot, M, C, g)
+    k = rows_on_path(work, place_row(places, 0))
+    contribution_of_link(table, qd, places, 0, k, rows, work, J, J_dot, M, C, g)
 
 
 def load_row_column(rows: Table, which: int, i: int, c: int) -> Twist:
@@ -127,7 +134,7 @@ def contribution_of_link(
     l: int,
     k: int,
     rows: Table,
-    poses: Table,
+    work: Workspace,
     J: Table,
     J_dot: Table,
     M: Table,
@@ -150,8 +157,8 @@ def contribution_of_link(
         store_column(J, c, column)
         store_column(J_dot, c, rate)
         w = add(w, scale(qd[i], column.w))
-        i = parent(table, i)
-    T = compose(load_pose(poses, row), X) if row >= 0 else X
+        i = work.parents[i]
+    T = compose(load_pose(work.poses, row), X) if row >= 0 else X
     down = rotate_back(T.R, gravity_of(table))
     for c in range(k):
         column = load_column(J, c)
@@ -193,8 +200,8 @@ def subtree_contribution(
     for i in range(g.shape[0]):
         g[i] = 0.0
     for l in range(places.shape[0]):
-        k = rows_on_path(table, place_row(places, l))
-        contribution_of_link(table, qd, places, l, k, rows, work.poses, own_J, own_J_dot, own_M, own_C, own_g)
+        k = rows_on_path(work, place_row(places, l))
+        contribution_of_link(table, qd, places, l, k, rows, work, own_J, own_J_dot, own_M, own_C, own_g)
         i = place_row(places, l)
         for c in range(k - 1, -1, -1):
             if l == 0:
@@ -204,6 +211,6 @@ def subtree_contribution(
             for b in range(k - 1, -1, -1):
                 M[j, i] += own_M[b, c]
                 C[j, i] += own_C[b, c]
-                j = parent(table, j)
+                j = work.parents[j]
             g[i] += own_g[c]
-            i = parent(table, i)
+            i = work.parents[i]

@@ -1,6 +1,7 @@
 """Inverse dynamics, the mass and Coriolis matrices, and forward dynamics."""
 
 from screwdyn.physics.link_steps import (
+    add_rate,
     add_twists,
     add_wrenches,
     articulated_column,
@@ -10,10 +11,7 @@ from screwdyn.physics.link_steps import (
     bias_wrench,
     coriolis_columns,
     coriolis_tensor,
-    coriolis_to_parent,
-    inertia_to_parent,
     joint_component,
-    joint_pose,
     link_acceleration,
     link_twist,
     momentum_of_joint,
@@ -29,19 +27,27 @@ from screwdyn.physics.link_steps import (
     weight,
     wrench_to_parent,
 )
+from screwdyn.physics.row_steps import (
+    coriolis_in_parent,
+    inertia_in_parent,
+    row_pose,
+    store_poses,
+    twist_of_parent,
+    vector_in_parent,
+    vector_of_parent,
+    wrench_in_parent,
+)
 from screwdyn.physics.spatial import (
     AT_REST,
+    NO_TENSOR,
     NO_WRENCH,
     ZERO,
-    Pose,
     Twist,
     Vector,
     Wrench,
     add,
     dot,
     exceeds,
-    rotate,
-    rotate_back,
     scale,
 )
 from screwdyn.physics.table import (
@@ -53,7 +59,7 @@ from screwdyn.physics.table import (
     add_wrench,
     armature,
     body,
-    home,
+    carries_link,
     joint_screw,
     load3,
     load_acceleration,
@@ -63,7 +69,6 @@ from screwdyn.physics.table import (
     load_pose,
     load_twist,
     load_wrench,
-    parent,
     store_acceleration,
     store_articulated,
     store_coriolis,
@@ -76,41 +81,36 @@ from screwdyn.physics.table import (
 # Inverse dynamics
 
 
-def row_pose(table: Table, i: int, q: Table) -> Pose:
-    """Pose of row i's frame in its parent's."""
-    return joint_pose(home(table, i), joint_screw(table, i), q[i])
-
-
 def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector, work: Workspace) -> None:
     """Outward pass: poses, accelerations and the wrenches that cause them, row by row."""
     for i in range(table.shape[0] - 1):
-        T = row_pose(table, i, q)
+        T = row_pose(table, i, q, work)
         store_pose(work.poses, i, T)
-        k = parent(table, i)
+        k = work.parents[i]
         before = base_acceleration(gravity) if k < 0 else load_acceleration(work.accelerations, k)
         acceleration = link_acceleration(T, before, joint_screw(table, i), qd[i], qdd[i])
         store_acceleration(work.accelerations, i, acceleration)
         store_wrench(work.wrenches, i, newton_euler(body(table, i), acceleration))
 
 
-def inward_forces(table: Table, poses: Table, wrenches: Table, tau: Table) -> None:
+def inward_forces(table: Table, work: Workspace, tau: Table) -> None:
     """Inward pass: the joint forces of the wrenches on each row and all rows beyond it."""
     for i in range(table.shape[0] - 2, -1, -1):
-        F = load_wrench(wrenches, i)
+        F = load_wrench(work.wrenches, i)
         tau[i] = joint_component(F, joint_screw(table, i))
-        k = parent(table, i)
+        k = work.parents[i]
         if k >= 0:
-            add_wrench(wrenches, k, wrench_to_parent(load_pose(poses, i), F))
+            add_wrench(work.wrenches, k, wrench_in_parent(work, i, F))
 
 
-def wrench_on_base(table: Table, poses: Table, wrenches: Table) -> Wrench:
+def wrench_on_base(table: Table, work: Workspace) -> Wrench:
     """The sum of the wrenches on all rows, about the base's origin and in its axes."""
     total = NO_WRENCH
     for i in range(table.shape[0] - 2, -1, -1):
-        F = wrench_to_parent(load_pose(poses, i), load_wrench(wrenches, i))
-        k = parent(table, i)
+        F = wrench_in_parent(work, i, load_wrench(work.wrenches, i))
+        k = work.parents[i]
         if k >= 0:
-            add_wrench(wrenches, k, F)
+            add_wrench(work.wrenches, k, F)
         else:
             total = add_wrenches(total, F)
     return total
@@ -130,36 +130,35 @@ def add_motors(table: Table, qdd: Table, tau: Table) -> None:
 def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Recursive Newton-Euler."""
     outward_forces(table, q, qd, qdd, gravity_of(table), work)
-    inward_forces(table, work.poses, work.wrenches, tau)
+    inward_forces(table, work, tau)
     add_motors(table, qdd, tau)
 
 
 def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Newton-Euler without gravity."""
     outward_forces(table, q, qd, qdd, ZERO, work)
-    inward_forces(table, work.poses, work.wrenches, tau)
+    inward_forces(table, work, tau)
     add_motors(table, qdd, tau)
 
 
 def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
     """Σ Jᵀ F for a wrench [n; f] on each row, in the row's frame."""
+    store_poses(table, q, work)
     for i in range(table.shape[0] - 1):
-        store_pose(work.poses, i, row_pose(table, i, q))
         store_wrench(work.wrenches, i, load_wrench(wrenches, i))
-    inward_forces(table, work.poses, work.wrenches, tau)
+    inward_forces(table, work, tau)
 
 
 def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
     """Joint forces that hold the robot at rest."""
+    store_poses(table, q, work)
     for i in range(table.shape[0] - 1):
-        T = row_pose(table, i, q)
-        store_pose(work.poses, i, T)
-        k = parent(table, i)
-        a = rotate_back(T.R, scale(-1, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
+        k = work.parents[i]
+        a = vector_of_parent(work, i, scale(-1, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
         # The twists hold −gravity as an acceleration here.
         store_twist(work.twists, i, Twist(ZERO, a))
         store_wrench(work.wrenches, i, weight(body(table, i), a))
-    inward_forces(table, work.poses, work.wrenches, tau)
+    inward_forces(table, work, tau)
 
 
 # The mass matrix and the Coriolis matrix
@@ -175,8 +174,8 @@ def clear(A: Table) -> None:
 def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
     """M by composite inertias, summed from the tips inward."""
     n = table.shape[0] - 1
+    store_poses(table, q, work)
     for i in range(n):
-        store_pose(work.poses, i, row_pose(table, i, q))
         store_inertia(work.inertias, i, body(table, i))
     clear(M)
     for j in range(n - 1, -1, -1):
@@ -184,50 +183,49 @@ def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
         composite = load_inertia(work.inertias, j)
         F = momentum_of_joint(composite, S)
         M[j, j] = joint_component(F, S) + armature(table, j)
-        i, k = j, parent(table, j)
+        i, k = j, work.parents[j]
         if k >= 0:
-            add_inertia(work.inertias, k, inertia_to_parent(load_pose(work.poses, j), composite))
+            add_inertia(work.inertias, k, inertia_in_parent(work, j, composite))
         while k >= 0:
-            F = wrench_to_parent(load_pose(work.poses, i), F)
+            F = wrench_in_parent(work, i, F)
             M[k, j] = joint_component(F, joint_screw(table, k))
             M[j, k] = M[k, j]
-            i, k = k, parent(table, k)
+            i, k = k, work.parents[k]
 
 
 def mass_and_coriolis(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table) -> None:
     """Mass and Coriolis matrices from composite inertias and composite Coriolis tensors."""
     n = table.shape[0] - 1
+    store_poses(table, q, work)
+    V = AT_REST
     for i in range(n):
-        T = row_pose(table, i, q)
-        store_pose(work.poses, i, T)
-        k = parent(table, i)
-        V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
+        V = add_rate(twist_of_parent(work, i, V), joint_screw(table, i), qd[i])
         store_twist(work.twists, i, V)
         store_inertia(work.inertias, i, body(table, i))
-        store_coriolis(work.coriolis, i, coriolis_tensor(body(table, i), V))
+        B = coriolis_tensor(body(table, i), V) if carries_link(work, i) else NO_TENSOR
+        store_coriolis(work.coriolis, i, B)
     clear(M)
     clear(C)
     for j in range(n - 1, -1, -1):
-        S, T = joint_screw(table, j), load_pose(work.poses, j)
+        S = joint_screw(table, j)
         composite, B = load_inertia(work.inertias, j), load_coriolis(work.coriolis, j)
         F1, F2, n3 = coriolis_columns(composite, B, load_twist(work.twists, j), S)
         M[j, j] = joint_component(F2, S) + armature(table, j)
         C[j, j] = joint_component(F1, S)
-        i, k = j, parent(table, j)
+        i, k = j, work.parents[j]
         if k >= 0:
-            add_inertia(work.inertias, k, inertia_to_parent(T, composite))
-            add_coriolis(work.coriolis, k, coriolis_to_parent(T, B))
+            add_inertia(work.inertias, k, inertia_in_parent(work, j, composite))
+            add_coriolis(work.coriolis, k, coriolis_in_parent(work, j, B))
         while k >= 0:
-            T = load_pose(work.poses, i)
-            F1 = wrench_to_parent(T, F1)
-            F2 = wrench_to_parent(T, F2)
-            n3 = rotate(T.R, n3)
+            F1 = wrench_in_parent(work, i, F1)
+            F2 = wrench_in_parent(work, i, F2)
+            n3 = vector_in_parent(work, i, n3)
             S = joint_screw(table, k)
             M[k, j] = joint_component(F2, S)
             M[j, k] = M[k, j]
             C[k, j] = joint_component(F1, S)
             C[j, k] = power(screw_rate(load_twist(work.twists, k), S), F2) + S.turn * n3[2]
-            i, k = k, parent(table, k)
+            i, k = k, work.parents[k]
 
 
 def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table, g: Table) -> None:
@@ -247,9 +245,9 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
     """
     n = table.shape[0] - 1
     for i in range(n):
-        T, S = row_pose(table, i, q), joint_screw(table, i)
+        T, S = row_pose(table, i, q, work), joint_screw(table, i)
         store_pose(work.poses, i, T)
-        k = parent(table, i)
+        k = work.parents[i]
         V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), S, qd[i])
         store_twist(work.twists, i, V)
         store_twist(work.drifts, i, scale_twist(qd[i], screw_rate(V, S)))
@@ -270,7 +268,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         u = tau[i] - joint_component(F, S)
         store_wrench(work.columns, i, U)
         work.pivots[i, 1] = u
-        k = parent(table, i)
+        k = work.parents[i]
         if k >= 0:
             T = load_pose(work.poses, i)
             work.pivots[k, 2] += spread_to_parent(T, spread, mass)
@@ -285,7 +283,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
             add_articulated(work.articulated, k, articulated_to_parent(T, inertia))
     for i in range(n):
         S = joint_screw(table, i)
-        k = parent(table, i)
+        k = work.parents[i]
         # From here on, twists hold accelerations.
         before = Twist(ZERO, scale(-1, gravity_of(table))) if k < 0 else load_twist(work.twists, k)
         A = add_twists(twist_to_child(load_pose(work.poses, i), before), load_twist(work.drifts, i))

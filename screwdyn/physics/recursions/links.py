@@ -1,6 +1,10 @@
 """Poses, twists, accelerations and Jacobians of links."""
 
-from screwdyn.physics.frames import BASE, COM, MIXED
+from screwdyn.physics.frames import (
+    BASE,
+    COM,
+    MIXED,
+)
 from screwdyn.physics.link_steps import (
     add_twists,
     bracket,
@@ -9,7 +13,15 @@ from screwdyn.physics.link_steps import (
     screw_from_beyond,
     twist_to_parent,
 )
-from screwdyn.physics.recursions.joint_space import clear, row_pose
+from screwdyn.physics.recursions.joint_space import (
+    clear,
+)
+from screwdyn.physics.row_steps import (
+    in_next_frame,
+    pose_in_parent,
+    row_pose,
+    store_poses_on_path,
+)
 from screwdyn.physics.spatial import (
     AT_REST,
     Pose,
@@ -21,9 +33,9 @@ from screwdyn.physics.spatial import (
 from screwdyn.physics.table import (
     Table,
     Workspace,
+    begins_joint,
     joint_screw,
     load_pose,
-    parent,
     place_com,
     place_frame,
     place_pose,
@@ -32,12 +44,15 @@ from screwdyn.physics.table import (
 )
 
 
-def poses_in_base(table: Table, q: Table, poses: Table) -> None:
+def poses_in_base(table: Table, q: Table, work: Workspace) -> None:
     """Pose of every row's frame in the base."""
     for i in range(table.shape[0] - 1):
-        T = row_pose(table, i, q)
-        k = parent(table, i)
-        store_pose(poses, i, T if k < 0 else compose(load_pose(poses, k), T))
+        if begins_joint(work, i):
+            T, k = row_pose(table, i, q, work), work.parents[i]
+            T = T if k < 0 else compose(load_pose(work.poses, k), T)
+            store_pose(work.poses, i, T)
+        else:
+            store_pose(work.poses, i, in_next_frame(load_pose(work.poses, i - 1)))
 
 
 def write_pose(T: Pose, out: Table, first: int) -> None:
@@ -52,16 +67,17 @@ def write_pose(T: Pose, out: Table, first: int) -> None:
 
 def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, pose: Table) -> None:
     """Pose of one link in the base, from the rows on its path."""
+    store_poses_on_path(table, place_row(places, 0), q, work)
     T, i = place_pose(places, 0), place_row(places, 0)
     while i >= 0:
-        T = compose(row_pose(table, i, q), T)
-        i = parent(table, i)
+        T = pose_in_parent(work, i, T)
+        i = work.parents[i]
     write_pose(T, pose, 0)
 
 
 def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Table) -> None:
     """Poses of all links in the base, four rows each."""
-    poses_in_base(table, q, work.poses)
+    poses_in_base(table, q, work)
     for l in range(places.shape[0]):
         i, T = place_row(places, l), place_pose(places, l)
         write_pose(T if i < 0 else compose(load_pose(work.poses, i), T), poses, 4 * l)
@@ -103,24 +119,25 @@ def store_column(J: Table, i: int, V: Twist) -> None:
         J[r + 3, i] = V.v[r]
 
 
-def columns_in_link(table: Table, q: Table, places: Table, J: Table) -> Pose:
+def columns_in_link(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> Pose:
     """Write the screws on a link's path, in the link's frame, to J; return the link's pose in the base."""
     clear(J)
+    store_poses_on_path(table, place_row(places, 0), q, work)
     T, i = point_pose(places), place_row(places, 0)
     while i >= 0:
         store_column(J, i, screw_from_beyond(T, joint_screw(table, i)))
-        T = compose(row_pose(table, i, q), T)
-        i = parent(table, i)
+        T = pose_in_parent(work, i, T)
+        i = work.parents[i]
     return T
 
 
 def jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> None:
     """Twist Jacobian of one link, from the rows on its path."""
-    T = columns_in_link(table, q, places, J)
+    T = columns_in_link(table, q, places, work, J)
     frame, i = place_frame(places, 0), place_row(places, 0)
     while i >= 0 and frame >= BASE:
         store_column(J, i, in_frame(frame, T, load_column(J, i)))
-        i = parent(table, i)
+        i = work.parents[i]
 
 
 def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspace, J: Table, J_dot: Table) -> None:
@@ -129,19 +146,19 @@ def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspa
     In the link's frame, the rate of column i is ad(J_i) V, with V the link's twist relative to row i.
     """
     clear(J_dot)
-    T = columns_in_link(table, q, places, J)
+    T = columns_in_link(table, q, places, work, J)
     frame, V, i = place_frame(places, 0), AT_REST, place_row(places, 0)
     while i >= 0:
         column = load_column(J, i)
         store_column(J_dot, i, bracket(column, V))
         V = add_twists(V, scale_twist(qd[i], column))
-        i = parent(table, i)
+        i = work.parents[i]
     i = place_row(places, 0)
     while i >= 0 and frame >= BASE:
         column = load_column(J, i)
         store_column(J_dot, i, rate_in_frame(frame, T, V, column, load_column(J_dot, i)))
         store_column(J, i, in_frame(frame, T, column))
-        i = parent(table, i)
+        i = work.parents[i]
 
 
 def write_twist(V: Twist, out: Table) -> None:
@@ -153,12 +170,13 @@ def write_twist(V: Twist, out: Table) -> None:
 
 def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Workspace, twist: Table) -> None:
     """Twist of one link, from the rows on its path."""
+    store_poses_on_path(table, place_row(places, 0), q, work)
     T, V, i = point_pose(places), AT_REST, place_row(places, 0)
     while i >= 0:
         S = joint_screw(table, i)
         V = add_twists(V, scale_twist(qd[i], screw_from_beyond(T, S)))
-        T = compose(row_pose(table, i, q), T)
-        i = parent(table, i)
+        T = pose_in_parent(work, i, T)
+        i = work.parents[i]
     write_twist(in_frame(place_frame(places, 0), T, V), twist)
 
 
@@ -166,12 +184,13 @@ def acceleration_of_link(
     table: Table, q: Table, qd: Table, qdd: Table, places: Table, work: Workspace, acceleration: Table
 ) -> None:
     """Time derivative of :func:`twist_of_link`: J q̈ + J̇ q̇."""
+    store_poses_on_path(table, place_row(places, 0), q, work)
     T, V, A, i = point_pose(places), AT_REST, AT_REST, place_row(places, 0)
     while i >= 0:
         column = screw_from_beyond(T, joint_screw(table, i))
         A = add_twists(A, scale_twist(qdd[i], column))
         A = add_twists(A, scale_twist(qd[i], bracket(column, V)))
         V = add_twists(V, scale_twist(qd[i], column))
-        T = compose(row_pose(table, i, q), T)
-        i = parent(table, i)
+        T = pose_in_parent(work, i, T)
+        i = work.parents[i]
     write_twist(rate_in_frame(place_frame(places, 0), T, V, V, A), acceleration)

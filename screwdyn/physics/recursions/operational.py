@@ -7,7 +7,6 @@ from screwdyn.physics.spatial import (
 )
 from screwdyn.physics.table import (
     CONFINED,
-    PARENT,
     Table,
     Workspace,
 )
@@ -28,15 +27,15 @@ def factorise(parents: Table, M: Table, diagonal: Table) -> int:
     for k in range(n - 1, -1, -1):
         if not exceeds(M[k, k], _MASSLESS * diagonal[k]):
             return k + 1
-        i = int(parents[k])
+        i = parents[k]
         while i >= 0:
             a = M[k, i] / M[k, k]
             j = i
             while j >= 0:
                 M[i, j] = M[i, j] - a * M[k, j]
-                j = int(parents[j])
+                j = parents[j]
             M[k, i] = a
-            i = int(parents[i])
+            i = parents[i]
     return 0
 
 
@@ -46,21 +45,21 @@ def operational_inertia(
     """Λ = (J M⁻¹ Jᵀ)⁻¹. M and J are scratch space."""
     mass_matrix(table, q, work, M)
     jacobian(table, q, places, work, J)
-    return inertia_felt(table[:, PARENT], M, J, work, inverse)
+    return inertia_felt(M, J, work, inverse)
 
 
-def inertia_felt(parents: Table, M: Table, J: Table, work: Workspace, inverse: Table) -> int:
+def inertia_felt(M: Table, J: Table, work: Workspace, inverse: Table) -> int:
     """(J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹."""
-    n = M.shape[0]
+    n, parents = M.shape[0], work.parents
     status = factorise(parents, M, work.pivots[:, 0])
     if status != 0:
         return status
     for k in range(n - 1, -1, -1):
-        i = int(parents[k])
+        i = parents[k]
         while i >= 0:
             for r in range(6):
                 J[r, i] = J[r, i] - M[k, i] * J[r, k]
-            i = int(parents[i])
+            i = parents[i]
     for r in range(6):
         for c in range(r + 1):
             x = 0.0

@@ -1,12 +1,12 @@
 """Centre of mass, momentum and energy of the whole tree."""
 
 from screwdyn.physics.link_steps import (
+    add_rate,
     add_twists,
     add_wrenches,
     bracket,
     inertia_rate,
     inertia_to_parent,
-    link_twist,
     moment_to_parent,
     momentum,
     power,
@@ -14,10 +14,22 @@ from screwdyn.physics.link_steps import (
     screw_in_base,
     wrench_about,
 )
-from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, row_pose, wrench_on_base
-from screwdyn.physics.recursions.links import poses_in_base
+from screwdyn.physics.recursions.joint_space import (
+    gravity_of,
+    outward_forces,
+    wrench_on_base,
+)
+from screwdyn.physics.recursions.links import (
+    poses_in_base,
+)
+from screwdyn.physics.row_steps import (
+    moment_before_joint,
+    store_poses,
+    twist_of_parent,
+)
 from screwdyn.physics.spatial import (
     AT_REST,
+    NO_WRENCH,
     ZERO,
     MassMoment,
     RigidInertia,
@@ -38,15 +50,14 @@ from screwdyn.physics.table import (
     add_moment,
     armature,
     body,
+    carries_link,
     joint_screw,
     load_inertia,
     load_moment,
     load_pose,
     load_twist,
-    parent,
     store_inertia,
     store_moment,
-    store_pose,
     store_twist,
     store_wrench,
 )
@@ -70,13 +81,15 @@ def bodies_in_base(table: Table, q: Table, work: Workspace) -> RigidInertia:
 
     The third number of the result is the inertia of the base alone.
     """
-    poses_in_base(table, q, work.poses)
+    poses_in_base(table, q, work)
     total = base_body(table)
     m, h, I = total.m, total.h, total.I
     for i in range(table.shape[0] - 1):
-        inertia = inertia_to_parent(load_pose(work.poses, i), body(table, i))
+        inertia = body(table, i)
+        if carries_link(work, i):
+            inertia = inertia_to_parent(load_pose(work.poses, i), inertia)
+            m, h = m + inertia.m, add(h, inertia.h)
         store_inertia(work.inertias, i, inertia)
-        m, h = m + inertia.m, add(h, inertia.h)
     return RigidInertia(m, h, I)
 
 
@@ -93,12 +106,6 @@ def write_wrench(F: Wrench, out: Table) -> None:
         out[r + 3] = F.f[r]
 
 
-def store_poses(table: Table, q: Table, work: Workspace) -> None:
-    """Write the poses of all rows in their parents to work."""
-    for i in range(table.shape[0] - 1):
-        store_pose(work.poses, i, row_pose(table, i, q))
-
-
 def store_moments(table: Table, moments: Table) -> None:
     """Write the mass and first moment of every row's body."""
     for i in range(table.shape[0] - 1):
@@ -112,12 +119,13 @@ def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
     store_moments(table, work.pivots)
     m, h = base_body(table).m, base_body(table).h
     for i in range(table.shape[0] - 2, -1, -1):
-        beyond = moment_to_parent(load_pose(work.poses, i), load_moment(work.pivots, i))
-        k = parent(table, i)
-        if k >= 0:
-            add_moment(work.pivots, k, beyond)
-        else:
-            m, h = m + beyond.m, add(h, beyond.h)
+        if carries_link(work, i):
+            beyond = moment_before_joint(work, i, load_moment(work.pivots, i))
+            k = work.parents[work.firsts[i]]
+            if k >= 0:
+                add_moment(work.pivots, k, beyond)
+            else:
+                m, h = m + beyond.m, add(h, beyond.h)
     return MassMoment(m, h)
 
 
@@ -133,13 +141,13 @@ def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
 
 def momentum_of_tree(table: Table, q: Table, qd: Table, work: Workspace) -> Wrench:
     """Sum of the momenta of all rows about the base's origin; work then has the poses of the rows in their parents."""
+    store_poses(table, q, work)
+    V = AT_REST
     for i in range(table.shape[0] - 1):
-        T, k = row_pose(table, i, q), parent(table, i)
-        store_pose(work.poses, i, T)
-        V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
+        V = add_rate(twist_of_parent(work, i, V), joint_screw(table, i), qd[i])
         store_twist(work.twists, i, V)
-        store_wrench(work.wrenches, i, momentum(body(table, i), V))
-    return wrench_on_base(table, work.poses, work.wrenches)
+        store_wrench(work.wrenches, i, momentum(body(table, i), V) if carries_link(work, i) else NO_WRENCH)
+    return wrench_on_base(table, work)
 
 
 def spatial_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> None:
@@ -172,7 +180,7 @@ def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work
     m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
-    write_wrench(wrench_about(scale(1 / m, h), wrench_on_base(table, work.poses, work.wrenches)), out)
+    write_wrench(wrench_about(scale(1 / m, h), wrench_on_base(table, work)), out)
     return 0
 
 
@@ -182,7 +190,7 @@ def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, w
     if not exceeds(m, 0.0):
         return MASSLESS
     outward_forces(table, q, qd, qdd, ZERO, work)
-    write3(scale(1 / m, wrench_on_base(table, work.poses, work.wrenches).f), a)
+    write3(scale(1 / m, wrench_on_base(table, work).f), a)
     return 0
 
 
@@ -196,7 +204,7 @@ def store_wrench_column(A: Table, i: int, F: Wrench) -> None:
 def composites_in_base(table: Table, work: Workspace) -> None:
     """Sum, in the base frame, the inertia of each row and of all rows beyond it; the inertias are in work."""
     for i in range(table.shape[0] - 2, -1, -1):
-        k = parent(table, i)
+        k = work.parents[i]
         if k >= 0:
             add_inertia(work.inertias, k, load_inertia(work.inertias, i))
 
@@ -219,7 +227,7 @@ def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -
     n, total = table.shape[0] - 1, total_mass(table)
     if not exceeds(total, 0.0):
         return MASSLESS
-    poses_in_base(table, q, work.poses)
+    poses_in_base(table, q, work)
     # As in moment_of_tree, but in the base frame.
     store_moments(table, work.pivots)
     for i in range(n):
@@ -229,7 +237,7 @@ def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -
         v = scale(1 / total, add(scale(carried.m, S.v), cross(S.w, carried.h)))
         for r in range(3):
             J[r, i] = v[r]
-        k = parent(table, i)
+        k = work.parents[i]
         if k >= 0:
             add_moment(work.pivots, k, carried)
     return 0
@@ -243,7 +251,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
     n = table.shape[0] - 1
     c, P = scale(1 / total.m, total.h), ZERO
     for i in range(n):
-        S, k = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), parent(table, i)
+        S, k = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), work.parents[i]
         V = add_twists(AT_REST if k < 0 else load_twist(work.twists, k), scale_twist(qd[i], S))
         store_twist(work.twists, i, V)
         # The ten numbers of the rate fit into the array of the Coriolis tensors, which is not used here.
@@ -251,7 +259,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
         store_inertia(work.coriolis, i, rate)
         P = add(P, rate.h)
     for i in range(n - 1, -1, -1):
-        k = parent(table, i)
+        k = work.parents[i]
         if k >= 0:
             add_inertia(work.inertias, k, load_inertia(work.inertias, i))
             add_inertia(work.coriolis, k, load_inertia(work.coriolis, i))
@@ -270,12 +278,13 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
 
 def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table) -> None:
     """½ Σ Vᵀ I V, and that of the armatures."""
-    total = 0.0
+    store_poses(table, q, work)
+    total, V = 0.0, AT_REST
     for i in range(table.shape[0] - 1):
-        X, k = row_pose(table, i, q), parent(table, i)
-        V = link_twist(X, AT_REST if k < 0 else load_twist(work.twists, k), joint_screw(table, i), qd[i])
+        V = add_rate(twist_of_parent(work, i, V), joint_screw(table, i), qd[i])
         store_twist(work.twists, i, V)
-        total = total + power(V, momentum(body(table, i), V)) + armature(table, i) * (qd[i] * qd[i])
+        if carries_link(work, i):
+            total = total + power(V, momentum(body(table, i), V)) + armature(table, i) * (qd[i] * qd[i])
     T[0] = 0.5 * total
 
 

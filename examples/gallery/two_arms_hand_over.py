@@ -1,0 +1,58 @@
+"""
+Two arms hand a crate over
+==========================
+
+The left UR5 lifts a crate, both arms meet in the middle, and the right one takes the crate and puts it down. Inverse
+kinematics gives the stations. The torques are computed from the robot as it is at the time: at the hand-over nothing
+moves, and the weight of the crate passes from one shoulder to the other.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+
+import screwdyn as sd
+
+robot = sd.KinematicTree("floor")
+for side, x, turn in (("left/", -0.75, np.eye(3)), ("right/", 0.75, np.diag([-1.0, -1.0, 1.0]))):
+    robot.attach(sd.robots.ur5(), to="floor", at=sd.screw.pose(turn, (x, 0, 0)), prefix=side)
+crate, high, low = sd.Inertia.box(2.0, (0.2, 0.2, 0.2), (0, 0, 0.1)), 0.45, 0.2
+
+
+def station(left, right, axes):  # angles for places of both tools, with their axes in given directions
+    q = np.tile([0, -1.2, 1.8, -0.6, 1.57, 0], 2)
+    for tool, place, z, k in zip(("left/tool0", "right/tool0"), (left, right), axes, (0, 6), strict=True):
+        pose = sd.screw.pose(np.column_stack([np.cross((0, 1, 0), z), (0, 1, 0), z]), place)
+        q = robot.inverse_kinematics(tool, pose, q, freedoms=robot.coordinates[k : k + 6])
+    return q
+
+
+ways = [(high, high), (low, high), (high, low), (high, high)]
+q = [station((-0.35, 0, left), (0.35, 0, right), [(0, 0, -1)] * 2) for left, right in ways]
+q[2:2] = [station((-0.1, 0, 0.5), (0.1, 0, 0.5), [(1, 0, 0), (-1, 0, 0)])] * 2
+path = CubicHermiteSpline([0.0, 1.0, 2.5, 3.0, 4.5, 5.5], q, np.zeros((6, 12)))
+grasp = sd.Grasp(crate, to="left/tool0", twist="at_rest", name="crate", time=1.0)
+events = [grasp, sd.HandOver("crate", to="right/tool0", time=2.75), sd.Release("crate", time=4.5)]
+follow = lambda t, now: path(t, 2) + 100 * (path(t) - now.q) + 20 * (path(t, 1) - now.qd)  # noqa: E731
+torque = lambda t, now: now.tree.inverse_dynamics(now.q, now.qd, follow(t, now))  # noqa: E731
+run = sd.simulate(robot, sd.State(robot, q[0]), 5.5, torque, events, step=0.02, rtol=1e-8)
+axis, place = run.pose("left/upper_arm_link", 2.75)[:3, [1, 3]].T  # of the shoulder; the crate is at (0, 0, 0.5)
+moment = np.cross((0, 0, 0.5) - place, (0, 0, -2.0 * 9.81)) @ axis
+passed = np.ptp(run.torque("left/shoulder_lift_joint")[abs(run.t - 2.75) < 1e-9])
+assert abs(passed - moment) < 1e-6 and run.energy.impact_loss[-1] < 1e-12
+
+# %%
+plt.style.use("petroff10")
+figure, (scene, chart) = plt.subplots(2, 1, figsize=(9, 6.5), layout="constrained")
+corners = np.array([[-0.1, 0, 0, 1], [0.1, 0, 0, 1], [0.1, 0, 0.2, 1], [-0.1, 0, 0.2, 1]]).T
+for k, t in enumerate(np.linspace(1.0, 4.4999, 15)):
+    scene.fill(*(run.pose("crate", t) @ corners)[[0, 2]], color="C2", alpha=(shade := 0.12 if k % 7 else 0.9))
+    for tool, color in (("left/tool0", "C0"), ("right/tool0", "C1")):
+        places = np.transpose([run.pose(link, t)[:3, 3] for link in robot.path(tool)[2:]])
+        scene.plot(*places[[0, 2]], "o-", lw=6, color=color, alpha=shade)
+for name in ("left/shoulder_lift_joint", "right/shoulder_lift_joint"):
+    chart.plot(run.t, run.torque(name), label=name, lw=2)
+scene.set(aspect="equal", xlabel="x (m)", ylabel="z (m)")
+chart.set(xlabel="time (s)", ylabel="torque (N m)", xlim=(0, 5.5))
+chart.legend(frameon=False)
+plt.show()

@@ -1,0 +1,34 @@
+"""The gallery of the built site: every example drew a picture, and notebooks of the first ones run.
+
+Sphinx-Gallery executes the examples and converts them to notebooks; an example that fails stops the build.
+"""
+
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.site
+ROOT = Path(__file__).parents[2]
+BUILT = ROOT / "docs/gallery"
+EXAMPLES = sorted(path.stem for path in (ROOT / "examples/gallery").glob("*.py"))
+NOTEBOOKS = ["crucible", "double_pendulum_crane", "two_arms_hand_over", "hand", "humanoid"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_drew_a_picture(name):
+    picture = BUILT / f"images/sphx_glr_{name}_001.png"
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+# Jupyter's own modules, on shutdown of a kernel and about folders to come
+@pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
+def test_a_notebook_runs(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel has its own
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(BUILT / f"{name}.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
+    assert any("image/png" in out.get("data", {}) for out in shown)

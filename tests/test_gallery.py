@@ -1,0 +1,23 @@
+"""The examples of the gallery are short, draw a figure, and check their own claims; tests/site executes them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+GALLERY = sorted((Path(__file__).parents[1] / "examples/gallery").glob("*.py"))
+
+
+def test_there_are_at_least_twelve():
+    assert len(GALLERY) >= 12
+
+
+@pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
+def test_an_example_is_short_and_has_title_figure_and_check(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 60
+    tree = ast.parse(text)
+    title, underline, blank, *explanation = ast.get_docstring(tree).splitlines()
+    assert underline == "=" * len(title) and not blank and explanation
+    assert any(isinstance(node, ast.Assert) for node in ast.walk(tree))
+    assert "plt." in text and text.endswith("plt.show()\n")

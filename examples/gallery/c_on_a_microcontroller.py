@@ -53,7 +53,7 @@ figure, (chart, bars) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constraine
 chart.plot(t, tau[:, :3], lw=2, label=arm.coordinates[:3])
 chart.axvspan(0.7, 1.5, color="0.93", label="the bit of the crate is set")
 chart.set(xlabel="time (s)", ylabel="torque, from C (N m)", xlim=(0, 2))
-chart.legend(frameon=False, loc="lower right")
+chart.legend(frameon=False, loc=(0.3, 0.48))
 bars.bar_label(bars.barh(functions, sizes), fmt=" %.1f kB")
 bars.set(xlabel="object file (kB)", xlim=(0, 64), title="compiled with -Os; flash: 64 kB")
 plt.show()

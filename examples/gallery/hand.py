@@ -54,6 +54,6 @@ for ax, t in zip(axes, (0.0, 0.25, 0.79, 1.1), strict=True):
         T = [run.pose(name, t) for name in ("palm", f"{f}0", f"{f}1", f"{f}2")]
         points = [*(x[:3, 3] for x in T), (T[-1] @ (0, 0, LENGTHS[-1], 1))[:3]]
         ax.plot(*np.transpose(points), "o-", lw=6, ms=7, color=f"C{2 * f}", solid_capstyle="round")
-    ax.set(xlim=(-0.08, 0.08), ylim=(-0.08, 0.08), zlim=(0, 0.16), title=f"{t:.2f} s")
-    ax.set_box_aspect((1, 1, 1), zoom=1.3), ax.view_init(20, 40), ax.set_axis_off()
+    ax.set(xlim=(-0.1, 0.1), ylim=(-0.1, 0.1), zlim=(-0.01, 0.19), title=f"{t:.2f} s")
+    ax.set_box_aspect((1, 1, 1), zoom=1.0), ax.view_init(20, 40), ax.set_axis_off()
 plt.show()

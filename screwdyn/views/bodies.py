@@ -12,7 +12,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis, pitch, pose
-from screwdyn.views.solids import Color, Solid, ball, box, helix, tube
+from screwdyn.views.triangles import Color, Solid, ball, box, helix, tube
 
 __all__ = ["ACTIVE", "PASSIVE", "equivalent_box", "grown_body", "joint_solids"]
 

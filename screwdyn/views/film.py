@@ -13,7 +13,7 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.views.figures import Figure, LineCollection, PolyCollection, animation, blank_figure, rc_context
 from screwdyn.views.scene import Camera, Scene
-from screwdyn.views.solids import Solid, arrow, ball
+from screwdyn.views.triangles import Solid, arrow, ball
 
 __all__ = ["ffmpeg", "write_gif", "write_mp4", "write_png"]
 

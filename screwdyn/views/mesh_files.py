@@ -13,7 +13,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.views.solids import Color
+from screwdyn.views.triangles import Color
 
 __all__ = ["Surface", "read_mesh"]
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core.types import Array
-from screwdyn.views.solids import Color, Solid
+from screwdyn.views.triangles import Color, Solid
 
 __all__ = ["Arrow", "Camera", "Flash", "Node", "Part", "Scene"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from screwdyn.mechanism.shape import Shape
 from screwdyn.views.mesh_files import read_mesh
-from screwdyn.views.solids import Color, Solid, ball, box, capsule, tube
+from screwdyn.views.triangles import Color, Solid, ball, box, capsule, tube
 
 __all__ = ["shape_solids"]
 

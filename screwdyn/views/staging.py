@@ -16,7 +16,7 @@ from screwdyn.physics.subtree_wrench import subtree_wrench
 from screwdyn.views.bodies import equivalent_box, grown_body, joint_solids
 from screwdyn.views.scene import Arrow, Camera, Flags, Flash, Node, Part, Scene
 from screwdyn.views.shapes import shape_solids
-from screwdyn.views.solids import Color, Solid, ball
+from screwdyn.views.triangles import Color, Solid, ball
 
 __all__ = ["SHOWN", "Mark", "Stage", "at_rest", "stage_scene", "still"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.views.scene import Arrow, Flash, Scene
-from screwdyn.views.solids import ball
+from screwdyn.views.triangles import ball
 
 try:
     import rich

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from screwdyn.views.solids import Solid, ball, box, capsule, helix, tube
+from screwdyn.views.triangles import Solid, ball, box, capsule, helix, tube
 
 RED = (1.0, 0.0, 0.0, 1.0)
 X, Z = np.eye(3)[0], np.eye(3)[2]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from screwdyn.backends import platform_layout as layout
 from screwdyn.backends.background import compiling_once
 from screwdyn.backends.llvm.ir import Code
-from screwdyn.backends.llvm.machine import Loaded, shared
+from screwdyn.backends.llvm.machine import Loaded, shared_code
 from screwdyn.backends.platform_layout import address
 
 __all__ = ["Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_context", "prepare"]
@@ -128,7 +128,7 @@ def _addresses() -> tuple[int, ...]:
 @compiling_once
 def _code(inputs: tuple[tuple[Extent, ...], ...], outputs: tuple[tuple[Extent, ...], ...], handed: bool) -> Loaded:
     """The entry of all functions with given shapes; ``handed`` if the context is an argument of each call."""
-    return shared(_text(inputs, outputs, handed))
+    return Loaded(shared_code(_text, inputs, outputs, handed))
 
 
 def _text(inputs: Sequence[tuple[Extent, ...]], outputs: Sequence[tuple[Extent, ...]], handed: bool) -> str:

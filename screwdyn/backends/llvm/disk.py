@@ -107,9 +107,13 @@ def _compiler() -> str:
     root = Path(__file__).parents[2]
     digest = hashlib.sha256(repr((llvmlite.__version__, llvm.llvm_version_info, processor())).encode())
     try:
-        files = [file for package in _PACKAGES for file in sorted((root / package).rglob("*.py"))]
+        inside = [place for package in _PACKAGES for place in os.walk(root / package)]
+        files = sorted(
+            os.path.join(folder, name) for folder, _, names in inside for name in names if name.endswith(".py")
+        )
         for file in files:
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+            with open(file, "rb") as opened:
+                digest.update(hashlib.sha256(opened.read()).digest())
     except OSError:
         return ""
     return digest.hexdigest() if files else ""

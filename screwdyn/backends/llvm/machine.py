@@ -11,7 +11,7 @@ from screwdyn.backends.background import compiling_once
 from screwdyn.backends.llvm import batch_loop, disk, ir
 from screwdyn.backends.llvm.processor import processor
 
-__all__ = ["Host", "Loaded", "host", "object_file", "shared", "with_lanes"]
+__all__ = ["Host", "Loaded", "host", "object_file", "shared_code", "with_lanes"]
 
 # Measured overhead of a loaded object in bytes: partly filled pages, and the engine's tables.
 _ENGINE = 64_000
@@ -86,7 +86,7 @@ class Host(NamedTuple):
     fused: bool
     sincos: int
     drive: Callable[..., int]
-    code: tuple[Loaded, ...]
+    code: Loaded
 
 
 @compiling_once
@@ -95,17 +95,23 @@ def host() -> Host:
     return with_lanes(processor().width, processor().fused)
 
 
-def shared(text: str) -> Loaded:
-    """The functions of a module that serve all robots; their code is kept on disk."""
-    key = disk.key(text)
+def shared_code(text: Callable[..., str], *arguments: object) -> bytes:
+    """The object file of a module that serves all robots, which is kept on disk.
+
+    Parameters
+    ----------
+    text : callable
+        Makes the text of the module from nothing but the arguments, which have an exact ``repr``.
+    """
+    key = disk.key(text.__module__, text.__qualname__, arguments)
     code = disk.read(key)
     if code is None:
-        code = object_file(text)
+        code = object_file(text(*arguments))
         disk.write(key, code)
-    return Loaded(code)
+    return code
 
 
 def with_lanes(width: int, fused: bool) -> Host:
     """The shared code for vectors of ``width`` lanes."""
-    sincos, drive = shared(ir.sincos(width)), shared(batch_loop.driver(width))
-    return Host(width, fused, sincos.address(ir.SINCOS), _Drive(drive.address(batch_loop.DRIVER)), (sincos, drive))
+    code = Loaded(shared_code(ir.sincos, width), shared_code(batch_loop.driver, width))
+    return Host(width, fused, code.address(ir.SINCOS), _Drive(code.address(batch_loop.DRIVER)), code)

@@ -14,6 +14,7 @@ __all__ = [
     "InverseKinematicsError",
     "JSONError",
     "JointError",
+    "LoopError",
     "ModelError",
     "ScenarioError",
     "ScrewdynError",
@@ -124,6 +125,10 @@ class InverseKinematicsError(ScrewdynError):
     ) -> None:
         super().__init__(message)
         self.q, self.position_error, self.angle_error = q, position_error, angle_error
+
+
+class LoopError(ScrewdynError):
+    """Loops that cannot be closed from a configuration, or a computation that is not available for trees with loops."""
 
 
 class StalledError(ScrewdynError):

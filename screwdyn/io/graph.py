@@ -10,6 +10,7 @@ from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.rotors import check_rotors
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
@@ -29,7 +30,10 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Top
     _check_tree(graph)
     position = {name: k for k, name in enumerate(graph)}
     base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
-    topology = Topology.rooted(_link(graph, base), gravity).attach(_attachment(graph, name) for name in others)
+    loops: Any = graph.graph.get("loops", ())
+    if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
+        raise TopologyError(f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}")
+    topology = Topology.rooted(_link(graph, base), gravity).attach([_attachment(graph, name) for name in others], loops)
     check_rotors(topology)
     return topology
 
@@ -49,7 +53,7 @@ def _check_tree(graph: nx.DiGraph) -> None:
             problems.append(f"link {name!r} has several parents: {parents}")
     if not nx.is_directed_acyclic_graph(graph):
         around = " → ".join(repr(edge[0]) for edge in nx.find_cycle(graph))
-        problems.append(f"there is a cycle: {around}; loops are not supported")
+        problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
         raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
 

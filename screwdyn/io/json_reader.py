@@ -10,6 +10,8 @@ All problems of a document are reported together, with their places. Version 1 o
   name of an earlier link or the base), ``home`` (three rows of four numbers: the pose in the parent while the joint is
   neutral) and ``joint`` (by default fixed, without a name). A locked joint is fixed; ``locked`` then has the ``home``
   and ``joint`` that it has when it is unlocked, and the positions ``q`` at which it is locked;
+- ``loops``, optional: a list of the joints that close loops, in the order of closing: ``name``, ``link``, ``to``,
+  ``home`` (the pose of ``link`` in ``to`` while the joint is neutral) and ``joint`` (fixed by default);
 - ``symbols``, optional: what SymPy assumes of symbols, such as ``{"L": {"positive": true}}``.
 
 An inertia has ``mass``, ``com``, ``tensor`` (xx, xy, xz, yy, yz, zz about the centre of mass) and, for numbers that no
@@ -30,6 +32,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf
 from sys import float_info
 from typing import Any, TypeVar, get_args
@@ -50,6 +53,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.rotors import check_rotors
 from screwdyn.mechanism.shape import Kind, Shape, Use
 from screwdyn.mechanism.topology import Topology
@@ -117,15 +121,16 @@ def _integer(text: str) -> Any:
 def _tree(root: Entry) -> Topology | None:
     if not _is_of_this_format(root):
         return None
-    given = root.table(("format", "version", "gravity", "base", "links"), ("symbols",))
+    given = root.table(("format", "version", "gravity", "base", "links"), ("loops", "symbols"))
     reader = _Reader(_symbols(given["symbols"]) if "symbols" in given else {})
     gravity = given["gravity"].numbers(3, reader.expression) if "gravity" in given else None
     base = reader.link(given["base"].table(("name",), ("inertia", "shapes"))) if "base" in given else None
     attachments = reader.attachments(given["links"], base) if "links" in given else []
+    loops = reader.loops(given["loops"]) if "loops" in given else []
     if root.problems or base is None or gravity is None:
         return None
     try:
-        topology = Topology.rooted(base, gravity).attach(attachments)
+        topology = Topology.rooted(base, gravity).attach(attachments, loops)
         check_rotors(topology)
         return topology
     except ScrewdynError as error:
@@ -184,6 +189,19 @@ class _Reader:
                     _claim(fields["joint"] if joint.name else fields["name"], joint.name or link.name, joints, "joint")
             if link is not None and parent is not None and joint is not None and home is not None:
                 found.append(Attachment(link, parent, joint, home, locked=locked))
+        return found
+
+    def loops(self, given: Entry) -> list[Loop]:
+        """The loops of the list that have no problem by themselves."""
+        found = []
+        for entry in given.items("a list of loops"):
+            fields = entry.table(("name", "link", "to", "home"), ("joint",))
+            name, link, to = (fields[what].text() if what in fields else None for what in ("name", "link", "to"))
+            home = self.home(fields["home"]) if "home" in fields else None
+            joint = self.joint(fields["joint"]) if "joint" in fields else FIXED
+            if name is not None and link is not None and to is not None and home is not None and joint is not None:
+                loop = _made(entry, partial(Loop, name, link, to, joint, home))
+                found += [] if loop is None else [loop]
         return found
 
     def locked(self, given: Entry, fixed: Joint | None) -> Locked | None:

@@ -16,6 +16,7 @@ from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
 
@@ -47,6 +48,7 @@ class _Writer:
         gravity = self.numbers(topology.gravity)
         root = self.link(base.link)
         lines = [self.attachment(at) for at in others]
+        loops = [self.loop(loop) for loop in topology.loops.values()]
         symbols = self.assumptions()
         if self.problems:
             raise JSONError("\n  ".join(["this tree cannot be written as JSON", *self.problems]), self.problems)
@@ -56,6 +58,8 @@ class _Writer:
         parts = [f"{json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in head.items()]
         listed = ",\n".join(json.dumps(line, allow_nan=False) for line in lines)
         parts.append(f'"links": [\n{listed}\n]' if lines else '"links": []')
+        if loops:
+            parts.append('"loops": [\n' + ",\n".join(json.dumps(loop, allow_nan=False) for loop in loops) + "\n]")
         return "{\n" + ",\n".join(parts) + "\n}\n"
 
     def attachment(self, at: Attachment) -> dict[str, Any]:
@@ -65,6 +69,10 @@ class _Writer:
         if at.locked is not None:
             record["locked"] = self.seat(at.locked.joint, at.locked.home) | {"q": list(at.locked.q)}
         return record
+
+    def loop(self, loop: Loop) -> dict[str, Any]:
+        self.place = f"loop {loop.name!r}"
+        return {"name": loop.name, "link": loop.link, "to": loop.to} | self.seat(loop.joint, loop.home)
 
     def seat(self, joint: Joint, home: Array) -> dict[str, Any]:
         """A joint and the home pose of its link."""

@@ -61,6 +61,7 @@ def write_urdf(topology: Topology, name: str = "robot") -> str:
     for at in attachments:
         lines += writer.attached(at)
     writer.check_name("robot", name)
+    writer.problems += [f"loop {loop!r}: URDF has no loops; to_json keeps it" for loop in topology.loops]
     if writer.problems:
         raise URDFError("\n  ".join(["URDF cannot express this tree", *writer.problems]), writer.problems)
     lost = writer.lost

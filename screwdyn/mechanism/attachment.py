@@ -16,12 +16,12 @@ from screwdyn.mechanism.joint import Joint, Mimic, fixed
 from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
 
-__all__ = ["FIXED", "ROTOR_ENDINGS", "Attachment", "Locked"]
+__all__ = ["FIXED", "ROTOR_ENDINGS", "Attachment", "Locked", "new_serial"]
 
 # Of the names of the links of a rotor, after that of its joint.
 ROTOR_ENDINGS = "_rotor", "_rotor_at_rest"
 # A random start distinguishes handles of other processes, which may be pickled.
-_serial = itertools.count(secrets.randbits(64) << 32)
+new_serial = itertools.count(secrets.randbits(64) << 32).__next__
 FIXED, _IDENTITY = fixed(), np.eye(4)
 _IDENTITY.setflags(write=False)
 
@@ -64,7 +64,7 @@ class Attachment:
     parent: str | None = None
     joint: Joint = FIXED
     home: Array = field(default_factory=lambda: _IDENTITY)
-    serial: int = field(default_factory=_serial.__next__)
+    serial: int = field(default_factory=new_serial)
     locked: Locked | None = None
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Attachment:
         """A new attachment of the same link to a given parent; the prefix begins the names of links and joints."""
         link, joint, locked = self.link.prefixed(prefix), self.joint.inside(prefix), self.locked
         locked = locked and locked._replace(joint=locked.joint.inside(prefix))
-        return replace(self, link=link, parent=parent, joint=joint, serial=next(_serial), locked=locked)
+        return replace(self, link=link, parent=parent, joint=joint, serial=new_serial(), locked=locked)
 
     @property
     def rotor(self) -> list[Attachment]:
@@ -128,7 +128,7 @@ class Attachment:
         return replace(
             self,
             link=self.link.subs(values),
-            serial=next(_serial),
+            serial=new_serial(),
             joint=self.joint.subs(values),
             home=pose(self.home),
             locked=locked,

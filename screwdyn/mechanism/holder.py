@@ -14,6 +14,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.outline import outline
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
@@ -66,7 +67,8 @@ class Holder:
         Nodes have the attribute ``link``; edges have ``joint``, ``home``, ``name``, ``coordinates``, ``coordinate`` and
         ``locked``. ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the
         names of the joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``. A locked joint
-        is fixed; ``locked`` has its ``joint`` and ``home`` when it is unlocked, and is ``None`` for other joints.
+        is fixed; ``locked`` has its ``joint`` and ``home`` when it is unlocked, and is ``None`` for other joints. The
+        attribute ``loops`` of the graph contains each :class:`Loop`.
         """
         return self._topology.graph
 
@@ -179,6 +181,24 @@ class Holder:
         ('revolute', (0.5,))
         """
         return self._topology.carrying(joint).locked
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """Names of the loops, in the order in which they were closed; see :meth:`KinematicTree.close`."""
+        return tuple(self._topology.loops)
+
+    def loop(self, name: str) -> Loop:
+        """The joint that closes the loop with a given name.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is none; the message lists similar names.
+        """
+        found = self._topology.loops.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownNameError.of(name, self._topology.loops, "loop")
+        return found
 
     def parent(self, link: str) -> str | None:
         """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""

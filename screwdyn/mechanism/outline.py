@@ -1,4 +1,4 @@
-"""Text form of a tree, with one line for each link."""
+"""Text form of a tree, with one line for each link and each loop."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ def outline(graph: "nx.DiGraph", base: str) -> str:
         if len(within) > 3 * _DEEPEST:
             within = f"…  {within[6:]}"
         todo += [(child, name, within, child == below[-1]) for child in reversed(below)]
+    lines += [f"{loop.link} ↔ {loop.to} [{loop.joint.kind} loop {loop.name}]" for loop in graph.graph["loops"]]
     return "\n".join(lines)
 
 

@@ -14,6 +14,8 @@ from screwdyn.mechanism.holder import Holder
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.loops import check_unbridged, loops_among, with_loops, without_loop
 from screwdyn.mechanism.rotors import without_rotor
 from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.screws import screw
@@ -96,12 +98,12 @@ class Structure(Holder):
             )
         if not isinstance(prefix, str):
             raise TopologyError(f"prefix must be a string; got {prefix!r}")
-        root, rest = self._unpack(body, name, prefix)
+        root, rest, loops = self._unpack(body, name, prefix)
         if shape is not None:
             root = replace(root, shapes=shapes_of(shape))
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
-        self._become(self._topology.attach([first, *rest, *first.rotor]))
+        self._become(self._topology.attach([first, *rest, *first.rotor], loops))
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
@@ -121,17 +123,72 @@ class Structure(Holder):
         Raises
         ------
         UnknownNameError, StaleHandleError, TopologyError
-            If there is no such link, the handle is stale, the link is the base or a rotor, or a joint would lose the
-            joint that it follows.
+            If there is no such link, the handle is stale, the link is the base or a rotor, a joint would lose the
+            joint that it follows, or a loop one of its links.
         """
         name = self.resolve(what)
+        check_unbridged(self._topology, name)
         topology, (root, *rest) = without_rotor(self._topology, name).detach(name)
         topology.check_separated([root, *rest])
         removed = self._rooted(root.link)
         if rest:
-            removed._become(removed._topology.attach(at.copied(at.parent) for at in rest))
+            names = {at.link.name: at.link.name for at in (root, *rest)}
+            loops = [loop.copied(names) for loop in loops_among(self._topology, names)]
+            removed._become(removed._topology.attach([at.copied(at.parent) for at in rest], loops))
         self._become(topology)
         return removed
+
+    def close(
+        self, link: str, to: str, joint: Joint | None = None, at: ArrayLike | None = None, name: str | None = None
+    ) -> Handle:
+        """Connect two links by a joint that the tree does not have, which closes a loop (docs/mathematics.md §12).
+
+        Parameters
+        ----------
+        link, to : str
+            The links. As for :meth:`attach`, ``link`` is on the side of the joint's screws.
+        joint : Joint, optional
+            In the frame of ``link``; fixed by default. Its motions must form a group: revolute, prismatic, helical,
+            cylindrical, planar, spherical or fixed. It has no coordinates, motor or force of its own.
+        at : (4, 4) pose or (3,) position, optional
+            Pose of ``link`` in ``to`` while the joint is neutral, m; the identity by default.
+        name : str, optional
+            Name of the loop; ``<link>-<to>`` by default.
+
+        Returns
+        -------
+        Handle
+            Identifies the loop in :meth:`open`.
+
+        Raises
+        ------
+        UnknownNameError, TopologyError, JointError, ShapeError
+            If a link is unknown or a rotor, both are the same, the name is taken, the joint cannot close a loop, or
+            ``at`` is not a pose. The tree is then unchanged.
+        """
+        self._at(link)
+        self._at(to)
+        if joint is not None:
+            require_joint(joint)
+        name = f"{link}-{to}" if name is None else name
+        loop = Loop(name, link, to, joint or FIXED, screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
+        topology = self._topology
+        self._become(replace(with_loops(topology, loop), revision=topology.revision + 1))
+        return Handle(loop.name, loop.serial)
+
+    def open(self, what: Handle | str) -> None:
+        """Remove the joint of a loop.
+
+        Raises
+        ------
+        UnknownNameError, StaleHandleError
+            If there is no such loop, or the handle is that of a loop that has been opened.
+        """
+        loop = self.loop(what.name if isinstance(what, Handle) else what)
+        if isinstance(what, Handle) and loop.serial != what._serial:
+            raise StaleHandleError(f"this handle of loop {what.name!r} is stale: the loop has been opened since")
+        topology = self._topology
+        self._become(replace(without_loop(topology, loop.name), revision=topology.revision + 1))
 
     @contextmanager
     def attached(
@@ -190,21 +247,22 @@ class Structure(Holder):
         """A new tree of this class with a given base and no further links."""
         return type(self)(base, self.gravity)
 
-    def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment]]:
-        """The root link of a body, and the attachments of all links beyond it, with the names that they will have."""
+    def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment], list[Loop]]:
+        """The root link of a body, the attachments of all links beyond it, and its loops, with their new names."""
         if isinstance(body, Inertia):
             if name is None:
-                return Link(self._free_name(f"{prefix}payload"), body), []
-            return Link(name, body).prefixed(prefix), []
+                return Link(self._free_name(f"{prefix}payload"), body), [], []
+            return Link(name, body).prefixed(prefix), [], []
         if isinstance(body, Link):
-            return Link(body.name if name is None else name, body.inertia, body.shapes).prefixed(prefix), []
+            return Link(body.name if name is None else name, body.inertia, body.shapes).prefixed(prefix), [], []
         if not isinstance(body, Structure):
             kind = type(body).__name__
             raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
         base, *rest = body.topology.attachments.values()
         root = Link(base.link.name if name is None else name, base.link.inertia, base.link.shapes).prefixed(prefix)
-        parents = [root.name if at.parent == base.link.name else f"{prefix}{at.parent}" for at in rest]
-        return root, [at.copied(parent, prefix) for at, parent in zip(rest, parents, strict=True)]
+        names = {at.link.name: f"{prefix}{at.link.name}" for at in rest} | {base.link.name: root.name}
+        loops = [loop.copied(names, prefix) for loop in body.topology.loops.values()]
+        return root, [at.copied(names[at.parent or ""], prefix) for at in rest], loops
 
     def _free_name(self, stem: str) -> str:
         """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""

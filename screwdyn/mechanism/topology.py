@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.rotors import check_no_rotor, without_rotor
 from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.screws import screw
@@ -42,6 +44,8 @@ class Topology:
         Number of changes.
     followers : int
         Number of joints that follow others, also while they are locked; only if there are any are they looked for.
+    loops : mapping from name to Loop
+        Joints between links of the tree that the tree does not have, in the order in which they were closed.
     """
 
     attachments: dict[str, Attachment]
@@ -49,6 +53,7 @@ class Topology:
     gravity: Array
     revision: int = 0
     followers: int = 0
+    loops: dict[str, Loop] = field(default_factory=dict)
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
@@ -75,17 +80,17 @@ class Topology:
         return f"<{type(self).__name__} {self.base!r}: {len(self.attachments)} links, revision {self.revision}>"
 
     def __contains__(self, name: object) -> bool:
-        """Whether a link or a joint has a given name."""
-        return name in self.attachments or name in self.carried
+        """Whether a link, a joint or a loop has a given name."""
+        return name in self.attachments or name in self.carried or name in self.loops
 
-    def attach(self, newcomers: Iterable[Attachment]) -> Topology:
-        """The structure with further links, each of which comes after its parent.
+    def attach(self, newcomers: Iterable[Attachment], loops: Sequence[Loop] = ()) -> Topology:
+        """The structure with further links, each of which comes after its parent, and loops between links.
 
         Raises
         ------
         TopologyError
-            If the name of a link or a joint is taken, or would also be the name of a freedom or position; or if a joint
-            cannot follow another one.
+            If the name of a link, a joint or a loop is taken, or would also be the name of a freedom or position; or if
+            a joint cannot follow another one.
         UnknownNameError
             If there is no link to which one of them is attached, or no joint that it follows.
         """
@@ -101,19 +106,22 @@ class Topology:
             hint = "attach the tree with a prefix, which begins all its names: attach(…, prefix='left/')"
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
+        topology = Topology(attachments, carried, self.gravity, self.revision + 1, followers, self.loops)
+        return with_loops(topology, *loops) if loops else topology
 
-    @classmethod
     def _check_names(
-        cls, new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str], hint: str
+        self, new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str], hint: str
     ) -> None:
         """Raise TopologyError if a name of a new attachment is taken."""
         link, name = new.link.name, new.name
+        taken = next((x for x in (link, name) if x in self.loops), None) if self.loops else None
+        if taken is not None:
+            raise TopologyError(f"there is a loop {taken!r} already; {hint}")
         if link in attachments or name in carried:
             what = f"link {link!r}" if link in attachments else f"joint {name!r}"
             raise TopologyError(f"there is a {what} already; {hint}")
         if "[" in name or new.unlocked.joint.nq > 1:
-            cls._check_labels(new, attachments, carried)
+            self._check_labels(new, attachments, carried)
 
     @staticmethod
     def _check_labels(new: Attachment, attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
@@ -131,6 +139,8 @@ class Topology:
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
         """The structure without a link and all links beyond it, and the removed attachments, that link first.
 
+        Loops that one of these links closes are gone too.
+
         Raises
         ------
         TopologyError
@@ -143,7 +153,10 @@ class Topology:
             removed.append(attachments.pop(name))
             del carried[removed[-1].name]
         followers = self.followers - sum([at.follows for at in removed])
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers), removed
+        loops = self.loops
+        if loops:
+            loops = {x: loop for x, loop in loops.items() if loop.link in attachments and loop.to in attachments}
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, loops), removed
 
     def _vacated(self, link: str) -> Topology:
         """The structure without the rotor of a link's joint, which is to be exchanged.
@@ -181,7 +194,8 @@ class Topology:
             where = "the same link" if to == root else "beyond it"
             raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
         moved = replace(first, parent=to, joint=joint, home=home, locked=None)
-        return replace(topology.attach([moved, *rest, *moved.rotor]), revision=self.revision + 1)
+        changed = topology.attach([moved, *rest, *moved.rotor])
+        return replace(changed, revision=self.revision + 1, loops=self.loops)
 
     def replace_joint(self, link: str, joint: Joint, home: Array | None = None) -> Topology:
         """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
@@ -295,7 +309,7 @@ class Topology:
         followers = sum([at.follows for at in attachments.values()])
         if followers:
             check_couplings(attachments, carried)
-        return Topology(attachments, carried, self.gravity, self.revision + 1, followers)
+        return Topology(attachments, carried, self.gravity, self.revision + 1, followers, self.loops)
 
     def _followers(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
         """The joints that follow a joint, through any number of others, with their ratios and offsets."""
@@ -357,7 +371,7 @@ class Topology:
         """The structure as a frozen graph; see :attr:`Structure.graph`."""
         import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
 
-        graph = nx.DiGraph()
+        graph = nx.DiGraph(loops=tuple(self.loops.values()))
         for name, at in self.attachments.items():
             graph.add_node(name, link=at.link, serial=at.serial)
             if at.parent is not None:

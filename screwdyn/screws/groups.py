@@ -1,0 +1,116 @@
+"""Groups of motions that screws generate: their reciprocal wrenches, and the element nearest to a pose.
+
+Screws S (6, k) generate a group of dimension k if every bracket ad(Sᵢ) Sⱼ lies in their span (docs/mathematics.md §12).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.types import Array
+from screwdyn.screws.motions import ad, exp, log
+from screwdyn.screws.poses import inverse
+
+__all__ = ["constrained_wrenches", "is_group", "nearest_element"]
+
+# Relative remainder below which a bracket lies in the span of screws.
+_IN_SPAN = 1e-12
+# Steps and change, rad and m, after which the nearest element is found.
+_STEPS, _FOUND = 50, 1e-15
+
+
+def is_group(screws: Array) -> bool:
+    """Whether the motions of some screws (6, k), without symbols if k > 1, form a group of dimension k."""
+    if screws.shape[1] < 2:
+        return True
+    S = expressions.floats(screws, "the screws of a group")
+    if np.linalg.matrix_rank(S) < S.shape[1]:
+        return False
+    brackets = np.array([ad(a) @ b for a, b in combinations(S.T, 2)]).T
+    remainder = brackets - S @ np.linalg.lstsq(S, brackets)[0]
+    return bool((np.abs(remainder) <= _IN_SPAN * max(1.0, np.abs(S).max()) ** 2).all())
+
+
+def constrained_wrenches(screws: Array) -> Array:
+    """A basis N (6, 6 − k) of the wrenches [n; f] that do no work on the motions of screws S (6, k): Sᵀ N = 0.
+
+    The basis of unit wrenches, changed as little as possible: for a pin along z through (l, 0, 0) these are the
+    moments about x and y, and the forces along x, y and z that act on the pin. Entries may contain symbols.
+
+    Notes
+    -----
+    Gauss elimination of Sᵀ, with pivots among the rotations first.
+    """
+    rows: list[list[Any]] = [list(S) for S in screws.T]
+    pivots: list[int] = []
+    for _ in range(len(rows)):
+        k, column = _pivot(rows[len(pivots) :])
+        done = len(pivots)
+        rows[done], rows[done + k] = rows[done + k], rows[done]
+        head = rows[done][column]
+        rows[done] = [x / head for x in rows[done]]
+        for i, row in enumerate(rows):
+            if i != done:
+                rows[i] = [x - row[column] * y for x, y in zip(row, rows[done], strict=True)]
+        pivots.append(column)
+    others = [column for column in range(6) if column not in pivots]
+    N = np.zeros((6, len(others)), dtype=screws.dtype)
+    for at, column in enumerate(others):
+        N[column, at] = 1
+        for row, pivot in zip(rows, pivots, strict=True):
+            N[pivot, at] = -row[column] + 0
+    return expressions.array(N)
+
+
+def _pivot(rows: list[list[Any]]) -> tuple[int, int]:
+    """Row and column of the largest rotation of some screws, or translation if none of them turns."""
+    for columns in (range(3), range(3, 6)):
+        found = [(k, c) for k in range(len(rows)) for c in columns if not _vanishes(rows[k][c])]
+        if found:
+            return max(found, key=lambda place: _size(rows[place[0]][place[1]]))
+    raise AssertionError("the screws of a joint are independent")
+
+
+def _size(x: Any) -> float:
+    """Of a pivot: numbers come before expressions."""
+    return abs(float(x)) if expressions.is_number(x) else 0.0
+
+
+def _vanishes(x: Any) -> bool:
+    return abs(x) < _IN_SPAN if expressions.is_number(x) else expressions.is_zero(x)
+
+
+def nearest_element(screws: Array, pose: Array) -> tuple[Array, Array]:
+    """The element g of a group for which log(g⁻¹ T) is shortest, and that logarithm, which is 0 if T is in the group.
+
+    Parameters
+    ----------
+    screws : (6, k) array
+        Of a group.
+    pose : (4, 4) array
+        T.
+
+    Returns
+    -------
+    g : (4, 4) array
+    remainder : (6,) array
+        log(g⁻¹ T): rad and m.
+
+    Notes
+    -----
+    Gauss-Newton steps g ← g exp(S S⁺ log(g⁻¹ T)). One step suffices for translations and for all rotations about a
+    point.
+    """
+    g, inward = np.eye(4), np.linalg.pinv(screws) if screws.size else screws.T
+    remainder = log(pose)
+    for _ in range(_STEPS):
+        step = inward @ remainder
+        g = g @ exp(screws @ step)
+        remainder = log(inverse(g) @ pose)
+        if np.abs(step).max(initial=0.0) <= _FOUND:
+            break
+    return g, np.asarray(remainder)

@@ -1,0 +1,80 @@
+"""Groups of motions: which screws generate one, the wrenches that they do not feel, and the nearest element."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from screwdyn.testing import random_pose
+
+import screwdyn as sd
+from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element
+from screwdyn.screws.screw import Ad, exp, inverse, log
+
+E = np.eye(6)
+# Screws of the group joints, and of translations in two and three directions.
+KINDS = {
+    "fixed": E[:, :0],
+    "revolute": E[:, 2:3],
+    "prismatic": E[:, 5:],
+    "helical": E[:, 2:3] + 0.2 * E[:, 5:],
+    "cylindrical": E[:, [2, 5]],
+    "planar": E[:, 2:5],
+    "spherical": E[:, :3],
+    "translation": E[:, 3:],
+}
+seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=seeds)
+def test_wrenches_do_no_work_on_the_motions(kind, seed):
+    S = Ad(random_pose(np.random.default_rng(seed))) @ KINDS[kind]
+    N = constrained_wrenches(S)
+    assert N.shape == (6, 6 - S.shape[1])
+    assert np.linalg.matrix_rank(N) == N.shape[1]
+    assert_allclose(S.T @ N, 0, rtol=0, atol=1e-13 * max(1, np.abs(N).max()))
+    assert is_group(S)
+
+
+def test_wrenches_of_a_pin_by_hand():
+    x = sp.Symbol("x")
+    N = constrained_wrenches(sd.revolute("z", (x, 0, 0)).screws)
+    # Moments about the axes x and y through the link's origin; forces at the pin.
+    by_hand = [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, x, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1]]
+    assert_array_equal(N, by_hand)
+
+
+def test_screws_that_generate_no_group():
+    parallel = np.column_stack([E[2], Ad(exp(E[3])) @ E[2]])  # together they also translate
+    assert not is_group(parallel)
+    assert is_group(np.column_stack([parallel, E[3]]))
+    assert not is_group(sd.universal("x", "y").screws)
+    assert not is_group(E[:, [2, 2]])  # two freedoms, but motions of one
+    assert not is_group(E[:, [2, 3]])
+    assert is_group(np.eye(6))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=seeds)
+def test_nearest_element(kind, seed):
+    rng = np.random.default_rng(seed)
+    S = Ad(random_pose(rng)) @ KINDS[kind]
+    element = exp(S @ rng.uniform(-1.5, 1.5, S.shape[1]))
+    assert_allclose(nearest_element(S, element)[1], 0, rtol=0, atol=1e-12)
+    away = element @ exp(0.1 * rng.normal(size=6))
+    g, remainder = nearest_element(S, away)
+    assert_allclose(nearest_element(S, g)[1], 0, rtol=0, atol=1e-12)
+    assert_allclose(exp(remainder), inverse(g) @ away, rtol=0, atol=1e-12)
+    assert_allclose(S.T @ remainder, 0, rtol=0, atol=1e-12)
+
+
+def test_nearest_rotation_is_that_of_the_pose():
+    """For a spherical joint at the origin, the remainder is the displacement of the centre, in the turned axes."""
+    pose = exp([0.3, -0.2, 0.9, 0.0, 0.0, 0.0])
+    pose[:3, 3] = 0.1, 0.2, 0.3
+    g, remainder = nearest_element(KINDS["spherical"], pose)
+    assert_allclose(g[:3, :3], pose[:3, :3], rtol=0, atol=1e-15)
+    assert_allclose(remainder, [0, 0, 0, *(pose[:3, :3].T @ pose[:3, 3])], rtol=0, atol=1e-15)
+    assert_allclose(log(pose)[:3], [0.3, -0.2, 0.9], rtol=0, atol=1e-15)

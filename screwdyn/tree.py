@@ -10,6 +10,7 @@ from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
+from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.io.files import Files
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes, Shown):
+class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Changes, Shown):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters
@@ -82,6 +83,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes, Shown):
         held: list[Any] = [topology.gravity]
         for at in topology.attachments.values():
             held += [at.link.inertia, at.joint, at.home, *([at.unlocked.joint, at.unlocked.home] if at.locked else [])]
+        held += [part for loop in topology.loops.values() for part in (loop.joint, loop.home)]
         return expressions.free_symbols(held)
 
     def subs(self, values: Mapping[Any, Any]) -> Self:
@@ -108,7 +110,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, Changes, Shown):
         bound = expressions.bound(values, symbolic.free_symbols)
         base, gravity = symbolic.link(symbolic.base), symbolic.gravity
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
-        tree._become(tree.topology.attach(at.subs(bound) for at in symbolic._attached()))
+        loops = [loop.subs(bound) for loop in symbolic.topology.loops.values()]
+        tree._become(tree.topology.attach([at.subs(bound) for at in symbolic._attached()], loops))
         return tree
 
     def symbolic(self) -> Symbolic:

@@ -53,6 +53,15 @@ def locked_twice():
     tree.lock(tree.joints[0])
 
 
+def four_bar():
+    tree = sd.KinematicTree()
+    for k, (name, length) in enumerate({"crank": 1.0, "coupler": 1.0, "rocker": 1.0}.items()):
+        to, at = (tree.links[-1], (1.0, 0, 0)) if k else ("base", (0, 0, 0))
+        tree.attach(sd.Inertia.rod(1, length, com=(0.5, 0, 0)), to=to, joint=sd.revolute("z"), at=at, name=name)
+    tree.close("rocker", to="base", joint=sd.revolute("z", point=(1.0, 0, 0)), at=(5.0, 0, 0))
+    return tree
+
+
 def chatter():
     tree = on_a_joint(sd.Inertia.rod(1, 1, com=(0.5, 0, 0)), sd.revolute("z"))
     sd.simulate(tree, sd.State(tree, [0.1], [0.3]), 100.0, torque=lambda t, state: -20 * np.sign(state.q + state.qd))
@@ -77,6 +86,8 @@ CAUSES = [
     lambda: sd.revolute((0, 0, 0)),
     lambda: on_a_joint(sd.Inertia.point(1), sd.revolute("x")).forward_dynamics([0], [0], [0]),
     lambda: arm().operational_inertia(tip(), q),
+    lambda: four_bar().inverse_dynamics(*np.zeros((3, 3))),
+    lambda: four_bar().assemble([0.3, 0.2, 0.1]),
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),
     chatter,

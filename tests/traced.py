@@ -58,7 +58,7 @@ class Kernels(kernels.Kernels):
             return super().fill(*given)
         table = model.table
         charts = model.charts and tuple(np.ascontiguousarray(x).tobytes() for x in model.charts)
-        key = table.shape, table.tobytes(), charts, self.places_in(context).tobytes() if entry.links else None
+        key = table.shape, table.tobytes(), charts, self.places_in(context).tobytes() if entry.places else None
         try:
             tape, found, values = recorded(entry.name, *key)
         except Undetermined as undetermined:

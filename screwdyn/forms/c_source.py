@@ -16,6 +16,7 @@ from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.requests import Request, requested, results, scalars
+from screwdyn.mechanism.loops import check_open
 from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.physics.frames import BODY, FRAMES
 from screwdyn.physics.robot import Robot
@@ -51,7 +52,12 @@ def c_source(
         raise ScrewdynError(f"a prefix must be the beginning of a C name; got {prefix!r}")
     if not tree.nv:
         raise ScrewdynError("the tree has no coordinates, so there is nothing to compute; attach a link by a joint")
+    for request in itertools.chain(*asked):
+        if request.entry.places == "loops" and not tree.loops:
+            raise ScrewdynError(f"the tree has no loops, so {request.entry.name} has no entries; leave it out")
     links = _listed(optional, "optional links")
+    if links:
+        check_open(tree.topology, "C source with optional links")
     for link in links:
         if link not in tree.links:
             raise UnknownNameError.of(link, tree.links)
@@ -128,8 +134,10 @@ class _Source:
         subject = request.subject(self.model, tape)
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None
-        for place, link in zip(subject.places, request.links(self.model), strict=True):
-            place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
+        if request.entry.places != "loops":  # whose places have no inertias
+            links = self.model.links(request.entry.places, request.link or "")
+            for place, link in zip(subject.places, links, strict=True):
+                place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
         armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.freedom_needs]
         found = results(request, self.model, tape, subject._replace(table=table), extra, armature)
         if request.entry.name == "forward_dynamics":

@@ -27,6 +27,7 @@ from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.declared import TakesOut
 from screwdyn.physics.frames import BODY, frame_code
+from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
 
@@ -158,11 +159,11 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     # Inside
 
     def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> code_cache.Compilation | None:
-        """Request the compilation of a quantity; None if a result has no entries."""
-        if self._programs is None:
+        """Request the compilation of a quantity; None if a result has no entries, or if it needs the rank of loops."""
+        if self._programs is None or (self._model.constraints and entry.name in WITH_LOOPS):
             return None
         code = frame_code(frame) if "frame" in entry.parameters else BODY
-        places = self._model.places(self._model.links(entry.links, link), code)
+        places = self._model.places(entry.places, link or "", code)
         if any(0 in shape for shape in self._model.shapes(entry, link)):
             return None
         return self._programs.get(entry.name, self._model, places)

@@ -23,9 +23,11 @@ from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import Request
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import FRAMES, frame_code
+from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.table import MASS, PARENT
 
@@ -281,6 +283,8 @@ class Derivatives:
     def _written(self, name: str, what: Any) -> Evaluator:
         """A function of this model; its program is taken from the cache if possible."""
         model, table, loaded = self._model, self._model.table, self._model.loaded
+        if name in (*WITH_LOOPS, "regressor"):
+            check_open(model.topology, f"derivatives.{name}")
         if name == "regressor":
             # τ is linear in the inertias, so Y does not depend on them.
             table, loaded = table.copy(), np.zeros(len(table) - 1, dtype=bool)
@@ -294,7 +298,7 @@ class Derivatives:
                 table = table.copy()
                 table[-1, MASS:PARENT] = 0.0
             request = Request(entry, *(what or ()))
-            of = _frozen(model.places(request.links(model), request.code))
+            of = _frozen(model.places(entry.places, request.link or "", request.code))
         charts = model.charts and tuple(map(_frozen, model.charts))
         return Evaluator(_programs.serving(table, loaded, (name, of, charts)), None if name == "regressor" else table)
 

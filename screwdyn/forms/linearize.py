@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.derivatives import Derivatives
 from screwdyn.forms.numbers import Numbers
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.model import Model
 
 __all__ = ["Linearization", "linearize"]
@@ -91,6 +92,7 @@ def linearize(model: Model, q: ArrayLike, qd: ArrayLike | None = None, tau: Arra
     SingularAttachmentError
         If a joint feels no inertia.
     """
+    check_open(model.topology, "linearize")
     numbers, forces, nv = Numbers(model), model.joint_forces, model.nv
     qd = np.zeros(nv) if qd is None else qd
     given = np.zeros(nv) if tau is None else model.torques(tau)

@@ -19,11 +19,13 @@ from screwdyn.backends.background import imported
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, Frame, Quantities, Quantity
+from screwdyn.physics.internal import INTERNAL, WITH_LOOPS
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
@@ -164,10 +166,12 @@ class Dynamics(Quantities):
         kernels, named = self._kernels, given.arguments
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
+        if WITH_LOOPS.get(entry.name, entry.name) is None:
+            check_open(model.topology, entry.name)
         state = {name: named[name] for name in entry.arguments}
         code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
         link = named.get("link", "")
-        if entry.links in ("one", "subtree"):
+        if entry.places in ("one", "subtree"):
             self._carrier(model, link)  # raises an error for an unknown link
         if named.get("wrenches") is not None and entry.wrenches == "tau":
             (tau,), batch = model.flat(tau=state["tau"])
@@ -190,7 +194,7 @@ class Dynamics(Quantities):
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
         """The numbers that forward dynamics compared in the first state in which a row feels no inertia, as text."""
         model, entry = kernels.model, CATALOGUE["forward_dynamics"]
-        if model.coupled:  # it has compared entries of the contracted M
+        if model.coupled or model.constraints:  # it has compared entries of M
             return ""
         (flat,), _ = model.flat(q=q)
         rest = np.zeros(model.nv)
@@ -258,10 +262,15 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
         "subtree_contribution": "kernels.share_of_subtree(link)(*found)",
     }.get(entry.name, "found")
     frame = "frame" if "frame" in entry.parameters else repr("body")
-    contexts = {"one": f"of_link[link, {frame}]", "subtree": f"of_subtree[link, {frame}]", "all": "of_all"}
-    context = "context" if entry.links is None else contexts[entry.links]
+    contexts = {
+        "one": f"of_link[link, {frame}]",
+        "subtree": f"of_subtree[link, {frame}]",
+        "all": "of_all",
+        "loops": "context",
+    }
+    context = "context" if entry.places is None else contexts[entry.places]
     lines = [f"found = kernels.{entry.name}(kernels.{context}, {', '.join(entry.arguments)})"]
-    if entry.links in ("one", "subtree"):
+    if entry.places in ("one", "subtree"):
         lines = ["try:", f"    {lines[0]}", "except (KeyError, TypeError):", "    found = None"]
     if entry.wrenches:
         lines = [f"found = None if wrenches is not None else {lines[0].removeprefix('found = ')}"]

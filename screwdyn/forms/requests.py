@@ -17,7 +17,9 @@ from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constan
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.numbers import undetermined
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
+from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE
@@ -44,26 +46,25 @@ class Request(NamedTuple):
     @property
     def code(self) -> int:
         """Code of the frame."""
-        if self.entry.links == "subtree":
+        if self.entry.places == "subtree":
             return COM
         if "frame" not in self.entry.parameters:
             return BODY
         return frame_code(self.frame or self.entry.signature.parameters["frame"].default)
-
-    def links(self, model: Model) -> tuple[str, ...]:
-        """The links whose places the recursion takes."""
-        return tuple(model.links(self.entry.links, self.link or ""))
 
     def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
         """The subject of a recording: the table of a model, its charts, and the places of the links.
 
         ``read`` converts the robot's numbers to scalars; by default :func:`scalars` does if there are symbols.
         """
+        if self.entry.name in WITH_LOOPS:
+            check_open(model.topology, f"{self.entry.name} as written-out operations")
         numbers = read is None and model.ready is not None
         read = functools.partial(scalars, tape) if read is None else read
         rows = (*model.rows, model.base_row)
         table = constants(model.table) if numbers else read(x for row in rows for x in row).reshape(-1, COLUMNS)
-        places = read(x for link in self.links(model) for x in model.place(link, self.code)).reshape(-1, PLACE)
+        rows_of_places = model.rows_of_places(self.entry.places, self.link or "", self.code)
+        places = read(x for row in rows_of_places for x in row).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
             given = charts.groups, charts.couplings

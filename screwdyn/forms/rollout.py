@@ -23,6 +23,7 @@ from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.rollout_inputs import Inputs
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.model import Model
 from screwdyn.physics.steps import STEPS, Feedback
@@ -145,6 +146,7 @@ class Rollouts(ABC):
             If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, or the tree is too large to be compiled.
         """
         model = self.model
+        check_open(model.topology, "rollout")
         count, record = _whole("steps", steps), None if every is None else _whole("every", every)
         if record is not None and count % record:
             raise ScrewdynError(f"every must be a divisor of steps; got every={record} and steps={count}")

@@ -13,6 +13,7 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.joint.screws import kind
+from screwdyn.mechanism.loops import check_open
 from screwdyn.mechanism.structure import Structure
 from screwdyn.screws.poses import skew_of
 
@@ -85,6 +86,7 @@ def read(tree: Structure, kinds: Sequence[str], name: str) -> tuple[tuple[Row, .
     ScrewdynError
         If the tree has other joints, joints that follow others, or armatures; the message names all of them.
     """
+    check_open(tree.topology, name)
     edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
     refused = _refused([(edge["name"], edge["joint"]) for edge in edges.values()], kinds)
     if refused:

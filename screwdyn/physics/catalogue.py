@@ -16,10 +16,12 @@ from screwdyn.physics import couplings
 if TYPE_CHECKING:
     from screwdyn.physics.declared import Declared
 
-__all__ = ["CATALOGUE", "Coupled", "Dimension", "Quantity", "Result", "quantity"]
+__all__ = ["CATALOGUE", "Coupled", "Dimension", "Places", "Quantity", "Result", "quantity"]
 
-# Number of "v" freedoms, "q" positions, "L" links, "k" freedoms on the path to a link; the product "6v"; a number.
+# Number of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a link; the
+# product "6v"; a number.
 Dimension = str | int
+Places = Literal["one", "subtree", "all", "loops"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -74,14 +76,17 @@ class Coupled(NamedTuple):
     quantities : tuple of str
         Their results are contracted and become the first arguments of ``finish``.
     arguments : tuple of str
-        Arguments of the state that follow, then the workspace and the results.
+        Arguments of the state that follow, then the scratch space, the workspace and the results.
     finish : callable
         Returns a status, as recursions do.
+    scratch : tuple of shapes
+        Arrays of scratch space.
     """
 
     quantities: tuple[str, ...]
     arguments: tuple[str, ...]
     finish: Callable[..., int]
+    scratch: tuple[tuple[Dimension, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,8 +111,9 @@ class Quantity:
         Whether it has the same value with base parameters (``base_parameters``), which do not keep the masses.
     wrenches : "result", "tau" or None
         Whether the forces of external wrenches are subtracted from the result or added to τ.
-    links : "one", "subtree", "all" or None
-        The links whose places the recursion takes: one link, that link and all links beyond it, or all links.
+    places : "one", "subtree", "all", "loops" or None
+        The places that the recursion takes: of one link, of that link and all links beyond it, of all links, or of the
+        constraints of all loops.
     coupled : Coupled or None
         Only if the results for a tree with couplings are not the contracted results of the recursion.
     signature : inspect.Signature
@@ -123,7 +129,7 @@ class Quantity:
     recursion: Callable[..., int | None]
     base_parameters: bool
     wrenches: Literal["result", "tau"] | None
-    links: Literal["one", "subtree", "all"] | None
+    places: Places | None
     coupled: Coupled | None
     signature: inspect.Signature
     doc: str
@@ -150,7 +156,7 @@ def quantity(
     at_rest: tuple[str, ...] = (),
     scratch: tuple[tuple[Dimension, ...], ...] = (),
     wrenches: Literal["result", "tau"] | None = None,
-    links: Literal["one", "subtree", "all"] = "one",
+    places: Places = "one",
     coupled: Coupled | None = None,
 ) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
     """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object."""
@@ -168,7 +174,7 @@ def quantity(
             recursion=recursion,
             base_parameters=base_parameters,
             wrenches=wrenches,
-            links=links if "link" in names or links == "all" else None,
+            places=places if "link" in names or places in ("all", "loops") else None,
             coupled=coupled,
             signature=signature,
             doc=inspect.getdoc(declaration) or "",

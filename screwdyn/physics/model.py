@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,14 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.couplings import COLUMN, RATIO, spread
+from screwdyn.physics.frames import BODY
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.rows import Rows
 from screwdyn.physics.table import ARMATURE, PARENT, PLACE
+from screwdyn.screws import screw
 
 if TYPE_CHECKING:
-    from screwdyn.physics.catalogue import Quantity
+    from screwdyn.physics.catalogue import Places, Quantity
 
 __all__ = ["Model"]
 
@@ -169,9 +171,9 @@ class Model(Rows):
                 beyond[name] = None
         return tuple(beyond)
 
-    def links(self, which: Literal["one", "subtree", "all"] | None, link: str = "") -> Iterable[str]:
-        """The links whose places a recursion takes; see :attr:`~screwdyn.physics.catalogue.Quantity.links`."""
-        if which is None:
+    def links(self, which: Places | None, link: str = "") -> Iterable[str]:
+        """The links whose places a recursion takes; see :attr:`~screwdyn.physics.catalogue.Quantity.places`."""
+        if which is None or which == "loops":
             return ()
         if which == "all":
             return self.placements
@@ -179,18 +181,38 @@ class Model(Rows):
 
     def shapes(self, entry: Quantity, link: str = "") -> list[tuple[int, ...]]:
         """Shapes of the results of a quantity for one state."""
-        sizes = {"v": self.nv, "q": self.nq, "L": len(self.placements)}
+        sizes = {"v": self.nv, "q": self.nq}
+        if entry.places in ("all", "loops"):
+            sizes["L"] = len(self.placements if entry.places == "all" else self.constraints)
         if any("k" in result.shape for result in entry.given):
             sizes["k"] = len(self.path(link))
         return [tuple(sizes[d] if isinstance(d, str) else d for d in result.shape) for result in entry.given]
 
-    def places(self, links: Iterable[str], frame: int) -> Array:
-        """Places of some links, (links, 25), for the code of a frame; see ``physics.table``."""
-        places = np.array([self.place(link, frame) for link in links], dtype=object).reshape(-1, PLACE)
+    def places(self, which: Places | None, link: str = "", frame: int = BODY) -> Array:
+        """Places that a recursion takes, (places, 25), for the code of a frame; see ``physics.table``."""
+        places = np.array(self.rows_of_places(which, link, frame), dtype=object).reshape(-1, PLACE)
         return np.ascontiguousarray(expressions.floats(places, "the place of a link"))
 
+    def rows_of_places(self, which: Places | None, link: str, frame: int) -> list[list[Any]]:
+        """The rows of :meth:`places`, which may contain expressions."""
+        if which == "loops":
+            return self.constraints
+        return [self.place(name, frame) for name in self.links(which, link)]
+
+    @cached_property
+    def constraints(self) -> list[list[Any]]:
+        """A place for each wrench that the joints of the loops transmit, in the frame of the row of its link."""
+        rows = []
+        for loop in self.topology.loops.values():
+            at, to = self.placements[loop.link], self.placements[loop.to]
+            on_row = screw.Ad(screw.inverse(screw.pose(np.reshape(at.R, (3, 3)), at.p))).T
+            for wrench in (on_row @ loop.wrenches).T:
+                place = [self.index[at.coordinate], self.index[to.coordinate], *wrench]
+                rows.append([*place, *[0.0] * (PLACE - len(place))])
+        return rows
+
     def place(self, link: str, frame: int) -> list[Any]:
-        """A row of :meth:`places`, which may contain expressions."""
+        """The place of a link, which may contain expressions."""
         at = self.placements[link]
         place = [self.index[at.coordinate], frame, *at.R, *at.p, *at.com]
         inertia = at.link.inertia

@@ -8,17 +8,37 @@ functions, derivatives and operation counts all read :data:`CATALOGUE`.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.catalogue import CATALOGUE, Coupled, Dimension, Quantity, Result, quantity
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
+from screwdyn.physics.recursions import (
+    contributions,
+    coupled,
+    joint_space,
+    links,
+    loops,
+    operational,
+    whole_tree,
+)
 
-__all__ = ["CATALOGUE", "INTERNAL", "LARGEST", "Dimension", "Frame", "Quantities", "Quantity", "Result"]
+__all__ = [
+    "CATALOGUE",
+    "CONSTRAINTS",
+    "CONSTRAINTS_DOT",
+    "LARGEST",
+    "QDD",
+    "TAU",
+    "Dimension",
+    "Frame",
+    "Quantities",
+    "Quantity",
+    "Result",
+]
 
 Frame = Literal["com", "body", "base", "mixed"]
 # Largest magnitude of an entry of a state: products of five such entries do not overflow.
@@ -27,8 +47,11 @@ LARGEST = 1e60
 _M = Result("M", ("v", "v"), "kg m^2, kg m or kg", symmetric=True)
 _C = Result("C", ("v", "v"), "N m s, N s, ...", rate_of="M")
 _G = Result("g", ("v",), "N m or N")
-_TAU = Result("tau", ("v",), "N m or N")
+TAU = Result("tau", ("v",), "N m or N")
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
+CONSTRAINTS = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
+CONSTRAINTS_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
+QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
 _POINT = "m"
 
 
@@ -95,21 +118,21 @@ class Quantities(ABC):
         docs/mathematics.md §1 and §2. Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), TAU.unit), base_parameters=True, at_rest=("qdd",))
     def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇ + g(q), (…, nv), N m or N: the joint forces of a motion with q̈ = 0.
 
         By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(joint_space.velocity_forces, Result("c", ("v",), TAU.unit), base_parameters=True, at_rest=("qdd",))
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal terms of the joint forces.
 
         By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
+    @quantity(joint_space.inverse_dynamics, TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -130,11 +153,13 @@ class Quantities(ABC):
         ------
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :class:`Quantities`.
+        LoopError
+            If the tree has closed loops, whose forces are not determined by the motion.
         """
 
     @quantity(
         joint_space.forward_dynamics,
-        Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True),
+        QDD,
         base_parameters=True,
         wrenches="tau",
         coupled=Coupled(("mass_matrix", "bias_force"), ("tau",), coupled.accelerations),
@@ -145,7 +170,8 @@ class Quantities(ABC):
         """Accelerations q̈ = M⁻¹ (τ + Σ J_iᵀ F_i − C q̇ − g), (…, nv), rad/s² or m/s². Cost O(nv).
 
         By the articulated-body algorithm (docs/mathematics.md §4; Featherstone 2008). ``tau`` is (…, nv), N m or N; the
-        other parameters and errors are those of :meth:`inverse_dynamics`.
+        other parameters and errors are those of :meth:`inverse_dynamics`. With closed loops, M q̈ + C q̇ + g = τ + J_cᵀ λ
+        and J_c q̈ + J̇_c q̇ = 0, at a cost of O(nv³) (§12); the state must be one in which the loops are closed.
 
         Raises
         ------
@@ -164,7 +190,7 @@ class Quantities(ABC):
         :class:`Quantities`.
         """
 
-    @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), links="all")
+    @quantity(links.link_poses, Result("T", ("L", 4, 4), "1 and m"), places="all")
     def link_poses(self, q: ArrayLike) -> Array:
         """Poses of all links in the base frame, (…, number of links, 4, 4), in metres, in the order of ``links``.
 
@@ -350,7 +376,7 @@ class Quantities(ABC):
         Result("C", ("v", "v"), _C.unit),
         Result("g", ("v",), _G.unit),
         scratch=((2, "v", "6v"), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
-        links="subtree",
+        places="subtree",
     )
     def subtree_contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
         """Contribution of a link and all links beyond it: the padded sum of their M, C and g, and J, J̇ of the link.
@@ -378,22 +404,20 @@ class Quantities(ABC):
             :meth:`forward_dynamics`.
         """
 
+    @quantity(loops.constraint_jacobian, CONSTRAINTS, places="loops")
+    def constraint_jacobian(self, q: ArrayLike) -> Array:
+        """Jacobian J_c of the constraints of all loops, J_c q̇ = 0, (…, m, nv).
 
-INTERNAL = {
-    # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
-    "wrench_torque": Quantity(
-        name="wrench_torque",
-        arguments=("q", "wrenches"),
-        at_rest=(),
-        parameters=(),
-        results=(_TAU,),
-        scratch=(),
-        recursion=joint_space.wrench_torque,
-        base_parameters=False,
-        wrenches=None,
-        links=None,
-        coupled=None,
-        signature=inspect.Signature(),
-        doc="",
+        A loop with a joint of k freedoms has 6 − k rows, one for each of its ``wrenches``: the power of the wrench on
+        the twist of the loop's link relative to the other one. Loops come in the order of ``loops``. The columns of
+        coordinates that move both links alike are zero (docs/mathematics.md §12).
+        """
+
+    @quantity(
+        loops.constraint_jacobian_dot,
+        replace(CONSTRAINTS, hidden=True),
+        CONSTRAINTS_DOT,
+        places="loops",
     )
-}
+    def constraint_jacobian_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Time derivative of :meth:`constraint_jacobian`, (…, m, nv), so that J_c q̈ + J̇_c q̇ = 0."""

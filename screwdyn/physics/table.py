@@ -49,7 +49,10 @@ TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, ARMATURE, COLUMNS = 12,
 # Columns of a place: the row that carries the link (−1: the base) and the frame's code; pose of the link's frame in the
 # row's; its centre of mass there; its mass and its inertia about the centre of mass in link axes; the number of rows of
 # its joint.
+# The place of a constraint: the row that carries the link of a loop, the row that carries the other link, and a wrench
+# in the frame of the first one.
 ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, OWN_ROWS, PLACE = 0, 1, 2, 14, 17, 18, 24, 25
+OTHER_ROW, WRENCH = 1, 2
 
 # Statuses of recursions without a result: the tree has no mass; the link cannot move in all six directions. -1 is
 # reserved for back-ends.
@@ -364,6 +367,16 @@ def add_to9(A: Table, i: int, k: int, a: Matrix) -> None:
 def place_row(places: Table, l: int) -> int:
     """Row that carries link l; −1 for the base."""
     return int(places[l, ROW])
+
+
+def place_other_row(places: Table, l: int) -> int:
+    """Row that carries the other link of a constraint's loop; −1 for the base."""
+    return int(places[l, OTHER_ROW])
+
+
+def place_wrench(places: Table, l: int) -> Wrench:
+    """Wrench of a constraint, in the frame of its first row."""
+    return Wrench(load3(places, l, WRENCH), load3(places, l, WRENCH + 3))
 
 
 def place_frame(places: Table, l: int) -> int:

@@ -14,6 +14,7 @@ from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.formulations import denoc
 from screwdyn.mechanism.joint.screws import kind
+from screwdyn.mechanism.loops import check_open
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Arm", "EndlessError", "Limits"]
@@ -87,6 +88,7 @@ class Arm(NamedTuple):
         UnknownNameError
             If the tip is not a link of the tree, or a limit is not for one of its positions.
         """
+        check_open(tree.topology, f"the comparison of arms, for {name!r},")
         joints = {joint: tree.joint(joint) for joint in tree.joints if tree.joint(joint).nv}
         if wrong := [f"{joint!r} is {x.kind}" for joint, x in joints.items() if x.chart is not None]:
             raise ScrewdynError(f"the positions of {', '.join(wrong)} in {name!r}, have no ranges; replace the joint")

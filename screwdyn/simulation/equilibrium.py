@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import EquilibriumError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.state import by_name
 
@@ -136,6 +137,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
 
 
 def _configuration(tree: Robot, q0: ArrayLike) -> Array:
+    check_open(tree.topology, "an equilibrium")
     (q,), batch = tree.model.flat(q0=q0)
     if batch:
         raise ShapeError(f"q0 must be one configuration, ({tree.nq},); got a batch of shape {batch}")

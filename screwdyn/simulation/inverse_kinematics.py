@@ -11,6 +11,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation.limits import Limits
@@ -79,6 +80,7 @@ def inverse_kinematics(
     The nearest configuration minimises ``|e|²``. The length that multiplies the angle is that of the chain of links, in
     q0.
     """
+    check_open(tree.topology, "inverse_kinematics")
     given = np.shape(pose)
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from screwdyn.core.errors import InertiaError
 from screwdyn.core.types import Array
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 
@@ -129,6 +130,7 @@ def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
     InertiaError
         If the kinetic energy of a body is negative for some motion.
     """
+    check_open(tree.topology, "an impact")
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
     beyond = frozenset(tree.subtree(root))
@@ -174,6 +176,7 @@ def stop(tree: Robot, q: Array, before: Bodies, freedoms: Sequence[int], rates: 
     SingularAttachmentError, InertiaError
         As for :func:`impact`.
     """
+    check_open(tree.topology, "an impact")
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
     own = before.jacobians[:, :, freedoms]

@@ -12,6 +12,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
@@ -162,6 +163,7 @@ def simulate(
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
+    check_open(tree.topology, "simulate")
     if stops is not None:
         ever = (joints_of(tree), *(event.joints(tree) for event in events))
         check_stops(stops, [named for joints in ever for named in joints.items()])

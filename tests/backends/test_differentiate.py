@@ -105,7 +105,8 @@ def test_derivatives_share_operations_with_the_function():
 
 
 def subject(tree):
-    return Subject(constants(tree.model.table), tree.model.charts, constants(tree.model.places(tree.links[-1:], MIXED)))
+    places = tree.model.places("one", tree.links[-1], MIXED)
+    return Subject(constants(tree.model.table), tree.model.charts, constants(places))
 
 
 def values_of(case, tau):
@@ -129,7 +130,7 @@ ONE_RESULT = [
     name
     for name, entry in CATALOGUE.items()
     if len(entry.given) == 1
-    and entry.links in ("one", None)
+    and entry.places in ("one", None)
     and name not in ("forward_dynamics", "operational_inertia")
 ]
 

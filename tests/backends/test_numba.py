@@ -24,7 +24,7 @@ BAD = [np.zeros(2), np.zeros(4), np.array([0, np.nan, 0]), np.array([0, 0, np.in
 
 
 @pytest.mark.parametrize("bad", BAD)
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if not CATALOGUE[name].links])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if not CATALOGUE[name].places])
 def test_what_does_not_fit_is_refused_before_anything_is_computed(model, name, bad):
     entry, good, of_model = CATALOGUE[name], np.zeros(3), kernels.Kernels(model)
     call, context = getattr(of_model, name), of_model.context

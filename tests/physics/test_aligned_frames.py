@@ -63,7 +63,7 @@ def test_quantities_of_links_are_in_the_links_own_frames():
     for k, axis in enumerate(("z", "x", (0, 1, 1), (1, 0, 1), (1, 1, 0), "y", (1, 0, 2), (1, 2, 3))):
         above = tree.attach(Link(f"link {k}", BODY), to=above, joint=revolute(axis), at=(0.1, 0.2, 0.3)).name
     model = tree.model
-    places = model.places(["link 6"], 0)
+    places = model.places("one", "link 6", 0)
     opened = np.zeros((8, 10), dtype=bool)
     assert (aligned_frames(constants(model.table))[6] != constants(model.table)[6]).any()
     program = code_cache.recorded("operational_inertia", code_cache.Structure(model.table, opened, None, places))

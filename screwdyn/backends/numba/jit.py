@@ -16,14 +16,32 @@ from numba.extending import intrinsic, overload, register_jitable
 from numba.np.numpy_support import carray
 
 from screwdyn.backends.cache_folder import kernel_folder, user_folder
-from screwdyn.physics import charts, couplings, frames, link_steps, quantities, row_steps, spatial, table
+from screwdyn.physics import charts, couplings, frames, internal, link_steps, quantities, row_steps, spatial, table
 from screwdyn.physics.quantities import LARGEST
-from screwdyn.physics.recursions import contributions, coupled, joint_space, links, operational, whole_tree
+from screwdyn.physics.recursions import (
+    constrained,
+    contributions,
+    coupled,
+    joint_space,
+    links,
+    loops,
+    operational,
+    whole_tree,
+)
 from screwdyn.screws import rotations
 
 __all__ = ["address_of", "array", "compiled", "finite", "integers", "run"]
 
-RECURSIONS: tuple[ModuleType, ...] = (joint_space, links, whole_tree, contributions, operational, coupled)
+RECURSIONS: tuple[ModuleType, ...] = (
+    joint_space,
+    links,
+    whole_tree,
+    contributions,
+    operational,
+    loops,
+    coupled,
+    constrained,
+)
 INLINED = (row_steps, *RECURSIONS)
 PHYSICS: tuple[ModuleType, ...] = (
     rotations,
@@ -77,7 +95,7 @@ _register()
 def _cache_folder() -> str:
     """A folder named after all source of the kernels, because numba does not notice an edited link step."""
     files = [
-        *(Path(str(module.__file__)) for module in (*PHYSICS, quantities)),
+        *(Path(str(module.__file__)) for module in (*PHYSICS, internal, quantities)),
         *sorted(Path(__file__).parent.glob("*.py")),
     ]
     return str(kernel_folder(user_folder(), b"".join(file.read_bytes() for file in files)))

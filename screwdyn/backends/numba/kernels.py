@@ -10,7 +10,7 @@ kernel is made from the entry of the catalogue. Emit: numba compiles it in the f
 import functools
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,11 @@ from screwdyn.backends.platform_layout import address
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import Contribution, share_of
 from screwdyn.physics.frames import BODY, frame_code
+from screwdyn.physics.internal import INTERNAL, WITH_LOOPS
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
+from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
-from screwdyn.physics.table import ROW, Workspace, integers_of
+from screwdyn.physics.table import PLACE, ROW, Workspace, integers_of
 
 __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "kernels_of", "play"]
 
@@ -48,6 +49,7 @@ _PLAYER = "play"
 Array = Any
 
 _STATES, _LINKS, _PATH, _PLACES = map(Context._fields.index, ("states", "links", "path", "Places"))
+_NO_PLACES = np.zeros((0, PLACE))
 # The addresses of the kernels that are called by those of trees in which joints follow others, once they are loaded.
 _KERNELS = np.zeros(len(KERNELS), dtype=np.int64)
 
@@ -70,19 +72,19 @@ _GLOBALS: dict[str, Any] = {
 
 
 @functools.lru_cache(maxsize=8)
-def _memory(rows: int, coupled: bool) -> tuple[Array, int]:
-    """Scratch space for any kernel of one kind and a table with ``rows`` rows, and its address.
+def _memory(rows: int, constraints: int, coupled: bool) -> tuple[Array, int]:
+    """Scratch space for any kernel of one kind, a table with ``rows`` rows and some constraints, and its address.
 
     All models share it, because a kernel runs under Python's global lock.
     """
-    sizes = {"v": rows, "k": rows, "6v": 6 * rows}
+    sizes = {"v": rows, "k": rows, "6v": 6 * rows, "L": constraints}
 
     def count(entry: Quantity) -> int:
         shapes = (shape for shape, _ in scratch_space(entry, coupled).values())
         return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in shapes)
 
     handed = len(STATE) + max(len(entry.given) for entry in CATALOGUE.values())
-    memory = np.empty(max(map(count, CATALOGUE.values())) + handed)
+    memory = np.empty(max(map(count, map(_entry, KERNELS))) + handed)
     return memory, address(memory)
 
 
@@ -131,7 +133,7 @@ def _refuse(*state: Any, out: Any = None) -> None:
 
 def _function(name: str, prefix: str = "") -> Any:
     """The built-in function of a context and one state in contiguous float64 arrays; None for other arguments."""
-    entry, code = CATALOGUE[name], kernel(prefix + name)
+    entry, code = _entry(name), kernel(prefix + name)
     inputs, outputs = [_read(STATE[x]) for x in entry.arguments], [_read(r.shape) for r in entry.given]
     return builtin_of_context(name, code.address, inputs, outputs, _refuse, code)
 
@@ -157,7 +159,7 @@ class Kernels:
     Attributes
     ----------
     context : array of int64
-        For quantities of the whole tree.
+        For quantities of the whole tree; its places are those of the constraints of the loops.
 
     Raises
     ------
@@ -168,11 +170,12 @@ class Kernels:
     def __init__(self, model: Model) -> None:
         self.model = model
         table, chart = model.table, model.charts
-        memory, work = _memory(len(table) - 1, model.coupled)
+        places = model.places("loops") if model.topology.loops else _NO_PLACES
+        memory, work = _memory(len(table) - 1, len(places), model.coupled)
         at = moved = address(table)
         parents, firsts = integers_of(table)
         # The context contains the addresses of these arrays.
-        self._kept = [table, memory, parents, firsts]
+        self._kept = [table, memory, places, parents, firsts]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
             copied, where, *numbers = table.copy(), *chart
@@ -181,8 +184,8 @@ class Kernels:
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)
-        sizes = (1, model.nv, model.nq, 0, 0, groups, terms)
-        arrays = (at, of_where, of_groups, of_terms, moved, 0, work, address(parents), address(firsts))
+        sizes = (1, model.nv, model.nq, len(places), 0, groups, terms)
+        arrays = (at, of_where, of_groups, of_terms, moved, address(places), work, address(parents), address(firsts))
         self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
 
@@ -190,15 +193,21 @@ class Kernels:
         """Addresses are not valid in another process."""
         return type(self), (self.model,)
 
-    @staticmethod
-    def kernel(name: str) -> Any:
-        """The compiled kernel of a quantity."""
-        return kernel(name)
+    # Begins the names of the kernels.
+    _kind = ""
+    # Names of the quantities that are computed in place of others; None for one that is not available.
+    _instead: Mapping[str, str | None] = {}
 
-    @staticmethod
-    def function(name: str) -> Any:
-        """The built-in function of a quantity."""
-        return _function(name)
+    @classmethod
+    def kernel(cls, name: str) -> Any:
+        """The compiled kernel of a quantity."""
+        return kernel(cls._kind + (cls._instead.get(name) or name))
+
+    @classmethod
+    def function(cls, name: str) -> Any:
+        """The built-in function of a quantity; one that refuses all arguments if it is not available."""
+        computed = cls._instead.get(name, name)
+        return _refuse if computed is None else _function(computed, cls._kind)
 
     @functools.cached_property
     def of_link(self) -> "_OfLink":
@@ -227,12 +236,12 @@ class Kernels:
 
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
         """The context of a quantity, for a link and the code of a frame if it depends on them."""
-        if entry.links is None:
+        if entry.places in (None, "loops"):
             return self.context
-        key = entry.links, link, code
+        key = entry.places, link, code
         context = self._contexts.get(key)
         if context is None:
-            places = self.model.places(self.model.links(entry.links, link), code)
+            places = self.model.places(entry.places, link, code)
             self._kept.append(places)
             context = self._contexts[key] = self._at_places(places, len(self.path(link)) if link else 0)
         return context
@@ -278,18 +287,20 @@ class _OnFirstUse:
 class CoupledKernels(Kernels):
     """The kernels of the catalogue for one model in which joints follow others."""
 
+    _kind = COUPLED
+
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         assert model.charts is not None
         self._couplings = np.ascontiguousarray(model.charts.couplings, dtype=np.float64)
-        memory, self._work_of_rows = _memory(len(self._couplings), False)
+        memory, self._work_of_rows = _memory(len(self._couplings), int(self.context[_LINKS]), False)
         self._in_a_row = np.arange(-1, model.nv - 1)
         self._parents = Context(*self.context).Parents
         self._kept.append(memory)
         self.context = self._with_rows(self.context, self._couplings[:0])
 
     def _at_places(self, places: Array, path: int) -> Array:
-        on_path = couplings.of_path(self.model.table, self._couplings, int(places[0, ROW]))
+        on_path = couplings.of_path(self.model.table, self._couplings, int(places[0, ROW]) if len(places) else -1)
         return self._with_rows(super()._at_places(places, path), on_path)
 
     def _with_rows(self, context: Array, on_path: Array) -> Array:
@@ -310,20 +321,24 @@ class CoupledKernels(Kernels):
         self._kept += arrays
         return np.array(plain + Coupled(n, steps, *map(address, arrays)), np.int64)
 
-    @staticmethod
-    def kernel(name: str) -> Any:
-        """The compiled kernel of a quantity."""
-        return kernel(COUPLED + name)
 
-    @staticmethod
-    def function(name: str) -> Any:
-        """The built-in function of a quantity."""
-        return _function(name, COUPLED)
+class LoopKernels(Kernels):
+    """The kernels of the catalogue for one model with loops."""
+
+    _instead = WITH_LOOPS
+
+
+class CoupledLoopKernels(CoupledKernels):
+    """The kernels of the catalogue for one model with loops in which joints follow others."""
+
+    _instead = WITH_LOOPS
 
 
 def kernels_of(model: Model) -> Kernels:
     """The kernels for a model; UnboundSymbolError if its numbers contain symbols."""
-    return CoupledKernels(model) if model.coupled else Kernels(model)
+    kinds = (CoupledLoopKernels, CoupledKernels) if model.coupled else (LoopKernels, Kernels)
+    kind: type[Kernels] = kinds[0] if model.topology.loops else kinds[1]
+    return kind(model)
 
 
 class _OfLink(dict[tuple[str, str], Array]):
@@ -343,7 +358,7 @@ class _OfLink(dict[tuple[str, str], Array]):
 
 
 for _name in CATALOGUE:
-    for _owner in (Kernels, CoupledKernels):
+    for _owner in (Kernels, CoupledKernels, LoopKernels, CoupledLoopKernels):
         setattr(_owner, _name, _OnFirstUse(_name))
 
 

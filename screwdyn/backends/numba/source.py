@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from screwdyn.physics import charts
 from screwdyn.physics.couplings import COUPLING
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
+from screwdyn.physics.internal import INTERNAL
+from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 
 __all__ = [
@@ -113,7 +114,7 @@ def _plain_shape(dimensions: Sequence[Dimension], sizes: Sizes) -> str:
 
 def parts(entry: Quantity) -> list[Quantity]:
     """The quantities over the rows from which a quantity follows if joints follow others."""
-    return [CATALOGUE[name] for name in entry.coupled.quantities] if entry.coupled else [entry]
+    return [CATALOGUE.get(name) or INTERNAL[name] for name in entry.coupled.quantities] if entry.coupled else [entry]
 
 
 def functions(entry: Quantity, coupled: bool) -> dict[str, Any]:
@@ -133,6 +134,8 @@ def scratch_space(entry: Quantity, coupled: bool = False) -> Arrays:
             arrays |= {f"{part.name}_{r.name}": (r.shape, _ROWS) for r in part.given if r.contraction}
             if entry.coupled:
                 arrays |= {f"{r.name}_of_freedoms": (r.shape, _FREEDOMS) for r in part.given}
+        if entry.coupled:
+            arrays |= {f"scratch{k}": (shape, _FREEDOMS) for k, shape in enumerate(entry.coupled.scratch)}
     else:
         arrays |= {name: (("v",), _SIZES) for name in ("x", "a")}
         arrays |= {f"scratch{k}": (shape, _SIZES) for k, shape in enumerate(entry.scratch)}
@@ -227,7 +230,7 @@ def _one_state(entry: Quantity) -> list[str]:
     arguments = [
         "rows",
         *(handed.get(name, name) for name in (*entry.arguments, *entry.at_rest)),
-        *(["places"] if entry.links else []),
+        *(["places"] if entry.places else []),
         *(f"scratch{k}" for k in range(len(entry.scratch))),
         "work",
         *(f"out_{result.name}" for result in entry.results),
@@ -280,5 +283,6 @@ def _one_coupled_state(entry: Quantity) -> list[str]:
     if entry.coupled:
         contracted = [f"{r.name}_of_freedoms" for part in parts(entry) for r in part.given]
         results = [f"out_{r.name}" for r in entry.results]
-        lines += _called("finish", [*contracted, *entry.coupled.arguments, "work", *results], int)
+        scratch = [f"scratch{k}" for k in range(len(entry.coupled.scratch))]
+        lines += _called("finish", [*contracted, *entry.coupled.arguments, *scratch, "work", *results], int)
     return lines

@@ -166,7 +166,7 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
         if "qdd" in state:
             charting.drift(chart.terms, state["qd"], state["qdd"])
     results = {r.name: _zeros(*_working_shape(r.shape, subject.size_over_rows)) for r in entry.results}
-    places = [subject.places] if entry.links else []
+    places = [subject.places] if entry.places else []
     scratch = [_zeros(*map(subject.size_over_rows, shape)) for shape in entry.scratch]
     status = entry.recursion(table, *state.values(), *places, *scratch, workspace(table, _zeros), *results.values())
     if status:

@@ -1,0 +1,304 @@
+"""Trees whose loops are closed: their gap, freedoms, assembly, reactions and reduced equation of motion.
+
+docs/mathematics.md §12. The accelerations themselves are those of ``forward_dynamics``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from math import degrees
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import LoopError, ShapeError, SingularAttachmentError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.loop import Loop
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import Quantities
+from screwdyn.physics.recursions.constrained import REDUNDANT
+from screwdyn.screws.groups import nearest_element
+from screwdyn.screws.poses import inverse
+
+if TYPE_CHECKING:
+    from screwdyn.forms.numbers import Numbers
+
+__all__ = ["ClosedLoops", "Reactions", "Reduced"]
+
+# Gap, m and rad, of assembled loops; steps of the search; largest change of a coordinate in a step, rad and m.
+_CLOSED, _STEPS, _LARGEST_STEP = 1e-13, 100, 0.5
+
+
+class Reactions(NamedTuple):
+    """What the joints of loops transmit.
+
+    Attributes
+    ----------
+    wrenches : dict
+        From loop to the wrench [n; f], (6,), of ``to`` on ``link`` in the frame of ``link``; N m and N. Of all wrenches
+        that rigid bodies allow, those of least λᵀλ.
+    undetermined : dict
+        From each loop whose wrench rigid bodies do not determine to an orthonormal basis, (6, k), of the wrenches that
+        can be added to it, together with others, without a change of motion.
+    """
+
+    wrenches: dict[str, Array]
+    undetermined: dict[str, Array]
+
+
+class Reduced(NamedTuple):
+    """The equation of motion over independent coordinates y, M ÿ + C ẏ + g = Zᵀ τ with q̇ = Z ẏ.
+
+    Attributes
+    ----------
+    independent : tuple of str
+        Names of the freedoms y.
+    M, C, g : (r, r), (r, r), (r,) arrays
+        M_r = Zᵀ M Z, C_r = Zᵀ (M Ż + C Z), which is that of the Christoffel symbols of M_r, and g_r = Zᵀ g.
+    Z, Z_dot : (nv, r) arrays
+    """
+
+    independent: tuple[str, ...]
+    M: Array
+    C: Array
+    g: Array
+    Z: Array
+    Z_dot: Array
+
+
+class ClosedLoops(Quantities):
+    """Functions of a tree with loops."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Model:
+        """The frozen snapshot of the tree."""
+
+    @abstractmethod
+    def _frozen(self) -> Numbers:
+        """The quantities of the present model, even if another thread changes the tree meanwhile."""
+
+    def gap(self, q: ArrayLike) -> Array:
+        """How far the loops are from being closed, φ = Nᵀ log(g⁻¹ home⁻¹ T), (m,); m and rad.
+
+        T is the pose of a loop's link in the other one, and g the element of the joint's group that is nearest to
+        home⁻¹ T. The entries are those of J_c, and φ̇ = J_c q̇ where φ = 0. Errors as for ``forward_kinematics``.
+        """
+        return _gap(self._frozen(), q)
+
+    def freedoms(self, q: ArrayLike) -> int:
+        """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
+        one = self._frozen()
+        return one.model.nv - len(_Factors(one, q).sizes)
+
+    def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
+        """A configuration near q in which all loops are closed, (nq,).
+
+        Newton steps that are least in the metric of M.
+
+        Parameters
+        ----------
+        q : (nq,) array
+            A guess, rad and m.
+        hold : sequence of str
+            Freedoms that stay as they are in q.
+
+        Raises
+        ------
+        LoopError
+            If the loops cannot be closed from there; the message states what is left of each gap.
+        UnknownNameError, ShapeError
+            For an unknown freedom, or as for ``forward_kinematics``.
+        """
+        one = self._frozen()
+        return _assembled(one, q, _free(one.model, hold))
+
+    def project(self, q: ArrayLike, qd: ArrayLike, hold: Iterable[str] = ()) -> tuple[Array, Array]:
+        """The state with closed loops near a state: :meth:`assemble`, and the nearest rates in the metric of M.
+
+        Freedoms that are held keep their positions and rates. Errors as for :meth:`assemble`.
+        """
+        one = self._frozen()
+        free = _free(one.model, hold)
+        q = _assembled(one, q, free)
+        (rates,), _ = one.model.flat(qd=qd)
+        return q, rates - _step(one, q, one.constraint_jacobian(q) @ rates, free)
+
+    def constraint_wrenches(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Reactions:
+        """The wrenches in the joints of the loops, M q̈ + C q̇ + g = τ + J_cᵀ λ.
+
+        Parameters
+        ----------
+        q, qd, tau : (nq,), (nv,), (nv,) arrays
+            A state in which the loops are closed, and the joint forces.
+
+        Returns
+        -------
+        Reactions
+            Redundant constraints leave some reactions undetermined, which are named.
+
+        Raises
+        ------
+        ShapeError, SingularAttachmentError
+            As for ``forward_dynamics``.
+        """
+        one = self._frozen()
+        factors = _Factors(one, q)
+        (rates, forces), _ = one.model.flat(qd=qd, tau=tau)
+        f = factors.lower(forces - one.bias_force(q, qd))
+        wanted = factors.V.T @ (-one.constraint_jacobian_dot(q, qd) @ rates) / factors.sizes
+        given = factors.V @ ((wanted - factors.U.T @ f) / factors.sizes)
+        nothing = _null_space(factors.V)
+        wrenches, undetermined, at = {}, {}, 0
+        for name, loop in one.model.topology.loops.items():
+            N = _numbers(loop.wrenches, loop)
+            own = slice(at, at + N.shape[1])
+            wrenches[name] = N @ given[own]
+            basis, sizes, _ = np.linalg.svd(N @ nothing[own], full_matrices=False)
+            if (sizes > REDUNDANT).any():
+                undetermined[name] = basis[:, sizes > REDUNDANT]
+            at = own.stop
+        return Reactions(wrenches, undetermined)
+
+    def reduced(self, q: ArrayLike, qd: ArrayLike, independent: Sequence[str] | None = None) -> Reduced:
+        """M, C and g over independent coordinates of the closed loops (docs/mathematics.md §12).
+
+        Parameters
+        ----------
+        q, qd : (nq,), (nv,) arrays
+            A state in which the loops are closed.
+        independent : sequence of str, optional
+            As many freedoms as the loops leave; by default those that determine the others best.
+
+        Raises
+        ------
+        LoopError
+            If these freedoms do not determine the others.
+        UnknownNameError
+            If there is no such freedom.
+        """
+        one = self._frozen()
+        model = one.model
+        J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
+        rank = len(_Factors(one, q).sizes)
+        if independent is None:
+            from scipy.linalg import qr
+
+            chosen = np.sort(qr(J, pivoting=True, mode="r")[1][rank:]) if len(J) else np.arange(model.nv)
+        else:
+            chosen = np.flatnonzero(np.logical_not(_free(model, independent)))
+        others = np.setdiff1d(np.arange(model.nv), chosen)
+        if len(others) != rank or np.linalg.matrix_rank(J[:, others], tol=REDUNDANT * _largest(J)) < rank:
+            names = ", ".join(model.coordinates[k] for k in chosen)
+            raise LoopError(
+                f"{names or 'no freedoms'} do not determine the other freedoms of the closed loops: the loops leave "
+                f"{model.nv - rank} of {model.nv} freedoms; give that many that move independently"
+            )
+        Z, Z_dot = np.zeros((2, model.nv, len(chosen)))
+        Z[chosen] = np.eye(len(chosen))
+        inward = np.linalg.pinv(J[:, others], rcond=REDUNDANT)
+        Z[others] = -inward @ J[:, chosen]
+        Z_dot[others] = -inward @ J_dot @ Z
+        M, C, g = one.dynamics(q, qd)
+        kept = tuple(model.coordinates[k] for k in chosen)
+        return Reduced(kept, Z.T @ M @ Z, Z.T @ (M @ Z_dot + C @ Z), Z.T @ g, Z, Z_dot)
+
+
+class _Factors:
+    """M = L Lᵀ and L⁻¹ J_cᵀ = U s Vᵀ, cut at its rank: redundant constraints drop out here."""
+
+    def __init__(self, one: Numbers, q: ArrayLike) -> None:
+        J = one.constraint_jacobian(q)
+        try:
+            self.L = np.linalg.cholesky(one.mass_matrix(q))
+        except np.linalg.LinAlgError:
+            raise SingularAttachmentError(
+                "a joint feels no inertia, so the reactions of the loops are undetermined; give its links a mass"
+            ) from None
+        self.U, self.sizes, Vt = np.linalg.svd(self.lower(J.T), full_matrices=False)
+        kept = self.sizes > REDUNDANT * self.sizes.max(initial=0.0)
+        self.U, self.sizes, self.V = self.U[:, kept], self.sizes[kept], Vt[kept].T
+
+    def lower(self, x: Array) -> Array:
+        """L⁻¹ x."""
+        return np.asarray(np.linalg.solve(self.L, x))
+
+
+def _largest(A: Array) -> float:
+    return float(np.abs(A).max(initial=0.0))
+
+
+def _null_space(V: Array) -> Array:
+    """Orthonormal basis of what is orthogonal to the orthonormal columns of V."""
+    return np.asarray(np.linalg.svd(V, full_matrices=True)[0][:, V.shape[1] :])
+
+
+def _remainder(one: Numbers, loop: Loop, q: ArrayLike) -> Array:
+    """log(g⁻¹ home⁻¹ T) of a loop, (6,)."""
+    T = inverse(one.forward_kinematics(loop.to, q)) @ one.forward_kinematics(loop.link, q)
+    if T.ndim != 2:
+        raise ShapeError("the gap is that of one configuration, (nq,); use a loop over a batch")
+    return nearest_element(_numbers(loop.joint.screws, loop), inverse(_numbers(loop.home, loop)) @ T)[1]
+
+
+def _gap(one: Numbers, q: ArrayLike) -> Array:
+    """φ of all loops, (m,)."""
+    parts = [_numbers(loop.wrenches, loop).T @ _remainder(one, loop, q) for loop in one.model.topology.loops.values()]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _numbers(values: Array, loop: Loop) -> Array:
+    return expressions.floats(values, f"loop {loop.name!r}")
+
+
+def _free(model: Model, held: Iterable[str]) -> Array:
+    """Whether each freedom is not among the held ones."""
+    free = np.ones(model.nv, dtype=bool)
+    for name in held:
+        if name not in model.coordinates:
+            raise UnknownNameError.of(name, model.coordinates, "freedom")
+        free[model.coordinates.index(name)] = False
+    return free
+
+
+def _step(one: Numbers, q: Array, residual: Array, free: Array) -> Array:
+    """The least x in the metric of M, zero for held freedoms, with J_c x = residual."""
+    x, J = np.zeros(len(free)), one.constraint_jacobian(q)[:, free]
+    M = one.mass_matrix(q)[np.ix_(free, free)]
+    L = np.linalg.cholesky(M)
+    U, s, Vt = np.linalg.svd(np.linalg.solve(L, J.T), full_matrices=False)
+    kept = s > REDUNDANT * s.max(initial=0.0)
+    x[free] = np.linalg.solve(L.T, U[:, kept] @ ((Vt[kept] @ residual) / s[kept]))
+    return x
+
+
+def _assembled(one: Numbers, q: ArrayLike, free: Array) -> Array:
+    (found,), _ = one.model.flat(q=q)
+    space = one.model.configurations
+    for _ in range(_STEPS):
+        phi = _gap(one, found)
+        if _largest(phi) <= _CLOSED:
+            return found
+        x = _step(one, found, phi, free)
+        found = space.integrate(found, -x * min(1.0, _LARGEST_STEP / max(_largest(x), 1e-300)))
+    if _largest(_gap(one, found)) <= 1e3 * _CLOSED:
+        return found
+    raise LoopError(f"the loops cannot be closed from here: {described_gaps(one, found)}")
+
+
+def described_gaps(one: Numbers, q: Array) -> str:
+    """The gap of each loop that is open, with its size and direction."""
+    parts = []
+    for loop in one.model.topology.loops.values():
+        w, v = np.split(_remainder(one, loop, q), 2)
+        if _largest(w) > 1e3 * _CLOSED or _largest(v) > 1e3 * _CLOSED:
+            slide = f"{1e3 * np.linalg.norm(v):.3g} mm along {_direction(v)}" if _largest(v) > 1e-12 else ""
+            turn = f"{degrees(np.linalg.norm(w)):.3g}° about {_direction(w)}" if _largest(w) > 1e-12 else ""
+            parts.append(f"loop {loop.name!r} is open by {' and '.join(filter(None, (slide, turn)))} of {loop.link!r}")
+    return "; ".join(parts) or "no loop is open"
+
+
+def _direction(v: Array) -> str:
+    return f"({', '.join(f'{x:.2g}' for x in v / np.linalg.norm(v))})"

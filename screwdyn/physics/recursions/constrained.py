@@ -1,0 +1,173 @@
+"""Accelerations of a tree whose loops are closed: M q̈ + b = τ + J_cᵀ λ and J_c q̈ + J̇_c q̇ = 0 (docs/mathematics.md §12).
+
+With M = L Lᵀ and z = Lᵀ q̈, the solution is z = f + Qᵀ (c − Q f), f = L⁻¹ (τ − b). The rows of Q are an orthonormal
+basis of those of A = J_c L⁻ᵀ, found by Gram-Schmidt with the row of the largest remainder first, so that redundant
+constraints drop out. c are the components of z that the constraints determine.
+"""
+
+from math import sqrt
+
+from screwdyn.physics.recursions.joint_space import inverse_dynamics, mass_matrix
+from screwdyn.physics.recursions.loops import constraint_jacobian_dot
+from screwdyn.physics.spatial import exceeds
+from screwdyn.physics.table import Table, Workspace
+
+# Of a row of A, relative to its own length, which is redundant; of the length of a row, relative to the longest, which
+# is zero; and of a pivot of M, relative to its diagonal entry, which is rounding.
+REDUNDANT, NO_ROW, MASSLESS = 1e-5, 1e-12, 1e-15
+
+
+def cholesky(M: Table) -> int:
+    """M = L Lᵀ in place, L in the lower half; 0, or 1 + the first row whose pivot is rounding."""
+    n = M.shape[0]
+    for j in range(n):
+        pivot = M[j, j]
+        diagonal = pivot
+        for k in range(j):
+            pivot = pivot - M[j, k] * M[j, k]
+        if not exceeds(pivot, MASSLESS * diagonal):
+            return j + 1
+        M[j, j] = sqrt(pivot)
+        for i in range(j + 1, n):
+            x = M[i, j]
+            for k in range(j):
+                x = x - M[i, k] * M[j, k]
+            M[i, j] = x / M[j, j]
+    return 0
+
+
+def solve_lower(L: Table, x: Table) -> None:
+    """L⁻¹ x in place."""
+    for i in range(L.shape[0]):
+        a = x[i]
+        for k in range(i):
+            a = a - L[i, k] * x[k]
+        x[i] = a / L[i, i]
+
+
+def solve_upper(L: Table, x: Table) -> None:
+    """L⁻ᵀ x in place."""
+    n = L.shape[0]
+    for i in range(n - 1, -1, -1):
+        a = x[i]
+        for k in range(i + 1, n):
+            a = a - L[k, i] * x[k]
+        x[i] = a / L[i, i]
+
+
+def inner(A: Table, i: int, B: Table, k: int) -> float:
+    """Product of a row of A with a row of B."""
+    x = 0.0
+    for c in range(A.shape[1]):
+        x = x + A[i, c] * B[k, c]
+    return x
+
+
+def orthonormal_rows(A: Table, R: Table, order: Table) -> int:
+    """An orthonormal basis of the rows of A, in its first rows; returns their number, which is the rank.
+
+    Row ``order[k]`` of the given A, a constraint, is Σ R[k, j] q_j over j ≤ k. Rows that are left out come last.
+    """
+    m = int(A.shape[0])
+    longest = 0.0
+    for l in range(m):
+        order[l, 0] = l
+        order[l, 1] = sqrt(inner(A, l, A, l))
+        longest = max(longest, order[l, 1])
+    for k in range(m):
+        best, share = k, -1.0
+        for l in range(k, m):
+            if order[l, 1] > NO_ROW * longest:
+                remainder = sqrt(inner(A, l, A, l)) / order[l, 1]
+                if remainder > share:
+                    best, share = l, remainder
+        if share < REDUNDANT:
+            return k
+        for c in range(A.shape[1]):
+            A[k, c], A[best, c] = A[best, c], A[k, c]
+        for c in range(m):
+            R[k, c], R[best, c] = R[best, c], R[k, c]
+        for c in range(2):
+            order[k, c], order[best, c] = order[best, c], order[k, c]
+        for j in range(k):  # once more, which removes what rounding has left
+            x = inner(A, k, A, j)
+            R[k, j] = R[k, j] + x
+            for c in range(A.shape[1]):
+                A[k, c] = A[k, c] - x * A[j, c]
+        R[k, k] = sqrt(inner(A, k, A, k))
+        for c in range(A.shape[1]):
+            A[k, c] = A[k, c] / R[k, k]
+        for l in range(k + 1, m):
+            x = inner(A, l, A, k)
+            R[l, k] = x
+            for c in range(A.shape[1]):
+                A[l, c] = A[l, c] - x * A[k, c]
+    return m
+
+
+def accelerations(
+    M: Table,
+    bias: Table,
+    J: Table,
+    J_dot: Table,
+    qd: Table,
+    tau: Table,
+    R: Table,
+    order: Table,
+    _: Workspace,
+    qdd: Table,
+) -> int:
+    """q̈ of the constrained tree; 0, or 1 + the first coordinate that feels no inertia. M and J are overwritten."""
+    status = cholesky(M)
+    if status != 0:
+        return status
+    n, m = M.shape[0], J.shape[0]
+    for i in range(n):
+        qdd[i] = tau[i] - bias[i]
+    solve_lower(M, qdd)
+    for l in range(m):
+        solve_lower(M, J[l])
+        for k in range(m):
+            R[l, k] = 0.0
+    rank = orthonormal_rows(J, R, order)
+    for k in range(rank):
+        given = int(order[k, 0])
+        c = 0.0
+        for i in range(n):
+            c = c - J_dot[given, i] * qd[i]
+        for j in range(k):
+            c = c - R[k, j] * order[j, 1]
+        order[k, 1] = c / R[k, k]
+    for k in range(rank):
+        x = order[k, 1]
+        for i in range(n):
+            x = x - J[k, i] * qdd[i]
+        for i in range(n):
+            qdd[i] = qdd[i] + x * J[k, i]
+    solve_upper(M, qdd)
+    return 0
+
+
+def forward_dynamics(
+    table: Table,
+    q: Table,
+    qd: Table,
+    tau: Table,
+    places: Table,
+    M: Table,
+    bias: Table,
+    rest: Table,
+    J: Table,
+    J_dot: Table,
+    R: Table,
+    order: Table,
+    work: Workspace,
+    qdd: Table,
+) -> int:
+    """q̈ of a tree whose loops are closed; the status is that of :func:`accelerations`."""
+    for i in range(qd.shape[0]):
+        rest[i] = 0.0
+    mass_matrix(table, q, work, M)
+    inverse_dynamics(table, q, qd, rest, work, bias)
+    constraint_jacobian_dot(table, q, qd, places, work, J, J_dot)
+    return accelerations(M, bias, J, J_dot, qd, tau, R, order, work, qdd)

@@ -1,0 +1,241 @@
+"""Mechanisms with closed loops: four-bar, slider-crank and Bricard's, by Lagrange's equation of one freedom."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from c_compiler import load, pointer
+from cases import CENTRAL, norm
+from numpy.testing import assert_allclose, assert_array_equal
+
+import screwdyn as sd
+from screwdyn.screws.screw import Ad, inverse
+
+LENGTHS, MASSES = (1.0, 2.5, 2.0, 2.2), (1.0, 2.5, 2.0)
+
+
+def bar(mass, length):
+    return sd.Inertia.box(mass, (length, 0.02, 0.02), com=(length / 2, 0, 0))
+
+
+def four_bar():
+    """Crank, coupler and rocker in the plane x y, with ground pivots at 0 and (2.2, 0, 0)."""
+    crank, coupler, rocker, ground = LENGTHS
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    tree.attach(bar(MASSES[0], crank), to="base", joint=sd.revolute("z"), name="crank")
+    tree.attach(bar(MASSES[1], coupler), to="crank", joint=sd.revolute("z"), at=(crank, 0, 0), name="coupler")
+    tree.attach(bar(MASSES[2], rocker), to="base", joint=sd.revolute("z"), at=(ground, 0, 0), name="rocker")
+    pin = sd.revolute("z", (rocker, 0, 0))
+    tree.close("rocker", to="coupler", joint=pin, at=(coupler - rocker, 0, 0), name="pin")
+    return tree, tree.project([0.7, -0.2, 1.5], [2.0, 0, 0], hold=["crank"])
+
+
+def slider_crank():
+    """Crank 0.5 m and rod 1.2 m; the piston slides along x."""
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    tree.attach(bar(1.0, 0.5), to="base", joint=sd.revolute("z"), name="crank")
+    tree.attach(bar(2.0, 1.2), to="crank", joint=sd.revolute("z"), at=(0.5, 0, 0), name="rod")
+    tree.attach(sd.Inertia.box(3.0, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("x"), name="piston")
+    tree.close("piston", to="rod", joint=sd.revolute("z"), at=(1.2, 0, 0), name="gudgeon")
+    return tree, tree.project([0.8, -1.1, 1.5], [3.0, 0, 0], hold=["crank"])
+
+
+def bricard():
+    """Bricard's mechanism: six bars along edges of a cube, with a pin at each end that is normal to both bars."""
+    edges = [np.array(e, dtype=float) for e in ((1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (0, 0, -1))]
+    tree, last = sd.KinematicTree(gravity=(0, -9.81, 1.0)), "base"
+    for k in range(5):
+        body = sd.Inertia.box(1.0 + k, np.abs(edges[k]) + 0.1, com=edges[k] / 2)
+        joint = sd.revolute(np.cross(edges[k - 1], edges[k]))
+        last = tree.attach(body, to=last, joint=joint, at=edges[k - 1] if k else None, name=f"bar{k}").name
+    # The sixth bar is the base, whose frame is at its end.
+    pin = sd.revolute(np.cross(edges[4], edges[5]), -edges[5])
+    tree.close("base", to=last, joint=pin, at=edges[4] + edges[5], name="pin")
+    return tree
+
+
+def swept(tree, q, first):
+    """The mass m(y) and the potential U(y) of the mechanism whose first coordinate is y, by assembly alone."""
+
+    def at(y):
+        x = tree.assemble([y, *q[1:]], hold=[first])
+        h = 1e-5
+        up, down = (tree.assemble([y + s, *x[1:]], hold=[first]) for s in (h, -h))
+        qd = (up - down) / (2 * h)
+        return 2 * float(tree.kinetic_energy(x, qd)), float(tree.potential_energy(x))
+
+    return at
+
+
+@pytest.mark.parametrize("mechanism", [four_bar, slider_crank])
+def test_lagrange_by_hand(mechanism):
+    """m(y) ÿ + ½ m′(y) ẏ² + U′(y) = τ, with the mass and the potential by differences of assembled configurations."""
+    tree, (q, qd) = mechanism()
+    assert tree.freedoms(q) == 1
+    assert_allclose(tree.gap(q), 0, rtol=0, atol=1e-12)
+    assert_allclose(tree.constraint_jacobian(q) @ qd, 0, rtol=0, atol=1e-12)
+    at, h, tau = swept(tree, q, "crank"), 1e-2, 1.3
+    mass, _ = at(q[0])
+    slope = sum(w * (np.array(at(q[0] + k * h)) - at(q[0] - k * h)) / h for k, w in CENTRAL)
+    expected = (tau - 0.5 * slope[0] * qd[0] ** 2 - slope[1]) / mass
+    qdd = tree.forward_dynamics(q, qd, [tau, 0, 0])
+    assert_allclose(qdd[0], expected, rtol=1e-7)
+    assert_allclose(tree.constraint_jacobian(q) @ qdd, -tree.constraint_jacobian_dot(q, qd) @ qd, rtol=0, atol=1e-9)
+    found = tree.reduced(q, qd, ["crank"])
+    assert found.independent == ("crank",)
+    assert_allclose([found.M[0, 0], found.C[0, 0], found.g[0]], [mass, slope[0] * qd[0] / 2, slope[1]], rtol=1e-7)
+    assert_allclose(found.Z[:, 0] * qd[0], qd, rtol=0, atol=1e-12)
+    assert_allclose(found.Z @ qdd[:1] + found.Z_dot @ qd[:1], qdd, rtol=0, atol=1e-10)
+
+
+def test_four_bar_by_hand():
+    """Angles, rates and m(y) by the closure of the triangle between the crank's pin and the rocker's pivot."""
+    tree, (q, qd) = four_bar()
+    crank, coupler, rocker, ground = LENGTHS
+
+    def angles(y):
+        x, z = ground - crank * np.cos(y), -crank * np.sin(y)
+        d = np.sqrt(x * x + z * z)
+        a = np.arccos((coupler**2 + d * d - rocker**2) / (2 * coupler * d))
+        b = np.arccos((rocker**2 + d * d - coupler**2) / (2 * rocker * d))
+        base = np.arctan(z / x)
+        return np.array([base + a, base + np.pi - b])
+
+    assert_allclose([q[0] + q[1], q[2]], angles(q[0]), rtol=0, atol=1e-12)
+    rates = np.imag(angles(q[0] + 1e-30j)) / 1e-30
+    assert_allclose([qd[0] + qd[1], qd[2]], rates * qd[0], rtol=0, atol=1e-12)
+    c, r = rates
+    thick = 0.02**2 / 12
+    tensor = [m * (length**2 / 3 + thick) for m, length in zip(MASSES, LENGTHS, strict=False)]
+    mass = tensor[0] + tensor[1] * c**2 + tensor[2] * r**2
+    mass += MASSES[1] * (crank**2 + crank * coupler * c * np.cos(q[1]))
+    assert_allclose(tree.reduced(q, qd, ["crank"]).M, mass, rtol=1e-12)
+
+
+def test_bricard():
+    """Five pins and a sixth that closes the loop leave one freedom, because one constraint is redundant."""
+    tree = bricard()
+    q = tree.assemble(np.zeros(5))
+    assert_allclose(q, 0, rtol=0, atol=1e-12)
+    assert len(tree.gap(q)) == 5
+    assert tree.freedoms(q) == 1
+    q, qd = tree.project([0.2, 0, 0, 0, 0], [1.5, 0, 0, 0, 0], hold=["bar0"])
+    assert tree.freedoms(q) == 1
+    assert q[0] == 0.2
+    at, h = swept(tree, q, "bar0"), 1e-2
+    mass, _ = at(q[0])
+    slope = sum(w * (np.array(at(q[0] + k * h)) - at(q[0] - k * h)) / h for k, w in CENTRAL)
+    qdd = tree.forward_dynamics(q, qd, [5.0, 0, 0, 0, 0])
+    assert_allclose(qdd[0], (5.0 - 0.5 * slope[0] * qd[0] ** 2 - slope[1]) / mass, rtol=1e-6)
+    found = tree.constraint_wrenches(q, qd, [5.0, 0, 0, 0, 0])
+    assert list(found.undetermined) == ["pin"]
+    assert found.undetermined["pin"].shape == (6, 1)
+
+
+@pytest.mark.parametrize("mechanism", [four_bar, slider_crank])
+def test_reactions_replace_the_joint(mechanism):
+    """With the loop open and the reactions as external wrenches, the tree has the same accelerations."""
+    tree, (q, qd) = mechanism()
+    tau = np.array([1.3, -0.2, 0.4])
+    (name,) = tree.loops
+    loop, found = tree.loop(name), tree.constraint_wrenches(q, qd, tau)
+    F = found.wrenches[name]
+    T = inverse(tree.forward_kinematics(loop.to, q)) @ tree.forward_kinematics(loop.link, q)
+    cut = tree.copy()
+    cut.open(name)
+    wrenches = {loop.link: F, loop.to: -Ad(inverse(T)).T @ F}
+    qdd = tree.forward_dynamics(q, qd, tau)
+    assert_allclose(cut.forward_dynamics(q, qd, tau, wrenches=wrenches), qdd, rtol=0, atol=1e-10 * (1 + norm(qdd)))
+    assert norm(F) > 1
+    assert_allclose(loop.joint.screws.T @ F, 0, rtol=0, atol=1e-10 * norm(F))
+    # A planar mechanism leaves a force along z and the moments about x and y to the bearings.
+    assert found.undetermined[name].shape == (6, 3)
+    assert_allclose(found.undetermined[name][[2, 3, 4]], 0, rtol=0, atol=1e-12)
+
+
+def test_external_wrenches():
+    tree, (q, qd) = four_bar()
+    F = np.array([0, 0, 0.7, 1.0, -2.0, 0])
+    added = tree.jacobian("rocker", q, "body").T @ F
+    tau = np.array([1.0, 0, 0])
+    expected = tree.forward_dynamics(q, qd, tau + added)
+    assert_allclose(tree.forward_dynamics(q, qd, tau, wrenches={"rocker": F}), expected, rtol=1e-12)
+
+
+def test_energy_is_conserved_by_the_reactions():
+    """The power of gravity and motors is the rate of the kinetic energy."""
+    tree, (q, qd) = four_bar()
+    qdd = tree.forward_dynamics(q, qd, [1.3, 0, 0])
+    M, C, g = tree.dynamics(q, qd)
+    assert_allclose(qd @ (M @ qdd + C @ qd + g), 1.3 * qd[0], rtol=1e-12)
+
+
+def test_assembly_says_why_it_fails():
+    tree, (q, _) = four_bar()
+    with pytest.raises(sd.errors.LoopError, match=r"loop 'pin' is open by .* mm along"):
+        tree.assemble([0.7, -0.2, 1.5], hold=["crank", "coupler", "rocker"])
+    with pytest.raises(sd.UnknownNameError, match="crnk"):
+        tree.assemble(q, hold=["crnk"])
+    with pytest.raises(sd.errors.LoopError, match="leave 1 of 3 freedoms"):
+        tree.reduced(q, np.zeros(3), ["crank", "rocker"])
+    assert_array_equal(tree.assemble(q), q)
+
+
+def test_compiled_trees_use_the_kernel():
+    tree, (q, qd) = four_bar()
+    fast, cut = tree.compile(), tree.copy()
+    cut.open("pin")
+    cut.compile().wait()  # code of a tree that differs in its loops only
+    expected = tree.forward_dynamics(q, qd, [1.3, 0, 0])
+    out = np.empty(3)
+    assert fast.forward_dynamics(q, qd, np.array([1.3, 0, 0]), out=out) is out
+    assert_array_equal(out, expected)
+    fast.wait()
+    assert_array_equal(fast.forward_dynamics(q, qd, [1.3, 0, 0]), expected)
+    assert_allclose(fast.mass_matrix(q), tree.mass_matrix(q), rtol=1e-12)
+
+
+def test_every_form_of_the_constraints(tmp_path):
+    """C, machine code, the closed form and differences of the default kernels."""
+    tree, (q, qd) = four_bar()
+    J, J_dot = tree.constraint_jacobian(q), tree.constraint_jacobian_dot(q, qd)
+    library = load(tree.c_source(["constraint_jacobian", "constraint_jacobian_dot"]), tmp_path)
+    found = np.empty((2, *J.shape))
+    library.constraint_jacobian(pointer(q), pointer(found[0]))
+    library.constraint_jacobian_dot(pointer(q), pointer(qd), pointer(found[1]))
+    assert_allclose(found, [J, J_dot], rtol=0, atol=1e-13)
+    fast = tree.compile()
+    fast.constraint_jacobian(q), fast.constraint_jacobian_dot(q, qd)
+    fast.wait()
+    assert_allclose(fast.constraint_jacobian(q), J, rtol=0, atol=1e-13)
+    assert_allclose(fast.constraint_jacobian_dot([q, q], qd), [J_dot, J_dot], rtol=0, atol=1e-13)
+    along = np.moveaxis(tree.derivatives.constraint_jacobian(q), -1, 0)
+    assert_allclose(np.tensordot(qd, along, 1), J_dot, rtol=0, atol=1e-12)
+    assert tree.operation_count("constraint_jacobian")["mul"] > 0
+    tree.open("pin")
+    with pytest.raises(sd.ScrewdynError, match="the tree has no loops"):
+        tree.c_source(["constraint_jacobian"])
+
+
+def test_four_bar_in_symbols():
+    """The rows of the forces that the pin exerts on the rocker, along its axes x and y, where the loop is closed."""
+    a, b, c, d = sp.symbols("a b c d", positive=True)
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(1, (1, 0, 0)), to="base", joint=sd.revolute("z"), name="crank")
+    tree.attach(sd.Inertia.point(1, (1, 0, 0)), to="crank", joint=sd.revolute("z"), at=(a, 0, 0), name="coupler")
+    tree.attach(sd.Inertia.point(1, (1, 0, 0)), to="base", joint=sd.revolute("z"), at=(d, 0, 0), name="rocker")
+    tree.close("rocker", to="coupler", joint=sd.revolute("z", (c, 0, 0)), at=(b - c, 0, 0))
+    form = tree.symbolic()
+    x, y, z = form.q
+    # The pin moves with the crank by a at its end, with the coupler by b, and with the rocker by c.
+    along = [[a * sp.sin(x - z) + b * sp.sin(x + y - z), b * sp.sin(x + y - z), 0]]
+    along += [[-a * sp.cos(x - z) - b * sp.cos(x + y - z), -b * sp.cos(x + y - z), c]]
+    planar = form.constraint_jacobian().extract([2, 3], [0, 1, 2])
+    _, (q, _) = four_bar()
+    values = dict(zip((x, y, z, a, b, c, d), (*q, *np.array(LENGTHS)), strict=True))
+    assert max(abs(v) for v in (planar - sp.Matrix(along)).subs(values)) < 1e-14
+
+
+def test_urdf_has_no_loops():
+    tree, _ = four_bar()
+    with pytest.raises(sd.URDFError, match="loop 'pin'"):
+        tree.to_urdf()

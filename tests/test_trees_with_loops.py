@@ -1,0 +1,164 @@
+"""Everything public either is right for a tree with loops or raises LoopError and changes nothing."""
+
+import numpy as np
+import pytest
+
+import screwdyn as sd
+from screwdyn.forms.compiled import Compiled
+from screwdyn.forms.derivatives import Derivatives
+from screwdyn.forms.symbolic import Symbolic
+from screwdyn.physics.quantities import CATALOGUE
+
+q = np.array([0.3, -0.4, 0.9])
+
+
+def with_loop():
+    """A crank, a coupler and a rocker, and a pin between the last two that closes where they are in q."""
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    body = sd.Inertia.box(1.0, (1, 0.1, 0.1), com=(0.5, 0, 0))
+    for name, to, x in (("crank", "base", 0), ("coupler", "crank", 1), ("rocker", "base", 2)):
+        tree.attach(body, to=to, joint=sd.revolute("z"), at=(x, 0, 0), name=name)
+    away = np.linalg.inv(tree.forward_kinematics("coupler", q)) @ tree.forward_kinematics("rocker", q)
+    tree.close("rocker", to="coupler", joint=sd.revolute("z", (1, 0, 0)), at=away, name="pin")
+    return tree
+
+
+def at_rest(tree):
+    return sd.State(tree, q)
+
+
+# What would ignore the forces in the loops.
+REFUSED = {
+    "inverse_dynamics": lambda tree: tree.inverse_dynamics(q, q, q),
+    "inverse_dynamics of a batch": lambda tree: tree.inverse_dynamics([q, q], q, q),
+    "operational_inertia": lambda tree: tree.operational_inertia("rocker", q),
+    "compiled inverse_dynamics": lambda tree: tree.compile().inverse_dynamics(q, q, q),
+    "compiled operational_inertia": lambda tree: tree.compile().operational_inertia("rocker", q),
+    "Compiled.rollout": lambda tree: tree.compile().rollout(q, q, 2, 1e-3),
+    "symbolic forward_dynamics": lambda tree: tree.symbolic().forward_dynamics(),
+    "symbolic inverse_dynamics": lambda tree: tree.symbolic().inverse_dynamics(),
+    "Symbolic.shared": lambda tree: tree.symbolic().shared("forward_dynamics"),
+    "Symbolic.lambdify": lambda tree: tree.symbolic().lambdify("inverse_dynamics"),
+    "Symbolic.jax": lambda tree: tree.symbolic().jax("forward_dynamics"),
+    "Symbolic.casadi": lambda tree: tree.symbolic().casadi("forward_dynamics"),
+    "operation_count": lambda tree: tree.operation_count("forward_dynamics"),
+    "c_source": lambda tree: tree.c_source(["forward_dynamics"]),
+    "c_source of τ": lambda tree: tree.c_source(["inverse_dynamics"]),
+    "c_source with optional links": lambda tree: tree.c_source(["mass_matrix"], optional=["rocker"]),
+    "derivatives of q̈": lambda tree: tree.derivatives.forward_dynamics(q, q, q),
+    "derivatives of τ": lambda tree: tree.derivatives.inverse_dynamics(q, q, q),
+    "Derivatives.regressor": lambda tree: tree.derivatives.regressor(q, q, q),
+    "linearize": lambda tree: tree.linearize(q),
+    "equilibrium": lambda tree: tree.equilibrium(q),
+    "equilibrium under torques": lambda tree: tree.equilibrium(q, tau=q),
+    "holding_torque": lambda tree: tree.holding_torque(q),
+    "inverse_kinematics": lambda tree: tree.inverse_kinematics("rocker", [1, 1, 0]),
+    "sd.simulate": lambda tree: sd.simulate(tree, at_rest(tree), 0.1),
+    "grasp": lambda tree: tree.grasp(at_rest(tree), sd.Inertia.point(1), to="rocker", twist="at_rest"),
+    "lock": lambda tree: tree.lock("crank", at_rest(tree)),
+    "replace_joint": lambda tree: tree.replace_joint("rocker", sd.prismatic("x"), at_rest(tree)),
+    "move": lambda tree: tree.move("coupler", to="rocker", state=at_rest(tree)),
+    "sd.identify": lambda tree: sd.identify(tree, "rocker", [q], [q], [q], [q]),
+    "sd.identification": lambda tree: sd.identification.base_parameters(tree),
+    "sd.formulations": lambda tree: sd.formulations.newton_euler(tree),
+    "sd.selection": lambda tree: sd.selection.compare({"a": tree}),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_would_ignore_the_loops_is_refused(what):
+    tree = with_loop()
+    before = tree.topology
+    with pytest.raises(sd.LoopError, match="because it would ignore the forces in 'pin'"):
+        REFUSED[what](tree)
+    assert tree.topology is before
+
+
+# Functions of the tree alone, which loops do not change: the same as for the tree whose loops are open.
+UNCHANGED = {
+    **{name: None for name, entry in CATALOGUE.items() if not name.startswith("constraint_jacobian")},
+    "active": lambda tree: tree.active,
+    "actuation_matrix": lambda tree: tree.actuation_matrix,
+    "base": lambda tree: tree.base,
+    "contributions": lambda tree: tree.contributions(q, q),
+    "coordinates": lambda tree: tree.coordinates,
+    "difference": lambda tree: tree.difference(q, 2 * q),
+    "explain": lambda tree: str(tree.explain("rocker", q)),
+    "free_symbols": lambda tree: tree.free_symbols,
+    "gravity": lambda tree: tree.gravity,
+    "integrate": lambda tree: tree.integrate(q, q),
+    "joint": lambda tree: tree.joint("rocker"),
+    "joint_force": lambda tree: tree.joint_force(q, q),
+    "joints": lambda tree: tree.joints,
+    "link": lambda tree: tree.link("rocker"),
+    "links": lambda tree: tree.links,
+    "lock_of": lambda tree: tree.lock_of("rocker"),
+    "locked": lambda tree: tree.locked,
+    "mass": lambda tree: tree.mass,
+    "neutral": lambda tree: tree.neutral(),
+    "nq": lambda tree: tree.nq,
+    "nv": lambda tree: tree.nv,
+    "parent": lambda tree: tree.parent("coupler"),
+    "partition": lambda tree: tree.partition(q, q),
+    "passive": lambda tree: tree.passive,
+    "path": lambda tree: tree.path("coupler"),
+    "position_rate": lambda tree: tree.position_rate(q, q),
+    "positions": lambda tree: tree.positions,
+    "random_configuration": lambda tree: tree.random_configuration(np.random.default_rng(0)),
+    "resolve": lambda tree: tree.resolve("rocker"),
+    "shapes": lambda tree: tree.shapes("rocker"),
+    "subtree": lambda tree: tree.subtree("crank"),
+    "wrench_torque": lambda tree: tree.wrench_torque(q, {"rocker": np.arange(6.0)}),
+    "Derivatives.mass_matrix_dot": lambda tree: tree.derivatives.mass_matrix_dot(q, q),
+    "Derivatives.parameters": lambda tree: tree.derivatives.parameters(),
+}
+del UNCHANGED["forward_dynamics"], UNCHANGED["inverse_dynamics"], UNCHANGED["operational_inertia"]
+
+
+def called(tree, name):
+    """The value of a function of the catalogue."""
+    entry = CATALOGUE[name]
+    return getattr(tree, name)(*(["rocker"] if "link" in entry.parameters else []), *[q] * len(entry.arguments))
+
+
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_what_loops_do_not_change(name):
+    tree = with_loop()
+    cut = tree.copy()
+    cut.open("pin")
+    closed, opened = (UNCHANGED[name](x) if UNCHANGED[name] else called(x, name) for x in (tree, cut))
+    with np.printoptions(floatmode="unique"):
+        assert repr(closed) == repr(opened)
+
+
+# What knows loops, or carries them along; the tests of the modules compare its results.
+OF_LOOPS = {"assemble", "close", "constraint_jacobian", "constraint_jacobian_dot", "constraint_wrenches"}
+OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "loop", "loops", "open", "project", "reduced"}
+CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
+CARRIED |= {"set_shapes", "subs", "to_json", "topology", "transaction", "unlock"}
+# Files without loops (to_urdf refuses them), and the objects of other forms, whose functions are in the tables above.
+WITHOUT = {"from_dh", "from_mjcf", "from_pinocchio", "from_urdf", "to_urdf"}
+OBJECTS = {
+    "compile",
+    "derivatives",
+    "model",
+    "revision",
+    "symbolic",
+    "Compiled.compiled",
+    "Compiled.ready",
+    "Compiled.wait",
+}
+# Pictures show links and joints of the tree.
+PICTURES = {"draw", "show"}
+
+
+def public(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_nothing_public_is_forgotten():
+    tables = {name.split()[0] for name in REFUSED} | set(UNCHANGED)
+    known = tables | OF_LOOPS | CARRIED | WITHOUT | OBJECTS | PICTURES
+    of_trees = public(sd.KinematicTree)
+    others = {f"{kind.__name__}.{x}" for kind in (Compiled, Derivatives, Symbolic) for x in public(kind) - of_trees}
+    assert of_trees | others <= known

@@ -134,10 +134,11 @@ class _Source:
         subject = request.subject(self.model, tape)
         table, extra = self.inertias(tape, subject.table)
         assert subject.places is not None
-        if request.entry.places != "loops":  # whose places have no inertias
-            links = self.model.links(request.entry.places, request.link or "")
-            for place, link in zip(subject.places, links, strict=True):
-                place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
+        # Places of constraints have no inertias.
+        for place, link in zip(
+            subject.places, self.model.links(request.entry.places, request.link or ""), strict=False
+        ):
+            place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
         armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.freedom_needs]
         found = results(request, self.model, tape, subject._replace(table=table), extra, armature)
         if request.entry.name == "forward_dynamics":

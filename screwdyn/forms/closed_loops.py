@@ -186,16 +186,10 @@ class ClosedLoops(Quantities):
         if independent is None:
             from scipy.linalg import qr
 
-            chosen = np.sort(qr(J, pivoting=True, mode="r")[1][rank:]) if len(J) else np.arange(model.nv)
+            chosen = sorted(qr(J, pivoting=True, mode="r")[1][rank:]) if len(J) else [*range(model.nv)]
         else:
-            chosen = np.flatnonzero(np.logical_not(_free(model, independent)))
-        others = np.setdiff1d(np.arange(model.nv), chosen)
-        if len(others) != rank or np.linalg.matrix_rank(J[:, others], tol=REDUNDANT * _largest(J)) < rank:
-            names = ", ".join(model.coordinates[k] for k in chosen)
-            raise LoopError(
-                f"{names or 'no freedoms'} do not determine the other freedoms of the closed loops: the loops leave "
-                f"{model.nv - rank} of {model.nv} freedoms; give that many that move independently"
-            )
+            chosen = indices(model, independent)
+        others = dependent(model, J, rank, chosen)
         Z, Z_dot = np.zeros((2, model.nv, len(chosen)))
         Z[chosen] = np.eye(len(chosen))
         inward = np.linalg.pinv(J[:, others], rcond=REDUNDANT)
@@ -226,6 +220,24 @@ class _Factors:
         return np.asarray(np.linalg.solve(self.L, x))
 
 
+def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> list[int]:
+    """Indices of the freedoms that the others determine, by constraints whose Jacobian J has a known rank.
+
+    Raises
+    ------
+    LoopError
+        If these do not determine them.
+    """
+    others = [k for k in range(model.nv) if k not in independent]
+    if len(others) != rank or np.linalg.matrix_rank(J[:, others], tol=REDUNDANT * _largest(J)) < rank:
+        names = ", ".join(model.coordinates[k] for k in independent)
+        raise LoopError(
+            f"{names or 'no freedoms'} do not determine the other freedoms of the closed loops: the loops leave "
+            f"{model.nv - rank} of {model.nv} freedoms; give that many that move independently"
+        )
+    return others
+
+
 def _largest(A: Array) -> float:
     return float(np.abs(A).max(initial=0.0))
 
@@ -253,13 +265,20 @@ def _numbers(values: Array, loop: Loop) -> Array:
     return expressions.floats(values, f"loop {loop.name!r}")
 
 
+def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
+    """Indices of some freedoms in the order of all; UnknownNameError if there is no such freedom."""
+    found = set()
+    for name in freedoms:
+        if name not in model.coordinates:
+            raise UnknownNameError.of(name, model.coordinates, "freedom")
+        found.add(model.coordinates.index(name))
+    return sorted(found)
+
+
 def _free(model: Model, held: Iterable[str]) -> Array:
     """Whether each freedom is not among the held ones."""
     free = np.ones(model.nv, dtype=bool)
-    for name in held:
-        if name not in model.coordinates:
-            raise UnknownNameError.of(name, model.coordinates, "freedom")
-        free[model.coordinates.index(name)] = False
+    free[indices(model, held)] = False
     return free
 
 

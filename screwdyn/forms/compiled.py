@@ -22,6 +22,7 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.configurations import Configurations
+from screwdyn.forms.independent_constraints import written_places
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
@@ -30,6 +31,7 @@ from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
+from screwdyn.physics.table import PLACE
 
 __all__ = ["AT_ONCE", "Compiled"]
 
@@ -159,11 +161,12 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     # Inside
 
     def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> code_cache.Compilation | None:
-        """Request the compilation of a quantity; None if a result has no entries, or if it needs the rank of loops."""
-        if self._programs is None or (self._model.constraints and entry.name in WITH_LOOPS):
+        """Request the compilation of a quantity; None if a result has no entries, or if it is refused with loops."""
+        if self._programs is None or (self._model.constraints and WITH_LOOPS.get(entry.name, "") is None):
             return None
         code = frame_code(frame) if "frame" in entry.parameters else BODY
-        places = self._model.places(entry.places, link or "", code)
+        rows = written_places(entry, self._model, link or "", code)
+        places = np.array(rows, dtype=np.float64).reshape(-1, PLACE)
         if any(0 in shape for shape in self._model.shapes(entry, link)):
             return None
         return self._programs.get(entry.name, self._model, places)

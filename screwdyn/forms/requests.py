@@ -16,10 +16,9 @@ from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.forms.independent_constraints import written_places
 from screwdyn.forms.numbers import undetermined
-from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
-from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE
@@ -57,13 +56,11 @@ class Request(NamedTuple):
 
         ``read`` converts the robot's numbers to scalars; by default :func:`scalars` does if there are symbols.
         """
-        if self.entry.name in WITH_LOOPS:
-            check_open(model.topology, f"{self.entry.name} as written-out operations")
         numbers = read is None and model.ready is not None
         read = functools.partial(scalars, tape) if read is None else read
         rows = (*model.rows, model.base_row)
         table = constants(model.table) if numbers else read(x for row in rows for x in row).reshape(-1, COLUMNS)
-        rows_of_places = model.rows_of_places(self.entry.places, self.link or "", self.code)
+        rows_of_places = written_places(self.entry, model, self.link or "", self.code)
         places = read(x for row in rows_of_places for x in row).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:

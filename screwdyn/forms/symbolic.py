@@ -16,17 +16,21 @@ import sympy
 
 from screwdyn.backends.handover import Recording, casadi_function, jax_function, lambdified
 from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbol
-from screwdyn.backends.tape.trace import Scalars, Undetermined, record
+from screwdyn.backends.tape import constrained
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.forms.closed_loops import indices
+from screwdyn.forms.independent_constraints import independent_constraints
 from screwdyn.forms.numbers import undetermined
 from screwdyn.forms.requests import Request, requested
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import BODY, FRAMES, frame_code
+from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Frame, Quantity
 
-__all__ = ["Symbolic", "SymbolicContribution"]
+__all__ = ["Symbolic", "SymbolicContribution", "SymbolicReduced"]
 
 Matrix: TypeAlias = sympy.ImmutableDenseMatrix
 
@@ -54,6 +58,28 @@ class SymbolicContribution:
     M: Matrix
     C: Matrix
     g: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicReduced:
+    """The equation of motion over independent coordinates y, as by :meth:`screwdyn.KinematicTree.reduced`.
+
+    Attributes
+    ----------
+    independent : tuple of str
+    M, C : (r, r) matrices
+    g : (r, 1) matrix
+    Z, Z_dot : (nv, r) matrices
+        All are functions of the positions and rates of all coordinates. The closed loops relate the positions; the
+        rates are q̇ = Z ẏ.
+    """
+
+    independent: tuple[str, ...]
+    M: Matrix
+    C: Matrix
+    g: Matrix
+    Z: Matrix
+    Z_dot: Matrix
 
 
 class _Found(NamedTuple):
@@ -135,6 +161,44 @@ class Symbolic:
         docs/mathematics.md §2 and §3; ``expand`` as in :class:`Symbolic`.
         """
         return [self.contribution(link, expand=expand) for link in self._model.placements][1:]
+
+    def reduced(self, *independent: str) -> SymbolicReduced:
+        """M, C and g of closed loops over independent coordinates y (docs/mathematics.md §12).
+
+        Parameters
+        ----------
+        *independent : str
+            As many freedoms as the loops leave.
+
+        Returns
+        -------
+        SymbolicReduced
+
+        Raises
+        ------
+        LoopError
+            If these freedoms do not determine the others. Constraints that are redundant only for particular values of
+            symbols count as independent: substitute numbers first.
+        UnknownNameError
+            If there is no such freedom.
+        """
+        independent = tuple(self.coordinates[k] for k in indices(self._model, independent))
+        key = "reduced", independent
+        if key not in self._found:
+            model, read = self._model, self._derivation.scalars
+            constraints = independent_constraints(model)
+            others = constraints.dependent(model, independent)
+            subject = Request(CATALOGUE["constraint_jacobian"]).subject(model, self._derivation.tape, read)
+            assert subject.places is not None
+            subject = subject._replace(
+                positions=self.positions, coordinates=self.coordinates, places=subject.places[list(constraints.chosen)]
+            )
+            chosen = indices(model, independent)
+            self._found[key] = _Found([*constrained.dependent_rates(self._derivation.tape, subject, chosen, others)])
+        M, C, g = self.mass_matrix(), self.coriolis_matrix(), self.gravity_vector()
+        Z, rate = map(self._derivation.matrix, self._found[key].parts)
+        Z_dot = rate * Z
+        return SymbolicReduced(independent, Z.T * M * Z, Z.T * (M * Z_dot + C * Z), Z.T * g, Z, Z_dot)
 
     def shared(self, *functions: str) -> tuple[Intermediates, list[Matrix]]:
         """Several quantities over the same intermediates: (intermediates, [matrix, …]).
@@ -243,7 +307,7 @@ class Symbolic:
             subject = request.subject(model, self._derivation.tape, self._derivation.scalars)
             subject = subject._replace(positions=self.positions, coordinates=self.coordinates)
             try:
-                found = _Found(record(self._derivation.tape, entry.name, subject))
+                found = _Found(self._written(entry, subject))
             except Undetermined as stopped:
                 raise undetermined(stopped.status, model, link) or stopped from None
             if entry.name in SHARES and link is not None:
@@ -252,6 +316,13 @@ class Symbolic:
                 found = _Found([*share.arrays], share.coordinates)
             self._found[key] = found
         return self._found[key]
+
+    def _written(self, entry: Quantity, subject: Subject) -> list[Scalars]:
+        """The results of a quantity, by the recursion of the catalogue unless loops change them."""
+        tape = self._derivation.tape
+        if entry.name in WITH_LOOPS and self._model.constraints:
+            return [constrained.forward_dynamics(tape, subject)]
+        return record(tape, entry.name, subject)
 
     def _form(self, request: Request, expand: bool) -> Any:
         """The result of the method of a quantity."""

@@ -207,7 +207,7 @@ class Model(Rows):
             at, to = self.placements[loop.link], self.placements[loop.to]
             on_row = screw.Ad(screw.inverse(screw.pose(np.reshape(at.R, (3, 3)), at.p))).T
             for wrench in (on_row @ loop.wrenches).T:
-                place = [self.index[at.coordinate], self.index[to.coordinate], *wrench]
+                place = [self.index[at.coordinate], self.index[to.coordinate], *expressions.tidied(wrench)]
                 rows.append([*place, *[0.0] * (PLACE - len(place))])
         return rows
 

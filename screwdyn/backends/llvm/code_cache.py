@@ -258,7 +258,7 @@ def recorded(name: str, structure: Structure) -> Program:
     tape = Tape()
     tape.nodes = Nodes()
     subject = structure.subject(tape)
-    if CATALOGUE[name].base_parameters and not CATALOGUE[name].places:
+    if CATALOGUE[name].base_parameters and not len(structure.places):
         subject = subject._replace(table=aligned_frames(subject.table))
     lengths = {group: subject.nq if group == "q" else subject.nv for group in CATALOGUE[name].arguments}
     return planned(name, tape, lengths, outputs(tape, name, subject))

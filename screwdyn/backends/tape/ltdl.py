@@ -42,11 +42,19 @@ class Factors(NamedTuple):
 
     def solve(self, b: Scalars) -> Scalars:
         """The solution x of M x = b, (n,)."""
+        return self.outward(self.inward(b) / self.D)
+
+    def inward(self, b: Scalars) -> Scalars:
+        """L⁻ᵀ b, (n,)."""
         x = b.copy()
         for k in range(len(x) - 1, -1, -1):
             for i in self.above[k]:
                 x[i] = x[i] - self.L[k, i] * x[k]
-        x /= self.D
+        return x
+
+    def outward(self, b: Scalars) -> Scalars:
+        """L⁻¹ b, (n,)."""
+        x = b.copy()
         for k in range(len(x)):
             for i in self.above[k]:
                 x[k] = x[k] - self.L[k, i] * x[i]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from screwdyn.backends.tape import constrained
 from screwdyn.backends.tape.ltdl import forward_dynamics
 from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, record
@@ -16,6 +17,8 @@ def outputs(
     tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0, armature: Sequence[Scalar] = ()
 ) -> list[Scalars]:
     """The results of a quantity on a tape, from base parameters if the catalogue allows it; q̈ by LTDL factors.
+
+    Forward dynamics with places are those of closed loops, whose independent constraints are at the places.
 
     Parameters
     ----------
@@ -33,6 +36,8 @@ def outputs(
     Undetermined
         If there are no results for any state.
     """
+    if quantity == "forward_dynamics" and subject.places is not None and len(subject.places):
+        return [constrained.forward_dynamics(tape, subject)]
     factored = quantity == "forward_dynamics"
     regrouped = CATALOGUE[quantity].base_parameters and not factored
     table = base_parameters(subject.table) if regrouped else subject.table.copy()

@@ -29,10 +29,7 @@ def at_rest(tree):
 
 # What would ignore the forces in the loops.
 REFUSED = {
-    "inverse_dynamics": lambda tree: tree.inverse_dynamics(q, q, q),
-    "inverse_dynamics of a batch": lambda tree: tree.inverse_dynamics([q, q], q, q),
     "operational_inertia": lambda tree: tree.operational_inertia("rocker", q),
-    "compiled inverse_dynamics": lambda tree: tree.compile().inverse_dynamics(q, q, q),
     "compiled operational_inertia": lambda tree: tree.compile().operational_inertia("rocker", q),
     "Compiled.rollout": lambda tree: tree.compile().rollout(q, q, 2, 1e-3),
     "symbolic inverse_dynamics": lambda tree: tree.symbolic().inverse_dynamics(),
@@ -131,6 +128,7 @@ def test_what_loops_do_not_change(name):
 
 # What knows loops, or carries them along; the tests of the modules compare its results.
 OF_LOOPS = {"assemble", "close", "constraint_jacobian", "constraint_jacobian_dot", "constraint_wrenches"}
+OF_LOOPS |= {"inverse_dynamics", "squeezing_torque"}
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "loop", "loops", "open", "project", "reduced"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
 CARRIED |= {"set_shapes", "subs", "to_json", "topology", "transaction", "unlock"}

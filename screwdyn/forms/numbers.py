@@ -19,6 +19,7 @@ from screwdyn.backends.background import imported
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.loop_torques import torques
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import SHARES, Contribution
@@ -166,6 +167,8 @@ class Dynamics(Quantities):
         kernels, named = self._kernels, given.arguments
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
+        if model.constraints and entry.name == "inverse_dynamics":
+            return torques(Numbers(model), **{name: x for name, x in named.items() if name != "self"})
         if WITH_LOOPS.get(entry.name, entry.name) is None:
             check_open(model.topology, entry.name)
         state = {name: named[name] for name in entry.arguments}

@@ -154,7 +154,12 @@ class Quantities(ABC):
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :class:`Quantities`.
         LoopError
-            If the tree has closed loops, whose forces are not determined by the motion.
+            With closed loops: if the accelerations open a loop, or if the motors cannot give them.
+
+        Notes
+        -----
+        With closed loops, M q̈ + C q̇ + g = τ + J_cᵀ λ + Σ J_iᵀ F_i has many solutions τ, of which the shortest is
+        returned; it is zero for passive joints (§12). ``squeezing_torque`` takes the wrenches in the loops.
         """
 
     @quantity(

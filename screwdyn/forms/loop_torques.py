@@ -1,0 +1,154 @@
+"""Joint forces of a motion with closed loops (docs/mathematics.md §12)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.closed_loops import _Factors, _null_space
+from screwdyn.mechanism.loop import Loop
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import Quantities
+
+if TYPE_CHECKING:
+    from screwdyn.forms.numbers import Numbers
+
+__all__ = ["LoopTorques", "torques"]
+
+# Of accelerations that open a loop, of forces that motors cannot give, and of a wrench that a loop's joint does not
+# transmit, each relative to its largest term; and of singular values of the motors' forces, relative to the largest.
+_ROUNDING, _WEAKEST = 1e-8, 1e-10
+
+Wrenches = Mapping[str, ArrayLike]
+
+
+class LoopTorques(Quantities):
+    """Joint forces of a tree with loops."""
+
+    @abstractmethod
+    def _frozen(self) -> Numbers:
+        """The quantities of the present model, even if another thread changes the tree meanwhile."""
+
+    def squeezing_torque(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, squeeze: Wrenches, wrenches: Wrenches | None = None
+    ) -> Array:
+        """Joint forces τ of a motion with chosen wrenches in the loops, as two hands that press on a bar, (…, nv).
+
+        M q̈ + C q̇ + g = τ + J_cᵀ λ + Σ J_iᵀ F_i. Of all τ that give the motion, the one nearest to that with the chosen
+        λ. With at least as many motors as the tree has freedoms, the wrenches are the chosen ones.
+
+        Parameters
+        ----------
+        q, qd, qdd : (…, nq), (…, nv), (…, nv) arrays
+            As for ``inverse_dynamics``.
+        squeeze : mapping
+            From loop to the wrench [n; f], (6,), of ``to`` on ``link`` in the frame of ``link``, N m and N. Loops that
+            are not named transmit nothing.
+        wrenches : mapping, optional
+            External wrenches on links, as for ``inverse_dynamics``.
+
+        Returns
+        -------
+        (…, nv) array
+            Zero for passive joints; N m or N.
+
+        Raises
+        ------
+        LoopError
+            As for ``inverse_dynamics``, or if the joint of a loop does not transmit the wrench.
+        UnknownNameError, ShapeError
+            If there is no such loop, if a wrench is not six finite numbers, or as for ``inverse_dynamics``.
+        """
+        one = self._frozen()
+        return torques(one, q, qd, qdd, wrenches, _multipliers(one.model, squeeze))
+
+
+def torques(
+    one: Numbers,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: Wrenches | None = None,
+    multipliers: Array | None = None,
+) -> Array:
+    """τ of the active freedoms, nearest to that for the multipliers λ, or of least norm; errors as for the methods."""
+    model = one.model
+    states, batch = model.flat(q=q, qd=qd, qdd=qdd)
+    states = [a.reshape(*batch, -1) for a in states]
+    if wrenches is not None:
+        states.append(one.wrench_torque(states[0], wrenches))
+        batch = np.broadcast_shapes(batch, states[-1].shape[:-1])
+    rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in states]
+    external = rows[3] if wrenches is not None else np.zeros_like(rows[2])
+    found = [_torques(one, multipliers, *row) for row in zip(*rows[:3], external, strict=True)]
+    return np.array(found).reshape(*batch, model.nv)
+
+
+def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
+    """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
+    q, qd, qdd, external = state
+    model, J = one.model, one.constraint_jacobian(q)
+    opening, terms = J @ qdd + one.constraint_jacobian_dot(q, qd) @ qd, np.abs(J) @ np.abs(qdd)
+    if np.any(np.abs(opening) > _ROUNDING * (terms.max(initial=0.0) + np.abs(opening - J @ qdd).max(initial=0.0))):
+        raise LoopError(
+            f"these accelerations open {', '.join(map(repr, model.topology.loops))}: J_c q̈ + J̇_c q̇ has an entry of "
+            f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
+        )
+    force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
+    factors = _Factors(one, q)
+    moving = np.linalg.solve(factors.L.T, _null_space(factors.U))  # the rates that the loops allow
+    active = ~np.array(model.passive, dtype=bool)
+    A, needed = moving.T[:, active], moving.T @ force
+    tau = np.zeros(model.nv)
+    if multipliers is not None:
+        tau[active] = (force - J.T @ multipliers)[active]
+    U, sizes, Vt = np.linalg.svd(A, full_matrices=False)
+    kept = sizes > _WEAKEST * sizes.max(initial=0.0)
+    missing = needed - A @ tau[active]
+    tau[active] += Vt[kept].T @ (U[:, kept].T @ missing / sizes[kept])
+    left = np.abs(needed - A @ tau[active]).max(initial=0.0)
+    if left > _ROUNDING * (np.abs(moving.T) @ np.abs(force)).max(initial=0.0):
+        raise LoopError(
+            f"the motors ({', '.join(map(repr, _names(model, active))) or 'none'}) cannot give these accelerations: the "
+            f"passive joints {', '.join(map(repr, _names(model, ~active)))} move otherwise; take the accelerations of "
+            f"forward_dynamics, or make a joint active"
+        )
+    return tau
+
+
+def _multipliers(model: Model, squeeze: Wrenches) -> Array:
+    """λ of chosen wrenches, N λ = F in every loop."""
+    loops = model.topology.loops
+    if not isinstance(squeeze, Mapping):
+        raise ShapeError(f"squeeze must map names of loops to [n; f], {{loop: six numbers}}; got {squeeze!r}")
+    for name in squeeze:
+        if name not in loops:
+            raise UnknownNameError.of(name, loops, "loop")
+    parts = [_transmitted(loop, squeeze[name]) if name in squeeze else None for name, loop in loops.items()]
+    given = zip(parts, loops.values(), strict=True)
+    return np.concatenate([np.zeros(loop.wrenches.shape[1]) if part is None else part for part, loop in given])
+
+
+def _transmitted(loop: Loop, wrench: ArrayLike) -> Array:
+    """λ of the wrench of one loop."""
+    N = expressions.floats(loop.wrenches, f"loop {loop.name!r}")
+    F = np.asarray(wrench, dtype=np.float64)
+    if F.shape != (6,) or not np.isfinite(F).all():
+        raise ShapeError(f"the wrench in loop {loop.name!r} must be six finite numbers [n; f]; got {wrench!r}")
+    multipliers = np.linalg.lstsq(N, F, rcond=None)[0]
+    if np.abs(N @ multipliers - F).max() > _ROUNDING * np.abs(F).max(initial=0.0):
+        raise LoopError(
+            f"the {loop.joint.kind} joint of loop {loop.name!r} yields to the wrench {F.tolist()}; leave out the "
+            f"forces and moments along its freedoms"
+        )
+    return np.asarray(multipliers)
+
+
+def _names(model: Model, which: Array) -> list[str]:
+    return [model.coordinates[k] for k in np.flatnonzero(which)]

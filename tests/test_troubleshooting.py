@@ -86,7 +86,7 @@ CAUSES = [
     lambda: sd.revolute((0, 0, 0)),
     lambda: on_a_joint(sd.Inertia.point(1), sd.revolute("x")).forward_dynamics([0], [0], [0]),
     lambda: arm().operational_inertia(tip(), q),
-    lambda: four_bar().inverse_dynamics(*np.zeros((3, 3))),
+    lambda: four_bar().operational_inertia("rocker", np.zeros(3)),
     lambda: four_bar().assemble([0.3, 0.2, 0.1]),
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),

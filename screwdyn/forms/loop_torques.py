@@ -114,10 +114,10 @@ def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
     tau[active] += Vt[kept].T @ (U[:, kept].T @ missing / sizes[kept])
     left = np.abs(needed - A @ tau[active]).max(initial=0.0)
     if left > _ROUNDING * (np.abs(moving.T) @ np.abs(force)).max(initial=0.0):
+        motors, others = (", ".join(map(repr, _names(model, which))) or "none" for which in (active, ~active))
         raise LoopError(
-            f"the motors ({', '.join(map(repr, _names(model, active))) or 'none'}) cannot give these accelerations: the "
-            f"passive joints {', '.join(map(repr, _names(model, ~active)))} move otherwise; take the accelerations of "
-            f"forward_dynamics, or make a joint active"
+            f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; take "
+            f"the accelerations of forward_dynamics, or make a joint active"
         )
     return tau
 

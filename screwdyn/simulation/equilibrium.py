@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,7 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     """
     if tau is None:
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
-    q = _configuration(tree, q0)
+    q = _configuration(tree, "q0", q0)
     balance = _Balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
     found = _root(balance, _lowest(balance, q, _unbalance))
     return found if balance.holds(found) else balance.require(_root(balance, _lowest(balance, q, _energy)))
@@ -95,7 +96,7 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     ShapeError, UnboundSymbolError
         For a wrong ``q0``, or if numbers of the tree contain symbols.
     """
-    q = _configuration(tree, q0)
+    q = _configuration(tree, "q0", q0)
     moving = np.array([tree.coordinates.index(x) for x in freedoms], dtype=np.intp)
     balance = _Balance(tree, moving, np.zeros(tree.nv), q)
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
@@ -124,7 +125,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     ShapeError, UnboundSymbolError
         For a wrong ``q``, or if numbers of the tree contain symbols.
     """
-    q = _configuration(tree, q)
+    q = _configuration(tree, "q", q)
     passive = np.array(tree.model.passive, dtype=bool)
     balance = _Balance(tree, np.flatnonzero(passive), np.zeros(tree.nv), q)
     if (unbalanced := balance.excess(q) > _HELD).any():
@@ -136,11 +137,11 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     return np.where(passive, 0.0, tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q))
 
 
-def _configuration(tree: Robot, q0: ArrayLike) -> Array:
+def _configuration(tree: Robot, name: str, values: ArrayLike) -> Array:
     check_open(tree.topology, "an equilibrium")
-    (q,), batch = tree.model.flat(q0=q0)
+    (q,), batch = tree.model.flat(**{name: values})
     if batch:
-        raise ShapeError(f"q0 must be one configuration, ({tree.nq},); got a batch of shape {batch}")
+        raise ShapeError(f"{name} must be one configuration, ({tree.nq},); got a batch of shape {batch}")
     return tree.model.configurations.normalized(q.copy())
 
 
@@ -220,6 +221,18 @@ class _Balance:
             f"its weight and spring, and gets {given:.6g}; change the force, add a spring, or start elsewhere"
         )
 
+    def unbounded(self, i: int) -> NoReturn:
+        """The error for a freedom that moves without bound."""
+        if self.tau[i]:
+            cause, remedy = f" under its force of {self.tau[i]:.6g}", "give it another force, or a spring"
+        elif self.tree.model.passive[self.free[i]]:
+            cause, remedy = "", "give it a spring, or make it active"
+        else:
+            cause, remedy = "", "give it a force or a spring"
+        raise EquilibriumError(
+            f"there is no equilibrium: nothing holds {self.name(i)!r}, which moves without bound{cause}; {remedy}"
+        )
+
     def name(self, i: int) -> str:
         """Name of a freedom."""
         return self.tree.coordinates[int(self.free[i])]
@@ -264,8 +277,9 @@ def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _
         c = axes.T @ slope
         steep = np.abs(c) > _BALANCED * root.max()
         x = np.where(steep, -c / np.maximum(np.abs(w), _FLAT), 0.0)
-        # From an unstable equilibrium, along the axes of negative curvature.
-        x[~steep & (w < -_FLAT)] = radius * root.max()
+        # From an unstable equilibrium, or within _NEAR of one, along the axes of negative curvature.
+        unstable = (w < -_FLAT) & (np.abs(x) < _NEAR * np.linalg.norm(root))
+        x[unstable] = np.where(steep & (c > 0.0), -radius, radius)[unstable] * root.max()
         longest = np.abs(axes @ x / root).max()
         radius = min(radius, longest)
         if radius < _NEAR:
@@ -277,11 +291,7 @@ def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _
         else:
             radius /= 4
         if (np.abs(travel) > _FAR).any():
-            name = balance.name(int(np.argmax(np.abs(travel))))
-            raise EquilibriumError(
-                f"there is no equilibrium: nothing holds {name!r}, which moves without bound; give it a spring or "
-                f"a force, or make it active"
-            )
+            balance.unbounded(int(np.argmax(np.abs(travel))))
     return q
 
 

@@ -29,6 +29,30 @@ def test_a_pendulum_hangs_plumb_from_any_start_also_from_its_upper_equilibrium(s
     assert_allclose(np.sin(q), 1, rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("beside", [1e-6, -1e-7, 3e-8, -1e-9, 1e-11])
+def test_passive_joints_leave_an_upper_equilibrium_that_is_given_inexactly(beside):
+    """An angle is often known to seven or eight digits only, such as one in single precision."""
+    tree = pendulum(passive=True)
+    tree.attach(ROD, to="rod", at=(1, 0, 0), joint=sd.revolute("y", passive=True), name="beyond")
+    for start in ([-np.pi / 2 + beside, 0.0], [np.pi / 2, np.pi + beside], [-np.pi / 2 + beside, np.pi - beside]):
+        q = tree.equilibrium(start)
+        assert_allclose([np.sin(q[0]), np.cos(q[1])], 1, rtol=0, atol=1e-15)
+    # Constant torques lead to the nearest equilibrium, stable or not.
+    assert_allclose(pendulum().equilibrium([-np.pi / 2 + beside], [0.0]), [-np.pi / 2], rtol=1e-15)
+
+
+def test_what_moves_without_bound_is_named_with_its_remedy():
+    lift = sd.KinematicTree()
+    lift.attach(ROD, to="base", joint=sd.prismatic("z", name="lift"))
+    with pytest.raises(sd.EquilibriumError, match=r"'lift', .* under its force of 500; give it another force, or a sp"):
+        lift.equilibrium([0.0], [500.0])
+    with pytest.raises(sd.EquilibriumError, match=r"'lift', which moves without bound; give it a force or a spring"):
+        lift.equilibrium([0.0], [0.0])
+    with pytest.raises(sd.EquilibriumError, match=r"without bound; give it a spring, or make it active"):
+        lift.replace_joint("payload", sd.prismatic("z", name="lift", passive=True))
+        lift.equilibrium([0.0])
+
+
 def test_a_spring_and_the_weight_balance():
     k, rest = 6.0, -0.3
     q = pendulum(passive=True, stiffness=k, rest=rest).equilibrium([0.0])
@@ -147,8 +171,10 @@ def test_wrong_arguments_are_named():
     tree = pendulum(passive=True)
     with pytest.raises(sd.JointError, match="'rod' is passive"):
         tree.equilibrium([0.0], tau=[1.0] * tree.nv)
-    with pytest.raises(sd.ShapeError, match="one configuration"):
+    with pytest.raises(sd.ShapeError, match="q0 must be one configuration"):
         tree.equilibrium(np.zeros((2, 1)))
+    with pytest.raises(sd.ShapeError, match=r"^q must be one configuration"):
+        tree.holding_torque(np.zeros((2, 1)))
     with pytest.raises(sd.UnknownNameError, match="'rod'"):
         tree.equilibrium([0.0], tau={"rot": 1.0})
     with pytest.raises(sd.ShapeError, match=r"tau has shape \(3,\)"):

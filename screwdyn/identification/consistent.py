@@ -63,7 +63,7 @@ def consistent_fit(A: Array, b: Array, near: Array) -> Array:
     unit *= np.repeat([1.0, (size := _size(near)), size**2], [1, 3, 6])
     A, basis = A * unit, np.array([pseudo_inertia(e) for e in np.eye(10)])
     values, axes = np.linalg.eigh(pseudo_inertia(near / unit))
-    values = np.maximum(values, _INSIDE * np.abs(values).max())
+    values = np.maximum(values, _INSIDE * (np.abs(values).max() or 1.0))  # or of an empty hand: all are zero
     J, inverse = (axes * values) @ axes.T, (axes / values) @ axes.T
     x = parameters_of(J)
     weight = 1.0 + float(np.sum((A @ x - b) ** 2))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.identification.consistent import consistent_fit, is_consistent
 from screwdyn.identification.estimate import ParameterEstimate, combination
@@ -172,6 +172,8 @@ def identify(
     """
     motion = MotionStates.of(tree, q, qd, qdd)
     tree = motion.tree
+    if not isinstance(link, str):  # None stands for all links in a regressor
+        raise UnknownNameError.of(link, tree.links)
     tau, weights = measured_torques(motion, tau), None if noise is None else standard_deviations(tree, noise)
     derivatives = tree.derivatives
     Y, nominal = derivatives.regressor(motion.q, motion.qd, motion.qdd, link), derivatives.parameters(link)

@@ -115,6 +115,15 @@ def test_exact_torques_give_the_body_also_at_the_edge_of_possibility(arm, load):
     assert_allclose(found.parameters, load.parameters, rtol=1e-7, atol=1e-8 * load.mass)
 
 
+@pytest.mark.filterwarnings("ignore:the data hardly determine")
+@pytest.mark.parametrize("options", [{}, {"noise": 0.1}, {"friction": True}])
+def test_an_empty_hand_carries_nothing(arm, options):
+    state = motion()
+    found = sd.identify(arm, "load", *state, arm.inverse_dynamics(*state), **options)
+    assert found.inertia.is_physical
+    assert_allclose(found.parameters[:10], 0, rtol=0, atol=1e-6)
+
+
 def test_a_body_that_does_not_exist_is_replaced_by_the_nearest(arm):
     state, rng = motion(20), np.random.default_rng(4)
     tau = torques(arm, LOAD, *state) + rng.normal(0, 30, (20, 6))
@@ -237,6 +246,7 @@ def test_wrong_arguments_are_named(arm):
         (("load", *state, tau), {"noise": [1.0, 2.0]}, "standard deviation of the torques"),
         (("load", *(x[:1] for x in (*state, tau))), {}, "6 measured torques cannot determine 6 unknowns and the noise"),
         (("base_link", *state, tau), {}, "do not depend on 'base_link'"),
+        ((None, *state, tau), {}, "there is no link None"),
     ]:
         with pytest.raises(sd.ScrewdynError, match=message):
             sd.identify(arm, *arguments, **options)

@@ -239,8 +239,8 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         arrays = (out,) if out is not None and not several else out
         if arrays is not None and not of_links:
             memory.check(arrays, shapes)
-        subtracted = wrenches is not None and entry.wrenches == "result"
-        direct = None if subtracted or of_links else arrays
+        subtracted = wrenches if entry.wrenches == "result" else None
+        direct = None if subtracted is not None or of_links else arrays
         results = self._compute(entry, link, frame, batch, values, shapes, direct)
         if of_links:
             found = (
@@ -252,8 +252,8 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         if results is None:
             found = self._default(entry, link, frame, named)
             results = found if several else [np.asarray(found)]
-        if subtracted:
-            results = [results[0] - self.wrench_torque(named["q"], wrenches or {})]
+        if subtracted is not None:
+            results = [results[0] - self.wrench_torque(named["q"], subtracted)]
         results = memory.hand_over(results, arrays)
         if out is not None:
             return out

@@ -61,11 +61,11 @@ class Explanation:
 
     def __init__(self, tree: Tree, link: str, q: ArrayLike | None, qd: ArrayLike | None) -> None:
         self.link, self.coordinates = link, tuple(tree.coordinates)
-        self.q = np.array(tree.neutral() if q is None else q, dtype=float)
-        self.qd = np.array(np.zeros(tree.nv) if qd is None else qd, dtype=float)
+        state = tree.neutral() if q is None else q, np.zeros(tree.nv) if qd is None else qd
+        self.part: Contribution = tree.contribution(link, *state)  # raises the errors for what is no array of numbers
+        self.q, self.qd = (np.array(x, dtype=float) for x in state)
         if self.q.ndim != 1 or self.qd.ndim != 1:
             raise ShapeError(f"explain takes one state; got q of shape {self.q.shape} and qd of {self.qd.shape}")
-        self.part: Contribution = tree.contribution(link, self.q, self.qd)
         parts = tree.contributions(self.q, self.qd) or [self.part]
         self.M, self.C, self.g = (padded_sum(getattr(part, x) for part in parts) for x in ("M", "C", "g"))
         self._given = [("q", q is not None, "neutral"), ("qd", qd is not None, "zero")]

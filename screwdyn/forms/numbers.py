@@ -37,6 +37,9 @@ if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import 
 
 __all__ = ["Dynamics", "Frame", "Numbers"]
 
+# Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
+_NEGATIVE = 1e-9
+
 
 def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
     """The error for the status of a recursion; None for invalid input.
@@ -212,7 +215,8 @@ class Dynamics(Quantities):
         forward_dynamics(table, x, rest, rest, work, empty(model.nv))
         D, _, spread, mass = work.pivots[row]
         carried, unit = (spread, "kg m^2") if table[row, TURN] else (mass, "kg")
-        return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is no more than rounding"
+        what = "negative" if -_NEGATIVE * abs(carried) > D else "no more than rounding"
+        return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is {what}"
 
     def _error(
         self, kernels: Kernels, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]

@@ -81,7 +81,7 @@ def inverse_kinematics(
     q0.
     """
     check_open(tree.topology, "inverse_kinematics")
-    given = np.shape(pose)
+    given = (pose := tree.model.numbers("pose", pose)).shape
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")
     (q,), batch = tree.model.flat(q0=tree.model.configurations.neutral if q0 is None else q0)

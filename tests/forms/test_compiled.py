@@ -271,6 +271,8 @@ def test_wrenches_act(arm, fast):
             out = np.empty(shape)
             assert getattr(fast, name)(*state, wrenches=wrench, out=out) is out
             close(out, expected, 100 * norm(expected), 1e-13)
+            with pytest.raises(ShapeError, match="wrenches must map names of links"):
+                getattr(fast, name)(*state, wrenches=np.zeros((2, 6)))
 
 
 def test_a_tree_without_coordinates(tmp_path):

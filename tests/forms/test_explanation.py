@@ -128,6 +128,11 @@ def test_wrong_input_is_refused():
         tree.explain("crate", np.zeros((3, 4)))
     with pytest.raises(sd.ShapeError):
         tree.explain("crate", np.zeros(3))
+    for wrong in (sd.State(tree), {"rail": 1.0}, "rail", [[0.1], [0.2, 0.3]]):
+        with pytest.raises(sd.ShapeError, match="q must be an array of real numbers"):
+            tree.explain("crate", wrong)
+        with pytest.raises(sd.ShapeError, match="qd must be an array of real numbers"):
+            tree.explain("crate", Q, wrong)
 
 
 def test_the_command_prints_the_table_and_draws_the_maps(tmp_path, capsys):

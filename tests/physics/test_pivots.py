@@ -110,6 +110,12 @@ def test_what_was_compared_is_told_of_the_first_state_that_fails():
     ball.attach(Link("socket"), to="base", joint=sd.spherical())
     with pytest.raises(SingularAttachmentError, match=r"it feels 0 of the 0 kg m\^2"):
         ball.forward_dynamics([0, 0, 0, 1], np.zeros(3), np.ones(3))
+    lumped = KinematicTree()
+    with pytest.warns(sd.ScrewdynWarning):
+        negative = sd.Inertia.effective(-1.0, (0, 0, 0), -np.eye(3))
+    lumped.attach(negative, to="base", joint=sd.revolute("z"))
+    with pytest.raises(SingularAttachmentError, match=r"it feels -1 of the -3 kg m\^2 .*, which is negative"):
+        lumped.forward_dynamics([0.0], [0.0], [1.0])
 
 
 def test_compiled_trees_give_what_the_tree_gives_near_a_lock():

@@ -184,6 +184,7 @@ def test_a_link_that_nothing_moves_is_where_it_is():
     [
         (("tip", np.eye(3)), {}, r"pose must be a 4x4 matrix, or three numbers .* shape \(3, 3\)"),
         (("tip", 2 * np.eye(4)), {}, "not orthonormal"),
+        (("tip", [[0, 1], [0]]), {}, "pose must be an array of real numbers"),
         (("tipp", (1, 0, 0)), {}, "'tip'"),
         (("tip", (1, 0, 0), np.zeros((3, 2))), {}, "one configuration"),
         (("tip", (1, 0, 0), [0.0]), {}, r"q0 has shape \(1,\)"),

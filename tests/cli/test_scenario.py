@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import screwdyn as sd
 from screwdyn import ScenarioError
 from screwdyn.cli.main import main
-from screwdyn.cli.scenario import reading
+from screwdyn.cli.scenario import reading, run_scenario
 from screwdyn.cli.scenario.reading import read_scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "carry_a_crate.toml"
@@ -525,6 +525,26 @@ def test_events_on_conditions(tmp_path):
     read = read_scenario(scenario(tmp_path, late))
     run = sd.simulate(read.robot.copy(), read.start, read.duration, events=read.events)
     assert_allclose(run.events[0].t, 0.6, atol=1e-9)
+
+
+def test_an_event_that_never_happens_is_reported(tmp_path):
+    text = """
+        robot = "pelican"
+        duration = 0.01
+        [[schedule]]
+        event = "lock"
+        time = 0
+        joint = "elbow"
+        [[schedule]]
+        event = "set_inertia"
+        when = {position = "shoulder", above = 50}
+        link = "link2"
+        inertia = {mass = 1, sphere = 0.1}
+        """
+    lines = run_scenario(scenario(tmp_path, text), tmp_path).splitlines()
+    assert lines[2] == "  never: set inertia, whose condition did not hold"
+    assert lines[1].startswith("  0 s: lock of joint 'elbow'")
+    assert lines[3] == ""
 
 
 def test_a_condition_on_a_position(tmp_path):

@@ -41,7 +41,7 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
             run.plot().savefig(path)
         else:
             (run.to_csv if what == "csv" else run.to_npz)(path)
-    return report(run)
+    return report(run, scenario.events)
 
 
 def _writable(folder: Path, name: str) -> Path:

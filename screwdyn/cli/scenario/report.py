@@ -1,15 +1,18 @@
 """The summary of a run as text."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.outcomes import LimitEvent, LockEvent
 from screwdyn.simulation.result import Run
 
 __all__ = ["report"]
 
 
-def report(run: Run) -> str:
-    """Events, the state at the end, and the energy ledger."""
+def report(run: Run, scheduled: Sequence[Scheduled]) -> str:
+    """Events, also those whose condition never held, the state at the end, and the energy ledger."""
     energy, end = run.energy, run.states[-1]
     width = max(map(len, (*end.positions, *end.coordinates)), default=0)
     lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
@@ -17,6 +20,8 @@ def report(run: Run) -> str:
         event, what = happened.event, happened.verb.removesuffix(" of")
         named = f"joint {event.joint!r}" if isinstance(event, LockEvent | LimitEvent) else repr(event.link)
         lines.append(f"  {happened.t:g} s: {what} of {named}, {event.energy_lost:.4g} J lost")
+    due = [happened.what for happened in run.events]
+    lines += [f"  never: {x.verb.removesuffix(' of')}, whose condition did not hold" for x in scheduled if x not in due]
     lines += ["", "at the end:", ""]
     lines += [f"  {name:{width}} {end[name]:12.6g}" for name in end.positions]
     lines += ["", "rates at the end:", ""]

@@ -65,6 +65,15 @@ def test_python_blocks(page, tmp_path, monkeypatch, capsys):
         assert output in (None, shown)
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_the_crate_of_the_first_example_hangs_below_its_hook(page):
+    names = {}
+    for block, _ in python_blocks(ROOT / page):
+        exec(compile(block, page, "exec"), names)
+    up = names["grasp"].payload.pose[2, :3] @ names["crate"].com
+    assert abs(up + 0.3) < 1e-3  # m
+
+
 def test_pages_whose_code_runs_elsewhere_are_named_there():
     for page, module in ELSEWHERE.items():
         assert page in Path(__file__).parent.joinpath(module).read_text(encoding="utf-8")

@@ -140,6 +140,10 @@ def number(value: Any) -> Any:
 
 def _entry(value: Any) -> Any:
     """An entry of an object array: expressions and integers exactly, other numbers as floats."""
+    from sympy import Expr
+
+    if is_expression(value) and not isinstance(value, Expr):
+        raise TypeError(f"{value} is not a number")
     if is_expression(value) and not (is_number(value) and (value.is_Float or not math.isfinite(float(value)))):
         return int(value) if value.is_Integer else _whole(value)
     return whole(float(value))
@@ -259,25 +263,28 @@ def floats(value: Any, what: str = "this") -> Array:
 
 
 def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
-    """An array, number or expression with values substituted for symbols."""
+    """An array, number or expression with the values of :func:`bound`, all at once: x and y may change places."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return array([substituted(x, values) for x in value.flat]).reshape(value.shape)
-    return number(value.subs(values)) if is_expression(value) else value
+    return number(value.xreplace(values)) if is_expression(value) else value
 
 
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
-    """Values by symbol, from a mapping whose keys are symbols or names; assumptions of symbols are ignored.
+    """Values by symbol, as SymPy's numbers, from a mapping by symbols or names; assumptions of symbols are ignored.
 
     Raises
     ------
     UnknownNameError
         For a string that is not the name of a symbol.
     ShapeError
-        If a value is neither a number nor an expression, a symbol has several values, or `values` is not a mapping.
+        If a key is neither a symbol nor a string, a value neither a number nor an expression, a symbol has several
+        values, or `values` is not a mapping.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")
     for key, value in values.items():
+        if not isinstance(key, str) and not getattr(key, "is_Symbol", False):
+            raise ShapeError(f"values are given by symbols or their names; got {key!r}")
         try:
             number(value)
         except (TypeError, ValueError):
@@ -286,6 +293,10 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
     for key in values:
         if isinstance(key, str) and key not in known:
             raise UnknownNameError.of(key, known, "symbol")
+    if not symbols:
+        return {}
+    from sympy import sympify
+
     found = {}
     for symbol in symbols:
         own = [value for key, value in values.items() if key in (symbol, symbol.name)]
@@ -293,7 +304,7 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
         if any(value != own[0] for value in own[1:]):
             raise ShapeError(f"{symbol} is given several values: {', '.join(map(str, own))}")
         if own:
-            found[symbol] = own[0]
+            found[symbol] = sympify(own[0])
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.core import expressions
+from screwdyn.core.errors import JointError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint, Mimic, fixed
 from screwdyn.mechanism.link import Link
@@ -117,19 +118,25 @@ class Attachment:
         return found if counted is None else [*found, Attachment(Link(at_rest, counted), carrier)]
 
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
-        """A new attachment with values substituted for symbols."""
+        """A new attachment with values substituted for symbols; errors name the link or the joint."""
 
         def pose(home: Array) -> Array:
             return screw.as_pose(expressions.substituted(home, values), f"the pose of {self.link.name!r}")
 
+        def bound(joint: Joint) -> Joint:
+            try:
+                return joint.subs(values)
+            except JointError as error:
+                raise JointError(f"joint {self.name!r}: {error}") from None
+
         locked = self.locked
         if locked is not None:
-            locked = Locked(locked.joint.subs(values), pose(locked.home), locked.q)
+            locked = Locked(bound(locked.joint), pose(locked.home), locked.q)
         return replace(
             self,
             link=self.link.subs(values),
             serial=new_serial(),
-            joint=self.joint.subs(values),
+            joint=bound(self.joint),
             home=pose(self.home),
             locked=locked,
         )

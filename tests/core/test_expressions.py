@@ -103,6 +103,28 @@ class TestBodies:
             tree.subs({x: 0, y: 1})
         assert sd.Inertia.effective(x, 0, (1, 1, y)).subs({x: 0, y: 3}).mass == 0
 
+    def test_symbols_are_substituted_at_once(self):
+        assert sd.Inertia.point(x, (y, 0, 0)).subs({x: y, y: x}) == sd.Inertia.point(y, (x, 0, 0))
+        assert expressions.substituted(x * y**2, expressions.bound({"x": y, "y": x + 1}, {x, y})) == y * (x + 1) ** 2
+        tree = sd.KinematicTree()
+        for name, to, at in (("upper", "base", 0), ("lower", "upper", x)):
+            tree.attach(
+                sd.Inertia.point(1, (y if at else x, 0, 0)), to=to, at=(at, 0, 0), joint=sd.revolute("y"), name=name
+            )
+        swapped = tree.subs({x: y, y: x}).subs({x: 0.3, y: 0.5})
+        np.testing.assert_array_equal(
+            swapped.mass_matrix([0.1, 0.2]), tree.subs({x: 0.5, y: 0.3}).mass_matrix([0.1, 0.2])
+        )
+
+    @pytest.mark.parametrize("key", [3, None, x * y, ("x",)])
+    def test_values_are_given_by_symbols_or_names(self, key):
+        with pytest.raises(sd.ShapeError, match="by symbols or their names"):
+            sd.Inertia.point(x).subs({key: 1.0})
+
+    def test_conditions_are_no_numbers(self):
+        with pytest.raises(sd.InertiaError, match="mass must be numbers"):
+            sd.Inertia(x > 0)
+
     def test_principal_screws_need_numbers(self):
         with pytest.raises(sd.UnboundSymbolError, match="x"):
             _ = sd.Inertia(1, 0, (x, x, x)).principal_screws
@@ -117,6 +139,12 @@ class TestTrees:
         assert sd.prismatic((x, 0, 0)).kind == "prismatic"
         with pytest.raises(sd.JointError, match="damping"):
             sd.revolute("z", damping=x).subs({x: -1})
+
+    def test_an_invalid_value_of_a_joint_is_named(self):
+        tree = sd.KinematicTree()
+        tree.attach(sd.Inertia.point(1, (1, 0, 0)), to="base", joint=sd.revolute((0, x, y), name="elbow"))
+        with pytest.raises(sd.JointError, match=r"joint 'elbow'.*length 0"):
+            tree.subs({x: 0, y: 0})
 
     def test_poses_invalid_for_all_values_are_refused(self):
         tree = sd.KinematicTree()

@@ -73,7 +73,7 @@ def unit_screws(value: ArrayLike | None) -> Array:
 def _length(S: list[Any]) -> float:
     """The length of a screw, 1 within rounding; JointError if it is not a unit screw within the tolerance."""
     if not all(isfinite(x) for x in S if expressions.is_number(x)):
-        raise JointError(f"a joint's screw has entries that are not finite: {S}")
+        raise JointError(f"a joint's screw has entries that are not finite: {S}; its axis must not have length 0")
     part = S[:3] if any(S[:3]) else S[3:]
     if not all(map(expressions.is_number, part)):
         return 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from keyword import iskeyword
 from math import isfinite
 from typing import Any
+from unicodedata import normalize
 
 __all__ = ["assumptions_of", "expression_of", "symbol_of", "text_of"]
 
@@ -31,7 +33,11 @@ def text_of(expression: Any) -> str:
     known = {*FUNCTIONS, *CONSTANTS}
     for part in preorder_traversal(expression):
         if isinstance(part, Symbol):
-            if not part.name.isidentifier() or part.name in known or part.name.lower() in NOT_FINITE:
+            # Python's parser does not read keywords as names, and turns a micro sign into a Greek mu.
+            readable = (
+                part.name.isidentifier() and part.name == normalize("NFKC", part.name) and not iskeyword(part.name)
+            )
+            if not readable or part.name in known or part.name.lower() in NOT_FINITE:
                 raise ValueError(f"the symbol {part.name!r} cannot be written; rename it")
         elif not isinstance(part, Add | Mul | Pow | Number) and not {str(part.func), str(part)} & {
             *FUNCTIONS,

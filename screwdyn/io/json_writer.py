@@ -154,7 +154,9 @@ class _Writer:
         try:
             return text_of(x)
         except ValueError as error:
-            self.problems.append(f"{self.place}: {error}")
+            problem = f"{self.place}: {error}"
+            if problem not in self.problems:
+                self.problems.append(problem)
             return None
 
     def assumptions(self) -> dict[str, dict[str, bool]]:

@@ -107,6 +107,17 @@ def test_long_sums_and_products_are_read():
     assert expression_of("x - (y - x) - y", {}) == 2 * X - 2 * Y
 
 
+@pytest.mark.parametrize("name", ["lambda", "None", "sin", "a b", "\u00b5", "nan"])
+def test_a_symbol_that_would_be_read_as_something_else_is_not_written(name):
+    with pytest.raises(ValueError, match=f"the symbol '{name}' cannot be written; rename it"):
+        text_of(X * sympy.Symbol(name, positive=True))
+
+
+def test_a_greek_mu_is_written():
+    mu = sympy.Symbol("\u03bc", positive=True)
+    assert expression_of(text_of(2 * mu), {mu.name: mu}) == 2 * mu
+
+
 def test_an_expression_that_cannot_be_read_again_is_not_written():
     nested = X
     for _ in range(150):

@@ -346,7 +346,7 @@ def test_expressions_that_cannot_be_written_are_listed():
     tree = KinematicTree()
     x = sympy.Symbol("x")
     for name, damping in (("a", sympy.Function("f")(x)), ("b", sympy.Symbol("two words")), ("c", sympy.Symbol("pi"))):
-        tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(damping=damping), name=name)
+        tree.attach(sd.Inertia(1.0), to="base", joint=sd.revolute(damping=damping, friction=damping), name=name)
     tree.attach(sd.Inertia(sympy.Symbol("x", positive=True)), to="base", name="d")
     tree.attach(sd.Inertia(x), to="base", name="e")
     with pytest.raises(JSONError) as caught:

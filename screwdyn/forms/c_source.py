@@ -46,8 +46,15 @@ def c_source(
     for group, requests in zip(groups, asked, strict=True):
         if len(set(map(_label, requests))) < len(group) or not group:
             raise ScrewdynError(f"name each function of a group once; got {group!r}")
-    if not groups or len({tuple(map(_label, requests)) for requests in asked}) < len(groups):
-        raise ScrewdynError("name at least one function, and each once")
+    if not groups:
+        raise ScrewdynError("name at least one function")
+    given: dict[str, Any] = {}
+    for group, requests in zip(groups, asked, strict=True):
+        name = _name(requests)
+        if name in given:
+            both = f"{', '.join(given[name])!r} and {', '.join(group)!r}"
+            raise ScrewdynError(f"{both} have the same name in C, {name}; name each once, or rename a link")
+        given[name] = group
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", prefix):
         raise ScrewdynError(f"a prefix must be the beginning of a C name; got {prefix!r}")
     if not tree.nv:
@@ -75,6 +82,11 @@ def _label(request: Request) -> str:
     """A request as a part of a C name."""
     parts = [request.entry.name, request.link and identifier(request.link), request.frame]
     return "_".join(part for part in parts if part)
+
+
+def _name(group: Iterable[Request]) -> str:
+    """The name of a function in C, without the prefix."""
+    return "_and_".join(map(_label, group))
 
 
 class _Source:
@@ -309,7 +321,7 @@ class _Function:
             size = [sizes.get(str(d), str(n)) for d, n in zip(result.shape, y.shape, strict=True)]
             arguments.append(f"double {name}[{' * '.join(size or ['1'])}]")
         indented = ",\n    ".join(arguments)
-        return f"void {prefix}{'_and_'.join(map(_label, self.group))}(\n    {indented})"
+        return f"void {prefix}{_name(self.group)}(\n    {indented})"
 
     @property
     def body(self) -> str:

@@ -313,6 +313,14 @@ def test_refusals(functions, options, message):
         sd.robots.puma560().c_source(functions, **options)
 
 
+def test_names_that_are_the_same_in_c_are_refused():
+    tree = sd.KinematicTree()
+    for name in ("a b", "a_b"):
+        tree.attach(Inertia.point(1, (1, 0, 0)), to="base", joint=revolute("z"), name=name)
+    with pytest.raises(ScrewdynError, match="'jacobian:a b' and 'jacobian:a_b' have the same name in C, jacobian_a_b"):
+        tree.c_source(["jacobian:a b", "jacobian:a_b"])
+
+
 def test_a_lone_name_is_a_list_of_one():
     tree = sd.robots.puma560()
     listed = tree.c_source(["mass_matrix"], optional=["link6"])

@@ -67,6 +67,8 @@ def _read(path: str, changed: int) -> tuple[Surface, ...]:
     meshes = [part for part in parts if isinstance(part, trimesh.Trimesh) and len(part.faces)]
     if not meshes:
         raise ScrewdynError(f"cannot read the mesh {path!r}: it has no triangles")
+    if not all(np.isfinite(mesh.vertices).all() for mesh in meshes):
+        raise ScrewdynError(f"cannot read the mesh {path!r}: it has vertices that are not finite")
     return tuple(_surface(mesh) for mesh in meshes)
 
 

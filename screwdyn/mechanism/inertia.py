@@ -45,7 +45,7 @@ class Inertia(Solids):
         Centre of mass in the link frame, in metres.
     tensor : array_like of shape (3, 3) or (3,), or 0
         Inertia tensor about the centre of mass in link axes, in kg m^2: all nine entries (with -int xy dm off the
-        diagonal), three moments about the link axes, or 0 for a point mass.
+        diagonal), three moments about the link axes, or 0 for a point mass. `planar` needs one moment only.
 
     Raises
     ------

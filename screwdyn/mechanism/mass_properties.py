@@ -124,5 +124,6 @@ def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
     if a < -slack:
         return f"principal moment {a:.6g} kg m^2 is negative"
     if a + b < c - slack:
-        return f"principal moments break the triangle inequality: {a:.6g} + {b:.6g} < {c:.6g} kg m^2"
+        hint = "; for a planar model, use Inertia.planar" if a + b <= slack else ""
+        return f"principal moments break the triangle inequality: {a:.6g} + {b:.6g} < {c:.6g} kg m^2{hint}"
     return None

@@ -204,9 +204,9 @@ class Quantities(ABC):
 
     @quantity(links.jacobian, _J)
     def jacobian(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
-        """Jacobian of the twist [ω; v] = J q̇ of a link, (…, 6, nv); rad/s and m/s per unit rate.
+        """Jacobian of the twist [ω; v] = J q̇ of a link at the frame's point, by default its centre of mass, (…, 6, nv).
 
-        docs/mathematics.md §2; Laus Eqs. 22-31.
+        In rad/s and m/s per unit rate (docs/mathematics.md §2; Laus Eqs. 22-31).
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Quantities(ABC):
 
     @quantity(links.twist_of_link, Result("V", (6,), "rad/s and m/s"))
     def link_twist(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
-        """Twist [ω; v] = J q̇ of a link, (…, 6), rad/s and m/s.
+        """Twist [ω; v] = J q̇ of a link at the frame's point, by default its centre of mass, (…, 6), rad/s and m/s.
 
         docs/mathematics.md §11. Frames and errors as for :meth:`jacobian`.
         """

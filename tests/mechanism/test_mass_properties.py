@@ -44,6 +44,11 @@ def test_the_triangle_inequality_is_named_with_its_numbers_in_any_orientation(ro
     assert "triangle inequality: 1 + 2 < 3.5" in condition
 
 
+def test_one_moment_alone_is_that_of_a_planar_model():
+    assert "Inertia.planar" in str(failing_condition(1.0, np.diag([0.0, 0.0, 2.0])))
+    assert "Inertia.planar" not in str(failing_condition(1.0, np.diag([0.1, 0.0, 2.0])))
+
+
 def test_the_edge_is_as_sharp_as_documented():
     assert failing_condition(1.0, np.diag([1.0, 2.0, 3.0 + 1e-10])) is None
     assert failing_condition(1.0, np.diag([1.0, 2.0, 3.0 + 1e-7])) is not None

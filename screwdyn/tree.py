@@ -93,8 +93,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Loo
         Parameters
         ----------
         values : mapping
-            From SymPy symbols, or their names, to values. Symbols are matched by name. Symbols that the tree does not
-            contain are ignored, as in SymPy.
+            From SymPy symbols, or their names, to values. Symbols are matched by name, and replaced all at once:
+            ``{x: y, y: x}`` exchanges them. Symbols that the tree does not contain are ignored, as in SymPy.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Loo
         UnknownNameError
             For a string that is not the name of a symbol.
         InertiaError, JointError, ShapeError
-            If the resulting numbers are invalid.
+            If the resulting numbers are invalid; ShapeError also for another key, or a value that is no number.
         """
         symbolic = self.copy()
         bound = expressions.bound(values, symbolic.free_symbols)

@@ -36,7 +36,7 @@ class Files(Structure):
 
         Links behind fixed joints are kept as links, the root link becomes the base, and coordinates are named after the
         joints. Visual and collision elements become :meth:`shapes` of their links; files of meshes are looked for but
-        not read.
+        not read. Elements ``<screwdyn_loop>``, as :meth:`to_urdf` writes them, close loops.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Files(Structure):
         the joint, such as ``pin[w]``; a fixed joint ``<link>_offset`` then connects the link. Free joints become
         floating and planar joints planar. Numbers have all digits. The largest float stands for a missing limit where
         URDF requires one. Shapes become visual and collision elements, with a cylinder and two spheres for a capsule;
-        meshes are named by their paths.
+        meshes are named by their paths. Loops become elements ``<screwdyn_loop>``, which other readers ignore.
 
         Parameters
         ----------
@@ -96,8 +96,8 @@ class Files(Structure):
         Raises
         ------
         URDFError
-            Lists every joint and name that URDF cannot express: helical and spherical joints, names with characters
-            that XML does not have.
+            Lists every joint and name that URDF cannot express: helical and spherical joints of the tree, joints of
+            loops without a name of their own, names with characters that XML does not have.
         UnboundSymbolError
             If numbers contain symbols.
 

@@ -42,7 +42,8 @@ def read_urdf(
     or the beginning of the names of its coordinates. As in URDF, the default axis of a joint is x, and rpy angles mean
     Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the plane's
     normal; neither has limits. Mimic joints follow the joints that they name; those that cannot become independent
-    (with a warning). Units are those of URDF: m, kg, rad, s.
+    (with a warning). Units are those of URDF: m, kg, rad, s. Elements ``<screwdyn_loop>`` close loops
+    (docs/files.md).
 
     Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
     Of a mesh only the path is read, which ``Meshes.find`` of ``screwdyn.io.meshes`` looks for. Whatever is wrong with a
@@ -145,15 +146,16 @@ def _in_order(report: Report) -> list[Problem]:
 
 def _build(model: Model, floating_base: bool) -> Topology:
     root, attachments = _link(model.links[model.root]), []
-    base = Link(Names(model.links).unused("world")) if floating_base else root
+    base = Link(Names([*model.links, *model.loops]).unused("world")) if floating_base else root
     if floating_base:
-        attachments.append(Attachment(root, base.name, free(passive=True, name=Names(model.joints).unused("base"))))
+        names = Names([*model.joints, *model.loops])
+        attachments.append(Attachment(root, base.name, free(passive=True, name=names.unused("base"))))
     waiting = list(reversed(model.outgoing.get(model.root, [])))
     while waiting:
         joint = waiting.pop()
         attachments.append(Attachment(_link(model.links[joint.child]), joint.parent, _joint(joint), joint.home))
         waiting.extend(reversed(model.outgoing.get(joint.child, [])))
-    return Topology.rooted(base).attach(attachments)
+    return Topology.rooted(base).attach(attachments, list(model.loops.values()))
 
 
 def _link(record: LinkRecord) -> Link:

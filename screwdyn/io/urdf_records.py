@@ -9,11 +9,13 @@ from screwdyn.core.types import Array
 from screwdyn.io.meshes import Meshes
 from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
+from screwdyn.io.urdf_loops import LOOP, loops_of
 from screwdyn.io.urdf_mimic import mimic_of, misled
-from screwdyn.io.urdf_origin import origin_of
+from screwdyn.io.urdf_origin import axis_direction, origin_of
 from screwdyn.io.urdf_shapes import ShapeReader
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.joint import Mimic
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.mass_properties import failing_condition
 from screwdyn.mechanism.shape import Shape
 
@@ -64,12 +66,13 @@ class JointRecord:
 
 @dataclass(slots=True, eq=False)
 class Model:
-    """A checked tree: its root, and each link's outgoing joints in document order."""
+    """A checked tree: its root, each link's outgoing joints in document order, and the joints that close loops."""
 
     links: dict[str, LinkRecord]
     joints: dict[str, JointRecord]
     root: str = ""
     outgoing: dict[str, list[JointRecord]] = field(default_factory=dict)
+    loops: dict[str, Loop] = field(default_factory=dict)
 
 
 def model_of(root: Element, report: Report, meshes: Meshes) -> Model:
@@ -96,6 +99,7 @@ def model_of(root: Element, report: Report, meshes: Meshes) -> Model:
         joints[name] = replace(joints[name], mimic=None)
     model = Model(links, joints)
     model.root = _root(root, links, ends, report)
+    model.loops = loops_of(root, links, known, report)
     for joint in joints.values():
         model.outgoing.setdefault(joint.parent, []).append(joint)
     return model
@@ -160,7 +164,7 @@ def _joint(element: Element, name: str, parent: str, child: str, report: Report)
         return JointRecord(element, name, kind, parent, child, home)
     if kind not in _MOVABLE:
         return None
-    axis = () if kind == "floating" else _axis(element, report)
+    axis = () if kind == "floating" else axis_direction(element, report)
     damping, friction = _dynamics(element, report)
     limit = report.only(element, "limit")
     limits = _limits(element, limit, report) if kind in ("revolute", "prismatic") else None
@@ -171,20 +175,6 @@ def _joint(element: Element, name: str, parent: str, child: str, report: Report)
     return JointRecord(
         element, name, kind, parent, child, home, axis, damping, friction, limits, effort, velocity, mimic
     )
-
-
-def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
-    element = report.only(joint, "axis")
-    if element is None:
-        return (1.0, 0.0, 0.0)
-    axis = report.numbers(element, "xyz", 3)
-    if axis is not None and not any(axis):
-        report.add(element, "the axis is zero", "give the direction of the joint, such as 0 0 1")
-        return None
-    if axis is None:
-        return None
-    largest = max(abs(x) for x in axis)  # avoids underflow and overflow of the norm
-    return tuple(x / largest for x in axis)
 
 
 def _dynamics(joint: Element, report: Report) -> tuple[float | None, float | None]:
@@ -249,7 +239,7 @@ def _root(
             report.add(element, f"a second parent of link {shown(child)!r}", hint)
         elif parent is not None and _top(parent, above) == child:
             message = f"closes a cycle: link {shown(child)!r} would be its own ancestor"
-            report.add(element, message, "loops are not supported; remove one joint of the cycle")
+            report.add(element, message, f"a tree has no cycles; write one joint of the cycle as <{LOOP}>")
         else:
             claimed[child] = element
             if parent is not None:

@@ -14,12 +14,14 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynWarning, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
 from screwdyn.io.names import Names
+from screwdyn.io.urdf_loops import has_type, loop_lines
 from screwdyn.io.urdf_origin import numbers_text, origin_text
 from screwdyn.io.urdf_shape_writer import ShapeWriter
 from screwdyn.io.xml_text import quoted
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis as axis_of
 from screwdyn.screws.screw import inverse, pose
@@ -53,15 +55,18 @@ def write_urdf(topology: Topology, name: str = "robot") -> str:
     if not isinstance(name, str) or not name:
         raise URDFError(f"the name of the robot must be a non-empty string; got {name!r}")
     attachments = list(topology.attachments.values())
+    loops = list(topology.loops.values())
     held = [x for at in attachments for x in (at.link.inertia, at.joint, at.home)]
+    held += [x for loop in loops for x in (loop.joint, loop.home)]
     if symbols := expressions.free_symbols(held):
         raise UnboundSymbolError.of(symbols, "the URDF")
     writer = _Writer(topology)
     lines = [f"<robot name={quoted(name)}>"]
     for at in attachments:
         lines += writer.attached(at)
+    for loop in loops:
+        lines += writer.loop(loop)
     writer.check_name("robot", name)
-    writer.problems += [f"loop {loop!r}: URDF has no loops; to_json keeps it" for loop in topology.loops]
     if writer.problems:
         raise URDFError("\n  ".join(["URDF cannot express this tree", *writer.problems]), writer.problems)
     lost = writer.lost
@@ -89,7 +94,7 @@ class _Writer:
         self.lost: list[str] = []
         self.shapes = ShapeWriter()
         labels = (label for at in topology.attachments.values() for label in at.labels)
-        self.names = Names([*topology.attachments, *topology.carried, *labels])
+        self.names = Names([*topology.attachments, *topology.carried, *topology.loops, *labels])
 
     def attached(self, at: Attachment) -> list[str]:
         """The lines of a link and of the joints that connect it to its parent, with massless links between them."""
@@ -171,6 +176,14 @@ class _Writer:
         if not lines:
             return f"  <link name={quoted(link.name)}/>"
         return "\n".join([f"  <link name={quoted(link.name)}>", *lines, "  </link>"])
+
+    def loop(self, loop: Loop) -> list[str]:
+        """The lines of the joint of a loop."""
+        self.check_name("loop", loop.name)
+        if has_type(loop.joint):
+            return [*loop_lines(loop)]
+        self.problems.append(f"loop {loop.name!r} has a {loop.joint.kind} joint, which has no type here; use to_json")
+        return []
 
     def check_name(self, what: str, name: str, kind: str = "name") -> None:
         wrong = _NOT_IN_XML.search(name)

@@ -19,10 +19,11 @@ __all__ = ["Element", "Problem", "Report", "Severity", "Unexpanded", "parse"]
 Severity = Literal["error", "warning"]
 
 _KEPT = {
-    "robot": {"link", "joint", "material"},
+    "robot": {"link", "joint", "material", "screwdyn_loop"},
     "link": {"inertial", "visual", "collision"},
     "inertial": {"origin", "mass", "inertia"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"},
+    "screwdyn_loop": {"origin", "axis", "point"},
     "visual": {"origin", "geometry", "material"},
     "collision": {"origin", "geometry"},
     "geometry": {"box", "cylinder", "capsule", "sphere", "mesh"},

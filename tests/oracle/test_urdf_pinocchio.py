@@ -1,5 +1,6 @@
 """URDF read by both libraries: floating bases, floating and planar joints, entry by entry against Pinocchio."""
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -7,12 +8,24 @@ from engine import robot_file
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_tree
 
-from screwdyn import KinematicTree, padded_sum
+from screwdyn import KinematicTree, helical, padded_sum, robots
 
 pytestmark = pytest.mark.oracle
 
 # Indices of a joint's freedoms and positions in Pinocchio's order.
 FREEDOMS = {"free": [3, 4, 5, 0, 1, 2], "planar": [2, 0, 1], "revolute": [0], "prismatic": [0]}
+
+
+def test_a_loop_is_an_element_that_other_readers_ignore():
+    tree = KinematicTree()
+    for side in ("left/", "right/"):
+        tree.attach(robots.ur5(), to="base", name="foot", prefix=side)
+    cut = tree.copy()
+    tree.close("left/tool0", to="right/tool0", joint=helical("x", 0.1, (0, 1, 0)), name="screw")
+    assert tree.to_urdf() != cut.to_urdf()
+    assert pin.buildModelFromXML(tree.to_urdf()) == pin.buildModelFromXML(cut.to_urdf())
+    one, other = (mujoco.MjModel.from_xml_string(x.to_urdf()) for x in (tree, cut))
+    assert (one.nbody, one.nv, one.neq) == (other.nbody, other.nv, 0)
 
 
 class Reading:

@@ -131,9 +131,9 @@ OF_LOOPS = {"assemble", "close", "constraint_jacobian", "constraint_jacobian_dot
 OF_LOOPS |= {"inverse_dynamics", "squeezing_torque"}
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "loop", "loops", "open", "project", "reduced"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
-CARRIED |= {"from_urdf", "set_shapes", "subs", "to_json", "to_urdf", "topology", "transaction", "unlock"}
+CARRIED |= {"from_mjcf", "from_urdf", "set_shapes", "subs", "to_json", "to_urdf", "topology", "transaction", "unlock"}
 # Files without loops, and the objects of other forms, whose functions are in the tables above.
-WITHOUT = {"from_dh", "from_mjcf", "from_pinocchio"}
+WITHOUT = {"from_dh", "from_pinocchio"}
 OBJECTS = {
     "compile",
     "derivatives",

@@ -207,7 +207,9 @@ class Files(Structure):
         passive, its position is that in the world, and its freedoms are the twist in the body's own frame (MuJoCo's
         linear velocities are in the axes of the world). A body with several joints is carried by massless links
         ``<body>_<joint>``. Names are kept; unnamed bodies are ``body1``, …, and unnamed joints are named after their
-        bodies. Inertias are those that MuJoCo has compiled, also from shapes. Contacts are not read. Spheres, capsules,
+        bodies. Inertias are those that MuJoCo has compiled, also from shapes. The equality constraints ``connect`` and
+        ``weld`` that are active close loops, as spherical and fixed joints of ``body1`` on ``body2``; MuJoCo's give way
+        a little, these do not. Contacts are not read. Spheres, capsules,
         cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer shows their group at
         first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left out. A compiled
         model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
@@ -233,7 +235,7 @@ class Files(Structure):
         Warns
         -----
         ScrewdynWarning
-            Once, with the names of everything that would change the motion and is not read: equality
+            Once, with the names of everything that would change the motion and is not read: other equality
             constraints, tendons, actuators, springs, limits and armatures of ball joints, nonlinear springs and
             dampers, compensation of gravity, flexible bodies, forces of the medium.
         """

@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
+from screwdyn.io.mjcf_loops import active_equalities, is_loop, loops_of
 from screwdyn.io.mjcf_shapes import shapes_of_body
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
@@ -72,8 +73,12 @@ class _Reader:
         m = self.model
         gravity = np.zeros(3) if m.opt.disableflags & _gravity_flag() else m.opt.gravity.copy()
         attachments = [at for body in range(1, m.nbody) for at in self.attachments(body)]
+        equalities = _named("equality", [m.equality(k).name for k in range(m.neq)])
+        taken = Names(name for at in attachments for name in (at.link.name, at.name))
+        loops = list(loops_of(m, self.bodies, equalities, taken))
+        self.note("the equality constraint", [equalities[k] for k in active_equalities(m) if not is_loop(m, k)])
         self.note_ignored()
-        return Topology.rooted(self.link(0), gravity).attach(attachments)
+        return Topology.rooted(self.link(0), gravity).attach(attachments, loops)
 
     def link(self, body: int) -> Link:
         m, name = self.model, self.bodies[body]
@@ -141,7 +146,6 @@ class _Reader:
         held = [self.bodies[k] for k in range(m.nbody) if m.body_gravcomp[k] or m.body_mocapid[k] >= 0]
         self.note("the nonlinear spring or damper of joint", bent)
         self.note("compensation of gravity or motion capture of body", held)
-        self.note("the equality constraint", _named("equality", [m.equality(k).name for k in range(m.neq)]))
         self.note("the tendon", _named("tendon", [m.tendon(k).name for k in range(m.ntendon)]))
         self.note("the actuator", _named("actuator", [m.actuator(k).name for k in range(m.nu)]))
         self.note("the flexible body", _named("flex", [m.flex(k).name for k in range(m.nflex)]))

@@ -12,7 +12,7 @@ from screwdyn.mechanism.shape import Shape
 from screwdyn.screws.poses import inverse, pose
 from screwdyn.screws.rotations import rotation_of
 
-__all__ = ["shapes_of_body"]
+__all__ = ["pose_of_quaternion", "shapes_of_body"]
 
 # Values of mjtGeom.
 _SPHERE, _CAPSULE, _CYLINDER, _BOX, _MESH = 2, 3, 5, 6, 7
@@ -35,7 +35,7 @@ def shapes_of_body(m: Any, body: int) -> tuple[Shape, ...]:
 def _shape(m: Any, geom: int) -> Shape | None:
     kind, size = m.geom_type[geom], m.geom_size[geom]
     options: dict[str, Any] = {
-        "pose": _pose(m.geom_quat[geom], m.geom_pos[geom]),
+        "pose": pose_of_quaternion(m.geom_quat[geom], m.geom_pos[geom]),
         "color": _color(m, geom),
         "use": "visual" if m.geom_group[geom] < _HIDDEN else "collision",
     }
@@ -50,13 +50,13 @@ def _shape(m: Any, geom: int) -> Shape | None:
     if kind != _MESH or m.mesh_pathadr[mesh] < 0:
         return None
     # MuJoCo moves the vertices into the principal frame of the mesh.
-    moved = _pose(m.mesh_quat[mesh], m.mesh_pos[mesh])
+    moved = pose_of_quaternion(m.mesh_quat[mesh], m.mesh_pos[mesh])
     options["pose"] = options["pose"] @ inverse(moved)
     path = m.paths[m.mesh_pathadr[mesh] :].split(b"\0")[0].decode("utf-8", "surrogateescape")
     return Shape.mesh(os.path.abspath(path), m.mesh_scale[mesh], **options)
 
 
-def _pose(quaternion: Array, position: Array) -> Array:
+def pose_of_quaternion(quaternion: Array, position: Array) -> Array:
     """The pose with a quaternion whose scalar is first."""
     return pose(rotation_of(np.roll(quaternion, -1)), position)
 

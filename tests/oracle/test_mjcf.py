@@ -138,7 +138,7 @@ def test_what_is_not_read_is_listed():
       <body name="b" pos="0 0 1"><joint name="k" type="ball" range="0 1" limited="true" stiffness="1" armature="0.1"/>
       {GEOM}</body></body>
       </worldbody>
-      <equality><weld name="glue" body1="a" body2="b"/></equality>
+      <equality><joint name="glue" joint1="j"/></equality>
       <tendon><fixed name="rope"><joint joint="j" coef="1"/></fixed></tendon>
       <actuator><motor name="drive" joint="j"/><motor joint="j"/></actuator></mujoco>"""
     with pytest.warns(ScrewdynWarning) as caught:

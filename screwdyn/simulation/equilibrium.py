@@ -30,6 +30,8 @@ _FLAT = 1e-8
 # bound; rad or m.
 _FIRST_RADIUS, _NEAR, _FAR = 0.5, 1e-6, 1e6
 _MOST_STEPS = 500
+# Newton step along an axis of negative curvature, rad or m, below which the equilibrium there is left.
+_BESIDE = 1e-5
 # Unbalanced force of a passive freedom, relative to the forces that act, above which nothing holds a configuration.
 _HELD = 1e-6
 
@@ -277,8 +279,11 @@ def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _
         c = axes.T @ slope
         steep = np.abs(c) > _BALANCED * root.max()
         x = np.where(steep, -c / np.maximum(np.abs(w), _FLAT), 0.0)
-        # From an unstable equilibrium, or within _NEAR of one, along the axes of negative curvature.
-        unstable = (w < -_FLAT) & (np.abs(x) < _NEAR * np.linalg.norm(root))
+        # From an unstable equilibrium, or beside one, along the axes of negative curvature. Beside one, the curvature
+        # must also exceed the rounding of the forces that are largest.
+        unit = np.abs(axes / root[:, None]).max(axis=0)  # rad or m of a unit of x along each axis
+        beside = (np.abs(x) * unit < _BESIDE) & (w < -_FLAT * (unit * root.max()) ** 2)
+        unstable = (w < -_FLAT) & (beside | ~steep)
         x[unstable] = np.where(steep & (c > 0.0), -radius, radius)[unstable] * root.max()
         longest = np.abs(axes @ x / root).max()
         radius = min(radius, longest)

@@ -41,6 +41,17 @@ def test_passive_joints_leave_an_upper_equilibrium_that_is_given_inexactly(besid
     assert_allclose(pendulum().equilibrium([-np.pi / 2 + beside], [0.0]), [-np.pi / 2], rtol=1e-15)
 
 
+@pytest.mark.parametrize("beside", [0.0, 1e-9, 1e-6])
+def test_a_ball_joint_that_feels_hardly_any_force_about_one_axis_hangs(beside):
+    """Rounding looks like a negative curvature there: forces are compared with the largest one."""
+    tree, com = sd.KinematicTree(), np.array([0.0, 0.3, beside])
+    tree.attach(sd.Inertia.box(1, (0.1, 0.1, 0.1), com), to="base", joint=sd.spherical(passive=True), name="load")
+    rng = np.random.default_rng(0)
+    for start in (tree.neutral(), *(tree.random_configuration(rng) for _ in range(5))):
+        pose = tree.forward_kinematics("load", tree.equilibrium(start))
+        assert_allclose(pose[2, :3] @ com, -np.linalg.norm(com), rtol=1e-12)
+
+
 def test_what_moves_without_bound_is_named_with_its_remedy():
     lift = sd.KinematicTree()
     lift.attach(ROD, to="base", joint=sd.prismatic("z", name="lift"))

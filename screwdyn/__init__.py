@@ -51,8 +51,18 @@ from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
 from screwdyn.physics.steps import Feedback
 from screwdyn.screws import screw, screw_system
+from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
-from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LimitEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import (
+    Change,
+    FreeBody,
+    GraspEvent,
+    ImpactEvent,
+    LimitEvent,
+    LockEvent,
+    LoopEvent,
+    ReleaseEvent,
+)
 from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.simulate import simulate
@@ -70,6 +80,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Change",
+    "Close",
     "Contribution",
     "Energy",
     "EquilibriumError",
@@ -92,8 +103,10 @@ __all__ = [
     "Lock",
     "LockEvent",
     "LoopError",
+    "LoopEvent",
     "Mimic",
     "ModelError",
+    "Open",
     "Padded",
     "Recording",
     "Release",

@@ -90,6 +90,7 @@ CAUSES = [
     lambda: arm().operational_inertia(tip(), q),
     lambda: four_bar().operational_inertia("rocker", np.zeros(3)),
     lambda: four_bar().assemble([0.3, 0.2, 0.1]),
+    lambda: sd.simulate(tree := four_bar(), sd.State(tree), 1.0),
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),
     chatter,

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from math import degrees
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from screwdyn.core import expressions
-from screwdyn.core.errors import LoopError, ShapeError, SingularAttachmentError, UnknownNameError
+from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.loop import Loop
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 from screwdyn.physics.recursions.constrained import REDUNDANT
-from screwdyn.screws.groups import nearest_element
-from screwdyn.screws.poses import inverse
 
 if TYPE_CHECKING:
     from screwdyn.forms.numbers import Numbers
@@ -81,17 +78,19 @@ class ClosedLoops(Quantities):
         """The quantities of the present model, even if another thread changes the tree meanwhile."""
 
     def gap(self, q: ArrayLike) -> Array:
-        """How far the loops are from being closed, φ = Nᵀ log(g⁻¹ home⁻¹ T), (m,); m and rad.
+        """How far the loops are from being closed, φ = Nᵀ log(g⁻¹ home⁻¹ T), (…, m); m and rad.
 
         T is the pose of a loop's link in the other one, and g the element of the joint's group that is nearest to
         home⁻¹ T. The entries are those of J_c, and φ̇ = J_c q̇ where φ = 0. Errors as for ``forward_kinematics``.
         """
-        return _gap(self._frozen(), q)
+        one = self._frozen()
+        (flat,), batch = one.model.flat(q=q)
+        return Closure(one, one.model).gap(flat.reshape(*batch, one.model.nq))
 
     def freedoms(self, q: ArrayLike) -> int:
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
         one = self._frozen()
-        return one.model.nv - len(_Factors(one, q).sizes)
+        return one.model.nv - Closure(one, one.model).factors(_one(one.model, q)).rank()
 
     def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
         """A configuration near q in which all loops are closed, (nq,).
@@ -113,7 +112,7 @@ class ClosedLoops(Quantities):
             For an unknown freedom, or as for ``forward_kinematics``.
         """
         one = self._frozen()
-        return _assembled(one, q, _free(one.model, hold))
+        return _assembled(Closure(one, one.model), q, _free(one.model, hold))
 
     def project(self, q: ArrayLike, qd: ArrayLike, hold: Iterable[str] = ()) -> tuple[Array, Array]:
         """The state with closed loops near a state: :meth:`assemble`, and the nearest rates in the metric of M.
@@ -121,10 +120,10 @@ class ClosedLoops(Quantities):
         Freedoms that are held keep their positions and rates. Errors as for :meth:`assemble`.
         """
         one = self._frozen()
-        free = _free(one.model, hold)
-        q = _assembled(one, q, free)
+        closure, free = Closure(one, one.model), _free(one.model, hold)
+        q = _assembled(closure, q, free)
         (rates,), _ = one.model.flat(qd=qd)
-        return q, rates - _step(one, q, one.constraint_jacobian(q) @ rates, free)
+        return q, rates - _step(closure, q, one.constraint_jacobian(q) @ rates, free)
 
     def constraint_wrenches(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Reactions:
         """The wrenches in the joints of the loops, M q̈ + C q̇ + g = τ + J_cᵀ λ.
@@ -145,21 +144,18 @@ class ClosedLoops(Quantities):
             As for ``forward_dynamics``.
         """
         one = self._frozen()
-        factors = _Factors(one, q)
+        closure = Closure(one, one.model)
+        factors = closure.factors(_one(one.model, q))
         (rates, forces), _ = one.model.flat(qd=qd, tau=tau)
         f = factors.lower(forces - one.bias_force(q, qd))
-        wanted = factors.V.T @ (-one.constraint_jacobian_dot(q, qd) @ rates) / factors.sizes
-        given = factors.V @ ((wanted - factors.U.T @ f) / factors.sizes)
-        nothing = _null_space(factors.V)
-        wrenches, undetermined, at = {}, {}, 0
-        for name, loop in one.model.topology.loops.items():
-            N = _numbers(loop.wrenches, loop)
-            own = slice(at, at + N.shape[1])
-            wrenches[name] = N @ given[own]
+        L_qdd = factors.L.T @ factors.least(-one.constraint_jacobian_dot(q, qd) @ rates)
+        given, nothing = factors.multipliers(L_qdd - f), _null_space(factors.V[:, factors.kept])
+        wrenches, undetermined = {}, {}
+        for loop, N, own in closure.own():
+            wrenches[loop.name] = N @ given[own]
             basis, sizes, _ = np.linalg.svd(N @ nothing[own], full_matrices=False)
             if (sizes > REDUNDANT).any():
-                undetermined[name] = basis[:, sizes > REDUNDANT]
-            at = own.stop
+                undetermined[loop.name] = basis[:, sizes > REDUNDANT]
         return Reactions(wrenches, undetermined)
 
     def reduced(self, q: ArrayLike, qd: ArrayLike, independent: Sequence[str] | None = None) -> Reduced:
@@ -182,7 +178,7 @@ class ClosedLoops(Quantities):
         one = self._frozen()
         model = one.model
         J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
-        rank = len(_Factors(one, q).sizes)
+        rank = Closure(one, model).factors(_one(model, q)).rank()
         if independent is None:
             from scipy.linalg import qr
 
@@ -200,26 +196,6 @@ class ClosedLoops(Quantities):
         return Reduced(kept, Z.T @ M @ Z, Z.T @ (M @ Z_dot + C @ Z), Z.T @ g, Z, Z_dot)
 
 
-class _Factors:
-    """M = L Lᵀ and L⁻¹ J_cᵀ = U s Vᵀ, cut at its rank: redundant constraints drop out here."""
-
-    def __init__(self, one: Numbers, q: ArrayLike) -> None:
-        J = one.constraint_jacobian(q)
-        try:
-            self.L = np.linalg.cholesky(one.mass_matrix(q))
-        except np.linalg.LinAlgError:
-            raise SingularAttachmentError(
-                "a joint feels no inertia, so the reactions of the loops are undetermined; give its links a mass"
-            ) from None
-        self.U, self.sizes, Vt = np.linalg.svd(self.lower(J.T), full_matrices=False)
-        kept = self.sizes > REDUNDANT * self.sizes.max(initial=0.0)
-        self.U, self.sizes, self.V = self.U[:, kept], self.sizes[kept], Vt[kept].T
-
-    def lower(self, x: Array) -> Array:
-        """L⁻¹ x."""
-        return np.asarray(np.linalg.solve(self.L, x))
-
-
 def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> list[int]:
     """Indices of the freedoms that the others determine, by constraints whose Jacobian J has a known rank.
 
@@ -229,7 +205,7 @@ def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> 
         If these do not determine them.
     """
     others = [k for k in range(model.nv) if k not in independent]
-    if len(others) != rank or np.linalg.matrix_rank(J[:, others], tol=REDUNDANT * _largest(J)) < rank:
+    if len(others) != rank or np.linalg.matrix_rank(J[:, others], tol=REDUNDANT * np.abs(J).max(initial=0.0)) < rank:
         names = ", ".join(model.coordinates[k] for k in independent)
         raise LoopError(
             f"{names or 'no freedoms'} do not determine the other freedoms of the closed loops: the loops leave "
@@ -238,31 +214,17 @@ def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> 
     return others
 
 
-def _largest(A: Array) -> float:
-    return float(np.abs(A).max(initial=0.0))
-
-
 def _null_space(V: Array) -> Array:
     """Orthonormal basis of what is orthogonal to the orthonormal columns of V."""
     return np.asarray(np.linalg.svd(V, full_matrices=True)[0][:, V.shape[1] :])
 
 
-def _remainder(one: Numbers, loop: Loop, q: ArrayLike) -> Array:
-    """log(g⁻¹ home⁻¹ T) of a loop, (6,)."""
-    T = inverse(one.forward_kinematics(loop.to, q)) @ one.forward_kinematics(loop.link, q)
-    if T.ndim != 2:
-        raise ShapeError("the gap is that of one configuration, (nq,); use a loop over a batch")
-    return nearest_element(_numbers(loop.joint.screws, loop), inverse(_numbers(loop.home, loop)) @ T)[1]
-
-
-def _gap(one: Numbers, q: ArrayLike) -> Array:
-    """φ of all loops, (m,)."""
-    parts = [_numbers(loop.wrenches, loop).T @ _remainder(one, loop, q) for loop in one.model.topology.loops.values()]
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def _numbers(values: Array, loop: Loop) -> Array:
-    return expressions.floats(values, f"loop {loop.name!r}")
+def _one(model: Model, q: ArrayLike) -> Array:
+    """One configuration."""
+    (flat,), batch = model.flat(q=q)
+    if batch:
+        raise ShapeError(f"q must be one configuration, ({model.nq},); got a batch of shape {batch}")
+    return flat
 
 
 def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
@@ -275,49 +237,29 @@ def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
     return sorted(found)
 
 
-def _free(model: Model, held: Iterable[str]) -> Array:
+def _free(model: Model, held: Iterable[str]) -> npt.NDArray[np.bool_]:
     """Whether each freedom is not among the held ones."""
     free = np.ones(model.nv, dtype=bool)
     free[indices(model, held)] = False
     return free
 
 
-def _step(one: Numbers, q: Array, residual: Array, free: Array) -> Array:
+def _step(closure: Closure, q: Array, residual: Array, free: npt.NDArray[np.bool_]) -> Array:
     """The least x in the metric of M, zero for held freedoms, with J_c x = residual."""
-    x, J = np.zeros(len(free)), one.constraint_jacobian(q)[:, free]
-    M = one.mass_matrix(q)[np.ix_(free, free)]
-    L = np.linalg.cholesky(M)
-    U, s, Vt = np.linalg.svd(np.linalg.solve(L, J.T), full_matrices=False)
-    kept = s > REDUNDANT * s.max(initial=0.0)
-    x[free] = np.linalg.solve(L.T, U[:, kept] @ ((Vt[kept] @ residual) / s[kept]))
+    x = np.zeros(len(free))
+    x[free] = closure.factors(q, free).least(residual)
     return x
 
 
-def _assembled(one: Numbers, q: ArrayLike, free: Array) -> Array:
-    (found,), _ = one.model.flat(q=q)
-    space = one.model.configurations
+def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.bool_]) -> Array:
+    found = _one(closure.model, q)
     for _ in range(_STEPS):
-        phi = _gap(one, found)
-        if _largest(phi) <= _CLOSED:
+        phi = closure.gap(found)
+        if np.abs(phi).max(initial=0.0) <= _CLOSED:
             return found
-        x = _step(one, found, phi, free)
-        found = space.integrate(found, -x * min(1.0, _LARGEST_STEP / max(_largest(x), 1e-300)))
-    if _largest(_gap(one, found)) <= 1e3 * _CLOSED:
+        x = _step(closure, found, phi, free)
+        shorter = min(1.0, _LARGEST_STEP / max(float(np.abs(x).max(initial=0.0)), 1e-300))
+        found = closure.model.configurations.integrate(found, -x * shorter)
+    if np.abs(closure.gap(found)).max(initial=0.0) <= 1e3 * _CLOSED:
         return found
-    raise LoopError(f"the loops cannot be closed from here: {described_gaps(one, found)}")
-
-
-def described_gaps(one: Numbers, q: Array) -> str:
-    """The gap of each loop that is open, with its size and direction."""
-    parts = []
-    for loop in one.model.topology.loops.values():
-        w, v = np.split(_remainder(one, loop, q), 2)
-        if _largest(w) > 1e3 * _CLOSED or _largest(v) > 1e3 * _CLOSED:
-            slide = f"{1e3 * np.linalg.norm(v):.3g} mm along {_direction(v)}" if _largest(v) > 1e-12 else ""
-            turn = f"{degrees(np.linalg.norm(w)):.3g}° about {_direction(w)}" if _largest(w) > 1e-12 else ""
-            parts.append(f"loop {loop.name!r} is open by {' and '.join(filter(None, (slide, turn)))} of {loop.link!r}")
-    return "; ".join(parts) or "no loop is open"
-
-
-def _direction(v: Array) -> str:
-    return f"({', '.join(f'{x:.2g}' for x in v / np.linalg.norm(v))})"
+    raise LoopError(f"the loops cannot be closed from here: {closure.described(found)}")

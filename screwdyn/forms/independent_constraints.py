@@ -16,6 +16,7 @@ from screwdyn.forms.closed_loops import _assembled, _free, dependent, indices
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.catalogue import Quantity
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions.constrained import orthonormal_rows
@@ -82,21 +83,22 @@ def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list
 def _closed(model: Model) -> list[Independent]:
     """Choices in some configurations with closed loops: one, which may be singular, and others near it."""
     one, rng, space = Numbers(model), np.random.default_rng(0), model.configurations
-    q = _near(one, [space.neutral, *(space.random(rng) for _ in range(_RANDOM))])
+    closure = Closure(one, model)
+    q = _near(closure, [space.neutral, *(space.random(rng) for _ in range(_RANDOM))])
     found = [one.constraint_jacobian(q)]
     for _ in range(_RANDOM):
         with suppress(LoopError):
             near = space.integrate(q, rng.uniform(-_AWAY, _AWAY, model.nv))
-            found.append(one.constraint_jacobian(_assembled(one, near, _free(model, ()))))
+            found.append(one.constraint_jacobian(_assembled(closure, near, _free(model, ()))))
     return [_chosen(J) for J in found]
 
 
-def _near(one: Numbers, starts: Iterable[Array]) -> Array:
+def _near(closure: Closure, starts: Iterable[Array]) -> Array:
     """The closed configuration near the first start from which the loops can be closed; LoopError if there is none."""
     reason = None
     for start in starts:
         try:
-            return _assembled(one, start, _free(one.model, ()))
+            return _assembled(closure, start, _free(closure.model, ()))
         except LoopError as error:
             reason = reason or error
     assert reason is not None

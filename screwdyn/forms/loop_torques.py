@@ -11,8 +11,9 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.closed_loops import _Factors, _null_space
+from screwdyn.forms.closed_loops import _null_space
 from screwdyn.mechanism.loop import Loop
+from screwdyn.physics.closure import Factors
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 
@@ -101,8 +102,8 @@ def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
             f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
         )
     force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
-    factors = _Factors(one, q)
-    moving = np.linalg.solve(factors.L.T, _null_space(factors.U))  # the rates that the loops allow
+    factors = Factors(one.mass_matrix(q), J)
+    moving = np.linalg.solve(factors.L.T, _null_space(factors.U[:, factors.kept]))  # the rates that the loops allow
     active = ~np.array(model.passive, dtype=bool)
     A, needed = moving.T[:, active], moving.T @ force
     tau = np.zeros(model.nv)

@@ -15,12 +15,12 @@ from screwdyn.core.types import Array
 from screwdyn.screws.motions import ad, exp, log
 from screwdyn.screws.poses import inverse
 
-__all__ = ["constrained_wrenches", "is_group", "nearest_element"]
+__all__ = ["NEAREST", "constrained_wrenches", "is_group", "nearest_element", "projection"]
 
 # Relative remainder below which a bracket lies in the span of screws.
 _IN_SPAN = 1e-12
-# Steps and change, rad and m, after which the nearest element is found.
-_STEPS, _FOUND = 50, 1e-15
+# Largest number of steps, and change in rad and m, after which the nearest element is found.
+NEAREST, _FOUND = 50, 1e-15
 
 
 def is_group(screws: Array) -> bool:
@@ -84,20 +84,28 @@ def _vanishes(x: Any) -> bool:
     return abs(x) < _IN_SPAN if expressions.is_number(x) else expressions.is_zero(x)
 
 
-def nearest_element(screws: Array, pose: Array) -> tuple[Array, Array]:
+def projection(screws: Array) -> Array:
+    """S S⁺, (6, 6): the orthogonal projection of twists on the span of screws S (6, k)."""
+    return np.asarray(screws @ np.linalg.pinv(screws)) if screws.size else np.zeros((6, 6))
+
+
+def nearest_element(span: Array, pose: Array, most: int = NEAREST) -> tuple[Array, Array]:
     """The element g of a group for which log(g⁻¹ T) is shortest, and that logarithm, which is 0 if T is in the group.
 
     Parameters
     ----------
-    screws : (6, k) array
-        Of a group.
-    pose : (4, 4) array
+    span : (…, 6, 6) array
+        The :func:`projection` on the screws of the group.
+    pose : (…, 4, 4) array
         T.
+    most : int
+        Number of steps, if fewer do not find it. One step suffices for a logarithm that is in the span for the same
+        poses, with the same derivative there but for motions of the group.
 
     Returns
     -------
-    g : (4, 4) array
-    remainder : (6,) array
+    g : (…, 4, 4) array
+    remainder : (…, 6) array
         log(g⁻¹ T): rad and m.
 
     Notes
@@ -105,11 +113,10 @@ def nearest_element(screws: Array, pose: Array) -> tuple[Array, Array]:
     Gauss-Newton steps g ← g exp(S S⁺ log(g⁻¹ T)). One step suffices for translations and for all rotations about a
     point.
     """
-    g, inward = np.eye(4), np.linalg.pinv(screws) if screws.size else screws.T
-    remainder = log(pose)
-    for _ in range(_STEPS):
-        step = inward @ remainder
-        g = g @ exp(screws @ step)
+    g, remainder = np.eye(4), log(pose)
+    for _ in range(most):
+        step = (span @ remainder[..., None])[..., 0]
+        g = g @ exp(step)
         remainder = log(inverse(g) @ pose)
         if np.abs(step).max(initial=0.0) <= _FOUND:
             break

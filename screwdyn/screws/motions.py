@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.screws.poses import dot, pose_of, shaped, skew_of, unskew
+from screwdyn.screws.poses import cross, dot, pose_of, shaped, skew_of, unskew
 
 __all__ = ["Ad", "ad", "exp", "log", "screw_motion"]
 
@@ -169,9 +169,17 @@ def log(T: ArrayLike) -> Array:
     sine = np.sqrt(dot(vector, vector))
     angle = 2.0 * np.arctan2(sine, scalar)
     w = (angle / np.where(sine == 0.0, 1.0, sine))[..., None] * vector
-    # p = travel v: the columns of travel are the p of exp([w; v]) for v = e1, e2, e3
-    basis = np.zeros((*w.shape[:-1], 3, 6))
-    basis[..., :3] = w[..., None, :]
-    basis[..., 3:] = np.eye(3)
-    travel = exp(basis)[..., :3, 3].swapaxes(-1, -2)
-    return np.concatenate([w, np.linalg.solve(travel, T[..., :3, 3, None])[..., 0]], axis=-1)
+    # v = travel⁻¹ p, of which the powers of w^ beyond the second follow from those before.
+    turned = cross(w, T[..., :3, 3])
+    v = T[..., :3, 3] - 0.5 * turned + _log_coefficient(angle)[..., None] * cross(w, turned)
+    return np.concatenate([w, v], axis=-1)
+
+
+def _log_coefficient(angle: Array) -> Array:
+    """(1 − (x/2) cot(x/2)) / x², without loss of digits near zero."""
+    square = np.minimum(angle, 0.5) ** 2
+    series = np.zeros_like(angle)
+    for k in (691 / 1307674368000, 1 / 47900160, 1 / 1209600, 1 / 30240, 1 / 720, 1 / 12):
+        series = k + square * series
+    far = np.maximum(angle, 0.5)
+    return np.where(angle < 0.5, series, (1.0 - 0.5 * far / np.tan(0.5 * far)) / far**2)

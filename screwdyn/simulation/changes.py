@@ -9,9 +9,9 @@ from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.structure import Handle, require_joint
-from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import impact, rearrange
+from screwdyn.simulation.closing import Closing
 from screwdyn.simulation.outcomes import Change, ImpactEvent, LockEvent
 from screwdyn.simulation.rearrange import Start
 from screwdyn.simulation.state import State
@@ -19,7 +19,7 @@ from screwdyn.simulation.state import State
 __all__ = ["Changes"]
 
 
-class Changes(Robot):
+class Changes(Closing):
     """Changes of a tree. After an error, the tree is unchanged.
 
     With a ``state`` of the tree just before the change, positions are continuous, the momenta are projected on the

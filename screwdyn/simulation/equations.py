@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.errors import LoopError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance
 from screwdyn.simulation.holding import Holding
@@ -82,6 +83,8 @@ class Equations:
     holding : Holding or None
         Dry friction and inelastic stops.
     springs : SpringStops or None
+    closure : Closure or None
+        The loops of the tree.
     passable : Limits
         Those without an inelastic stop.
 
@@ -89,6 +92,8 @@ class Equations:
     ------
     ScrewdynError
         If a position is beyond an inelastic stop.
+    LoopError
+        If there are loops, and dry friction or inelastic stops.
     """
 
     def __init__(
@@ -105,6 +110,14 @@ class Equations:
         self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.keys else None
         if self.holding is not None:
             self.holding.check(q)
+        loops = layout.model.topology.loops
+        self.closure = Closure(self.tree, self.model) if loops else None
+        self._ranks = self.closure.ranks(q) if self.closure is not None else {}
+        if loops and self.holding is not None:
+            raise LoopError(
+                f"dry friction and inelastic stops are not available for a tree with closed loops, because they would "
+                f"ignore the forces in {', '.join(map(repr, loops))}; use damping and stops=SpringStop(…) instead"
+            )
         soft = Limits.of(tree, lambda joint: isinstance(stop_of(stops, joint), SpringStop))
         found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := stop_of(stops, joint), SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
@@ -210,6 +223,18 @@ class Equations:
             q, qd = self.layout.parts(y)
             self.holding.settle(q, qd, self._total(t, q, qd) - self.holding.force)
             y[self.nq + self.holding.held] = 0.0
+
+    def closed(self, y: Array) -> Array:
+        """The nearest y, (…, nq + nv + 3), with closed loops; see :meth:`Closure.project`."""
+        if self.closure is None:
+            return y
+        q, qd = self.closure.project(*self.layout.parts(y))
+        return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
+
+    def dependent(self, y: Array) -> list[str]:
+        """Names of the loops with fewer independent constraints than at the start: singular configurations."""
+        found = {} if self.closure is None else self.closure.ranks(self.layout.parts(y)[0])
+        return [name for name, rank in found.items() if rank < self._ranks[name]]
 
     def levels(self, t: float, y: Array) -> Array:
         """Numbers that rise through zero when dry friction or a stop changes; see :meth:`change`."""

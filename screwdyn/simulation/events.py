@@ -21,7 +21,16 @@ from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation import rearrange
 from screwdyn.simulation.impact import Payload, Twist, brings_its_motion, grasp, payload_twist, release
-from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ImpactEvent, LimitEvent, LockEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import (
+    Change,
+    FreeBody,
+    GraspEvent,
+    ImpactEvent,
+    LimitEvent,
+    LockEvent,
+    LoopEvent,
+    ReleaseEvent,
+)
 from screwdyn.simulation.rearrange import Start
 from screwdyn.simulation.state import State
 from screwdyn.simulation.stops import joints_of
@@ -370,5 +379,7 @@ class Happened:
 
     @property
     def subject(self) -> str:
-        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, otherwise the link."""
+        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, a loop, or the link."""
+        if isinstance(self.event, LoopEvent):
+            return self.event.loop
         return self.event.joint if isinstance(self.event, LockEvent | LimitEvent) else self.event.link

@@ -185,7 +185,7 @@ def grasp(
         V, pose = payload_twist(twist, carried), hand @ T
         alone.gravity = pose[:3, :3].T @ tree.gravity
         qd = np.concatenate([state.qd, np.zeros(joint.nv), inner.qd])
-        impact = momentum.impact(tree, q, handle.name, V - carried)
+        impact = momentum.impact(tree, q, qd, handle.name, V - carried)
         payload = FreeBody(alone, pose, V, inner)
         motor = momentum.motor_energy(tree, q, qd, handle.name, V - carried)
         return GraspEvent(

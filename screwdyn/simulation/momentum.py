@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from screwdyn.core.errors import InertiaError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.loops import check_open
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 
-__all__ = ["Bodies", "Impact", "bodies", "impact", "kinetic_energy", "motor_energy", "stop"]
+__all__ = ["Bodies", "Impact", "Loops", "bodies", "impact", "kinetic_energy", "motor_energy", "stop"]
 
 
 class Bodies(NamedTuple):
@@ -106,7 +106,7 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     return 0.5 * energy
 
 
-def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
+def impact(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
     """The impact in which a subtree stops to slip.
 
     Before it, every body has the twist J ν of the rates ν; those of the subtree have the slip in addition. The rates
@@ -117,7 +117,8 @@ def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
     ----------
     tree : KinematicTree
         After the change.
-    q : (nq,) array
+    q, qd : (nq,), (nv,) arrays
+        The rates are ν, in which only closed loops have an influence.
     root : str
         The link whose subtree slips.
     slip : (6,) array
@@ -129,8 +130,9 @@ def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
         If a joint of the tree feels no inertia.
     InertiaError
         If the kinetic energy of a body is negative for some motion.
+    LoopError
+        If a loop is open.
     """
-    check_open(tree.topology, "an impact")
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
     beyond = frozenset(tree.subtree(root))
@@ -140,17 +142,20 @@ def impact(tree: Robot, q: Array, root: str, slip: Array) -> Impact:
     at = tree.topology.attachments[root]
     own = [k for k, name in enumerate(tree.coordinates) if name in at.coordinates]
     S = tree.jacobian(root, q, "body")[:, own]
-    rates = rest
+    rates = np.zeros(tree.nv)
     rates[own] = np.linalg.lstsq(S, slip)[0]
     slips = np.array([name in beyond for name in links])
     X = screw.Ad(screw.inverse(poses[slips]) @ tree.forward_kinematics(root, q))
     excess = -(J[:, :, own] @ rates[own])  # also of the rotor and the armature, which do not turn with the joint yet
     excess[slips] += X @ slip
-    change, impulses, _, lost = _projected(found, J, np.eye(tree.nv), excess, -rates)
+    loops = Loops(tree, q, qd + rates)
+    change, impulses, _, lost = _projected(found, J, np.eye(tree.nv), excess, -rates, loops.allowed)
     return Impact(rates + change, np.einsum("nji,nj->i", X, impulses[slips]), lost)
 
 
-def stop(tree: Robot, q: Array, before: Bodies, freedoms: Sequence[int], rates: Array) -> Impact:
+def stop(
+    tree: Robot, q: Array, qd: Array, before: Bodies, freedoms: Sequence[int], rates: Array, constraints: Array
+) -> Impact:
     """The impact in which some freedoms stop, with all joints that follow them.
 
     Before it, every body has the twist J ν of the rates ν that the changed tree has kept, and J_k ν_k in addition, with
@@ -160,11 +165,14 @@ def stop(tree: Robot, q: Array, before: Bodies, freedoms: Sequence[int], rates: 
     ----------
     tree : KinematicTree
         After the change, without these freedoms.
-    q : (nq,) array
+    q, qd : (nq,), (nv,) arrays
+        The rates are ν, in which only closed loops have an influence.
     before : Bodies
         Of the tree before the change, of which each is a part of one body of the tree.
     freedoms, rates : (k,)
         Columns of the freedoms in ``before``, and their rates, rad/s and m/s.
+    constraints : (m, k) array
+        Columns of the freedoms in J_c before the change.
 
     Returns
     -------
@@ -173,22 +181,63 @@ def stop(tree: Robot, q: Array, before: Bodies, freedoms: Sequence[int], rates: 
 
     Raises
     ------
-    SingularAttachmentError, InertiaError
+    SingularAttachmentError, InertiaError, LoopError
         As for :func:`impact`.
     """
-    check_open(tree.topology, "an impact")
     rest = np.zeros(tree.nv)
     tree.forward_dynamics(q, rest, rest)  # raises an error for a joint that feels no inertia
     own = before.jacobians[:, :, freedoms]
     J = np.array([tree.jacobian(name, q, "body") for name in before.links]).reshape(len(own), 6, tree.nv)
     one = np.eye(len(before.armatures))
     kept, stopped = np.delete(one, freedoms, axis=1), one[:, freedoms]
-    change, impulses, of_motors, lost = _projected(before, J, kept, own @ rates, stopped @ rates)
-    return Impact(change, np.einsum("nik,ni->k", own, impulses) + of_motors[list(freedoms)], lost)
+    loops = Loops(tree, q, qd)
+    change, impulses, of_motors, lost = _projected(before, J, kept, own @ rates, stopped @ rates, loops.allowed)
+    momentum = np.einsum("nik,ni->k", own, impulses) + of_motors[list(freedoms)]
+    return Impact(change, momentum - constraints.T @ loops.impulses, lost)
+
+
+class Loops:
+    """The closed loops of a tree in an impact (docs/mathematics.md §12).
+
+    Parameters
+    ----------
+    tree : Robot
+        After the change.
+    q, qd : (nq,), (nv,) arrays
+        The rates ν to which changes are added.
+
+    Attributes
+    ----------
+    impulses : (m,) array
+        Λ, of the constraints, after :meth:`allowed`; of all that rigid bodies allow, those of least ΛᵀΛ.
+    lost : float
+        Kinetic energy that the constraints take, J.
+
+    Raises
+    ------
+    LoopError
+        If a loop is open.
+    """
+
+    def __init__(self, tree: Robot, q: Array, qd: Array) -> None:
+        self.closure = Closure(tree, tree.model)
+        self.closure.check(q)
+        self.q, self.qd = q, qd
+        self.impulses, self.lost = np.zeros(len(tree.model.constraints)), 0.0
+
+    def allowed(self, change: Array) -> Array:
+        """The change that is nearest to a given one in the metric of M, so that J_c (ν + change) = 0."""
+        if not self.closure.loops:
+            return change
+        factors = self.closure.factors(self.q)
+        removed = factors.least(self.closure.opening(self.q, self.qd + change))
+        z = factors.L.T @ removed
+        self.impulses, self.lost = -factors.multipliers(z), 0.5 * float(z @ z)
+        return np.asarray(change - removed)
 
 
 def _projected(
-    bodies: Bodies, J: Array, turns: Array, excess: Array, spins: Array
+    bodies: Bodies, J: Array, turns: Array, excess: Array, spins: Array, allowed: Callable[[Array], Array]
 ) -> tuple[Array, Array, Array, float]:
     """The changes when bodies and armatures lose an excess.
 
@@ -200,6 +249,8 @@ def _projected(
         The twist of a body is J ν; the rate of an armature is that entry of ``turns`` ν.
     excess, spins : (n, 6) and (m,) arrays
         Twists and rates before minus J ν and ``turns`` ν.
+    allowed : callable
+        The nearest change that closed loops allow.
 
     Returns
     -------
@@ -218,7 +269,7 @@ def _projected(
     count, nv = len(J), J.shape[-1]
     weight = np.sqrt(bodies.armatures)
     A = np.concatenate([(roots @ J).reshape(6 * count, nv), weight[:, None] * turns])
-    change = _least_squares(A, np.concatenate([(roots @ excess[..., None]).ravel(), weight * spins]))
+    change = allowed(_least_squares(A, np.concatenate([(roots @ excess[..., None]).ravel(), weight * spins])))
     jump, turn = J @ change - excess, turns @ change - spins
     impulses, of_motors = (bodies.inertias @ jump[..., None])[..., 0], bodies.armatures * turn
     lost = float(0.5 * (np.vdot(jump[moving], impulses[moving]) + turn @ of_motors))

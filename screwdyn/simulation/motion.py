@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -159,7 +160,7 @@ class Recorder:
 
     def motion(self) -> Motion:
         """The samples so far."""
-        model, (q, qd), t = self.equations.model, self.equations.layout.parts(self._all()), np.concatenate(self.times)
+        model, (q, qd), t = self.equations.model, self.equations.layout.parts(self._all), np.concatenate(self.times)
         if self.equations.smooth:
             torque, qdd = np.zeros(qd.shape), self.equations.smooth_accelerations(q, qd)
         else:
@@ -172,10 +173,12 @@ class Recorder:
 
     def energies(self) -> tuple[Array, ...]:
         """Kinetic and potential energy, work of torques, dissipation, work of wrenches: each (samples,), J."""
-        values = self._all()
+        values = self._all
         q, qd = self.equations.layout.parts(values)
         kinetic = np.asarray(self.equations.tree.kinetic_energy(q, qd))
         return kinetic, self.equations.potential(q), *values[:, self.equations.n :].T
 
+    @cached_property
     def _all(self) -> Array:
-        return np.concatenate(self.values, axis=1).T
+        """All samples, (samples, nq + nv + 3), once the last one has been taken."""
+        return self.equations.closed(np.concatenate(self.values, axis=1).T)

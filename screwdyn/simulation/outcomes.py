@@ -11,7 +11,7 @@ from screwdyn.simulation import momentum
 from screwdyn.simulation.limits import Side
 from screwdyn.simulation.state import State
 
-__all__ = ["Change", "FreeBody", "GraspEvent", "ImpactEvent", "LimitEvent", "LockEvent", "ReleaseEvent"]
+__all__ = ["Change", "FreeBody", "GraspEvent", "ImpactEvent", "LimitEvent", "LockEvent", "LoopEvent", "ReleaseEvent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,30 @@ class LockEvent(Change):
 
     joint: str
     impulse: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LoopEvent(Change):
+    """Outcome of closing or opening a loop: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
+    loop : str
+        Name of the loop; ``link`` is its first link.
+    handle : Handle
+        For :meth:`KinematicTree.open`; stale if the loop was opened.
+    impulse : (6,) array
+        [n; f] of ``to`` on ``link``, about the origin of its frame and in its axes, N m s and N s; zero if the loop was
+        opened.
+    impulses : dict
+        From each loop of the tree to its impulse in the impact. Of all impulses that rigid bodies allow, those that are
+        least over the constraints.
+    """
+
+    loop: str
+    handle: Handle
+    impulse: Array
+    impulses: dict[str, Array]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

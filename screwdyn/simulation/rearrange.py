@@ -46,10 +46,11 @@ def lock(tree: Robot, state: State, joint: str) -> LockEvent:
     own = [state.coordinates.index(name) for name in at.coordinates]
     q = [state[name] for name in at.joint.position_names(at.name)]
     before = momentum.bodies(tree, state.q)
+    constraints = tree.constraint_jacobian(state.q)[:, own] if tree.loops else np.zeros((0, len(own)))
     with tree.transaction():
         tree.topology = tree.topology.lock(joint, q)
         kept = state.onto(tree)[0]
-        impact = momentum.stop(tree, kept.q, before, own, state.qd[own])
+        impact = momentum.stop(tree, kept.q, kept.qd, before, own, state.qd[own], constraints)
         after = State(tree, kept.q, kept.qd + impact.rates)
         return LockEvent(
             state=after, link=at.link.name, energy_lost=impact.energy_lost, joint=joint, impulse=impact.impulse
@@ -199,7 +200,7 @@ def _struck(tree: Robot, state: State, root: str, slip: Array, former: float) ->
 
     ``former`` is the energy of the motor of the former joint, J, which leaves with it.
     """
-    impact = momentum.impact(tree, state.q, root, slip)
+    impact = momentum.impact(tree, state.q, state.qd, root, slip)
     brought = momentum.motor_energy(tree, state.q, state.qd, root, slip) - former
     return ImpactEvent(
         state=State(tree, state.q, state.qd + impact.rates),

@@ -143,6 +143,11 @@ class RungeKutta8:
         longer = max(1e-6, guess * 1e-3) if steep <= 1e-15 else (0.01 / steep) ** -EXPONENT
         return min(100 * guess, longer)
 
+    def place(self, y: Array) -> None:
+        """Continue from another y at the present time."""
+        self.y = y
+        self.rate(self.t, y, self.f)
+
     def step(self) -> str | None:
         """Take a step; returns the reason if none is possible."""
         t, y, K = self.t, self.y, self.K

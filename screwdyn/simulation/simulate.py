@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import LoopError, ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.loops import check_open
+from screwdyn.physics.closure import TOLERANCE, Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
@@ -24,7 +24,7 @@ from screwdyn.simulation.recording import Energy
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.stalling import StallGuard
 from screwdyn.simulation.state import State, check_state
-from screwdyn.simulation.stepping import METHODS, Crossings, Integrator
+from screwdyn.simulation.stepping import METHODS, OF_ONE_STEP, Crossings, Integrator, place
 from screwdyn.simulation.stops import Stops, check_stops, joints_of
 
 __all__ = ["simulate"]
@@ -121,12 +121,18 @@ def simulate(
         the message states the coordinate and a remedy.
     TopologyError
         If a callback changes the tree.
+    LoopError
+        If the state opens a closed loop, or the run cannot pass a singular configuration of loops, which the message
+        names; for methods other than RK23, RK45 and DOP853, dry friction, or inelastic stops in a tree with loops.
     ScrewdynError
         If the duration, step, period, an event, a condition or a stop is invalid, a coordinate begins beyond an
         inelastic stop, or the integration fails.
 
     Notes
     -----
+    Closed loops stay closed: after each step and in each sample, the state is projected on them in the metric of M
+    (docs/mathematics.md §12). In a singular configuration the motion may continue on another branch.
+
     Dry friction is not smoothed: a joint at rest sticks until the force on it exceeds its friction, and the times at
     which joints begin and cease to slide are located (docs/mathematics.md §8).
 
@@ -163,7 +169,6 @@ def simulate(
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")
     check_state(state, tree)
-    check_open(tree.topology, "simulate")
     if stops is not None:
         ever = (joints_of(tree), *(event.joints(tree) for event in events))
         check_stops(stops, [named for joints in ever for named in joints.items()])
@@ -171,7 +176,28 @@ def simulate(
         disturbance = None if wrenches is None else Disturbance(guarded(wrenches, tree))
         integrator = Integrator(method, rtol, atol)
         simulation = _Simulation(tree, start, end, controller, disturbance, stops, events, step, integrator)
-        return simulation.run(State(tree, state.q, state.qd), progress)
+        return simulation.run(_moving(tree, state), progress)
+
+
+def _moving(tree: Robot, state: State) -> State:
+    """The start of a run, without a gap or a rate of loops that counts as rounding.
+
+    Raises
+    ------
+    LoopError
+        If the state opens a loop.
+    """
+    closure = Closure(tree, tree.model)
+    if not closure.loops:
+        return State(tree, state.q, state.qd)
+    closure.check(state.q, "tree.project(q, qd) closes the loops of a state")
+    opening = np.abs(closure.opening(state.q, state.qd)).max()
+    if opening > TOLERANCE * (1 + np.abs(state.qd).max()):
+        raise LoopError(
+            f"the rates open the loops at up to {opening:.3g} rad/s or m/s; tree.project(q, qd) removes that, and "
+            f"tree.close(…, state=) closes a loop in motion"
+        )
+    return State(tree, *closure.project(state.q, state.qd))
 
 
 def _check_count(what: str, period: float, start: float, duration: float, counted: str) -> None:
@@ -249,6 +275,9 @@ class _Simulation:
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
         self.stride = 0.0
+        if self.equations.closure is not None and self.integrator.method not in OF_ONE_STEP:
+            usable = ", ".join(OF_ONE_STEP)
+            raise LoopError(f"method={self.integrator.method!r} cannot keep loops closed; use one of {usable}")
         self.passages = Passages(self.equations.passable, self.equations.nq, y)
 
     def _leave(self, t: float, y: Array) -> None:
@@ -366,6 +395,10 @@ class _Simulation:
             if found is not None:
                 t = found[0]
                 y = piece(t)
+            if equations.closure is not None:
+                y = self._closed(t, y)
+                if found is None:
+                    place(solver, y)
             guard.step(t, y, longest)
             self.recorder.step_to(t, piece)
             for at, k in self.passages.step(t, y, piece):
@@ -380,6 +413,13 @@ class _Simulation:
         if found is not None:
             equations.change(found[2], y)
         return t, y, None
+
+    def _closed(self, t: float, y: Array) -> Array:
+        """The y with closed loops that is nearest to a given one."""
+        try:
+            return self.equations.closed(y)
+        except LoopError as error:
+            raise (self.guard.lost(t, y, str(error)) or error) from None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:
         return self.levels[event](t, self.equations.layout.state(y))

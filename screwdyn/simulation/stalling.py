@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from screwdyn.core.errors import StalledError
+from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
 from screwdyn.simulation.equations import Equations
 from screwdyn.simulation.stepping import Integrator
@@ -71,8 +71,21 @@ class StallGuard:
         residual = Y - basis @ np.linalg.lstsq(basis, Y, rcond=None)[0]
         return bool((np.abs(residual) < SMOOTH * (integrator.atol + integrator.rtol * np.abs(Y))).all())
 
-    def error(self, t: float, seen: str) -> StalledError:
+    def lost(self, t: float, y: Array, seen: str) -> LoopError | None:
+        """The error for loops with a singular configuration near y; None if there is none."""
+        names = ", ".join(map(repr, self.equations.dependent(y)))
+        if not names:
+            return None
+        return LoopError(
+            f"the run cannot pass a singular configuration at t = {t:.9g} s, near which constraints of {names} are "
+            f"dependent: {seen}; choose a motion that avoids it, or open the loop there"
+        )
+
+    def error(self, t: float, seen: str) -> ScrewdynError:
         """The error for an integration that does not get on at time t, with its cause."""
+        singular = self.lost(t, self.Y[-1], seen)
+        if singular is not None:
+            return singular
         where = f"the integration stalls at t = {t:.9g} s: {seen}"
         jump = self._jump()
         if jump is not None:

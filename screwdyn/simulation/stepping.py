@@ -13,9 +13,11 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.simulation.equations import Equations
 from screwdyn.simulation.runge_kutta import RungeKutta8
 
-__all__ = ["METHODS", "Crossings", "Integrator"]
+__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "place"]
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+# Those that may continue from another y after a step.
+OF_ONE_STEP = METHODS[:3]
 # Tolerance of SciPy's solve_ivp for the times of events, relative and in s.
 LOCATED = 4 * float(np.finfo(float).eps)
 # Halvings of an interval of about that length.
@@ -67,6 +69,14 @@ def _end_at_rounding(solver: Any) -> None:
         return np.zeros_like(found) if (np.abs(found) <= small).all() else found
 
     solver.solve_lu = increment
+
+
+def place(solver: Any, y: Array) -> None:
+    """Let an integrator of one step continue from another y at its present time."""
+    if isinstance(solver, RungeKutta8):
+        solver.place(y)
+    else:
+        solver.y, solver.f = y, solver.fun(solver.t, y)
 
 
 class Crossings:

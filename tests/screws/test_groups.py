@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_pose
 
 import screwdyn as sd
-from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element
+from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element, projection
 from screwdyn.screws.screw import Ad, exp, inverse, log
 
 E = np.eye(6)
@@ -62,10 +62,10 @@ def test_nearest_element(kind, seed):
     rng = np.random.default_rng(seed)
     S = Ad(random_pose(rng)) @ KINDS[kind]
     element = exp(S @ rng.uniform(-1.5, 1.5, S.shape[1]))
-    assert_allclose(nearest_element(S, element)[1], 0, rtol=0, atol=1e-12)
+    assert_allclose(nearest_element(projection(S), element)[1], 0, rtol=0, atol=1e-12)
     away = element @ exp(0.1 * rng.normal(size=6))
-    g, remainder = nearest_element(S, away)
-    assert_allclose(nearest_element(S, g)[1], 0, rtol=0, atol=1e-12)
+    g, remainder = nearest_element(projection(S), away)
+    assert_allclose(nearest_element(projection(S), g)[1], 0, rtol=0, atol=1e-12)
     assert_allclose(exp(remainder), inverse(g) @ away, rtol=0, atol=1e-12)
     assert_allclose(S.T @ remainder, 0, rtol=0, atol=1e-12)
 
@@ -74,7 +74,7 @@ def test_nearest_rotation_is_that_of_the_pose():
     """For a spherical joint at the origin, the remainder is the displacement of the centre, in the turned axes."""
     pose = exp([0.3, -0.2, 0.9, 0.0, 0.0, 0.0])
     pose[:3, 3] = 0.1, 0.2, 0.3
-    g, remainder = nearest_element(KINDS["spherical"], pose)
+    g, remainder = nearest_element(projection(KINDS["spherical"]), pose)
     assert_allclose(g[:3, :3], pose[:3, :3], rtol=0, atol=1e-15)
     assert_allclose(remainder, [0, 0, 0, *(pose[:3, :3].T @ pose[:3, 3])], rtol=0, atol=1e-15)
     assert_allclose(log(pose)[:3], [0.3, -0.2, 0.9], rtol=0, atol=1e-15)

@@ -61,7 +61,7 @@ def test_kinetic_energy_of_a_tree_whose_base_moves(seed):
 @given(st.integers(0, 2**32 - 1))
 def test_without_a_slip_there_is_no_impact(seed):
     _, tree, q = drawn(seed)
-    result = impact(tree, q, "link4", np.zeros(6))
+    result = impact(tree, q, np.zeros(tree.nv), "link4", np.zeros(6))
     assert not result.rates.any()
     assert not result.impulse.any()
     assert result.energy_lost == 0

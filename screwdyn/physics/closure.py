@@ -1,0 +1,204 @@
+"""How far the loops of a tree are from being closed, and the nearest states in which they are closed.
+
+docs/mathematics.md §12. All functions of a state also take batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import degrees
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import LoopError, SingularAttachmentError
+from screwdyn.core.types import Array
+from screwdyn.mechanism.loop import Loop
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import Quantities
+from screwdyn.physics.recursions.constrained import REDUNDANT
+from screwdyn.screws.groups import NEAREST, nearest_element, projection
+from screwdyn.screws.poses import inverse
+
+__all__ = ["TOLERANCE", "Closure", "Factors"]
+
+# Gap, m and rad, and rate of a gap, m/s and rad/s, that counts as rounding of the numbers given.
+TOLERANCE = 1e-6
+# Gap from which a Newton step leaves rounding; Newton steps of a projection.
+_NEAR, _STEPS = 1e-7, 4
+# Size of a clearly independent constraint, relative to the largest one.
+_CLEAR = 1e-3
+
+
+class Factors:
+    """M = L Lᵀ and L⁻¹ J_cᵀ = U s Vᵀ, cut at its rank: redundant constraints drop out here.
+
+    Parameters
+    ----------
+    M, J : (…, n, n) and (…, m, n) arrays
+        The mass matrix, and the constraint Jacobian.
+
+    Attributes
+    ----------
+    L, U, V : (…, n, n), (…, n, r) and (…, m, r) arrays
+        r is the smaller one of n and m.
+    sizes : (…, r) array
+        The singular values s, from large to small.
+    kept : (…, r) array of bool
+        Which of them are not redundant.
+
+    Raises
+    ------
+    SingularAttachmentError
+        If M is singular.
+    """
+
+    def __init__(self, M: Array, J: Array) -> None:
+        try:
+            self.L = np.linalg.cholesky(M)
+        except np.linalg.LinAlgError:
+            raise SingularAttachmentError(
+                "a joint feels no inertia, so the forces in the loops are undetermined; give its links a mass"
+            ) from None
+        self.U, self.sizes, Vt = np.linalg.svd(self.lower(J.swapaxes(-1, -2)), full_matrices=False)
+        self.V = Vt.swapaxes(-1, -2)
+        self.kept: npt.NDArray[np.bool_] = self.sizes > REDUNDANT * self.sizes[..., :1]
+        self._inverse = np.divide(1.0, self.sizes, out=np.zeros_like(self.sizes), where=self.kept)
+
+    def lower(self, x: Array) -> Array:
+        """L⁻¹ x for columns x."""
+        return np.asarray(np.linalg.solve(self.L, x))
+
+    def rank(self) -> int:
+        """Number of independent constraints, of one state."""
+        return int(np.count_nonzero(self.kept))
+
+    def least(self, residual: Array) -> Array:
+        """The x that is least in the metric of M with J_c x = residual, (…, n)."""
+        z = self.U @ (self._inverse * self._down(self.V, residual))[..., None]
+        return np.asarray(np.linalg.solve(self.L.swapaxes(-1, -2), z)[..., 0])
+
+    def multipliers(self, z: Array) -> Array:
+        """The least λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (…, m)."""
+        return np.asarray((self.V @ (self._inverse * self._down(self.U, z))[..., None])[..., 0])
+
+    @staticmethod
+    def _down(A: Array, x: Array) -> Array:
+        return np.asarray((A.swapaxes(-1, -2) @ x[..., None])[..., 0])
+
+
+class Closure:
+    """The loops of one model.
+
+    Parameters
+    ----------
+    of : Quantities
+        The quantities of the model.
+    model : Model
+        Has loops, or none.
+    """
+
+    def __init__(self, of: Quantities, model: Model) -> None:
+        self.of, self.model = of, model
+        self.loops = tuple(model.topology.loops.values())
+        at = {name: k for k, name in enumerate(model.placements)}
+        self._links = np.array([at[loop.link] for loop in self.loops], dtype=np.intp)
+        self._others = np.array([at[loop.to] for loop in self.loops], dtype=np.intp)
+        self._inward = np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops]).reshape(-1, 4, 4)
+        spans = [projection(_numbers(loop.joint.screws, loop)) for loop in self.loops]
+        self._spans = np.array(spans).reshape(-1, 6, 6)
+        self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
+
+    def own(self) -> Iterator[tuple[Loop, Array, slice]]:
+        """Each loop with its N and its rows of J_c."""
+        at = 0
+        for loop, N in zip(self.loops, self.wrenches, strict=True):
+            yield loop, N, slice(at, at + N.shape[1])
+            at += N.shape[1]
+
+    def remainders(self, q: Array, most: int = NEAREST) -> Array:
+        """log(g⁻¹ home⁻¹ T) of every loop, (…, loops, 6), with the g that is found in so many steps."""
+        poses = self.of.link_poses(q)
+        T = self._inward @ inverse(poses[..., self._others, :, :]) @ poses[..., self._links, :, :]
+        return nearest_element(self._spans, T, most)[1]
+
+    def gap(self, q: Array, most: int = NEAREST) -> Array:
+        """φ = Nᵀ log(g⁻¹ home⁻¹ T) of all loops, (…, m); m and rad."""
+        found = self.remainders(q, most) if self.loops else np.zeros((*q.shape[:-1], 0, 6))
+        parts = [found[..., k, :] @ N for k, N in enumerate(self.wrenches)]
+        return np.concatenate([np.zeros((*q.shape[:-1], 0)), *parts], axis=-1)
+
+    def factors(self, q: Array, free: npt.NDArray[np.bool_] | None = None) -> Factors:
+        """The factors in a configuration, of the freedoms that are free."""
+        M, J = self.of.mass_matrix(q), self.of.constraint_jacobian(q)
+        return Factors(M, J) if free is None else Factors(M[np.ix_(free, free)], J[:, free])
+
+    def closed(self, q: Array) -> tuple[Array, Factors]:
+        """The nearest configuration with closed loops, in the metric of M, to one whose loops are nearly closed.
+
+        One Newton step removes a gap of the size of an integrator's error to rounding. The factors are those before the
+        last step.
+
+        Raises
+        ------
+        LoopError
+            If a gap remains, because constraints have become dependent.
+        """
+        for _ in range(_STEPS):
+            phi, factors = self.gap(q, 1), self.factors(q)
+            q = self.model.configurations.integrate(q, -factors.least(phi))
+            if _largest(phi) <= _NEAR:
+                break
+        else:
+            if _largest(self.gap(q)) > TOLERANCE:
+                raise LoopError(f"the loops do not stay closed: {self.described(q)}")
+        return q, factors
+
+    def project(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """The state nearest to one whose loops are nearly closed; see :meth:`closed`."""
+        q, factors = self.closed(q)
+        return q, qd - factors.least(self.opening(q, qd))
+
+    def opening(self, q: Array, qd: Array) -> Array:
+        """J_c q̇, the rates at which the loops open, (…, m); m/s and rad/s."""
+        return np.asarray((self.of.constraint_jacobian(q) @ qd[..., None])[..., 0])
+
+    def ranks(self, q: Array) -> dict[str, int]:
+        """The number of constraints of each loop alone that are clearly independent, in one configuration."""
+        M, J = self.of.mass_matrix(q), self.of.constraint_jacobian(q)
+        sizes = {loop.name: Factors(M, J[rows]).sizes for loop, _, rows in self.own()}
+        return {name: int(np.count_nonzero(s > _CLEAR * s.max(initial=0.0))) for name, s in sizes.items()}
+
+    def check(self, q: Array, advice: str = "tree.assemble(q) closes the loops of a configuration") -> None:
+        """Raise LoopError unless the loops are closed in a configuration but for rounding."""
+        if self.loops and _largest(self.gap(q, 1)) > TOLERANCE:
+            raise LoopError(f"{self.described(q)}; {advice}")
+
+    def described(self, q: Array) -> str:
+        """The gap of each loop that is open, with its size and direction."""
+        parts = []
+        for loop, found in zip(self.loops, self.remainders(q), strict=True):
+            w, v = np.split(found, 2)
+            slide = f"{1e3 * np.linalg.norm(v):.3g} mm along {_direction(v)}" if _largest(v) > _OPEN else ""
+            turn = f"{degrees(np.linalg.norm(w)):.3g}° about {_direction(w)}" if _largest(w) > _OPEN else ""
+            if slide or turn:
+                size = " and ".join(filter(None, (slide, turn)))
+                parts.append(f"loop {loop.name!r} is open by {size} of {loop.link!r}")
+        return "; ".join(parts) or "no loop is open"
+
+
+# Gap, m and rad, that is mentioned.
+_OPEN = 1e-10
+
+
+def _numbers(values: Array, loop: Loop) -> Array:
+    return expressions.floats(values, f"loop {loop.name!r}")
+
+
+def _largest(A: Array) -> float:
+    return float(np.abs(A).max(initial=0.0))
+
+
+def _direction(v: Array) -> str:
+    return f"({', '.join(f'{x:.2g}' for x in v / np.linalg.norm(v))})"

@@ -1,4 +1,4 @@
-"""What a link looks like: the body grown from its inertia and joints, and its joints as screws."""
+"""What a link looks like: the body grown from its inertia and joints, and its joints and loops as screws."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis, pitch, pose
 from screwdyn.views.triangles import Color, Solid, ball, box, helix, tube
 
-__all__ = ["ACTIVE", "PASSIVE", "equivalent_box", "grown_body", "joint_solids"]
+__all__ = ["ACTIVE", "LOOP", "PASSIVE", "equivalent_box", "grown_body", "joint_solids", "loop_solids"]
 
-ACTIVE, PASSIVE = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0)
+ACTIVE, PASSIVE, LOOP = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0), (0.00, 0.62, 0.62, 1.0)
 # Density of a point mass, which is drawn as a ball, and the least one of a box that is drawn as large as it is, kg/m³.
 _POINT_DENSITY, _LEAST_DENSITY = 2000.0, 100.0
 # As fractions of the size of the robot: thinnest edge of a body, radius of rods, radius and length of a joint, and
@@ -38,7 +39,8 @@ def equivalent_box(inertia: Inertia) -> tuple[Array, Array]:
 def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iterator[Solid]:
     """The body of a link without shapes: the equivalent box of its inertia, and rods between its joints.
 
-    A rod leads from the link's own joint to that of each child; from a link without children, to its centre of mass. A
+    A rod leads from the link's own joint to that of each child and to each loop; if there are none, to its centre of
+    mass. A
     point mass is a ball. A box below 100 kg/m³, as of moments that are far too large for the mass, is drawn with the
     same proportions, but not longer than twice the distance of these points.
 
@@ -53,6 +55,8 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
     at = topology.attachments[link]
     inertia, start = at.link.inertia, _point(at.joint)
     ends = [child.home[:3, :3] @ _point(child.joint) + child.home[:3, 3] for child in _children(topology, link)]
+    ends += [_point(loop.joint) for loop in topology.loops.values() if loop.link == link]
+    ends += [(loop.home @ [*_point(loop.joint), 1])[:3] for loop in topology.loops.values() if loop.to == link]
     if inertia is not None and inertia.mass > 0:
         edges, where = equivalent_box(inertia)
         reach = max(float(np.linalg.norm(end - start)) for end in [*ends, inertia.com])
@@ -79,14 +83,24 @@ def joint_solids(topology: Topology, link: str, size: float) -> Iterator[Solid]:
     """
     at = topology.attachments[link]
     if at.parent is not None:
-        yield from _glyph(at.joint, at.joint.screws.T[-1:], np.eye(4), size)
+        yield from _glyph(at.joint, at.joint.screws.T[-1:], np.eye(4), size, _color(at.joint))
     for child in _children(topology, link):
         if child.joint.chart is None and child.joint.nv > 1:
-            yield from _glyph(child.joint, child.joint.screws.T[:1], child.home, size)
+            yield from _glyph(child.joint, child.joint.screws.T[:1], child.home, size, _color(child.joint))
 
 
-def _glyph(joint: Joint, screws: Array, T: Array, size: float) -> Iterator[Solid]:
-    color = PASSIVE if joint.passive else ACTIVE
+def loop_solids(loop: Loop, size: float) -> Iterator[Solid]:
+    """The joint that closes a loop, in the frame of its ``link`` and in a colour of its own; a fixed one is a cube."""
+    if not loop.joint.screws.size:
+        yield box(np.full(3, 2 * _PIN * size), LOOP)
+    yield from _glyph(loop.joint, loop.joint.screws.T[:1], np.eye(4), size, LOOP)
+
+
+def _color(joint: Joint) -> Color:
+    return PASSIVE if joint.passive else ACTIVE
+
+
+def _glyph(joint: Joint, screws: Array, T: Array, size: float, color: Color) -> Iterator[Solid]:
     if joint.chart is not None:
         if joint.kind == "spherical":
             yield ball(1.6 * _PIN * size, _point(joint), color)

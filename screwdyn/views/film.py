@@ -67,8 +67,8 @@ def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], f
             axes.text(x, y, f"  {flash.text}", fontsize=9, bbox={"color": "white", "alpha": 0.7, "pad": 1})
     if len(scene.times) > 1:
         axes.text(0.02, 0.95, f"{scene.times[frame]:.2f} s", fontsize=11, transform=axes.transAxes)
-    for k, found in enumerate(scene.arrows):
-        axes.text(0.02, 0.03 + 0.045 * k, found.name, fontsize=9, color=found.color, transform=axes.transAxes)
+    for k, (name, color) in enumerate(scene.legend(frame)):
+        axes.text(0.02, 0.03 + 0.045 * k, name, fontsize=9, color=color, transform=axes.transAxes)
 
 
 def _film(scene: Scene, writer: Any, path: Path, frames: Iterable[int]) -> None:

@@ -15,9 +15,11 @@ import numpy.typing as npt
 from screwdyn.core.types import Array
 from screwdyn.views.triangles import Color, Solid
 
-__all__ = ["Arrow", "Camera", "Flash", "Node", "Part", "Scene"]
+__all__ = ["LOOPS", "Arrow", "Camera", "Flash", "Node", "Part", "Scene"]
 
 Flags = npt.NDArray[np.bool_]
+# The group of the nodes of joints that close loops.
+LOOPS = "loops"
 
 
 @dataclass(eq=False)
@@ -155,6 +157,12 @@ class Scene:
     def node(self, name: str) -> Node:
         """The node of a link."""
         return next(node for node in self.nodes if node.name == name)
+
+    def legend(self, frame: int) -> list[tuple[str, Color]]:
+        """Names and colours of the arrows of all frames, and of the loops that are shown in one."""
+        loops = [node for node in self.nodes if node.group == LOOPS and node.shown[frame]]
+        named = [(f"loop {node.name}", node.parts[0].solids[0].color) for node in loops]
+        return [(arrow.name, arrow.color) for arrow in self.arrows] + named
 
     def visible(self, frame: int) -> Iterator[tuple[Array, Solid]]:
         """The pose and the surface of every solid that is shown in a frame."""

@@ -13,8 +13,8 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.subtree_wrench import subtree_wrench
-from screwdyn.views.bodies import equivalent_box, grown_body, joint_solids
-from screwdyn.views.scene import Arrow, Camera, Flags, Flash, Node, Part, Scene
+from screwdyn.views.bodies import equivalent_box, grown_body, joint_solids, loop_solids
+from screwdyn.views.scene import LOOPS, Arrow, Camera, Flags, Flash, Node, Part, Scene
 from screwdyn.views.shapes import shape_solids
 from screwdyn.views.triangles import Color, Solid, ball
 
@@ -205,6 +205,20 @@ def _nodes(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
             ):
                 if solids:
                     _show(node, what, solids, act.frames)
+    return [*nodes.values(), *_loops(acts, times, size)]
+
+
+def _loops(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
+    """A node for each loop of any act, which moves with its link."""
+    nodes: dict[str, Node] = {}
+    for act in (act for act in acts if not act.stage.waiting):
+        stage = act.stage
+        for loop in stage.tree.topology.loops.values():
+            if loop.link in stage.links and loop.to in stage.links:
+                node = nodes.setdefault(loop.name, _blank(loop.name, len(times), LOOPS))
+                node.poses[act.frames] = act.poses[:, stage.tree.links.index(loop.link)]
+                node.shown |= act.frames
+                _show(node, "joint", tuple(loop_solids(loop, size)), act.frames)
     return list(nodes.values())
 
 

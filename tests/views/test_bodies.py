@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import screwdyn as sd
-from screwdyn.views.bodies import ACTIVE, PASSIVE, equivalent_box, grown_body, joint_solids
+from screwdyn.views.bodies import ACTIVE, LOOP, PASSIVE, equivalent_box, grown_body, joint_solids, loop_solids
 
 BLUE = (0.0, 0.0, 1.0, 1.0)
 LENGTHS = st.floats(0.01, 2.0)
@@ -100,3 +100,21 @@ def test_joints_are_screws() -> None:
     assert np.argmax(in_parent[0]) == 0 and np.argmax(in_child[0]) == 1
     np.testing.assert_allclose(in_parent[1], (0, 0, 1), atol=1e-12)
     np.testing.assert_allclose(in_child[1], 0, atol=1e-12)
+
+
+def test_the_joint_of_a_loop_is_a_screw_in_a_colour_of_its_own() -> None:
+    tree = sd.KinematicTree()
+    rocker = tree.attach(sd.Link("rocker"), to="base", joint=sd.revolute("z"), at=(1, 0, 0))
+    tree.attach(sd.Link("crank"), to="base", joint=sd.revolute("z"))
+    tree.close("rocker", to="crank", joint=sd.revolute("z", point=(0, 2, 0)), at=(0.5, -2, 0), name="pin")
+    tree.close("rocker", to="crank", at=(0, 1, 0), name="glue")
+    pin, line = loop_solids(tree.loop("pin"), 1.0)
+    np.testing.assert_allclose(extent([pin, line])[1], (0, 2, 0), atol=1e-12)
+    assert extent([line])[0][2] == pytest.approx(0.24) and {pin.color, line.color} == {LOOP}
+    (cube,) = loop_solids(tree.loop("glue"), 1.0)
+    np.testing.assert_allclose(extent([cube]), [(0.04, 0.04, 0.04), (0, 0, 0)], atol=1e-12)
+    # Rods lead to both ends of the loops: to the pin at y = 2 in the rocker, and at x = 0.5 in the crank.
+    (rod,) = grown_body(tree.topology, rocker.name, 1.0, BLUE)
+    assert extent([rod])[0][1] == pytest.approx(2)
+    ends = [extent([rod])[0] for rod in grown_body(tree.topology, "crank", 1.0, BLUE)]
+    np.testing.assert_allclose([ends[0][0], ends[1][1]], (0.5, 1), atol=1e-12)

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from film import CRATE, END, GRASP, RELEASE, arm, swing
 
 import screwdyn as sd
 from screwdyn.simulation.stages import run_scene
-from screwdyn.views.staging import stage_scene, still
+from screwdyn.views.bodies import LOOP
+from screwdyn.views.scene import LOOPS
+from screwdyn.views.staging import Stage, at_rest, stage_scene, still
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +217,21 @@ def test_a_tree_that_stands_still() -> None:
     scene = stage_scene([still(tree, np.zeros(2))], np.zeros(1))
     assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not scene.flashes
     np.testing.assert_allclose(scene.node("lower").poses[0], tree.forward_kinematics("lower", [0, 0]))
+
+
+def test_a_loop_moves_with_its_link_while_it_is_closed() -> None:
+    tree, q = arm(), np.array([0.3, 0.5])
+    cut = tree.copy()
+    tree.close("lower", to="base", joint=sd.revolute("y", point=(1, 0, 0)), name="base/pin")
+    closed, opened = (Stage(x, t, t + 1, at_rest(x, q), x.links) for t, x in ((0.0, tree), (1.0, cut)))
+    scene = stage_scene([closed, opened], np.array([0.0, 0.5, 1.0, 1.5]))
+    pin = scene.nodes[-1]
+    assert (pin.name, pin.group, [len(part.solids) for part in pin.parts]) == ("base/pin", LOOPS, [2])
+    np.testing.assert_array_equal(pin.shown, [True, True, False, False])
+    np.testing.assert_allclose(pin.poses[1], tree.forward_kinematics("lower", q))
+    assert [scene.legend(frame) for frame in (0, 3)] == [[("loop base/pin", LOOP)], []]
+    waiting = replace(closed, waiting=True)
+    assert [node.group for node in stage_scene([waiting], scene.times).nodes] == 3 * ["links"]
 
 
 def test_unknown_things_to_show_are_refused(run) -> None:

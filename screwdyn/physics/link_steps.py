@@ -123,8 +123,8 @@ def screw_rate(V: Twist, S: JointScrew) -> Twist:
     """S̊ = ad_V S, the absolute rate of the joint's screw."""
     w, v = V
     return Twist(
-        (w[1] * S.turn, -w[0] * S.turn, 0),
-        (v[1] * S.turn + w[1] * S.slide, -v[0] * S.turn - w[0] * S.slide, 0),
+        (w[1] * S.turn, -w[0] * S.turn, 0.0),
+        (v[1] * S.turn + w[1] * S.slide, -v[0] * S.turn - w[0] * S.slide, 0.0),
     )
 
 
@@ -134,7 +134,7 @@ def screw_rate(V: Twist, S: JointScrew) -> Twist:
 def base_acceleration(gravity: Vector) -> Acceleration:
     """Acceleration −g₀ of the base, which replaces gravity in the recursion."""
     return Acceleration(
-        (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1, gravity), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), scale(-1.0, gravity), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     )
 
 
@@ -261,7 +261,7 @@ def coriolis_tensor(inertia: RigidInertia, V: Twist) -> CoriolisTensor:
     w, v = V
     t = (I[0] + I[3] + I[5]) / 2
     sigma = (t - I[0], -I[1], -I[2], t - I[3], -I[4], t - I[5])
-    K = subtract9(hat_times(scale(-1, w), full(sigma)), hat_times(h, hat(v)))
+    K = subtract9(hat_times(scale(-1.0, w), full(sigma)), hat_times(h, hat(v)))
     return CoriolisTensor(K, add(scale(m, v), cross(w, h)))
 
 
@@ -299,7 +299,7 @@ def bias_wrench(inertia: RigidInertia, V: Twist) -> Wrench:
 def rigid_as_articulated(inertia: RigidInertia) -> ArticulatedInertia:
     """A rigid body's 6x6 inertia as blocks."""
     m = inertia.m
-    return ArticulatedInertia(inertia.I, hat(inertia.h), (m, 0, 0, m, 0, m))
+    return ArticulatedInertia(inertia.I, hat(inertia.h), (m, 0.0, 0.0, m, 0.0, m))
 
 
 def articulated_column(inertia: ArticulatedInertia, S: JointScrew) -> Wrench:

@@ -212,7 +212,7 @@ def hat_times(a: Vector, B: Matrix) -> Matrix:
 
 def hat(a: Vector) -> Matrix:
     """â, with â b = a x b."""
-    return (0, -a[2], a[1], a[2], 0, -a[0], -a[1], a[0], 0)
+    return (0.0, -a[2], a[1], a[2], 0.0, -a[0], -a[1], a[0], 0.0)
 
 
 def full(I: Symmetric) -> Matrix:

@@ -154,7 +154,7 @@ def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
     store_poses(table, q, work)
     for i in range(table.shape[0] - 1):
         k = work.parents[i]
-        a = vector_of_parent(work, i, scale(-1, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
+        a = vector_of_parent(work, i, scale(-1.0, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
         # The twists hold −gravity as an acceleration here.
         store_twist(work.twists, i, Twist(ZERO, a))
         store_wrench(work.wrenches, i, weight(body(table, i), a))
@@ -285,7 +285,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         S = joint_screw(table, i)
         k = work.parents[i]
         # From here on, twists hold accelerations.
-        before = Twist(ZERO, scale(-1, gravity_of(table))) if k < 0 else load_twist(work.twists, k)
+        before = Twist(ZERO, scale(-1.0, gravity_of(table))) if k < 0 else load_twist(work.twists, k)
         A = add_twists(twist_to_child(load_pose(work.poses, i), before), load_twist(work.drifts, i))
         U = load_wrench(work.columns, i)
         x = (work.pivots[i, 1] - dot(U.n, A.w) - dot(U.f, A.v)) / work.pivots[i, 0]

@@ -1,6 +1,7 @@
 """Compilation of the physics by numba: registration of its functions, access to memory, and the cache folder."""
 
 import functools
+import gc
 import math
 import sys
 from collections.abc import Callable
@@ -13,7 +14,6 @@ import numba
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, overload, register_jitable
-from numba.np.numpy_support import carray
 
 from screwdyn.backends.cache_folder import kernel_folder, user_folder
 from screwdyn.physics import charts, couplings, frames, internal, link_steps, quantities, row_steps, spatial, table
@@ -30,19 +30,8 @@ from screwdyn.physics.recursions import (
 )
 from screwdyn.screws import rotations
 
-__all__ = ["address_of", "array", "compiled", "finite", "integers", "run"]
+__all__ = ["compiled", "finite", "run"]
 
-RECURSIONS: tuple[ModuleType, ...] = (
-    joint_space,
-    links,
-    whole_tree,
-    contributions,
-    operational,
-    loops,
-    coupled,
-    constrained,
-)
-INLINED = (row_steps, *RECURSIONS)
 PHYSICS: tuple[ModuleType, ...] = (
     rotations,
     spatial,
@@ -52,7 +41,14 @@ PHYSICS: tuple[ModuleType, ...] = (
     row_steps,
     charts,
     couplings,
-    *RECURSIONS,
+    joint_space,
+    links,
+    whole_tree,
+    contributions,
+    operational,
+    loops,
+    coupled,
+    constrained,
 )
 config: Any = numba.config
 Array = Any
@@ -79,13 +75,14 @@ def _exceeds(x: Any, least: Any) -> Any:
 def _register() -> None:
     """Make the functions of the physics callable from kernels.
 
-    Recursions are inlined, because passing the ten arrays of a workspace takes a third of the time of inverse dynamics.
+    All are inlined: passing the ten arrays of a workspace would take a third of the time of inverse dynamics, and numba
+    compiles a function anew for callers with other options.
     """
     for module in PHYSICS:
         for function in vars(module).values():
             own = isfunction(function) and function.__module__ == module.__name__
             if own and function not in (spatial.sincos, spatial.exceeds, frames.frame_code):
-                register_jitable(forceinline=module in INLINED, no_cfunc_wrapper=True)(function)
+                register_jitable(forceinline=True, no_cfunc_wrapper=True)(function)
 
 
 _register()
@@ -108,6 +105,9 @@ def compiled(function: Callable[..., int]) -> Any:
         print(f"screwdyn: compiling {name} for this machine (once; kept in {folder})", file=sys.stderr, flush=True)
     # numba reads the name of the folder only when the function is decorated.
     config.CACHE_DIR = folder
+    # Walks through all objects of the compiler would take a tenth of the time.
+    collected = gc.isenabled()
+    gc.disable()
     try:
         # A kernel must not raise errors, because its caller cannot receive them.
         return numba.cfunc(types.int64(_ADDRESSES, _ADDRESSES), cache=True, error_model="numpy", fastmath={"contract"})(
@@ -115,44 +115,8 @@ def compiled(function: Callable[..., int]) -> Any:
         )
     finally:
         config.CACHE_DIR = previous
-
-
-def _pointer(kind: Any) -> Any:
-    """A function that converts an address to a pointer to numbers of a type, for use in kernels."""
-
-    def typed(context: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-        return types.CPointer(kind)(address), generate
-
-    return intrinsic(typed)
-
-
-_numbers, _integers = _pointer(types.float64), _pointer(types.int64)
-
-
-@register_jitable
-def integers(address: int, count: int) -> Array:
-    """The integers at an address."""
-    return carray(_integers(address), (count,))
-
-
-@register_jitable
-def array(address: int, shape: Any) -> Array:
-    """The array of numbers at an address."""
-    return carray(_numbers(address), shape)
-
-
-@intrinsic
-def address_of(context: Any, array: Any) -> Any:
-    """The address of an array's first entry."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        return builder.ptrtoint(data, context.get_value_type(types.int64))
-
-    return types.int64(array), generate
+        if collected:
+            gc.enable()
 
 
 @intrinsic

@@ -17,7 +17,8 @@ import numpy as np
 
 from screwdyn.backends.background import compiling
 from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
-from screwdyn.backends.numba.jit import address_of, array, compiled, finite, integers, run
+from screwdyn.backends.numba.arrays import address_of, array, integers
+from screwdyn.backends.numba.jit import compiled, finite, run
 from screwdyn.backends.numba.source import (
     COUPLED,
     KERNELS,
@@ -364,7 +365,7 @@ for _name in CATALOGUE:
 
 def _play(context: Array, arrays: Array) -> int:
     """Execute operations on rows of results; a row of code has the operation and the rows of result and operands."""
-    code, states = integers(arrays[0], 4 * context[0]), context[1]
+    code, states = integers(arrays[0], (4 * context[0],)), context[1]
     results = arrays[1]
     for i in range(context[0]):
         op, at, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]

@@ -153,7 +153,7 @@ def _arrays_of_model() -> list[str]:
     """Statements that define the arrays of the model that both kinds of kernels read."""
     return [
         f"table = array({_CONTEXT.Table}, (n + 1, {COLUMNS}))",
-        f"where = integers({_CONTEXT.Where}, n)",
+        f"where = integers({_CONTEXT.Where}, (n,))",
         f"groups = array({_CONTEXT.Groups}, ({_CONTEXT.groups}, {charts.GROUP}))",
         f"moved = array({_CONTEXT.Moved}, (n + 1, {COLUMNS}))",
     ]
@@ -163,9 +163,9 @@ def _scratch(arrays: Arrays, freedoms: str) -> list[str]:
     """Statements that define arrays one after another in the scratch space, and a workspace if it is among them."""
     lines = [f"at = {_CONTEXT.Work}"]
     for name, (dimensions, sizes) in arrays.items():
-        lines += [f"{name} = array(at, {_plain_shape(dimensions, sizes)})", f"at += 8 * {name}.size"]
+        lines += [f"{name} = array(at, {_plain_shape(dimensions, sizes)})", f"at += 8 * {_size(dimensions, sizes)}"]
     fields = [name for name in arrays if name.startswith("work_")]
-    fields += [f"integers({_CONTEXT.Parents}, {freedoms})", f"integers({_CONTEXT.Firsts}, {freedoms} + 1)"]
+    fields += [f"integers({_CONTEXT.Parents}, ({freedoms},))", f"integers({_CONTEXT.Firsts}, ({freedoms} + 1,))"]
     return [*lines, f"work = Workspace({', '.join(fields)})"] if len(fields) > 2 else lines
 
 
@@ -253,9 +253,9 @@ def coupled_text(entry: Quantity) -> str:
         *_arrays_of_model(),
         f"couplings = array({_COUPLED.Couplings}, (n, {COUPLING}))",
         f"on_path = array({_COUPLED.OnPath}, (steps, {COUPLING}))",
-        f"kernels = integers({_COUPLED.Kernels}, {len(KERNELS)})",
+        f"kernels = integers({_COUPLED.Kernels}, ({len(KERNELS)},))",
         *_scratch(scratch_space(entry, True), "nv"),
-        f"handed = integers(at, {max(len(part.arguments) + len(part.given) for part in parts(entry))})",
+        f"handed = integers(at, ({max(len(part.arguments) + len(part.given) for part in parts(entry))},))",
         *_checked(entry, _FREEDOMS),
         *_for_each_state(_one_coupled_state(entry)),
     ]

@@ -11,7 +11,7 @@ from screwdyn.physics.table import Table, Workspace
 def accelerations(M: Table, bias: Table, tau: Table, work: Workspace, qdd: Table) -> int:
     """M⁻¹ (τ − bias). The status is 0, or 1 + the first coordinate that feels no inertia."""
     n = M.shape[0]
-    status = factorise(work.parents, M, work.pivots[:, 0])
+    status = factorise(work.parents, M, work.pivots)
     if status != 0:
         return status
     for k in range(n - 1, -1, -1):

@@ -15,17 +15,17 @@ from screwdyn.physics.table import (
 _CONFINED, _MASSLESS = 1e-12, 1e-15
 
 
-def factorise(parents: Table, M: Table, diagonal: Table) -> int:
+def factorise(parents: Table, M: Table, pivots: Table) -> int:
     """M = Lᵀ D L in place, L below the diagonal; its entry is zero where neither of two joints carries the other.
 
-    The status is 0, or 1 + the first row whose pivot is rounding. ``diagonal`` is scratch space, (n,).
+    The status is 0, or 1 + the first row whose pivot is rounding. ``pivots`` is scratch space, (n, 1) or wider.
     R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
     """
     n = M.shape[0]
     for k in range(n):
-        diagonal[k] = M[k, k]
+        pivots[k, 0] = M[k, k]
     for k in range(n - 1, -1, -1):
-        if not exceeds(M[k, k], _MASSLESS * diagonal[k]):
+        if not exceeds(M[k, k], _MASSLESS * pivots[k, 0]):
             return k + 1
         i = parents[k]
         while i >= 0:
@@ -51,7 +51,7 @@ def operational_inertia(
 def inertia_felt(M: Table, J: Table, work: Workspace, inverse: Table) -> int:
     """(J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹."""
     n, parents = M.shape[0], work.parents
-    status = factorise(parents, M, work.pivots[:, 0])
+    status = factorise(parents, M, work.pivots)
     if status != 0:
         return status
     for k in range(n - 1, -1, -1):

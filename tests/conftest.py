@@ -39,6 +39,7 @@ LAWS = [
     "io/test_fuzz.py",
     "mechanism/test_armature.py",
     "physics/test_couplings.py",
+    "simulation/test_closing.py",
     "simulation/test_impact.py",
     "simulation/test_motors_in_motion.py",
     "simulation/test_rearrange.py",

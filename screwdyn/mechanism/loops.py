@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from screwdyn.mechanism.rotors import check_no_rotor
 if TYPE_CHECKING:
     from screwdyn.mechanism.topology import Topology
 
-__all__ = ["check_open", "check_unbridged", "loops_among", "with_loops", "without_loop"]
+__all__ = ["bridge_of", "bridges", "check_open", "check_unbridged", "loops_among", "with_loops", "without_loop"]
 
 
 def with_loops(topology: Topology, *loops: Loop) -> Topology:
@@ -59,11 +59,33 @@ def check_open(topology: Topology, what: str) -> None:
         )
 
 
+def bridges(topology: Topology, root: str) -> list[Loop]:
+    """The loops that connect a link at or beyond a root with one of the rest."""
+    beyond = frozenset(topology.subtree(root)) if topology.loops else frozenset()
+    return [loop for loop in topology.loops.values() if (loop.link in beyond) != (loop.to in beyond)]
+
+
 def check_unbridged(topology: Topology, root: str) -> None:
     """Raise TopologyError if a loop connects a link at or beyond a root with one of the rest."""
-    beyond = frozenset(topology.subtree(root)) if topology.loops else frozenset()
-    for loop in topology.loops.values():
-        if (loop.link in beyond) != (loop.to in beyond):
-            raise TopologyError(
-                f"loop {loop.name!r} connects {loop.link!r} and {loop.to!r}, which would be separated; open it first"
-            )
+    for loop in bridges(topology, root):
+        raise TopologyError(
+            f"loop {loop.name!r} connects {loop.link!r} and {loop.to!r}, which would be separated; open it first"
+        )
+
+
+def bridge_of(topology: Topology, root: str, among: Sequence[Loop]) -> Loop:
+    """The first bridge by whose joint a root can be attached instead of by its own.
+
+    Raises
+    ------
+    TopologyError
+        If no bridge is the loop of this link.
+    """
+    for loop in among:
+        if loop.link == root and loop.to in topology.attachments:
+            return loop
+    first = among[0]
+    raise TopologyError(
+        f"loop {first.name!r} connects {first.link!r} to {first.to!r}, so {root!r} cannot be carried by its joint; "
+        f"open it first, or close a loop of {root!r} itself: tree.close({root!r}, to=…)"
+    )

@@ -17,6 +17,8 @@ from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, To
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
+from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.loops import bridge_of, bridges, without_loop
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology
@@ -203,7 +205,8 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     """Detach a payload while the robot moves (docs/mathematics.md §6).
 
     The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
-    discontinuous.
+    discontinuous. A payload that a closed loop of its own connects with the rest stays there: it is then carried by the
+    joint of the loop, whose positions and rates follow, and the loop is gone (docs/mathematics.md §12).
 
     Parameters
     ----------
@@ -235,8 +238,14 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     if not isinstance(into_world, bool | np.bool_):
         raise ScrewdynError(f"into_world must be True or False; got {into_world!r}")
     root = tree.resolve(what)
+    between = bridges(tree.topology, root)
     with tree.transaction():
-        released = _freed(tree, state, root, tree.topology.separable(root) if into_world else tree.topology)
+        alone = tree.topology.separable(root) if into_world else tree.topology
+        for loop in between:
+            alone = without_loop(alone, loop.name)
+        released = _freed(tree, state, root, alone)
+        if between and not into_world:
+            return _grafted(tree, state, root, bridge_of(tree.topology, root, between), released)
         motor = momentum.motor_energy(tree, state.q, state.qd, root)
         if into_world:
             _check_flight(tree, released)
@@ -249,6 +258,19 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
             tree.detach(root)
             after, brought = state.part(tree), -released.kinetic_energy
         return ReleaseEvent(state=after, link=root, kinetic_energy_brought=brought - motor, released=released)
+
+
+def _grafted(tree: Robot, state: State, root: str, loop: Loop, released: FreeBody) -> ReleaseEvent:
+    """The release of a link that a loop holds: the joint of the loop becomes its joint, and all motion continues."""
+    tree.topology = without_loop(tree.topology, loop.name)
+    moved = move(tree, State(tree, state.q, state.qd), root, loop.to, loop.joint, loop.home)
+    return ReleaseEvent(
+        state=moved.state,
+        link=root,
+        energy_lost=moved.energy_lost,
+        kinetic_energy_brought=moved.kinetic_energy_brought,
+        released=released,
+    )
 
 
 def brings_its_motion(body: object) -> bool:

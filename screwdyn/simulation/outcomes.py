@@ -168,7 +168,8 @@ class ReleaseEvent(Change):
     Attributes
     ----------
     released : FreeBody
-        The payload just after the release; with ``into_world``, as the ``payload`` of a :class:`GraspEvent`.
+        The payload just after the release; with ``into_world``, as the ``payload`` of a :class:`GraspEvent`. If a loop
+        holds it, as it would be without loops to the rest.
     """
 
     released: FreeBody

@@ -51,46 +51,38 @@ def random_state(rng, least=4):
     return tree, sd.State(tree, q, rng.normal(size=tree.nv))
 
 
-def momenta(tree, state):
-    """The momentum of each link about the base's origin, in base axes: (links, 6)."""
-    parts = []
-    for link in tree.links:
-        body = tree.link(link).inertia
-        T, J = tree.forward_kinematics(link, state.q), tree.jacobian(link, state.q, "body")
-        h = np.zeros(6) if body is None else body.matrix @ J @ state.qd
-        parts.append(Ad(inverse(T)).T @ h)
-    return np.array(parts)
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(JOINTS)))
-def test_closing_in_motion(seed, kind):
-    """The rates are allowed and nearest, the impulse acts on both links alike, and the energies agree."""
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(JOINTS)), min_size=1, max_size=3))
+def test_closing_in_motion(seed, kinds):
+    """One loop after the other: the rates are allowed, the impulses act on both links alike, and the energies agree."""
     rng = np.random.default_rng(seed)
     tree, before = random_state(rng)
-    link, to = rng.choice(tree.links, 2, replace=False)
     M = tree.mass_matrix(before.q)
     assume(np.linalg.cond(M) < 1e8)
-    event = tree.close(link, to=to, joint=JOINTS[kind], state=before, name="loop")
-    assert (event.loop, event.link, tree.loops) == ("loop", link, ("loop",))
-    after, J = event.state, tree.constraint_jacobian(before.q)
-    assert_allclose(tree.gap(after.q), 0, rtol=0, atol=1e-10)
-    scale = 1 + norm(before.qd)
-    assert_allclose(J @ after.qd, 0, rtol=0, atol=1e-9 * scale * (1 + norm(J)))
-    # M (q̇⁺ − q̇⁻) is the joint force of the impulse on the link and of the opposite one on the other link.
-    T = inverse(tree.forward_kinematics(to, before.q)) @ tree.forward_kinematics(link, before.q)
-    given_force = tree.wrench_torque(before.q, {link: event.impulse})
-    given_force = given_force + tree.wrench_torque(before.q, {to: -Ad(inverse(T)).T @ event.impulse})
-    change = M @ (after.qd - before.qd)
-    assert_allclose(change, given_force, rtol=0, atol=1e-8 * (1 + norm(M @ before.qd)))
-    lost = tree.kinetic_energy(before.q, before.qd) - tree.kinetic_energy(after.q, after.qd)
-    assert_allclose(event.energy_lost, lost + event.kinetic_energy_brought, rtol=0, atol=1e-9 * (1 + abs(lost)))
-    assert event.energy_lost >= 0
-    # The screws of the loop's joint feel nothing of the impulse.
-    S = tree.loop("loop").joint.screws
-    assert_allclose(S.T @ event.impulse, 0, rtol=0, atol=1e-9 * (1 + norm(event.impulse)))
+    for k, kind in enumerate(kinds):
+        link, to = rng.choice(tree.links, 2, replace=False)
+        event = tree.close(link, to=to, joint=JOINTS[kind], state=before, name=f"loop{k}")
+        assert (event.loop, event.link, tree.loops[-1]) == (f"loop{k}", link, f"loop{k}")
+        after, J = event.state, tree.constraint_jacobian(before.q)
+        assert_allclose(tree.gap(after.q), 0, rtol=0, atol=1e-10)
+        assert_allclose(J @ after.qd, 0, rtol=0, atol=1e-9 * (1 + norm(before.qd)) * (1 + norm(J)))
+        # M (q̇⁺ − q̇⁻) is the joint force of the impulses on the links and of the opposite ones on the other links.
+        force = np.zeros(tree.nv)
+        for name, impulse in event.impulses.items():
+            loop = tree.loop(name)
+            T = inverse(tree.forward_kinematics(loop.to, before.q)) @ tree.forward_kinematics(loop.link, before.q)
+            both = {loop.link: impulse}, {loop.to: -Ad(inverse(T)).T @ impulse}
+            force = force + sum(tree.wrench_torque(before.q, one) for one in both)
+            # The screws of a loop's joint feel nothing of the impulse.
+            assert_allclose(loop.joint.screws.T @ impulse, 0, rtol=0, atol=1e-9 * (1 + norm(impulse)))
+        change = M @ (after.qd - before.qd)
+        assert_allclose(change, force, rtol=0, atol=1e-8 * (1 + norm(M @ before.qd)))
+        lost = tree.kinetic_energy(before.q, before.qd) - tree.kinetic_energy(after.q, after.qd)
+        assert_allclose(event.energy_lost, lost + event.kinetic_energy_brought, rtol=0, atol=1e-9 * (1 + abs(lost)))
+        assert event.energy_lost >= 0
+        before = after
     again = tree.open(event.handle, state=after)
     assert_array_equal(again.state.qd, after.qd)
-    assert (tree.loops, again.energy_lost, again.loop) == ((), 0.0, "loop")
+    assert (len(tree.loops), again.energy_lost, again.loop) == (len(kinds) - 1, 0.0, event.loop)
 
 
 def test_closing_by_hand():
@@ -238,3 +230,46 @@ def test_changes_of_trees_with_loops():
     # The lock takes the whole momentum of the mechanism's one freedom.
     whole = four_bar()[0].reduced(state.q, grasp.state.qd, ["crank"]).M[0, 0] * grasp.state.qd[0]
     assert_allclose(locked.impulse, [-whole], rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "revolute", "spherical", "cylindrical"])
+def test_an_object_passes_from_hand_to_hand(kind):
+    """Closed to the other hand and released by the first, it moves on with that joint, and nothing jumps."""
+    rng = np.random.default_rng(8)
+    tree = sd.KinematicTree()
+    for side, y in (("left", 0.3), ("right", -0.3)):
+        tree.attach(bar(), to="base", joint=sd.universal("x", "y"), at=(0, y, 0), name=f"{side} arm")
+        tree.attach(bar(), to=f"{side} arm", joint=sd.spherical(), at=(1, 0, 0), name=side)
+    tree.attach(bar(0.5), to="left", joint=sd.revolute("z", armature=0.1), at=(1, 0, 0), name="object")
+    tree.attach(sd.Inertia.sphere(0.3, 0.1), to="object", joint=sd.revolute("x"), name="lid")
+    start = sd.State(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
+    closed = tree.close("object", to="right", joint=JOINTS[kind], name="grip", state=start)
+    before = closed.state
+    motor = 0.05 * before.qd[before.coordinates.index("object")] ** 2
+    poses = {x: tree.forward_kinematics(x, before.q) for x in tree.links}
+    twists = {x: tree.link_twist(x, before.q, before.qd) for x in tree.links}
+    energy = tree.kinetic_energy(before.q, before.qd)
+    others = [name for name in before.coordinates if name not in ("object", "lid")]
+    passed = tree.release(before, "object")
+    after = passed.state
+    assert (tree.loops, tree.parent("object")) == ((), "right")
+    assert list(after.coordinates)[: len(others)] == others
+    for name, twist in twists.items():
+        assert_allclose(tree.forward_kinematics(name, after.q), poses[name], rtol=0, atol=1e-10)
+        assert_allclose(tree.link_twist(name, after.q, after.qd), twist, rtol=0, atol=1e-10)
+    assert_allclose(passed.energy_lost, 0, rtol=0, atol=1e-12)
+    assert_allclose(tree.kinetic_energy(after.q, after.qd), energy - motor, rtol=1e-10)
+    assert_allclose(passed.kinetic_energy_brought, -motor, rtol=1e-8)
+
+
+def test_only_a_loop_of_its_own_holds_what_is_released():
+    tree, state = four_bar()
+    before = tree.topology
+    with pytest.raises(sd.TopologyError, match="loop 'pin' connects 'rocker' to 'coupler', so 'coupler' cannot"):
+        tree.release(state, "coupler")
+    assert tree.topology is before
+    with pytest.raises(sd.TopologyError, match="which would be separated"):
+        tree.detach("rocker")
+    free = tree.release(state, "rocker", into_world=True)  # the pin to the coupler stays
+    assert tree.loops == ("pin",)
+    assert_allclose(tree.constraint_jacobian(free.state.q) @ free.state.qd, 0, rtol=0, atol=1e-10)

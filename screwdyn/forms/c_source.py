@@ -101,9 +101,11 @@ class _Source:
         if len(set(optional)) < len(optional) or len(optional) > _MOST_OPTIONAL:
             raise ScrewdynError(f"name at most {_MOST_OPTIONAL} optional links, each once; got {optional!r}")
         self.needs = self._needs({link: 1 << i for i, link in enumerate(optional)})
-        self.freedom_needs = [
-            self.needs[link] for link, at in self.model.placements.items() if not at.follows for _ in at.freedoms
+        # For each row, and whether it follows another one; and for each freedom.
+        self.row_needs = [
+            (self.needs[link], at.follows) for link, at in self.model.placements.items() for _ in at.freedoms
         ]
+        self.freedom_needs = [needs for needs, follows in self.row_needs if not follows]
         placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
         charts = self.model.charts
         coupled = [] if charts is None else [charts.couplings]
@@ -140,7 +142,7 @@ class _Source:
     # The results
 
     def results(self, tape: Tape, request: Request) -> list[Scalars]:
-        """Results of a request; a freedom that is left out gets an armature of 1, so that its pivot is not zero."""
+        """Results of a request; a freedom that is left out gets an armature of 1, so that it feels inertia."""
         if request.entry.name == "operational_inertia" and any(self.freedom_needs):
             raise ScrewdynError("operational_inertia cannot have optional links with freedoms")
         subject = request.subject(self.model, tape)
@@ -151,9 +153,13 @@ class _Source:
             subject.places, self.model.links(request.entry.places, request.link or ""), strict=False
         ):
             place[OWN_MASS:OWN_ROWS] *= _present(tape, self.needs[link])
-        armature = [tape.input(("absent", needs)) if needs else 0.0 for needs in self.freedom_needs]
-        found = results(request, self.model, tape, subject._replace(table=table), extra, armature)
-        if request.entry.name == "forward_dynamics":
+        solves = request.entry.name == "forward_dynamics"
+        if solves:
+            for row, (needs, follows) in enumerate(self.row_needs):
+                if needs and not follows:
+                    table[row, ARMATURE] += tape.input(("absent", needs))
+        found = results(request, self.model, tape, subject._replace(table=table), extra)
+        if solves:
             found[0] *= np.array([_present(tape, needs) for needs in self.freedom_needs], dtype=object)
         return found
 
@@ -163,8 +169,7 @@ class _Source:
         So are the armatures of their joints.
         """
         table, extra = table.copy(), np.full((len(table), PARENT - MASS), 0.0, dtype=object)
-        rows = [self.needs[link] for link, at in self.model.placements.items() for _ in at.freedoms]
-        table[:-1, ARMATURE] *= [_present(tape, needs) for needs in rows]
+        table[:-1, ARMATURE] *= [_present(tape, needs) for needs, _ in self.row_needs]
         for row in {self.model.index[at.coordinate] for link, at in self.model.placements.items() if self.needs[link]}:
             table[row, MASS:PARENT] = 0.0
             for link, at in self.model.placements.items():

@@ -128,7 +128,6 @@ def results(
     tape: Tape,
     subject: Subject | None = None,
     extra: Scalars | float = 0.0,
-    armature: Sequence[Scalar] = (),
 ) -> list[Scalars]:
     """The results of a request on a tape; parameters as for :func:`screwdyn.backends.tape.outputs.outputs`.
 
@@ -141,7 +140,7 @@ def results(
     """
     subject = request.subject(model, tape) if subject is None else subject
     try:
-        return outputs(tape, request.entry.name, subject, extra, armature)
+        return outputs(tape, request.entry.name, subject, extra)
     except Undetermined as found:
         reason = undetermined(found.status, model, request.link)
         assert reason is not None

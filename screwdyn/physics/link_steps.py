@@ -336,9 +336,9 @@ def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar) -> Arti
         (
             A[0] - x[0] * n[0],
             A[1] - x[0] * n[1],
-            A[2] - x[0] * n[2],
+            A[2] - x[2] * n[0],
             A[3] - x[1] * n[1],
-            A[4] - x[1] * n[2],
+            A[4] - x[2] * n[1],
             A[5] - x[2] * n[2],
         ),
         (

@@ -10,7 +10,7 @@ import screwdyn as sd
 from screwdyn.backends.tape.ltdl import _carried, factors, forward_dynamics
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants
-from screwdyn.physics.table import PARENT
+from screwdyn.physics.table import ARMATURE, PARENT
 
 
 def subject(tree):
@@ -75,11 +75,13 @@ def test_solutions_solve(case):
 def test_armature_is_felt_by_its_own_joint():
     tree, tape = sd.robots.pelican(), Tape()
     own, q = np.array([0.25, 0.5]), np.array([0.3, -0.7])
-    found = factors(tape, subject(tree), own.tolist())
+    driven = subject(tree)
+    driven.table[:-1, ARMATURE] = own.tolist()
+    found = factors(tape, driven)
     inverse = [evaluated(tape, found.solve(unit.astype(object)), q=q) for unit in np.eye(2)]
     np.testing.assert_allclose(inverse, np.linalg.inv(tree.mass_matrix(q) + np.diag(own)), rtol=1e-13)
     tau = np.array([1.0, 2.0])
-    qdd = evaluated(tape, forward_dynamics(tape, subject(tree), own.tolist()), q=q, qd=0 * q, tau=tau)
+    qdd = evaluated(tape, forward_dynamics(tape, driven), q=q, qd=0 * q, tau=tau)
     np.testing.assert_allclose(qdd, np.linalg.solve(tree.mass_matrix(q) + np.diag(own), tau - tree.gravity_vector(q)))
 
 

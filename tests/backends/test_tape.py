@@ -37,6 +37,12 @@ def test_zeros_and_ones_are_folded_exactly():
     assert len(tape.nodes) == 1
 
 
+def test_a_quotient_times_its_divisor_is_its_dividend():
+    _, x, y = fresh("x", "y")
+    assert same(-y * (x / y), -x) and same(-(x / y) * y, -x)
+    assert 1 / x * -x == -1
+
+
 def test_constants_are_folded_and_gathered_in_front():
     tape, x, y = fresh("x", "y")
     two, three = tape.constant(2), tape.constant(-3)

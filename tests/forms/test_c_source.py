@@ -159,6 +159,19 @@ def test_a_hanging_payload_left_out_takes_what_hangs_on_it_along(compiled):
     check(library, tree, np.random.default_rng(3), carried=1)
 
 
+def test_the_tip_of_a_long_chain_may_be_left_out(compiled):
+    """Its forward dynamics is by articulated bodies."""
+    tree = KinematicTree()
+    for k in range(16):
+        joint = revolute("xyz"[k % 3], armature=0.1)
+        tree.attach(Link(f"link{k + 1}", Inertia.box(1.0, (0.1, 0.2, 0.3))), to=tree.links[-1], joint=joint, at=(0, 0, 0.3))
+    without = tree.copy()
+    without.detach("link16")
+    library = compiled(tree.c_source(FUNCTIONS, optional=["link16"]))
+    check(library, tree, np.random.default_rng(1), carried=0, without=without)
+    check(library, tree, np.random.default_rng(1), carried=1)
+
+
 def test_a_gripper_with_a_mimic_joint_and_a_geared_wheel_may_be_left_out(compiled):
     """A rotor on the arm is left out with the wheel that it drives; fingers that follow each other, together."""
     rng = np.random.default_rng(21)

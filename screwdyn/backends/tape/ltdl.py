@@ -1,12 +1,11 @@
 """LTDL factorisation of the mass matrix on a tape, and forward dynamics by it: M q̈ = τ − C q̇ − g.
 
 M = Lᵀ D L, where without couplings an entry of L is zero if neither of its joints carries the other (R. Featherstone,
-*Rigid Body Dynamics Algorithms*, 2008, §6.5). With zeros folded, this takes two thirds of the operations of the
+*Rigid Body Dynamics Algorithms*, 2008, §6.5). With zeros folded, this takes half of the operations of the
 articulated-body algorithm for six joints in a row, and also fewer for branched trees of tens of freedoms; it takes as
 many for a dozen joints in a row, and more for longer chains.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from screwdyn.backends.tape.tape import Scalar, Tape
@@ -14,14 +13,16 @@ from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.link_steps import pivot_rounding
 from screwdyn.physics.spatial import add, dot, exceeds, scale
-from screwdyn.physics.table import INERTIA, MASS, SLIDE, home, joint_screw, parent, path_of
+from screwdyn.physics.table import FIRST, INERTIA, MASS, SLIDE, home, joint_screw, parent, path_of
 
-__all__ = ["Factors", "factors", "forward_dynamics"]
+__all__ = ["Factors", "factors", "favoured", "forward_dynamics"]
 
 # Pivots below this multiple of their rounding are left to the articulated-body algorithm, which keeps more digits.
 _STRICTER = 12
 # Pivots of a tree with couplings below this fraction of their diagonal entry are left to the default kernel.
 _ROUNDING = 1e-13
+# Sum of the squares of the depths of the rows, per joint, at which both algorithms take about as long.
+_EVEN = 75
 
 
 class Factors(NamedTuple):
@@ -61,7 +62,18 @@ class Factors(NamedTuple):
         return x
 
 
-def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Factors:
+def favoured(subject: Subject) -> bool:
+    """Whether forward dynamics takes less time by factors than by articulated bodies.
+
+    The time to factor M is proportional to the sum of the squares of the depths, that of articulated bodies to the
+    number of joints. With couplings only M is available.
+    """
+    rows = subject.table[:-1]
+    squares = sum(len(path_of(subject.table, k)) ** 2 for k in range(len(rows)))
+    return subject.couplings is not None or squares <= _EVEN * len({int(row[FIRST]) for row in rows})
+
+
+def factors(tape: Tape, subject: Subject) -> Factors:
     """Factors of M(q) for ``q`` on the tape.
 
     The tape records the assumption that each pivot exceeds its rounding. It is stricter than the condition of
@@ -72,8 +84,6 @@ def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Fa
     ----------
     tape : Tape
     subject : Subject
-    armature : sequence, optional
-        For each joint, inertia that is added to its diagonal entry of M.
 
     Raises
     ------
@@ -84,8 +94,6 @@ def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Fa
     coupled = subject.couplings is not None
     above = [list(range(k))[::-1] if coupled else path_of(table, k)[1:] for k in range(subject.nv)]
     (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))
-    for k, own in enumerate(armature):
-        M[k, k] = M[k, k] + own
     if coupled:
         least = [_ROUNDING * M[k, k] for k in range(subject.nv)]
     else:
@@ -103,10 +111,10 @@ def factors(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Fa
     return Factors(above, M, M.diagonal())
 
 
-def forward_dynamics(tape: Tape, subject: Subject, armature: Sequence[Scalar] = ()) -> Scalars:
+def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
     """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape; parameters and errors as for :func:`factors`."""
     (bias,) = record(tape, "bias_force", subject._replace(table=base_parameters(subject.table)))
-    return factors(tape, subject, armature).solve(subject.inputs(tape, "tau") - bias)
+    return factors(tape, subject).solve(subject.inputs(tape, "tau") - bias)
 
 
 def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:

@@ -176,6 +176,10 @@ class Tape:
             if node.op == "*" and self.nodes[node.a].op == "constant":
                 rest = self.multiply(Recorded(self, node.b, p.minus), q)
                 return self.multiply(self.nodes[node.a].a, rest)
+        for p, q in ((a, b), (b, a)):
+            node = self.nodes[p.node]
+            if node.op == "/" and node.b == q.node:
+                return self._read(Recorded(self, node.a, a.minus != b.minus))
         first, second = sorted((a.node, b.node))
         return Recorded(self, self.position(Node("*", first, second)), a.minus != b.minus)
 

@@ -32,10 +32,10 @@ def recorded(name, shape, table, charts, places):
     if entry.base_parameters:
         numbers = base_parameters(numbers)
     if charts is not None:
-        where, *numbered = charts
-        widths = zip(numbered, (GROUP, 4, COUPLING), strict=True)
-        numbered = (constants(np.frombuffer(x).reshape(-1, width)) for x, width in widths)
-        charts = Charts(np.frombuffer(where, dtype=np.int64), *numbered)
+        where, groups, *numbered = charts
+        whole = np.frombuffer(where, np.int64), np.frombuffer(groups, np.int64).reshape(-1, GROUP)
+        widths = zip(numbered, (4, COUPLING), strict=True)
+        charts = Charts(*whole, *(constants(np.frombuffer(x).reshape(-1, width)) for x, width in widths))
     places = None if places is None else constants(np.frombuffer(places).reshape(-1, PLACE))
     return tape, record(tape, name, Subject(numbers, charts, places)), inertias(rows)
 

@@ -64,9 +64,7 @@ class Request(NamedTuple):
         places = read(x for row in rows_of_places for x in row).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
-            given = charts.groups, charts.couplings
-            groups, couplings = (read(numbers.flat).reshape(numbers.shape) for numbers in given)
-            charts = charts._replace(groups=groups, couplings=couplings)
+            charts = charts._replace(couplings=read(charts.couplings.flat).reshape(charts.couplings.shape))
         return Subject(table, charts, places)
 
 

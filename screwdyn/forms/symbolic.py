@@ -141,7 +141,7 @@ class Symbolic:
             Matrix(len(names), 1, [symbol(group, name) for name in names]) for group, names in self._names.items()
         )
         places = [x for link in model.placements for x in model.place(link, BODY)]
-        charts = [] if model.charts is None else [model.charts.groups, model.charts.couplings]
+        charts = [] if model.charts is None else [model.charts.couplings]
         held = expressions.free_symbols([*(x for row in model.rows for x in row), *model.base_row, *places, *charts])
         self.parameters = tuple(sorted(held, key=str))
         own, parameters = (

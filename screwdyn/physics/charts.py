@@ -46,7 +46,7 @@ class Charts(NamedTuple):
     where : (n,) array of int64
         Index in q of each row's coordinate, or of the one that it follows; −1 for rows of a group joint, whose
         coordinates are 0.
-    groups : (G, 4) array
+    groups : (G, 4) array of int64
         For each group joint its first row, its first position, the number of positions of its orientation (4: a unit
         quaternion, scalar last; 1: an angle), and the number of its translations.
     terms : (T, 4) array

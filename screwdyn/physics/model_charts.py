@@ -16,7 +16,7 @@ from screwdyn.physics.placement import Placement
 
 __all__ = ["coupled_charts", "group_charts"]
 
-_ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP)), np.zeros((0, 4)), np.zeros((0, COUPLING)))
+_ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))
 
 
 def group_charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
@@ -35,7 +35,7 @@ def _followed(former: Charts, row: int, position: int, new: Sequence[Placement])
     if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
         groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
     new_where: list[int] = []
-    new_groups: list[list[float]] = []
+    new_groups: list[list[int]] = []
     new_terms: list[tuple[float, ...]] = []
     for at in new:
         joint = at.joint
@@ -51,7 +51,7 @@ def _followed(former: Charts, row: int, position: int, new: Sequence[Placement])
     if new_where:
         where = np.concatenate([where, np.array(new_where)])
     if new_groups:
-        groups = np.concatenate([groups, expressions.array(new_groups)])
+        groups = np.concatenate([groups, np.array(new_groups)])
         terms = np.concatenate([terms, np.array(new_terms)])
     return Charts(where, groups, terms, _ORDINARY.couplings)
 

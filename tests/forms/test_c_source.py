@@ -164,7 +164,9 @@ def test_the_tip_of_a_long_chain_may_be_left_out(compiled):
     tree = KinematicTree()
     for k in range(16):
         joint = revolute("xyz"[k % 3], armature=0.1)
-        tree.attach(Link(f"link{k + 1}", Inertia.box(1.0, (0.1, 0.2, 0.3))), to=tree.links[-1], joint=joint, at=(0, 0, 0.3))
+        tree.attach(
+            Link(f"link{k + 1}", Inertia.box(1.0, (0.1, 0.2, 0.3))), to=tree.links[-1], joint=joint, at=(0, 0, 0.3)
+        )
     without = tree.copy()
     without.detach("link16")
     library = compiled(tree.c_source(FUNCTIONS, optional=["link16"]))

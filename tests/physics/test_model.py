@@ -203,7 +203,7 @@ def test_charts_are_contiguous_arrays_of_numbers():
     where, groups, terms, couplings = random_tree(
         np.random.default_rng(1), 6, ("spherical", "free", "planar")
     ).model.charts
-    assert (where.dtype, groups.dtype, terms.dtype) == (np.int64, np.float64, np.float64)
+    assert (where.dtype, groups.dtype, terms.dtype) == (np.int64, np.int64, np.float64)
     assert where.flags.c_contiguous and groups.flags.c_contiguous and terms.flags.c_contiguous
     assert groups.shape == (6, 4) and terms.shape[1] == 4 and couplings.shape == (0, 3)
 

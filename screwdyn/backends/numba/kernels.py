@@ -179,9 +179,9 @@ class Kernels:
         self._kept = [table, memory, places, parents, firsts]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
-            copied, where, *numbers = table.copy(), *chart
+            copied, kinds = table.copy(), (np.int64, np.int64, np.float64, np.float64)
             # Kernels read memory as it is: any other type would be read wrong.
-            chart = charts.Charts(where.astype(np.int64), *(x.astype(np.float64) for x in numbers))
+            chart = charts.Charts(*(x.astype(kind) for x, kind in zip(chart, kinds, strict=True)))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)

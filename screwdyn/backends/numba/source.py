@@ -154,7 +154,7 @@ def _arrays_of_model() -> list[str]:
     return [
         f"table = array({_CONTEXT.Table}, (n + 1, {COLUMNS}))",
         f"where = integers({_CONTEXT.Where}, (n,))",
-        f"groups = array({_CONTEXT.Groups}, ({_CONTEXT.groups}, {charts.GROUP}))",
+        f"groups = integers({_CONTEXT.Groups}, ({_CONTEXT.groups}, {charts.GROUP}))",
         f"moved = array({_CONTEXT.Moved}, (n + 1, {COLUMNS}))",
     ]
 

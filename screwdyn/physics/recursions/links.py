@@ -34,6 +34,8 @@ from screwdyn.physics.table import (
     Table,
     Workspace,
     begins_joint,
+    carries_link,
+    home,
     joint_screw,
     load_pose,
     place_com,
@@ -44,13 +46,18 @@ from screwdyn.physics.table import (
 )
 
 
+def pose_in_base(table: Table, i: int, q: Table, work: Workspace) -> Pose:
+    """Pose in the base of the frame of row i, which begins its joint, from that of its parent's."""
+    # The home of the first row of a group joint, which carries no link, contains the joint's pose.
+    T, k = row_pose(table, i, q, work) if carries_link(work, i) else home(table, i), work.parents[i]
+    return T if k < 0 else compose(load_pose(work.poses, k), T)
+
+
 def poses_in_base(table: Table, q: Table, work: Workspace) -> None:
     """Pose of every row's frame in the base."""
     for i in range(table.shape[0] - 1):
         if begins_joint(work, i):
-            T, k = row_pose(table, i, q, work), work.parents[i]
-            T = T if k < 0 else compose(load_pose(work.poses, k), T)
-            store_pose(work.poses, i, T)
+            store_pose(work.poses, i, pose_in_base(table, i, q, work))
         else:
             store_pose(work.poses, i, in_next_frame(load_pose(work.poses, i - 1)))
 
@@ -77,7 +84,12 @@ def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, p
 
 def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Table) -> None:
     """Poses of all links in the base, four rows each."""
-    poses_in_base(table, q, work)
+    for i in range(table.shape[0] - 1):
+        if begins_joint(work, i):
+            store_pose(work.poses, i, pose_in_base(table, i, q, work))
+        elif carries_link(work, i):
+            # A group joint has 3 or 6 rows, so the axes of its last row are two renamings from those of its first.
+            store_pose(work.poses, i, in_next_frame(in_next_frame(load_pose(work.poses, work.firsts[i]))))
     for l in range(places.shape[0]):
         i, T = place_row(places, l), place_pose(places, l)
         write_pose(T if i < 0 else compose(load_pose(work.poses, i), T), poses, 4 * l)

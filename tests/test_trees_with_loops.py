@@ -122,7 +122,8 @@ OF_LOOPS = {"assemble", "close", "constraint_jacobian", "constraint_jacobian_dot
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "grasp", "inverse_dynamics", "lock", "loop", "loops", "move"}
 OF_LOOPS |= {"open", "project", "reduced", "replace_joint", "squeezing_torque"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
-CARRIED |= {"from_mjcf", "from_urdf", "set_shapes", "subs", "to_json", "to_urdf", "topology", "transaction", "unlock"}
+CARRIED |= {"from_mjcf", "from_urdf", "set_shapes", "subs", "to_json", "to_mjcf", "to_urdf", "topology"}
+CARRIED |= {"transaction", "unlock"}
 # Files without loops, and the objects of other forms, whose functions are in the tables above.
 WITHOUT = {"from_dh", "from_pinocchio"}
 OBJECTS = {

@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     words = "convert a robot between file formats, which are known by their suffixes"
     convert = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
     convert.add_argument("source", type=Path, metavar="IN", help=".urdf, .xacro, .json or .xml (MJCF)")
-    convert.add_argument("target", type=Path, metavar="OUT", help=".urdf or .json")
+    convert.add_argument("target", type=Path, metavar="OUT", help=".urdf, .json or .xml (MJCF)")
     convert.add_argument("--floating-base", action="store_true", help="of URDF: attach the root link by a free joint")
     convert.set_defaults(run=_convert)
 

@@ -16,6 +16,7 @@ _READERS: dict[str, Callable[[Path], KinematicTree]] = {
 _WRITERS: dict[str, Callable[[KinematicTree, str], str]] = {
     ".urdf": lambda tree, name: tree.to_urdf(name),
     ".json": lambda tree, name: tree.to_json(),
+    ".xml": lambda tree, name: tree.to_mjcf(name),
 }
 
 
@@ -51,7 +52,7 @@ def read_robot(path: Path, floating_base: bool = False) -> KinematicTree:
 
 
 def write_robot(tree: KinematicTree, path: Path, name: str) -> None:
-    """Write a robot as URDF or JSON; `name` is its name in URDF.
+    """Write a robot as URDF, JSON or MJCF; `name` is its name in URDF and MJCF.
 
     Raises
     ------
@@ -61,8 +62,8 @@ def write_robot(tree: KinematicTree, path: Path, name: str) -> None:
     """
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
-        known = " or ".join(_WRITERS)
-        raise ScrewdynError(f"cannot write {str(path)!r}: its suffix must be {known}")
+        *others, last = _WRITERS
+        raise ScrewdynError(f"cannot write {str(path)!r}: its suffix must be {', '.join(others)} or {last}")
     text = write(tree, name)
     try:
         path.write_text(text, encoding="utf-8")

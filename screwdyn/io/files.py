@@ -21,7 +21,7 @@ __all__ = ["Files"]
 
 
 class Files(Structure):
-    """A tree from files, tables and models of other packages, and its text in two formats."""
+    """A tree from files, tables and models of other packages, and its text in three formats."""
 
     @classmethod
     def from_urdf(
@@ -242,6 +242,42 @@ class Files(Structure):
         from screwdyn.io.mjcf import read_mjcf
 
         return cls._of(read_mjcf(path_or_text, strict=strict))
+
+    def to_mjcf(self, name: str = "robot") -> str:
+        """The tree as MJCF text, from which :meth:`from_mjcf` makes a tree with the same M, C and g within rounding.
+
+        The base becomes MuJoCo's world. Coordinates keep their names, but not their order: MuJoCo goes through the tree
+        depth first. Loops with a spherical or fixed joint become equality constraints ``connect`` and ``weld`` between
+        sites, which give way a little in MuJoCo. There are no actuators. Visual shapes touch nothing; collision shapes
+        are in group 3. ``mujoco`` need not be installed.
+
+        Parameters
+        ----------
+        name : str
+            Of the model.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        ModelError
+            Lists everything that MJCF cannot express: helical and planar joints, free joints that are not on the base,
+            joints that follow others, loops with other joints, links that move without an inertia, inertias that no
+            rigid body has, names with characters that XML does not have.
+        UnboundSymbolError
+            If numbers contain symbols.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once, with everything that MJCF has no place for: limits on one side, limits of effort and velocity, passive
+            joints other than free ones, free joints that are not passive, locks, meshes. :meth:`to_json` keeps it.
+        """
+        from screwdyn.io.mjcf_writer import write_mjcf
+
+        return write_mjcf(self.topology, name)
 
     @classmethod
     def from_pinocchio(cls, model: Any, *, visual: Any = None, collision: Any = None, strict: bool = False) -> Self:

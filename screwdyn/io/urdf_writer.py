@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import warnings
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from screwdyn.io.names import Names
 from screwdyn.io.urdf_loops import has_type, loop_lines
 from screwdyn.io.urdf_origin import numbers_text, origin_text
 from screwdyn.io.urdf_shape_writer import ShapeWriter
-from screwdyn.io.xml_text import quoted
+from screwdyn.io.xml_text import NOT_IN_XML, quoted
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
@@ -33,7 +32,6 @@ _AT_ORIGIN = 1e-14
 # URDF requires limits for revolute and prismatic joints: the largest float means that there is none.
 _UNLIMITED = sys.float_info.max
 _NONE = (-inf, inf)
-_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
@@ -186,7 +184,7 @@ class _Writer:
         return []
 
     def check_name(self, what: str, name: str, kind: str = "name") -> None:
-        wrong = _NOT_IN_XML.search(name)
+        wrong = NOT_IN_XML.search(name)
         found = wrong[0] if wrong else next((mark for mark in ("${", "$(") if mark in name), None)
         if found is not None:
             reason = "XML does not have" if wrong else "means an expression of xacro"

@@ -71,7 +71,7 @@ def test_what_is_lost_is_said(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("source", "target", "words"),
     [
-        ("arm.urdf", "arm.xml", "its suffix must be .urdf or .json"),
+        ("arm.urdf", "arm.dae", "its suffix must be .urdf, .json or .xml"),
         ("arm.urdf", "arm.urdf", "is both the source and the target"),
         ("arm.urdf", "nowhere/arm.json", "No such file"),
         ("missing.json", "arm.urdf", "cannot read the file 'missing.json': No such file or directory\n"),
@@ -79,6 +79,7 @@ def test_what_is_lost_is_said(capsys, tmp_path):
         ("nut.jso", "arm.json", "cannot read 'nut.jso': its suffix must be .urdf, .xacro, .json or .xml\n"),
         ("broken.json", "arm.urdf", "not valid JSON"),
         ("nut.json", "nut.urdf", "'thread' has the helical freedom"),
+        ("nut.json", "nut.xml", "'thread' has the helical freedom"),
     ],
 )
 def test_what_cannot_be_converted(capsys, tmp_path, monkeypatch, source, target, words):

@@ -69,6 +69,6 @@ def test_what_cannot_be_animated_is_refused_before_the_work(run, tmp_path) -> No
 
 def test_without_viser_the_error_says_what_to_install(run, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
-    monkeypatch.delitem(sys.modules, "screwdyn.views.web")
+    monkeypatch.delitem(sys.modules, "screwdyn.views.web", raising=False)
     with pytest.raises(sd.ScrewdynError, match=r"needs viser \(.*\): pip install 'screwdyn\[view\]'"):
         run.animate(tmp_path / "run.html")

@@ -36,16 +36,21 @@ CHANGES = {
         start="hanging",
     ),
     "release": lambda tree, state: tree.release(state, "lower"),
+    "release onto a loop": lambda tree, state: tree.release(state, "upper"),
     "release into the world": lambda tree, state: tree.release(state, "lower", into_world=True),
 }
 
 
-def start():
-    """An arm with a locked jaw, and a moving state of it; the first numbers are computed."""
+def start(loop=False):
+    """An arm with a locked jaw, and a moving state of it; a loop may hold its tool. The first numbers are computed."""
     tree = arm()
     tree.attach(BODY, to="tool", joint=sd.prismatic("x", name="jaw"), name="jaw")
     tree.lock("jaw", at=0.1)
-    return tree, sd.State(tree, [0.1, 0.2, 0.3], [1.0, -2.0, 0.5])
+    q, qd = [0.1, 0.2, 0.3], [1.0, -2.0, 0.5]
+    if loop:
+        tree.close("tool", to="base", joint=sd.spherical(), at=tree.forward_kinematics("tool", q), name="pin")
+        q, qd = tree.project(q, qd)
+    return tree, sd.State(tree, q, qd)
 
 
 def interrupted(change, event):
@@ -79,16 +84,27 @@ def seen(tree):
     at_rest = np.zeros(tree.nv)
     M, C, g = tree.dynamics(tree.neutral(), at_rest + 1)
     parents = tuple(map(tree.parent, tree.links))
-    return tree.links, tree.joints, tree.locked, tree.positions, parents, M.tobytes(), C.tobytes(), g.tobytes()
+    return (
+        tree.links,
+        tree.joints,
+        tree.loops,
+        tree.locked,
+        tree.positions,
+        parents,
+        M.tobytes(),
+        C.tobytes(),
+        g.tobytes(),
+    )
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_that_is_interrupted_anywhere_has_happened_or_not(change):
-    (before, _), (after, state) = start(), start()
+    loop = change.endswith("loop")
+    (before, _), (after, state) = start(loop), start(loop)
     CHANGES[change](after, state)
     expected, found, event = {seen(before), seen(after)}, set(), 1
     while True:
-        tree, state = start()
+        tree, state = start(loop)
         topology, entries = tree.topology, state.to_dict()
         if not interrupted(lambda tree=tree, state=state: CHANGES[change](tree, state), event):
             break

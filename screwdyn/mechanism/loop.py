@@ -12,6 +12,7 @@ from screwdyn.core.errors import JointError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.attachment import new_serial
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.reversal import reversed_joint
 from screwdyn.screws import screw
 from screwdyn.screws.groups import constrained_wrenches, is_group
 
@@ -87,6 +88,13 @@ class Loop:
             joint=self.joint.inside(prefix),
             serial=new_serial(),
         )
+
+    def carrying(self, link: str) -> Loop:
+        """The same loop, with one of its two links as ``link``."""
+        if link == self.link:
+            return self
+        joint = reversed_joint(self.joint, self.home)
+        return replace(self, link=self.to, to=self.link, joint=joint, home=screw.inverse(self.home))
 
     def subs(self, values: Mapping[Any, Any]) -> Loop:
         """A new loop with values substituted for symbols."""

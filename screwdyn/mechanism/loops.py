@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,16 @@ from screwdyn.mechanism.rotors import check_no_rotor
 if TYPE_CHECKING:
     from screwdyn.mechanism.topology import Topology
 
-__all__ = ["bridge_of", "bridges", "check_open", "check_unbridged", "loops_among", "with_loops", "without_loop"]
+__all__ = [
+    "bridging",
+    "check_open",
+    "check_unbridged",
+    "grafted",
+    "loops_among",
+    "with_loops",
+    "without_bridges",
+    "without_loop",
+]
 
 
 def with_loops(topology: Topology, *loops: Loop) -> Topology:
@@ -59,33 +68,44 @@ def check_open(topology: Topology, what: str) -> None:
         )
 
 
-def bridges(topology: Topology, root: str) -> list[Loop]:
-    """The loops that connect a link at or beyond a root with one of the rest."""
+def check_unbridged(topology: Topology, root: str) -> None:
+    """Raise TopologyError if a loop connects a link at or beyond a root with one of the rest."""
+    for loop in bridging(topology, root):
+        raise TopologyError(
+            f"loop {loop.name!r} connects {loop.link!r} and {loop.to!r}, which would be separated; open it first, or "
+            f"release {root!r} with a state, after which it hangs on that loop"
+        )
+
+
+def bridging(topology: Topology, root: str) -> list[Loop]:
+    """The loops that connect a link at or beyond a root with one of the rest, in the order of their closing."""
     beyond = frozenset(topology.subtree(root)) if topology.loops else frozenset()
     return [loop for loop in topology.loops.values() if (loop.link in beyond) != (loop.to in beyond)]
 
 
-def check_unbridged(topology: Topology, root: str) -> None:
-    """Raise TopologyError if a loop connects a link at or beyond a root with one of the rest."""
-    for loop in bridges(topology, root):
-        raise TopologyError(
-            f"loop {loop.name!r} connects {loop.link!r} and {loop.to!r}, which would be separated; open it first"
-        )
+def without_bridges(topology: Topology, root: str) -> Topology:
+    """The structure of the same revision without the loops between a subtree and the rest."""
+    for loop in bridging(topology, root):
+        topology = without_loop(topology, loop.name)
+    return topology
 
 
-def bridge_of(topology: Topology, root: str, among: Sequence[Loop]) -> Loop:
-    """The first bridge by whose joint a root can be attached instead of by its own.
+def grafted(topology: Topology, root: str, loop: Loop) -> Topology:
+    """The structure in which a link and all links beyond it hang on one of the loops that bridge its joint.
+
+    The joint of the loop becomes a passive joint of the tree with the name of the loop; that of the link is removed.
+
+    Parameters
+    ----------
+    topology : Topology
+    root : str
+    loop : Loop
+        One of :func:`bridging`, with its ``link`` at or beyond the root.
 
     Raises
     ------
-    TopologyError
-        If no bridge is the loop of this link.
+    TopologyError, UnknownNameError, JointError
+        As for :meth:`Topology.move`.
     """
-    for loop in among:
-        if loop.link == root and loop.to in topology.attachments:
-            return loop
-    first = among[0]
-    raise TopologyError(
-        f"loop {first.name!r} connects {first.link!r} to {first.to!r}, so {root!r} cannot be carried by its joint; "
-        f"open it first, or close a loop of {root!r} itself: tree.close({root!r}, to=…)"
-    )
+    joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
+    return without_loop(topology, loop.name).move(root, loop.to, joint, loop.home, loop.link)

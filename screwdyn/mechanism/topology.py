@@ -19,6 +19,7 @@ from screwdyn.mechanism.joint_pose import checked_positions, pose_at
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.loops import with_loops
+from screwdyn.mechanism.reversal import rerooted
 from screwdyn.mechanism.rotors import check_no_rotor, without_rotor
 from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.screws import screw
@@ -176,23 +177,27 @@ class Topology:
                     )
         return topology
 
-    def move(self, root: str, to: str, joint: Joint, home: Array) -> Topology:
+    def move(self, root: str, to: str, joint: Joint, home: Array, by: str | None = None) -> Topology:
         """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
 
-        A lock of the former joint ends.
+        A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
+        the joints between the two are then reversed (:func:`~screwdyn.mechanism.reversal.reversed_joint`).
 
         Raises
         ------
+        JointError
+            If one of these joints cannot be reversed.
         TopologyError
             If the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is taken, the
             rotor of the former joint carries other links, or joints that follow it are locked with it.
         UnknownNameError
             If there is no link that carries the rotor.
         """
-        topology, (first, *rest) = self._vacated(root).detach(root)
+        topology, removed = self._vacated(root).detach(root)
         if to not in topology.attachments:
             where = "the same link" if to == root else "beyond it"
             raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
+        first, *rest = removed if by is None else rerooted(removed, by)
         moved = replace(first, parent=to, joint=joint, home=home, locked=None)
         changed = topology.attach([moved, *rest, *moved.rotor])
         return replace(changed, revision=self.revision + 1, loops=self.loops)

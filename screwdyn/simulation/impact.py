@@ -17,8 +17,7 @@ from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, To
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.loops import bridge_of, bridges, without_loop
+from screwdyn.mechanism.loops import bridging, without_bridges
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology
@@ -26,6 +25,7 @@ from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
 from screwdyn.simulation.equilibrium import stable_equilibrium
+from screwdyn.simulation.graft import graft
 from screwdyn.simulation.limits import Limits
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.rearrange import Start, move, require_independent, seated, started
@@ -205,8 +205,14 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     """Detach a payload while the robot moves (docs/mathematics.md §6).
 
     The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
-    discontinuous. A payload that a closed loop of its own connects with the rest stays there: it is then carried by the
-    joint of the loop, whose positions and rates follow, and the loop is gone (docs/mathematics.md §12).
+    discontinuous.
+
+    A payload that loops connect to the rest does not leave the tree. It hangs on the first of these loops that was
+    closed, whose joint becomes a passive joint of the tree with the name of the loop (docs/mathematics.md §12). All
+    coordinates but those of the former joint keep their names; those of the payload come last, after those of the new
+    joint. If the loop holds a link beyond the payload, the joints between are reversed: each keeps its name, positions
+    and rates, in the opposite order if there are several; a spherical, free or planar joint has those of the opposite
+    motion.
 
     Parameters
     ----------
@@ -218,8 +224,8 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
         As for :meth:`KinematicTree.detach`.
     into_world : bool
         Keep the payload in the tree as a free body: on the base by a passive free joint that has the payload's name,
-        ``crate[x]``, …, ``crate[pz]``, with its pose in the base frame as coordinates. A simulation then shows its
-        flight, and :meth:`KinematicTree.grasp` grasps it by name. Handles of the payload stay valid.
+        ``crate[x]``, …, ``crate[pz]``, with its pose in the base frame as coordinates. All loops stay. A simulation
+        then shows its flight, and :meth:`KinematicTree.grasp` grasps it by name. Handles of the payload stay valid.
 
     Returns
     -------
@@ -232,20 +238,20 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     ScrewdynError
         If ``into_world`` is neither True nor False.
     SingularAttachmentError
-        With ``into_world``, if the payload has no inertia, such as a massless frame.
+        With ``into_world``, if the payload has no inertia, such as a massless frame; if it hangs on a loop, and a joint
+        then feels no inertia.
+    LoopError, JointError
+        If the payload hangs on a loop: if the state opens a loop; if the former joint follows another one or is
+        followed; if a joint between has damping or friction and cannot be reversed.
     """
     check_state(state, tree)
     if not isinstance(into_world, bool | np.bool_):
         raise ScrewdynError(f"into_world must be True or False; got {into_world!r}")
     root = tree.resolve(what)
-    between = bridges(tree.topology, root)
+    bridges = [] if into_world else bridging(tree.topology, root)
+    stays = into_world or bridges
     with tree.transaction():
-        alone = tree.topology.separable(root) if into_world else tree.topology
-        for loop in between:
-            alone = without_loop(alone, loop.name)
-        released = _freed(tree, state, root, alone)
-        if between and not into_world:
-            return _grafted(tree, state, root, bridge_of(tree.topology, root, between), released)
+        released = _freed(tree, state, root, tree.topology.separable(root) if stays else tree.topology)
         motor = momentum.motor_energy(tree, state.q, state.qd, root)
         if into_world:
             _check_flight(tree, released)
@@ -254,23 +260,19 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))
             after, brought = state.onto(tree, q, qd)[0], 0.0
+        elif bridges:
+            require_independent(tree, bridges[0].joint, tree.topology.attachments[root])
+            after, brought = graft(tree, state, root, bridges[0]), 0.0
         else:
             tree.detach(root)
             after, brought = state.part(tree), -released.kinetic_energy
-        return ReleaseEvent(state=after, link=root, kinetic_energy_brought=brought - motor, released=released)
-
-
-def _grafted(tree: Robot, state: State, root: str, loop: Loop, released: FreeBody) -> ReleaseEvent:
-    """The release of a link that a loop holds: the joint of the loop becomes its joint, and all motion continues."""
-    tree.topology = without_loop(tree.topology, loop.name)
-    moved = move(tree, State(tree, state.q, state.qd), root, loop.to, loop.joint, loop.home)
-    return ReleaseEvent(
-        state=moved.state,
-        link=root,
-        energy_lost=moved.energy_lost,
-        kinetic_energy_brought=moved.kinetic_energy_brought,
-        released=released,
-    )
+        return ReleaseEvent(
+            state=after,
+            link=root,
+            kinetic_energy_brought=brought - motor,
+            released=released,
+            loop=bridges[0].name if bridges else None,
+        )
 
 
 def brings_its_motion(body: object) -> bool:
@@ -297,11 +299,14 @@ def _check_limits(tree: Robot, q: Array, freedoms: Sequence[str]) -> None:
 
 
 def _freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
-    """A link and all links beyond it as they would fly on, detached from a structure of the same links."""
+    """A link and all links beyond it as they would fly on, detached from a structure of the same links.
+
+    Loops to the rest are left out.
+    """
     pose = tree.forward_kinematics(root, state.q)
     twist = tree.jacobian(root, state.q, "body") @ state.qd
     rest = tree.copy()
-    rest.topology = topology
+    rest.topology = without_bridges(topology, root)
     removed = rest.detach(root)
     removed.gravity = pose[:3, :3].T @ tree.gravity
     return FreeBody(removed, pose, twist, state.onto(removed)[0])

@@ -163,13 +163,16 @@ class GraspEvent(ImpactEvent):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ReleaseEvent(Change):
-    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attribute.
+    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attributes.
 
     Attributes
     ----------
     released : FreeBody
-        The payload just after the release; with ``into_world``, as the ``payload`` of a :class:`GraspEvent`. If a loop
-        holds it, as it would be without loops to the rest.
+        The payload just after the release, without loops to the rest; if it stays in the tree, as the ``payload`` of a
+        :class:`GraspEvent`.
+    loop : str or None
+        The loop on which the payload hangs since then, now the name of a joint; ``None`` for a free payload.
     """
 
     released: FreeBody
+    loop: str | None = None

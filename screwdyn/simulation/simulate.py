@@ -12,7 +12,7 @@ import numpy as np
 
 from screwdyn.core.errors import LoopError, ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.physics.closure import TOLERANCE, Closure
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
@@ -190,13 +190,7 @@ def _moving(tree: Robot, state: State) -> State:
     closure = Closure(tree, tree.model)
     if not closure.loops:
         return State(tree, state.q, state.qd)
-    closure.check(state.q, "tree.project(q, qd) closes the loops of a state")
-    opening = np.abs(closure.opening(state.q, state.qd)).max()
-    if opening > TOLERANCE * (1 + np.abs(state.qd).max()):
-        raise LoopError(
-            f"the rates open the loops at up to {opening:.3g} rad/s or m/s; tree.project(q, qd) removes that, and "
-            f"tree.close(…, state=) closes a loop in motion"
-        )
+    closure.check_moving(state.q, state.qd)
     return State(tree, *closure.project(state.q, state.qd))
 
 

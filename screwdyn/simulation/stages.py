@@ -103,7 +103,7 @@ def _adrift(run: Run, t: float) -> frozenset[str]:
     found: frozenset[str] = frozenset()
     for happened in run.events:
         if happened.t <= t:
-            if isinstance(happened.event, ReleaseEvent):
+            if isinstance(happened.event, ReleaseEvent) and happened.event.loop is None:
                 found |= frozenset(happened.event.released.tree.links)
             elif isinstance(happened.event, GraspEvent):
                 found -= frozenset(happened.event.payload.tree.links)

@@ -348,7 +348,13 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Loo
         """
         return holding_torque(self.copy(), q)
 
-    def linearize(self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None) -> Linearization:
+    def linearize(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        independent: Sequence[str] | None = None,
+    ) -> Linearization:
         """Matrices A and B of δẋ = A δx + B δu about a state, with damping and springs (docs/mathematics.md §10).
 
         x = [q; q̇] in the order of ``coordinates``, u = the torques of the active freedoms. By default the tree is at
@@ -370,7 +376,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Loo
         array([[0. ],
                [0.5]])
         """
-        linearization: Linearization = imported("screwdyn.forms.linearize").linearize(self.model, q, qd, tau)
+        linearize = imported("screwdyn.forms.linearize").linearize
+        linearization: Linearization = linearize(self.model, q, qd, tau, independent)
         return linearization
 
     def explain(self, link: Handle | str, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Explanation:

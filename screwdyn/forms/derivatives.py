@@ -21,6 +21,7 @@ from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms import loop_derivatives
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.loops import check_open
@@ -117,6 +118,12 @@ class Derivatives:
         SingularAttachmentError
             If a joint feels no inertia along its screw, so that M is singular; the message names the joint.
         """
+        if self._model.constraints:
+            found = loop_derivatives.forward_dynamics(self, self._model, q, qd, tau)
+            if out is not None:
+                memory.check(out, [x.shape for x in found])
+            dq, dqd, inverse = memory.hand_over(found, out)
+            return dq, dqd, inverse
         if self._in_one_piece:
             (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
             if sound:

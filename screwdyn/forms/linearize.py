@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.derivatives import Derivatives
+from screwdyn.forms.loop_torques import torques
 from screwdyn.forms.numbers import Numbers
-from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.model import Model
 
 __all__ = ["Linearization", "linearize"]
@@ -34,7 +35,8 @@ class Linearization:
     tau : (…, nv) array
         The torques, N m or N; zero for passive freedoms.
     coordinates : tuple of str
-        Names of the freedoms: x has their positions in this order, then their rates.
+        Names of the freedoms: x has their positions in this order, then their rates. With closed loops, the independent
+        ones.
     inputs : tuple of str
         Names of the active freedoms, the entries of u.
     """
@@ -61,7 +63,13 @@ class Linearization:
         )
 
 
-def linearize(model: Model, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None) -> Linearization:
+def linearize(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    independent: Sequence[str] | None = None,
+) -> Linearization:
     """M q̈ + C q̇ + g = τ − F_v q̇ − K (q − rest) − F_c sgn q̇, linearized about a state (docs/mathematics.md §10).
 
     ``A = [[−ad(q̇), 1], [∂q̈/∂q − M⁻¹ K, ∂q̈/∂q̇ − M⁻¹ F_v]]`` and ``B = [0; M⁻¹ B_a]``, with the exact derivatives of
@@ -79,6 +87,10 @@ def linearize(model: Model, q: ArrayLike, qd: ArrayLike | None = None, tau: Arra
         N m or N. By default those of inverse dynamics at q̈ = 0 in the active freedoms, which hold the tree in the state
         if any torques can; ``rate`` is not zero if none can, as where a passive joint does not hang.
 
+    independent : sequence of str, optional
+        With closed loops: the freedoms y of x = [y; ẏ], by default those that determine the others best. The loops are
+        closed in the state, and in all neighbouring ones.
+
     Returns
     -------
     Linearization
@@ -86,13 +98,15 @@ def linearize(model: Model, q: ArrayLike, qd: ArrayLike | None = None, tau: Arra
     Raises
     ------
     ShapeError, UnboundSymbolError
-        As for :class:`~screwdyn.physics.quantities.Quantities`.
+        As for :class:`~screwdyn.physics.quantities.Quantities`; with closed loops also for a batch of states.
+    LoopError, UnknownNameError
+        If the independent freedoms do not determine the others, if there is none of that name, or if the motors cannot
+        hold closed loops in the state; give ``tau`` then.
     JointError
         If there is a torque on a passive joint.
     SingularAttachmentError
         If a joint feels no inertia.
     """
-    check_open(model.topology, "linearize")
     numbers, forces, nv = Numbers(model), model.joint_forces, model.nv
     qd = np.zeros(nv) if qd is None else qd
     given = np.zeros(nv) if tau is None else model.torques(tau)
@@ -100,7 +114,10 @@ def linearize(model: Model, q: ArrayLike, qd: ArrayLike | None = None, tau: Arra
     q, qd, given = (x.reshape(*batch, n) for x, n in zip(flat, (model.nq, nv, nv), strict=True))
     own = forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
     active = ~np.array(model.passive, dtype=bool)
-    if tau is None:
+    kept = _Independent(numbers, q, qd, independent) if model.constraints or independent is not None else None
+    if tau is None and kept is not None:
+        given = torques(numbers, q, qd, kept.qdd, own)
+    elif tau is None:
         given = np.where(active, numbers.inverse_dynamics(q, qd, np.zeros(nv)) - own, 0.0)
     by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, given + own)
     A, B = np.zeros((*batch, 2 * nv, 2 * nv)), np.zeros((*batch, 2 * nv, int(active.sum())))
@@ -110,5 +127,35 @@ def linearize(model: Model, q: ArrayLike, qd: ArrayLike | None = None, tau: Arra
     A[..., nv:, nv:] = by_qd - by_tau * forces.damping
     B[..., nv:, :] = by_tau[..., active]
     rate = np.concatenate([qd, numbers.forward_dynamics(q, qd, given + own)], axis=-1)
-    names = model.coordinates
-    return Linearization(A, B, rate, given, names, tuple(compress(names, active)))
+    names, inputs = model.coordinates, tuple(compress(model.coordinates, active))
+    if kept is not None:
+        rows = [*kept.freedoms, *(nv + k for k in kept.freedoms)]
+        A, B, rate, names = A[rows] @ kept.deviation, B[rows], rate[rows], tuple(names[k] for k in kept.freedoms)
+    return Linearization(A, B, rate, given, names, inputs)
+
+
+class _Closed(Numbers, ClosedLoops):
+    """The functions of one model with loops."""
+
+
+class _Independent:
+    """Independent freedoms y of closed loops in one state.
+
+    Attributes
+    ----------
+    freedoms : list of int
+    qdd : (nv,) array
+        Ż ẏ, the accelerations while ÿ = 0.
+    deviation : (2 nv, 2 r) array
+        δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ]. Loops remain closed in neighbouring states if
+        J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j.
+    """
+
+    def __init__(self, one: Numbers, q: Array, qd: Array, independent: Sequence[str] | None) -> None:
+        model, closed = one.model, _Closed(one.model)
+        found = closed.reduced(q, qd, independent)
+        Z = found.Z
+        self.freedoms = [model.coordinates.index(name) for name in found.independent]
+        self.qdd = found.Z_dot @ qd[self.freedoms]
+        H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[self.freedoms] for z in Z.T], axis=-1)
+        self.deviation = np.block([[Z, np.zeros_like(Z)], [H, Z]])

@@ -11,7 +11,6 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.closed_loops import _null_space
 from screwdyn.mechanism.loop import Loop
 from screwdyn.physics.closure import Factors
 from screwdyn.physics.model import Model
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["LoopTorques", "torques"]
 
 # Of accelerations that open a loop, of forces that motors cannot give, and of a wrench that a loop's joint does not
-# transmit, each relative to its largest term; and of singular values of the motors' forces, relative to the largest.
-_ROUNDING, _WEAKEST = 1e-8, 1e-10
+# transmit, each relative to its largest term.
+_ROUNDING = 1e-8
 
 Wrenches = Mapping[str, ArrayLike]
 
@@ -67,7 +66,8 @@ class LoopTorques(Quantities):
             If there is no such loop, if a wrench is not six finite numbers, or as for ``inverse_dynamics``.
         """
         one = self._frozen()
-        return torques(one, q, qd, qdd, wrenches, _multipliers(one.model, squeeze))
+        multipliers = _multipliers(one.model, squeeze)
+        return torques(one, q, qd, qdd, None if wrenches is None else one.wrench_torque(q, wrenches), multipliers)
 
 
 def torques(
@@ -75,19 +75,20 @@ def torques(
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
-    wrenches: Wrenches | None = None,
+    given: Array | None = None,
     multipliers: Array | None = None,
 ) -> Array:
-    """τ of the active freedoms, nearest to that for the multipliers λ, or of least norm; errors as for the methods."""
+    """τ of the active freedoms, nearest to that for the multipliers λ, or of least norm; errors as for the methods.
+
+    ``given`` are joint forces that act besides, (…, nv), such as those of external wrenches.
+    """
     model = one.model
     states, batch = model.flat(q=q, qd=qd, qdd=qdd)
-    states = [a.reshape(*batch, -1) for a in states]
-    if wrenches is not None:
-        states.append(one.wrench_torque(states[0], wrenches))
-        batch = np.broadcast_shapes(batch, states[-1].shape[:-1])
-    rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in states]
-    external = rows[3] if wrenches is not None else np.zeros_like(rows[2])
-    found = [_torques(one, multipliers, *row) for row in zip(*rows[:3], external, strict=True)]
+    given = np.zeros(model.nv) if given is None else given
+    arrays = [*(a.reshape(*batch, -1) for a in states), given]
+    batch = np.broadcast_shapes(batch, given.shape[:-1])
+    rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+    found = [_torques(one, multipliers, *row) for row in zip(*rows, strict=True)]
     return np.array(found).reshape(*batch, model.nv)
 
 
@@ -103,18 +104,10 @@ def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
         )
     force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
     factors = Factors(one.mass_matrix(q), J)
-    moving = np.linalg.solve(factors.L.T, _null_space(factors.U[:, factors.kept]))  # the rates that the loops allow
     active = ~np.array(model.passive, dtype=bool)
-    A, needed = moving.T[:, active], moving.T @ force
-    tau = np.zeros(model.nv)
-    if multipliers is not None:
-        tau[active] = (force - J.T @ multipliers)[active]
-    U, sizes, Vt = np.linalg.svd(A, full_matrices=False)
-    kept = sizes > _WEAKEST * sizes.max(initial=0.0)
-    missing = needed - A @ tau[active]
-    tau[active] += Vt[kept].T @ (U[:, kept].T @ missing / sizes[kept])
-    left = np.abs(needed - A @ tau[active]).max(initial=0.0)
-    if left > _ROUNDING * (np.abs(moving.T) @ np.abs(force)).max(initial=0.0):
+    wanted = None if multipliers is None else force - J.T @ multipliers
+    tau = factors.motor_forces(force, active, wanted)
+    if factors.missing(force, tau) > _ROUNDING:
         motors, others = (", ".join(map(repr, _names(model, which))) or "none" for which in (active, ~active))
         raise LoopError(
             f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; take "

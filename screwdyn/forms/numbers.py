@@ -171,7 +171,9 @@ class Dynamics(Quantities):
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
         if model.constraints and entry.name == "inverse_dynamics":
-            return torques(Numbers(model), **{name: x for name, x in named.items() if name != "self"})
+            wrenches = named["wrenches"]
+            given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)
+            return torques(Numbers(model), named["q"], named["qd"], named["qdd"], given_forces)
         if WITH_LOOPS.get(entry.name, entry.name) is None:
             check_open(model.topology, entry.name)
         state = {name: named[name] for name in entry.arguments}

@@ -31,6 +31,10 @@ _NEAR, _STEPS = 1e-7, 4
 _CLEAR = 1e-3
 
 
+# Singular values of the motors' forces, relative to the largest, that are rounding.
+_WEAKEST = 1e-10
+
+
 class Factors:
     """M = L Lᵀ and L⁻¹ J_cᵀ = U s Vᵀ, cut at its rank: redundant constraints drop out here.
 
@@ -82,6 +86,29 @@ class Factors:
     def multipliers(self, z: Array) -> Array:
         """The least λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (…, m)."""
         return np.asarray((self.V @ (self._inverse * self._down(self.U, z))[..., None])[..., 0])
+
+    def motions(self) -> Array:
+        """A basis Z of the rates that the loops allow, (n, n − rank), orthonormal in the metric of M, in one state."""
+        across = np.linalg.svd(self.U[:, self.kept], full_matrices=True)[0][:, self.rank() :]
+        return np.asarray(np.linalg.solve(self.L.T, across))
+
+    def motor_forces(self, force: Array, active: npt.NDArray[np.bool_], wanted: Array | None = None) -> Array:
+        """The τ of active freedoms with the work of a force in all motions, Zᵀ τ = Zᵀ force, (n,), in one state.
+
+        It is the one nearest to the wanted τ, by default to zero. :meth:`missing` is what the
+        motors cannot give.
+        """
+        Z, tau = self.motions(), np.where(active, 0.0 if wanted is None else wanted, 0.0)
+        U, sizes, Vt = np.linalg.svd(Z.T[:, active], full_matrices=False)
+        kept = sizes > _WEAKEST * sizes.max(initial=0.0)
+        tau[active] += Vt[kept].T @ (U[:, kept].T @ (Z.T @ (force - tau)) / sizes[kept])
+        return tau
+
+    def missing(self, force: Array, tau: Array) -> float:
+        """The largest |Zᵀ (force − τ)|, relative to the terms of Zᵀ force, in one state."""
+        Z = self.motions()
+        terms = _largest(np.abs(Z.T) @ np.abs(force))
+        return _largest(Z.T @ (force - tau)) / terms if terms else 0.0
 
     @staticmethod
     def _down(A: Array, x: Array) -> Array:

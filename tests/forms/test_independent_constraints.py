@@ -4,16 +4,11 @@ import numpy as np
 import pytest
 import sympy as sp
 from c_compiler import load, pointer
+from mechanisms import LENGTHS, bricard, four_bar, moving_bricard, slider_crank
 from numpy.testing import assert_allclose, assert_array_equal
-from test_closed_loops import LENGTHS, bricard, four_bar, slider_crank
 
 import screwdyn as sd
 from screwdyn.forms.independent_constraints import independent_constraints
-
-
-def moving_bricard():
-    tree = bricard()
-    return tree, tree.project([0.2, 0, 0, 0, 0], [1.5, 0, 0, 0, 0], hold=["bar0"])
 
 
 def parallelogram():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from cases import CENTRAL, STEP
+from cases import CENTRAL, STEP, derivative, norm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanisms import bar, four_bar, moving_bricard, slider_crank
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 from tangents import SEVERAL, state_of
@@ -156,3 +157,50 @@ def test_torques_are_those_of_all_or_of_the_active_freedoms():
         tree.linearize([0, 0], tau=[0, 1])
     with pytest.raises(sd.ShapeError, match="tau has shape"):
         tree.linearize([0, 0], tau=[0, 1, 2])
+
+
+def on_balls():
+    """A crank, a coupler between two balls, which may turn about itself, and a rocker; a motor at the crank only."""
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    crank = sd.revolute("z", damping=0.3, stiffness=2.0)
+    tree.attach(bar(1.0, 1.0), to="base", joint=crank, name="crank")
+    tree.attach(bar(2.5, 2.5), to="crank", joint=sd.spherical(), at=(1, 0, 0), name="coupler")
+    tree.attach(bar(2.0, 2.0), to="base", joint=sd.revolute("z"), at=(2.2, 0, 0.1), name="rocker")
+    tree.attach(sd.Inertia.point(0.1), to="rocker", at=(2, 0, 0), name="tip")
+    tree.close("tip", to="coupler", joint=sd.spherical(), at=(2.5, 0, 0), name="ball")
+    start = [0.7, 0, 0, np.sin(-0.1), np.cos(-0.1), 1.5]
+    return tree, tree.project(start, [2.0, 1.0, 0, 0, 0], hold=["crank", "coupler[wx]"])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "independent"),
+    [
+        (four_bar, ["crank"]),
+        (slider_crank, ["crank"]),
+        (moving_bricard, ["bar0"]),
+        (on_balls, ["crank", "coupler[wx]"]),
+    ],
+)
+def test_closed_loops_against_neighbouring_states(mechanism, independent):
+    """ÿ in states with closed loops whose y or ẏ differ a little, with springs and damping."""
+    tree, (q, qd) = mechanism()
+    at = [tree.coordinates.index(name) for name in independent]
+    r, steps = len(at), np.eye(tree.nv)[at]
+    found = tree.linearize(q, qd, independent=independent)
+    assert found.coordinates == tuple(independent)
+    assert_allclose(found.rate, [*qd[at], *np.zeros(r)], rtol=0, atol=1e-9 * norm(found.tau))
+
+    def accelerations(deviations):
+        values = []
+        for x in deviations:
+            near = tree.integrate(q, x[:r] @ steps), qd + x[r:] @ steps
+            state = tree.project(*near, hold=independent)
+            values.append(tree.forward_dynamics(*state, found.tau + tree.joint_force(*state))[at])
+        return np.array(values)
+
+    for column, along in enumerate(np.eye(2 * r)):
+        expected = derivative(accelerations, np.zeros(2 * r), along)
+        assert_allclose(found.A[r:, column], expected, rtol=0, atol=1e-8 * norm(found.A))
+    assert_array_equal(found.A[:r, r:], np.eye(r))
+    pushed = tree.forward_dynamics(q, qd, found.tau + tree.joint_force(q, qd) + np.eye(tree.nv)[-1])
+    assert_allclose(found.B[r:, -1], pushed[at], rtol=0, atol=1e-9 * norm(found.tau))

@@ -3,21 +3,10 @@
 import numpy as np
 import pytest
 from cases import CENTRAL, norm
+from mechanisms import driven_by_the_crank, four_bar, moving_bricard, slider_crank, swept
 from numpy.testing import assert_allclose, assert_array_equal
-from test_closed_loops import bar, four_bar, slider_crank, swept
-from test_independent_constraints import moving_bricard
 
 import screwdyn as sd
-
-
-def driven_by_the_crank(motor=True):
-    """The four-bar with a motor at the crank only, or with none."""
-    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
-    tree.attach(bar(1.0, 1.0), to="base", joint=sd.revolute("z", passive=not motor), name="crank")
-    tree.attach(bar(2.5, 2.5), to="crank", joint=sd.revolute("z", passive=True), at=(1, 0, 0), name="coupler")
-    tree.attach(bar(2.0, 2.0), to="base", joint=sd.revolute("z", passive=True), at=(2.2, 0, 0), name="rocker")
-    tree.close("rocker", to="coupler", joint=sd.revolute("z", (2, 0, 0)), at=(0.5, 0, 0), name="pin")
-    return tree, tree.project([0.7, -0.2, 1.5], [2.0, 0, 0], hold=["crank"])
 
 
 def two_hands():

@@ -26,20 +26,22 @@ def two_arms(joint):
     return tree, q, qd, rng.uniform(-20, 20, 12)
 
 
+def contact(tree, q, kind, at):
+    """The model in Pinocchio, and the contact of the bar with the right hand where they are in q."""
+    model = model_of(tree)
+    bar, hand = (model.frames[model.getFrameId(name)] for name in ("bar", "right/tool0"))
+    T = screw.inverse(tree.forward_kinematics("right/tool0", q)) @ tree.forward_kinematics("bar", q) @ at
+    places = bar.placement * pin.SE3(at), hand.placement * pin.SE3(T)
+    ends = bar.parentJoint, places[0], hand.parentJoint, places[1], pin.ReferenceFrame.LOCAL
+    return model, Engine(model, tree), pin.RigidConstraintModel(kind, model, *ends)
+
+
 def constrained(tree, q, qd, tau, kind, at):
     """Accelerations and the wrench on the bar by the proximal algorithm, iterated until its regularisation is gone."""
-    model = model_of(tree)
-    engine, data = Engine(model, tree), model.createData()
-    bar, hand = (model.frames[model.getFrameId(name)] for name in ("bar", "right/tool0"))
-    T = tree.forward_kinematics("right/tool0", q)
-    T = screw.inverse(T) @ tree.forward_kinematics("bar", q) @ at
-    places = bar.placement * pin.SE3(at), hand.placement * pin.SE3(T)
-    contact = pin.RigidConstraintModel(
-        kind, model, bar.parentJoint, places[0], hand.parentJoint, places[1], pin.ReferenceFrame.LOCAL
-    )
-    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    models.append(contact)
-    datas.append(contact.createData())
+    model, engine, one = contact(tree, q, kind, at)
+    data, models, datas = model.createData(), pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    models.append(one)
+    datas.append(one.createData())
     pin.initConstraintDynamics(model, data, models, datas)
     state = engine.position(q), engine.velocity(qd), engine.velocity(tau)
     settings = pin.ProximalSettings(1e-14, 1e-14, 1e-9, 200)
@@ -62,3 +64,30 @@ def test_two_arms_with_one_bar(joint):
     # Pinocchio's wrench is about the contact, in whose axes the bar's are.
     there = screw.Ad(at).T @ found.wrenches["grip"]
     assert_allclose(there, wrench, rtol=0, atol=1e-8 * np.abs(wrench).max())
+
+
+@pytest.mark.parametrize("joint", ["fixed", "spherical"])
+def test_closing_in_motion(joint):
+    """The rates after the impact, and the impulse on the bar."""
+    at = screw.pose(np.eye(3), (0.6, 0, 0))
+    closing = sd.fixed() if joint == "fixed" else sd.spherical((0.6, 0, 0))
+    kind = pin.ContactType.CONTACT_6D if joint == "fixed" else pin.ContactType.CONTACT_3D
+    tree, q, _, _ = two_arms(closing)
+    qd = np.random.default_rng(9).uniform(-1, 1, 12)
+    model, engine, one = contact(tree, q, kind, at)
+    data, of_contact = model.createData(), one.createData()
+    pin.computeJointJacobians(model, data, engine.position(q))
+    one.calc(model, data, of_contact)
+    J = pin.getConstraintJacobian(model, data, one, of_contact)
+    after = pin.impulseDynamics(model, data, engine.position(q), engine.velocity(qd), J)[engine.order]
+    home = tree.loop("grip").home
+    tree.open("grip")
+    event = tree.close("bar", to="right/tool0", joint=closing, at=home, state=sd.State(tree, q, qd))
+    assert_allclose(event.state.qd, after, rtol=0, atol=1e-9)
+    impulse = np.array(data.impulse_c)
+    there = screw.Ad(at).T @ event.impulse
+    expected = (
+        np.concatenate([impulse[3:], impulse[:3]]) if len(impulse) == 6 else np.concatenate([np.zeros(3), impulse])
+    )
+    assert_allclose(there, expected, rtol=0, atol=1e-8 * np.abs(impulse).max())
+    assert event.energy_lost > 0.1

@@ -269,3 +269,32 @@ def test_a_link_that_a_loop_holds_is_freed_but_not_detached():
     free = tree.release(state, "rocker", into_world=True)  # the pin to the coupler stays
     assert tree.loops == ("pin",)
     assert_allclose(tree.constraint_jacobian(free.state.q) @ free.state.qd, 0, rtol=0, atol=1e-10)
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(JOINTS)), min_size=1, max_size=2))
+def test_runs_that_close_and_open(seed, kinds):
+    """Loops between arbitrary links are closed one after the other and opened again; every account balances."""
+    rng = np.random.default_rng(seed)
+    tree, start = random_state(rng, least=6)
+    assume(np.linalg.cond(tree.mass_matrix(start.q)) < 1e4)
+    pairs = [rng.choice(tree.links, 2, replace=False) for _ in kinds]
+    events = [
+        sd.Close(*pair, joint=JOINTS[kind], name=f"loop{k}", time=0.03 * (k + 1))
+        for k, (kind, pair) in enumerate(zip(kinds, pairs, strict=True))
+    ]
+    events += [sd.Open(f"loop{k}", time=0.1 + 0.02 * k) for k in range(len(kinds))]
+    run = sd.simulate(tree, start, 0.15, events=events, step=0.01, stops=None)
+    assert len([x for x in run.events if x.what is not None]) == len(events)
+    scale = 1 + norm(run.energy.kinetic) + norm(run.energy.potential)
+    assert_allclose(run.energy.residual, 0, rtol=0, atol=1e-6 * scale)
+    for state in run.states:
+        if state.tree.loops:
+            assert_allclose(state.tree.gap(state.q), 0, rtol=0, atol=1e-11)
+
+
+@pytest.mark.soak
+def test_loops_stay_closed_for_long():
+    tree, state = four_bar()
+    run = sd.simulate(tree, state, 100.0)
+    assert np.abs(tree.gap(run.q)).max() < 1e-12
+    assert np.ptp(run.energy.total) < 1e-6 * run.energy.kinetic.max()

@@ -9,9 +9,10 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import EquilibriumError, ShapeError
+from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.loops import check_open
+from screwdyn.physics.closure import Closure
+from screwdyn.physics.recursions.constrained import REDUNDANT
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.state import by_name
 
@@ -32,6 +33,8 @@ _FIRST_RADIUS, _NEAR, _FAR = 0.5, 1e-6, 1e6
 _MOST_STEPS = 500
 # Newton step along an axis of negative curvature, rad or m, below which the equilibrium there is left.
 _BESIDE = 1e-5
+# Newton steps that close the loops after a step, and the gap that counts as closed, m and rad.
+_CLOSING, _CLOSED = 20, 1e-12
 # Unbalanced force of a passive freedom, relative to the forces that act, above which nothing holds a configuration.
 _HELD = 1e-6
 
@@ -61,6 +64,8 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
 
     Raises
     ------
+    LoopError
+        If closed loops are open in ``q0``; ``tree.assemble`` closes them.
     EquilibriumError
         If none is found, such as for a torque that exceeds the greatest moment of the weight, or a slide that nothing
         holds. The message names the freedom.
@@ -76,7 +81,7 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     if tau is None:
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
     q = _configuration(tree, "q0", q0)
-    balance = _Balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
+    balance = _balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
     found = _root(balance, _lowest(balance, q, _unbalance))
     return found if balance.holds(found) else balance.require(_root(balance, _lowest(balance, q, _energy)))
 
@@ -100,7 +105,7 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     """
     q = _configuration(tree, "q0", q0)
     moving = np.array([tree.coordinates.index(x) for x in freedoms], dtype=np.intp)
-    balance = _Balance(tree, moving, np.zeros(tree.nv), q)
+    balance = _balance(tree, moving, np.zeros(tree.nv), q)
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
@@ -129,6 +134,8 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     """
     q = _configuration(tree, "q", q)
     passive = np.array(tree.model.passive, dtype=bool)
+    if tree.loops:
+        return _holding_loops(tree, q, ~passive)
     balance = _Balance(tree, np.flatnonzero(passive), np.zeros(tree.nv), q)
     if (unbalanced := balance.excess(q) > _HELD).any():
         i = int(np.argmax(unbalanced))
@@ -139,8 +146,21 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     return np.where(passive, 0.0, tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q))
 
 
+def _holding_loops(tree: Robot, q: Array, active: npt.NDArray[np.bool_]) -> Array:
+    """The shortest torques that hold closed loops: the loops transmit the rest (docs/mathematics.md §12)."""
+    closure = Closure(tree, tree.model)
+    closure.check(q)
+    factors, force = closure.factors(q), tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q)
+    tau = factors.motor_forces(force, active)
+    if (left := factors.missing(force, tau)) > _HELD:
+        raise EquilibriumError(
+            f"no torques of the motors hold this configuration of the closed loops: {left:.3g} of its weight and "
+            f"springs is left in some motion; let it hang first: q = tree.equilibrium(q)"
+        )
+    return tau
+
+
 def _configuration(tree: Robot, name: str, values: ArrayLike) -> Array:
-    check_open(tree.topology, "an equilibrium")
     (q,), batch = tree.model.flat(**{name: values})
     if batch:
         raise ShapeError(f"{name} must be one configuration, ({tree.nq},); got a batch of shape {batch}")
@@ -169,9 +189,14 @@ class _Balance:
     def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
         self.tree, self.free, self.tau = tree, free, tau[free]
         self.springs = tree.model.joint_forces
-        self.acting, self.s = np.zeros(len(free)), np.ones(len(free))
+        self.count = self.number(q)
+        self.acting, self.s = np.zeros(self.count), np.ones(self.count)
         self.at(q)
         self.s = np.where(self.acting > 0, self.acting, max(self.acting.max(initial=0.0), 1e-300))
+
+    def number(self, q: Array) -> int:
+        """Number k of the coordinates x."""
+        return len(self.free)
 
     def force(self, q: Array) -> Array:
         """r, (k,)."""
@@ -217,17 +242,22 @@ class _Balance:
         if self.holds(q):
             return q
         i = int(np.argmax(self.excess(q)))
-        needed, given = self.force(q)[i] + self.tau[i], self.tau[i]
         raise EquilibriumError(
-            f"no equilibrium was found from q0: where the search ends, {self.name(i)!r} needs {needed:.6g} against "
-            f"its weight and spring, and gets {given:.6g}; change the force, add a spring, or start elsewhere"
+            f"no equilibrium was found from q0: where the search ends, {self.unbalanced(q, i)}; change the force, add "
+            f"a spring, or start elsewhere"
         )
+
+    def unbalanced(self, q: Array, i: int) -> str:
+        """What is unbalanced along a coordinate, in words."""
+        needed, given = self.force(q)[i] + self.tau[i], self.tau[i]
+        return f"{self.name(i)!r} needs {needed:.6g} against its weight and spring, and gets {given:.6g}"
 
     def unbounded(self, i: int) -> NoReturn:
         """The error for a freedom that moves without bound."""
-        if self.tau[i]:
-            cause, remedy = f" under its force of {self.tau[i]:.6g}", "give it another force, or a spring"
-        elif self.tree.model.passive[self.free[i]]:
+        k = self.freedom(i)
+        if self.tau[k]:
+            cause, remedy = f" under its force of {self.tau[k]:.6g}", "give it another force, or a spring"
+        elif self.tree.model.passive[self.free[k]]:
             cause, remedy = "", "give it a spring, or make it active"
         else:
             cause, remedy = "", "give it a force or a spring"
@@ -235,9 +265,90 @@ class _Balance:
             f"there is no equilibrium: nothing holds {self.name(i)!r}, which moves without bound{cause}; {remedy}"
         )
 
+    def freedom(self, i: int) -> int:
+        """The freedom that moves most along a coordinate, among the free ones."""
+        return i
+
     def name(self, i: int) -> str:
-        """Name of a freedom."""
-        return self.tree.coordinates[int(self.free[i])]
+        """Name of that freedom."""
+        return self.tree.coordinates[int(self.free[self.freedom(i)])]
+
+
+class _ClosedBalance(_Balance):
+    """The unbalanced force Zᵀ r in the motions that closed loops allow, with q̇ = Z ẋ / √s and ZᵀZ = 1 at every q."""
+
+    def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
+        self.closure = Closure(tree, tree.model)
+        self.closure.check(q)
+        self.which = np.isin(np.arange(tree.nv), free)
+        super().__init__(tree, free, tau, q)
+        # The coordinates turn from one configuration to the next.
+        self.s = np.full(self.count, self.s.max(initial=1e-300))
+
+    def number(self, q: Array) -> int:
+        """Number k of the coordinates x."""
+        return len(self.free) - int(np.linalg.matrix_rank(self._jacobian(q), rtol=REDUNDANT))
+
+    def _jacobian(self, q: Array) -> Array:
+        return np.asarray(self.tree.constraint_jacobian(q)[..., self.free])
+
+    def _motions(self, q: Array) -> Array:
+        """Z, (number of free freedoms, k)."""
+        _, _, axes = np.linalg.svd(self._jacobian(q))
+        self.Z = np.asarray(axes[len(self.free) - self.count :].T)
+        return self.Z
+
+    def force(self, q: Array) -> Array:
+        """Zᵀ r, (k,)."""
+        return self._motions(q).T @ super().force(q)
+
+    def at(self, q: Array) -> tuple[Array, Array]:
+        """Zᵀ r, and Zᵀ (∂r/∂q − ∂J_cᵀ/∂q λ) Z with J_cᵀ λ = r, both divided by √s."""
+        Z, r, space = self._motions(q), super().force(q), self.tree.model.configurations
+        multipliers = np.linalg.lstsq(self._jacobian(q).T, r, rcond=REDUNDANT)[0]
+        steps = np.zeros((2, self.count, self.tree.nv))
+        steps[..., self.free] = _DIFFERENCE * np.stack([Z.T, -Z.T])
+        ends = space.integrate(np.broadcast_to(q, (2, self.count, len(q))), steps)
+        forces = self.tree.gravity_vector(ends)[..., self.free] - multipliers @ self._jacobian(ends)
+        by = Z.T @ ((forces[0] - forces[1]).T / (2 * _DIFFERENCE) + self.springs.stiffness[self.free, None] * Z)
+        terms = np.abs(self.tree.gravity_vector(q)[self.free]) + np.abs(self.springs.spring_force(q)[self.free])
+        size = np.abs(Z.T) @ (terms + np.abs(self.tau)) + np.abs(by).max(axis=1, initial=0.0)
+        self.acting = np.full(self.count, np.maximum(self.acting, size).max(initial=0.0))
+        return Z.T @ r / np.sqrt(self.s), by / self.s
+
+    def moved(self, q: Array, x: Array) -> Array:
+        """The configuration with closed loops beyond q by a step x; LoopError if there is none."""
+        space, v = self.tree.model.configurations, np.zeros(self.tree.nv)
+        v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
+        q = space.integrate(q, v)
+        for _ in range(_CLOSING):
+            gap = self.closure.gap(q)
+            if np.abs(gap).max(initial=0.0) <= _CLOSED:
+                break
+            v[self.free] = -self.closure.factors(q, self.which).least(gap)
+            q = space.integrate(q, v)
+        self.closure.check(q)
+        return q
+
+    def work(self, q: Array, x: Array) -> float:
+        """Energy that gravity and springs gain in a step x, minus the work of τ."""
+        both = np.stack([q, self.moved(q, x)])
+        energies = self.tree.potential_energy(both) + self.springs.spring_energy(both)
+        moved = self.tree.model.configurations.difference(*both)[self.free]
+        return float(energies[1] - energies[0] - self.tau @ moved)
+
+    def freedom(self, i: int) -> int:
+        """The freedom that moves most along a coordinate, among the free ones."""
+        return int(np.argmax(np.abs(self.Z[:, i])))
+
+    def unbalanced(self, q: Array, i: int) -> str:
+        """What is unbalanced along a coordinate, in words."""
+        return f"{self.force(q)[i]:.6g} is unbalanced in a motion of the closed loops, mostly of {self.name(i)!r}"
+
+
+def _balance(tree: Robot, free: Indices, tau: Array, q: Array) -> _Balance:
+    """The balance of a tree, with closed loops or without."""
+    return (_ClosedBalance if tree.loops else _Balance)(tree, free, tau, q)
 
 
 # The slope and curvature of a function at a configuration, and its true change in a step.
@@ -272,8 +383,8 @@ def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _
     EquilibriumError
         If a freedom moves without bound.
     """
-    root, radius, travel = np.sqrt(balance.s), _FIRST_RADIUS, np.zeros(len(balance.free))
-    for _ in range(_MOST_STEPS if len(balance.free) else 0):
+    root, radius, travel = np.sqrt(balance.s), _FIRST_RADIUS, np.zeros(balance.count)
+    for _ in range(_MOST_STEPS if balance.count else 0):
         slope, curvature, change = function(balance, q)
         w, axes = np.linalg.eigh(curvature)
         c = axes.T @ slope
@@ -291,13 +402,21 @@ def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _
             break
         x *= radius / longest
         gain, step = -(c @ x + 0.5 * w @ (x * x)), axes @ x
-        if -change(step) > 0.1 * gain:
+        if _gained(change, step) > 0.1 * gain:
             q, travel, radius = balance.moved(q, step), travel + step / root, 2 * radius
         else:
             radius /= 4
         if (np.abs(travel) > _FAR).any():
             balance.unbounded(int(np.argmax(np.abs(travel))))
     return q
+
+
+def _gained(change: Callable[[Array], float], step: Array) -> float:
+    """What a step gains; nothing if closed loops cannot follow it."""
+    try:
+        return -change(step)
+    except LoopError:
+        return -np.inf
 
 
 def _root(balance: _Balance, q: Array) -> Array:

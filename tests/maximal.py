@@ -45,7 +45,7 @@ def kinetic_energy(tree, V):
 
 
 def impact(tree, q, before, motors=()):
-    """Twists after an impact by name, from those before it, for bodies that the joints of a tree now connect.
+    """Twists after an impact by name, from those before it, for bodies that the joints and loops of a tree now connect.
 
     ``motors`` are the armature and the rate before the impact of joints of one freedom, by name.
     """
@@ -68,10 +68,19 @@ def impact(tree, q, before, motors=()):
         rates[name] = np.linalg.pinv(S) @ relative
         if joint.mimic is not None:
             rows.append(rates[name] - joint.mimic.ratio * rates[joint.mimic.joint])
+    for loop in map(tree.loop, tree.loops):
+        relative = np.zeros((6, n))
+        if loop.link != tree.base:
+            relative[:, place[loop.link]] = np.eye(6)
+        if loop.to != tree.base:
+            T = screw.inverse(tree.forward_kinematics(loop.link, q)) @ tree.forward_kinematics(loop.to, q)
+            relative[:, place[loop.to]] -= screw.Ad(T)
+        S = loop.joint.screws
+        rows.append((null_space(S.T) if S.size else np.eye(6)).T @ relative)
     for name, (armature, rate) in dict(motors).items():
         M += armature * rates[name].T @ rates[name]
         momentum += armature * rate * rates[name][0]
     A = np.concatenate(rows)
-    K = np.block([[M, A.T], [A, np.zeros((len(A), len(A)))]])
-    after = np.linalg.solve(K, np.concatenate([momentum, np.zeros(len(A))]))
+    Z = null_space(A, rcond=1e-9)  # constraints of loops may be redundant
+    after = Z @ np.linalg.solve(Z.T @ M @ Z, Z.T @ momentum)
     return {link: after[place[link]] for link in links}

@@ -5,7 +5,7 @@ import pytest
 from cases import norm
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from maximal import kinetic_energy, twists
+from maximal import impact, kinetic_energy, twists
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 
@@ -87,6 +87,36 @@ def test_bodies_move_on_as_before(seed, kind):
     scale = 1 + max(map(norm, one.values()))
     for link, a in one.items():
         assert_allclose(a, other[link], rtol=0, atol=1e-6 * scale)
+
+
+CHANGES = {
+    "lock": lambda tree, state, root, rest: tree.lock(tree.topology.attachments[root].name, state),
+    "move": lambda tree, state, root, rest: tree.move(root, rest, sd.spherical(), state=state),
+    "replace_joint": lambda tree, state, root, rest: tree.replace_joint(root, sd.universal("x", "z"), state),
+    "grasp": lambda tree, state, root, rest: tree.grasp(
+        state, root, to=rest, joint=sd.revolute((1, 2, 3), (0.3, 0, 0))
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(JOINTS)))
+def test_impacts_beside_a_loop(change, seed, kind):
+    """A loop stays while a joint that it bridges changes: all twists are those of bodies with six rates each."""
+    rng = np.random.default_rng(seed)
+    tree, before, root = bridged(rng, kind)
+    assume(tree.topology.attachments[root].joint.nv)
+    rest = str(rng.choice([x for x in tree.links if x not in tree.subtree(root)]))
+    V, motors = twists(tree, before.q, before.qd), tree.model.armatures
+    assert not motors.any()
+    event = CHANGES[change](tree, before, root, rest)
+    assert tree.loops == ("loop",)
+    assume(np.linalg.cond(tree.mass_matrix(event.state.q)) < 1e8)
+    found, expected = twists(tree, event.state.q, event.state.qd), impact(tree, event.state.q, V)
+    for link, twist in expected.items():
+        assert_allclose(found[link], twist, rtol=0, atol=1e-7 * (1 + norm(before.qd)))
+    lost = kinetic_energy(tree, V) - kinetic_energy(tree, expected)
+    assert_allclose(event.energy_lost, lost, rtol=0, atol=1e-8 * (1 + kinetic_energy(tree, V)))
 
 
 def two_arms(bar_on="left/", joint=None):

@@ -21,7 +21,9 @@ try:
     import viser
     from viser.transforms import SO3
 except ImportError as missing:
-    raise ScrewdynError(f"a view in a browser needs viser ({missing}): pip install 'screwdyn[view]'") from missing
+    raise ScrewdynError(
+        f"a view in a browser needs the extra view ({missing}): pip install 'screwdyn[view]'"
+    ) from missing
 
 __all__ = ["Drawing", "page", "server"]
 

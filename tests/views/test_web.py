@@ -67,8 +67,11 @@ def test_what_cannot_be_animated_is_refused_before_the_work(run, tmp_path) -> No
         sd.Run.from_npz(tmp_path / "run.npz").animate(tmp_path / "run.html")
 
 
-def test_without_viser_the_error_says_what_to_install(run, tmp_path, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "viser", None)
+@pytest.mark.parametrize("package", ["rich", "viser"])
+def test_without_the_extra_the_error_says_what_to_install(run, tmp_path, monkeypatch, package) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, "screwdyn.views.web", raising=False)
-    with pytest.raises(sd.ScrewdynError, match=r"needs viser \(.*\): pip install 'screwdyn\[view\]'"):
+    with pytest.raises(
+        sd.ScrewdynError, match=rf"needs the extra view \(.*{package}.*\): pip install 'screwdyn\[view\]'"
+    ):
         run.animate(tmp_path / "run.html")

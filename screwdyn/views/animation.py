@@ -7,6 +7,7 @@ import html
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from tqdm import tqdm
@@ -82,9 +83,12 @@ def film_path(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ScrewdynError
-        If the folder does not exist, the suffix is not that of a format, or there is no ffmpeg for an MP4.
+        If the folder does not exist, the suffix is not that of a format, there is no ffmpeg for an MP4, or the extra
+        ``view`` for a page is not installed.
     """
     out = _checked(path, _FILMS)
+    if out.suffix.lower() == ".html":
+        import_module("screwdyn.views.web")  # raises the error
     if out.suffix.lower() == ".mp4":
         from screwdyn.views.film import ffmpeg
 

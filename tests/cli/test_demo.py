@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -233,3 +234,11 @@ def test_without_a_link_the_farthest_one_grasps() -> None:
 def test_a_figure_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(sd.ScrewdynError, match="there is no folder"):
         demo.demo(tmp_path / "not_even_read.urdf", None, tmp_path / "nowhere" / "a.png", progress=False)
+
+
+def test_a_film_without_the_extra_is_refused_before_the_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    monkeypatch.delitem(sys.modules, "screwdyn.views.web", raising=False)
+    with pytest.raises(sd.ScrewdynError, match="needs the extra view"):
+        demo.demo(ARM, "wheel", tmp_path / "arm.png", tmp_path / "arm.html", progress=True)
+    assert capsys.readouterr() == ("", "")

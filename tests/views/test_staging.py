@@ -234,6 +234,20 @@ def test_a_loop_moves_with_its_link_while_it_is_closed() -> None:
     assert [node.group for node in stage_scene([waiting], scene.times).nodes] == 3 * ["links"]
 
 
+def test_opening_of_a_loop_is_marked_and_ends_its_drawing() -> None:
+    tree = sd.KinematicTree()
+    for name, x in (("left", 0.0), ("right", 1.0)):
+        tree.attach(sd.Inertia.point(1.0, (0, 0, -1)), to="base", joint=sd.revolute("y"), at=(x, 0, 0), name=name)
+    tree.attach(sd.Inertia.rod(1.0, 1.0, com=(0.5, 0, 0)), to="left", joint=sd.revolute("y"), at=(0, 0, -1), name="bar")
+    tree.close("right", to="bar", joint=sd.revolute("y", point=(0, 0, -1)), at=(1, 0, 1), name="pin")
+    run = sd.simulate(tree, sd.State(tree), 0.2, events=[sd.Open("pin", time=0.1)])
+    scene = filmed(run)
+    (flash,) = scene.flashes
+    assert flash.text == "open right"
+    np.testing.assert_array_equal(flash.shown, scene.times >= 0.1)
+    np.testing.assert_array_equal(scene.node("pin").shown, scene.times < 0.1)
+
+
 def test_unknown_things_to_show_are_refused(run) -> None:
     with pytest.raises(sd.ScrewdynError, match="show may name 'com', 'momentum'; got 'mass'"):
         filmed(run, ("mass",))

@@ -71,7 +71,7 @@ def _changes(run: Recording, joules: Callable[[float], str], zero: float) -> lis
     for x, done, taken in (
         (E.work, "work of the motors", "they supply {} and absorb {}"),
         (E.external, "work of external wrenches", "they supply {} and absorb {}"),
-        (E.exchanged, "energy of bodies that come or go", "those that come bring {}, those that go take {}"),
+        (E.exchanged, "energy of bodies that come or go", "these changes add {} and take {}"),
     ):
         steps = np.diff(x)
         plus, minus = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
@@ -118,7 +118,8 @@ def _sentence(same: Sequence[_Occasion], joules: Callable[[float], str]) -> str:
     lost, brought = sum(x.lost for x in same), sum(x.brought for x in same)
     parts = []
     if joules(brought) != joules(0.0):
-        parts.append(f"{joules(abs(brought))} {'come' if brought > 0 else 'go'} with it")
+        # A body below the origin of the base has negative potential energy: without it, the robot has more.
+        parts.append(f"the robot {'gains' if brought > 0 else 'loses'} {joules(abs(brought))} by it")
     if joules(lost) != joules(0.0):
         parts.append(f"{joules(lost)} are lost in the impact")
     costs = ", ".join(parts) or "no energy is lost"

@@ -59,9 +59,18 @@ def test_every_event_states_what_it_cost(run):
     grasp, lock, release = (only(text, f"{happened.verb} {happened.subject};") for happened in run.events)
     lost = [happened.event.energy_lost for happened in run.events]
     assert min(lost[:2]) > 0
-    assert "come with it" in grasp and numbers(grasp)[-1] == pytest.approx(lost[0], rel=1e-3)
+    assert "the robot gains" in grasp and numbers(grasp)[-1] == pytest.approx(lost[0], rel=1e-3)
     assert lock.startswith("  t = 0.2 s: lock ") and numbers(lock) == pytest.approx(lost[1:2], rel=1e-3)
-    assert "go with it" in release and "lost" not in release
+    assert "the robot loses" in release and "lost" not in release
+
+
+def test_a_body_below_the_base_is_told_by_what_the_robot_gains():
+    """Without a body of negative potential energy, the robot has more energy."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.point(1.0), to="base", at=(0, 0, -2), joint=sd.prismatic("x"), name="slide")
+    tree.attach(sd.Inertia.point(0.5), to="slide", name="load")
+    run = sd.simulate(tree, sd.State(tree, [0.0]), 0.2, events=[sd.Release("load", time=0.1)])
+    assert "t = 0.1 s: release load; the robot gains 9.807 J by it" in run.explain()
 
 
 def test_a_file_of_a_run_is_explained_alike(run, tmp_path):

@@ -16,7 +16,7 @@ from screwdyn.forms.closed_loops import _assembled, _free, dependent, indices
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.catalogue import Quantity
-from screwdyn.physics.closure import Closure
+from screwdyn.physics.closure import Closure, significant
 from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions.constrained import orthonormal_rows
@@ -133,6 +133,6 @@ def _chosen(J: Array) -> Independent:
     """The choice by Gram-Schmidt, which does not depend on inertias: code is kept when a payload changes."""
     m = len(J)
     order = np.zeros((m, 2))
-    rank = orthonormal_rows(J.copy(), np.zeros((m, m)), order)
+    rank = orthonormal_rows(significant(J), np.zeros((m, m)), order)
     chosen = tuple(sorted(map(int, order[:rank, 0])))
     return Independent(chosen, J[list(chosen)])

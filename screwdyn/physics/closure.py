@@ -17,11 +17,11 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.loop import Loop
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
-from screwdyn.physics.recursions.constrained import REDUNDANT
+from screwdyn.physics.recursions.constrained import KEPT_ANYWAY, REDUNDANT
 from screwdyn.screws.groups import NEAREST, nearest_element, projection
 from screwdyn.screws.poses import inverse
 
-__all__ = ["TOLERANCE", "Closure", "Factors"]
+__all__ = ["TOLERANCE", "Closure", "Factors", "significant"]
 
 # Gap, m and rad, and rate of a gap, m/s and rad/s, that counts as rounding of the numbers given.
 TOLERANCE = 1e-6
@@ -65,7 +65,7 @@ class Factors:
             raise SingularAttachmentError(
                 "a joint feels no inertia, so the forces in the loops are undetermined; give its links a mass"
             ) from None
-        self.U, self.sizes, Vt = np.linalg.svd(self.lower(J.swapaxes(-1, -2)), full_matrices=False)
+        self.U, self.sizes, Vt = np.linalg.svd(self.lower(significant(J).swapaxes(-1, -2)), full_matrices=False)
         self.V = Vt.swapaxes(-1, -2)
         self.kept: npt.NDArray[np.bool_] = self.sizes > REDUNDANT * self.sizes[..., :1]
         self._inverse = np.divide(1.0, self.sizes, out=np.zeros_like(self.sizes), where=self.kept)
@@ -113,6 +113,11 @@ class Factors:
     @staticmethod
     def _down(A: Array, x: Array) -> Array:
         return np.asarray((A.swapaxes(-1, -2) @ x[..., None])[..., 0])
+
+
+def significant(J: Array) -> Array:
+    """J_c, (…, m, n), with zeros in the rows that are rounding: constraints that the tree keeps by itself."""
+    return np.where(np.linalg.norm(J, axis=-1, keepdims=True) < KEPT_ANYWAY, 0.0, J)
 
 
 class Closure:

@@ -144,3 +144,22 @@ def test_a_joint_without_inertia_is_named():
     tree.close("b", to="a", joint=sd.spherical())
     with pytest.raises(sd.SingularAttachmentError, match="nothing beyond joint 'idle'"):
         tree.forward_dynamics(tree.neutral(), *np.zeros((2, tree.nv)))
+
+
+def test_a_door_on_two_hinges():
+    """A loop whose constraints the tree keeps by itself, but for rounding, changes no acceleration and no rate."""
+    door, axis = sd.KinematicTree(), np.array([0.3, 0.4, np.sqrt(0.75)])
+    body = sd.Inertia.box(3, (1, 0.1, 2), com=(0.5, 0, 0))
+    door.attach(body, to="base", joint=sd.revolute("z"), at=(0.1, 0.2, 0.3), name="frame")
+    door.attach(body, to="frame", joint=sd.revolute(axis, (0.1, 0.2, 0.3)), at=(0.3, 0.1, 0.7), name="leaf")
+    alone = door.copy()
+    above = sd.revolute(axis, np.array([0.1, 0.2, 0.3]) + 0.7 * axis)
+    door.close("leaf", to="frame", joint=above, at=(0.3, 0.1, 0.7), name="hinge")
+    q, qd, tau = np.random.default_rng(0).normal(size=(3, 2))
+    rounding = np.abs(door.constraint_jacobian(q)).max()
+    assert 0 < rounding < 1e-15
+    expected = alone.forward_dynamics(q, qd, tau)
+    assert door.freedoms(q) == 2
+    assert_allclose(door.forward_dynamics(q, qd, tau), expected, rtol=1e-12)
+    assert_allclose(door.compile().wait().forward_dynamics(q, qd, tau), expected, rtol=1e-12)
+    assert_array_equal(door.project(q, qd)[1], qd)

@@ -15,6 +15,8 @@ from screwdyn.physics.table import Table, Workspace
 # Of a row of A, relative to its own length, which is redundant; of the length of a row, relative to the longest, which
 # is zero; and of a pivot of M, relative to its diagonal entry, which is rounding.
 REDUNDANT, NO_ROW, MASSLESS = 1e-5, 1e-12, 1e-15
+# Length of a row of J_c, rad and m for each unit of rate, that is rounding: the tree keeps this constraint by itself.
+KEPT_ANYWAY = 1e-12
 
 
 def cholesky(M: Table) -> int:
@@ -126,6 +128,9 @@ def accelerations(
         qdd[i] = tau[i] - bias[i]
     solve_lower(M, qdd)
     for l in range(m):
+        if inner(J, l, J, l) < KEPT_ANYWAY * KEPT_ANYWAY:
+            for i in range(n):
+                J[l, i] = 0.0
         solve_lower(M, J[l])
         for k in range(m):
             R[l, k] = 0.0

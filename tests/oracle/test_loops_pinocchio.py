@@ -91,3 +91,15 @@ def test_closing_in_motion(joint):
     )
     assert_allclose(there, expected, rtol=0, atol=1e-8 * np.abs(impulse).max())
     assert event.energy_lost > 0.1
+
+
+def test_a_bar_that_the_left_hand_lets_go():
+    """Held by the right hand alone, as Pinocchio computes it for the tree without a loop."""
+    tree, q, qd, tau = two_arms(sd.spherical((0.6, 0, 0)))
+    after = tree.release(sd.State(tree, q, qd), "bar").state
+    tau = np.append(tau, np.zeros(3))
+    model = model_of(tree)
+    engine, data = Engine(model, tree), model.createData()
+    expected = pin.aba(model, data, engine.position(after.q), engine.velocity(after.qd), engine.velocity(tau))
+    found = tree.forward_dynamics(after.q, after.qd, tau)
+    assert_allclose(found, expected[engine.order], rtol=0, atol=1e-9 * np.abs(found).max())

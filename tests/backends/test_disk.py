@@ -191,6 +191,7 @@ def rewrite(number):
 
 
 def test_processes_that_write_at_once_read_whole_files(folder):
+    disk.write(NAME, CONTENT)  # a process that first looks for the folder while it is removed would keep nothing
     with multiprocessing.get_context("fork").Pool(3) as pool:
         found = set().union(*pool.map(rewrite, range(3)))
     assert found - {None} <= {(k, 1, 20_000) for k in range(3)}

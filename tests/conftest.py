@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
-from screwdyn.backends.llvm import disk
+from screwdyn.backends.native import disk
 from screwdyn.backends.numba.kernels import kernel
 from screwdyn.physics.quantities import CATALOGUE
 

@@ -16,9 +16,11 @@ from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import free
 from screwdyn.simulation.events import Grasp, Happened
+from screwdyn.simulation.hybrid import HybridSimulation
 from screwdyn.simulation.impact import brings_its_motion
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.state import State
+from screwdyn.simulation.stepping import Integrator
 from screwdyn.views.scene import Scene
 from screwdyn.views.staging import Mark, Stage, at_rest, stage_scene
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["flight", "frame_times", "positive_rate", "run_scene", "stages"]
 
 Outcome = TypeVar("Outcome", bound=Change)
+
+_INTEGRATOR = Integrator("DOP853", rtol=1e-9, atol=1e-10)
 
 
 def positive_rate(fps: object) -> float:
@@ -139,8 +143,6 @@ def flight(body: FreeBody, begin: float, end: float, names: Mapping[str, str] = 
     SingularAttachmentError
         If it has no inertia, such as a massless frame.
     """
-    from screwdyn.simulation.simulate import simulate  # imports the module of runs, which imports this one
-
     root, links = body.tree.base, body.tree.links
     base = next(name for name in chain(["world"], (f"world{k}" for k in count(2))) if name not in links)
     world = type(body.tree)(base, body.pose[:3, :3] @ body.tree.gravity)
@@ -148,6 +150,6 @@ def flight(body: FreeBody, begin: float, end: float, names: Mapping[str, str] = 
     world.attach(body.tree, base, joint, body.pose)
     inner, flying = body.state.to_dict(), joint.freedom_names(f"flight of {root}")
     start = State(world, inner["q"], inner["qd"] | dict(zip(flying, body.twist.tolist(), strict=True)))
-    run = simulate(world, start, end - begin, t0=begin)
+    motions, _, _ = HybridSimulation(world, begin, end, (end - begin) / 1000, _INTEGRATOR).run(start)
     drawn = frozenset(links)
-    return [Stage(world, m.t[0], m.t[-1], m.values, links, names, drawn, drawn) for m in run.motions]
+    return [Stage(world, m.t[0], m.t[-1], m.values, links, names, drawn, drawn) for m in motions]

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn import ShapeError
-from screwdyn.backends import platform_layout
 from screwdyn.backends.llvm import code_cache
+from screwdyn.backends.native import platform_layout
 from screwdyn.backends.numba import kernels
 from screwdyn.forms.compiled import AT_ONCE
 from screwdyn.physics.quantities import CATALOGUE

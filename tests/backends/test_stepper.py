@@ -11,7 +11,7 @@ from screwdyn import Inertia, KinematicTree, Link, free, revolute
 from screwdyn.backends.llvm import call, program, stepper
 from screwdyn.backends.llvm.call import Function
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
-from screwdyn.backends.llvm.machine import with_lanes
+from screwdyn.backends.llvm.host import with_lanes
 from screwdyn.backends.llvm.program import planned
 from screwdyn.backends.tape.differentiate import tangent
 from screwdyn.backends.tape.tape import Tape

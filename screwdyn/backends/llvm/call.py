@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends import entry
-from screwdyn.backends.llvm.machine import host
+from screwdyn.backends.llvm.host import host
 from screwdyn.backends.llvm.program import Program
-from screwdyn.backends.platform_layout import address
+from screwdyn.backends.native import entry
+from screwdyn.backends.native.platform_layout import address
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["Function", "drive", "inertias"]

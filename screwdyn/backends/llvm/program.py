@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends import entry
 from screwdyn.backends.background import compiling, imported
-from screwdyn.backends.llvm import disk, emit, emit_steps
+from screwdyn.backends.llvm import emit, emit_steps
+from screwdyn.backends.llvm.host import host
 from screwdyn.backends.llvm.interface import Interface, interface, restored
-from screwdyn.backends.llvm.machine import Loaded, host, object_file
 from screwdyn.backends.llvm.plan import Plan
-from screwdyn.backends.platform_layout import address
+from screwdyn.backends.native import disk, entry
+from screwdyn.backends.native.machine import Loaded, object_file
+from screwdyn.backends.native.platform_layout import address
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Scalars
 

@@ -53,7 +53,7 @@ PHYSICS: tuple[ModuleType, ...] = (
 config: Any = numba.config
 Array = Any
 # The arguments of a kernel are the address of its context and that of the addresses of its arrays; see
-# ``backends.entry``.
+# ``backends.native.entry``.
 _ADDRESSES = types.CPointer(types.int64)
 
 

@@ -1,10 +1,10 @@
 """The default back-end: a kernel for every quantity of the catalogue, which serves any tree.
 
-A kernel is a computation of ``backends.entry`` for consecutive states. Its context contains the numbers of the model;
-see :class:`Context`. Its arrays are those of the state, then those of the results. It checks that the state is finite
-and returns 0, ``WRONG_INPUT`` if it has computed nothing, or the status of the recursion. Plan: the source of the
-kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it on disk. Call:
-:class:`Kernels`.
+A kernel is a computation of ``backends.native.entry`` for consecutive states. Its context contains the numbers of the
+model; see :class:`Context`. Its arrays are those of the state, then those of the results. It checks that the state is
+finite and returns 0, ``WRONG_INPUT`` if it has computed nothing, or the status of the recursion. Plan: the source of
+the kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it on disk.
+Call: :class:`Kernels`.
 """
 
 import functools
@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from screwdyn.backends.background import compiling
-from screwdyn.backends.entry import Computation, Extent, Read, addresses, builtin_of_context
+from screwdyn.backends.native.entry import Computation, Extent, Read, addresses, builtin_of_context
+from screwdyn.backends.native.platform_layout import address
 from screwdyn.backends.numba.arrays import address_of, array, integers
 from screwdyn.backends.numba.jit import compiled, finite, run
 from screwdyn.backends.numba.source import (
@@ -31,7 +32,6 @@ from screwdyn.backends.numba.source import (
     parts,
     scratch_space,
 )
-from screwdyn.backends.platform_layout import address
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import Contribution, share_of
 from screwdyn.physics.frames import BODY, frame_code

@@ -1,7 +1,7 @@
 """Assumptions about the memory layout of CPython's and NumPy's objects, and a check of them.
 
-The entry of compiled functions (``backends.entry``) reads its arguments directly. It is used only if :func:`understood`
-returns True; otherwise Python code reads the arguments.
+The entry of compiled functions (``backends.native.entry``) reads its arguments directly. It is used only if
+:func:`understood` returns True; otherwise Python code reads the arguments.
 """
 
 import ctypes

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends import platform_layout as layout
 from screwdyn.backends.background import compiling_once
-from screwdyn.backends.llvm.ir import Code
-from screwdyn.backends.llvm.machine import Loaded, shared_code
-from screwdyn.backends.platform_layout import address
+from screwdyn.backends.native import platform_layout as layout
+from screwdyn.backends.native.ir import Code
+from screwdyn.backends.native.machine import Loaded, shared_code
+from screwdyn.backends.native.platform_layout import address
 
 __all__ = ["Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_context", "prepare"]
 

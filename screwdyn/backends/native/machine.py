@@ -2,22 +2,17 @@
 
 import functools
 from collections.abc import Callable
-from ctypes import CFUNCTYPE, c_int64, c_void_p
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite.binding as llvm
 
-from screwdyn.backends.background import compiling_once
-from screwdyn.backends.llvm import batch_loop, disk, ir
-from screwdyn.backends.llvm.processor import processor
+from screwdyn.backends.native import disk
+from screwdyn.backends.native.processor import processor
 
-__all__ = ["Host", "Loaded", "host", "object_file", "shared_code", "with_lanes"]
+__all__ = ["Loaded", "object_file", "shared_code"]
 
 # Measured overhead of a loaded object in bytes: partly filled pages, and the engine's tables.
 _ENGINE = 64_000
-
-# Signature of ``batch_loop.driver``.
-_Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64)
 
 
 def _target_machine() -> Any:
@@ -79,22 +74,6 @@ class Loaded:
         return address
 
 
-class Host(NamedTuple):
-    """Properties of this processor, and the code that all functions share."""
-
-    width: int
-    fused: bool
-    sincos: int
-    drive: Callable[..., int]
-    code: Loaded
-
-
-@compiling_once
-def host() -> Host:
-    """The shared code for the widest vectors of this processor."""
-    return with_lanes(processor().width, processor().fused)
-
-
 def shared_code(text: Callable[..., str], *arguments: object) -> bytes:
     """The object file of a module that serves all robots, which is kept on disk.
 
@@ -109,9 +88,3 @@ def shared_code(text: Callable[..., str], *arguments: object) -> bytes:
         code = object_file(text(*arguments))
         disk.write(key, code)
     return code
-
-
-def with_lanes(width: int, fused: bool) -> Host:
-    """The shared code for vectors of ``width`` lanes."""
-    code = Loaded(shared_code(ir.sincos, width), shared_code(batch_loop.driver, width))
-    return Host(width, fused, code.address(ir.SINCOS), _Drive(code.address(batch_loop.DRIVER)), code)

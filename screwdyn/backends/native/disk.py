@@ -19,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from screwdyn.backends.cache_folder import Refused, checked_folder, user_folder
-from screwdyn.backends.llvm.processor import processor
+from screwdyn.backends.native.processor import processor
 
 __all__ = ["MOST", "key", "read", "write"]
 

@@ -1,0 +1,38 @@
+"""The code that all functions of this process share: sine and cosine, and the loop over a batch."""
+
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, c_int64, c_void_p
+from typing import NamedTuple
+
+from screwdyn.backends.background import compiling_once
+from screwdyn.backends.llvm import batch_loop
+from screwdyn.backends.native import ir
+from screwdyn.backends.native.machine import Loaded, shared_code
+from screwdyn.backends.native.processor import processor
+
+__all__ = ["Host", "host", "with_lanes"]
+
+# Signature of ``batch_loop.driver``.
+_Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64)
+
+
+class Host(NamedTuple):
+    """Properties of this processor, and the code that all functions share."""
+
+    width: int
+    fused: bool
+    sincos: int
+    drive: Callable[..., int]
+    code: Loaded
+
+
+@compiling_once
+def host() -> Host:
+    """The shared code for the widest vectors of this processor."""
+    return with_lanes(processor().width, processor().fused)
+
+
+def with_lanes(width: int, fused: bool) -> Host:
+    """The shared code for vectors of ``width`` lanes."""
+    code = Loaded(shared_code(ir.sincos, width), shared_code(batch_loop.driver, width))
+    return Host(width, fused, code.address(ir.SINCOS), _Drive(code.address(batch_loop.DRIVER)), code)

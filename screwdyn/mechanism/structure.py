@@ -141,31 +141,7 @@ class Structure(Holder):
     def close(
         self, link: str, to: str, joint: Joint | None = None, at: ArrayLike | None = None, name: str | None = None
     ) -> Handle:
-        """Connect two links by a joint that the tree does not have, which closes a loop (docs/mathematics.md §12).
-
-        Parameters
-        ----------
-        link, to : str
-            The links. As for :meth:`attach`, ``link`` is on the side of the joint's screws.
-        joint : Joint, optional
-            In the frame of ``link``; fixed by default. Its motions must form a group: revolute, prismatic, helical,
-            cylindrical, planar, spherical or fixed. It has no coordinates, motor or force of its own.
-        at : (4, 4) pose or (3,) position, optional
-            Pose of ``link`` in ``to`` while the joint is neutral, m; the identity by default.
-        name : str, optional
-            Name of the loop; ``<link>-<to>`` by default.
-
-        Returns
-        -------
-        Handle
-            Identifies the loop in :meth:`open`.
-
-        Raises
-        ------
-        UnknownNameError, TopologyError, JointError, ShapeError
-            If a link is unknown or a rotor, both are the same, the name is taken, the joint cannot close a loop, or
-            ``at`` is not a pose. The tree is then unchanged.
-        """
+        """Connect two links by a joint that the tree does not have; as for a tree, without a state."""
         self._at(link)
         self._at(to)
         if joint is not None:
@@ -177,13 +153,7 @@ class Structure(Holder):
         return Handle(loop.name, loop.serial)
 
     def open(self, what: Handle | str) -> None:
-        """Remove the joint of a loop.
-
-        Raises
-        ------
-        UnknownNameError, StaleHandleError
-            If there is no such loop, or the handle is that of a loop that has been opened.
-        """
+        """Remove the joint of a loop; errors as for a tree, without a state."""
         loop = self.loop(what.name if isinstance(what, Handle) else what)
         if isinstance(what, Handle) and loop.serial != what._serial:
             raise StaleHandleError(f"this handle of loop {what.name!r} is stale: the loop has been opened since")

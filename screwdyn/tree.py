@@ -16,6 +16,7 @@ from screwdyn.forms.loop_torques import LoopTorques
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.model import Model
 from screwdyn.simulation.changes import Changes
@@ -112,7 +113,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Loo
         base, gravity = symbolic.link(symbolic.base), symbolic.gravity
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
         loops = [loop.subs(bound) for loop in symbolic.topology.loops.values()]
-        tree._become(tree.topology.attach([at.subs(bound) for at in symbolic._attached()], loops))
+        tree._become(with_loops(tree.topology.attach([at.subs(bound) for at in symbolic._attached()]), loops))
         return tree
 
     def symbolic(self) -> Symbolic:

@@ -11,6 +11,7 @@ import pytest
 from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
+from screwdyn.mechanism import surgery
 
 SLOW = {"derivatives", "compiled", "source"}
 RNG = np.random.default_rng(1)
@@ -50,8 +51,8 @@ def by_default(kind):
 
 def swap(tree, lock, unlock):
     """Lock one joint and unlock another in one change."""
-    topology = tree.topology.lock(lock)
-    tree.topology = topology.unlock(unlock) if unlock in tree.locked else topology
+    topology = surgery.lock(tree.topology, lock)
+    tree.topology = surgery.unlock(topology, unlock) if unlock in tree.locked else topology
 
 
 def as_bytes(value):

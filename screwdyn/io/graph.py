@@ -11,6 +11,7 @@ from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.rotors import check_rotors
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
@@ -33,7 +34,8 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Top
     loops: Any = graph.graph.get("loops", ())
     if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
         raise TopologyError(f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}")
-    topology = Topology.rooted(_link(graph, base), gravity).attach([_attachment(graph, name) for name in others], loops)
+    attachments = [_attachment(graph, name) for name in others]
+    topology = with_loops(Topology.rooted(_link(graph, base), gravity).attach(attachments), loops)
     check_rotors(topology)
     return topology
 

@@ -54,6 +54,7 @@ from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.joint_pose import checked_positions
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.rotors import check_rotors
 from screwdyn.mechanism.shape import Kind, Shape, Use
 from screwdyn.mechanism.topology import Topology
@@ -130,7 +131,7 @@ def _tree(root: Entry) -> Topology | None:
     if root.problems or base is None or gravity is None:
         return None
     try:
-        topology = Topology.rooted(base, gravity).attach(attachments, loops)
+        topology = with_loops(Topology.rooted(base, gravity).attach(attachments), loops)
         check_rotors(topology)
         return topology
     except ScrewdynError as error:

@@ -18,6 +18,7 @@ from screwdyn.io.source import Source, read_source
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.poses import pose
 from screwdyn.screws.rotations import rotation_of
@@ -78,7 +79,7 @@ class _Reader:
         loops = list(loops_of(m, self.bodies, equalities, taken))
         self.note("the equality constraint", [equalities[k] for k in active_equalities(m) if not is_loop(m, k)])
         self.note_ignored()
-        return Topology.rooted(self.link(0), gravity).attach(attachments, loops)
+        return with_loops(Topology.rooted(self.link(0), gravity).attach(attachments), loops)
 
     def link(self, body: int) -> Link:
         m, name = self.model, self.bodies[body]

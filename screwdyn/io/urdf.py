@@ -23,6 +23,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
 from screwdyn.mechanism.joint.kinds import GroupOptions
 from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.topology import Topology
 
 __all__ = ["check_urdf", "read_urdf"]
@@ -155,7 +156,7 @@ def _build(model: Model, floating_base: bool) -> Topology:
         joint = waiting.pop()
         attachments.append(Attachment(_link(model.links[joint.child]), joint.parent, _joint(joint), joint.home))
         waiting.extend(reversed(model.outgoing.get(joint.child, [])))
-    return Topology.rooted(base).attach(attachments, list(model.loops.values()))
+    return with_loops(Topology.rooted(base).attach(attachments), model.loops.values())
 
 
 def _link(record: LinkRecord) -> Link:

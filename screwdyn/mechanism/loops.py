@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from screwdyn.core.errors import LoopError, TopologyError, UnknownNameError
 from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.rotors import check_no_rotor
-
-if TYPE_CHECKING:
-    from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.topology import Topology
 
 __all__ = [
     "bridging",
     "check_open",
     "check_unbridged",
-    "grafted",
     "loops_among",
     "with_loops",
     "without_bridges",
@@ -25,7 +21,7 @@ __all__ = [
 ]
 
 
-def with_loops(topology: Topology, *loops: Loop) -> Topology:
+def with_loops(topology: Topology, loops: Iterable[Loop]) -> Topology:
     """The structure of the same revision with further loops.
 
     Raises
@@ -88,24 +84,3 @@ def without_bridges(topology: Topology, root: str) -> Topology:
     for loop in bridging(topology, root):
         topology = without_loop(topology, loop.name)
     return topology
-
-
-def grafted(topology: Topology, root: str, loop: Loop) -> Topology:
-    """The structure in which a link and all links beyond it hang on one of the loops that bridge its joint.
-
-    The joint of the loop becomes a passive joint of the tree with the name of the loop; that of the link is removed.
-
-    Parameters
-    ----------
-    topology : Topology
-    root : str
-    loop : Loop
-        One of :func:`bridging`, with its ``link`` at or beyond the root.
-
-    Raises
-    ------
-    TopologyError, UnknownNameError, JointError
-        As for :meth:`Topology.move`.
-    """
-    joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
-    return without_loop(topology, loop.name).move(root, loop.to, joint, loop.home, loop.link)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from screwdyn.core.errors import TopologyError
 from screwdyn.mechanism.attachment import ROTOR_ENDINGS
-
-if TYPE_CHECKING:
-    from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.topology import Topology
 
 __all__ = ["check_no_rotor", "check_rotors", "without_rotor"]
 

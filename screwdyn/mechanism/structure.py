@@ -9,6 +9,7 @@ from typing import Self
 
 from screwdyn.core.errors import StaleHandleError, TopologyError
 from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism import surgery
 from screwdyn.mechanism.attachment import FIXED, Attachment
 from screwdyn.mechanism.holder import Holder
 from screwdyn.mechanism.inertia import Inertia
@@ -103,7 +104,7 @@ class Structure(Holder):
             root = replace(root, shapes=shapes_of(shape))
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
         first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
-        self._become(self._topology.attach([first, *rest, *first.rotor], loops))
+        self._become(with_loops(self._topology.attach([first, *rest, *first.rotor]), loops))
         return Handle(root.name, first.serial)
 
     def detach(self, what: Handle | str) -> Self:
@@ -134,7 +135,7 @@ class Structure(Holder):
         if rest:
             names = {at.link.name: at.link.name for at in (root, *rest)}
             loops = [loop.copied(names) for loop in loops_among(self._topology, names)]
-            removed._become(removed._topology.attach([at.copied(at.parent) for at in rest], loops))
+            removed._become(with_loops(removed._topology.attach([at.copied(at.parent) for at in rest]), loops))
         self._become(topology)
         return removed
 
@@ -149,7 +150,7 @@ class Structure(Holder):
         name = f"{link}-{to}" if name is None else name
         loop = Loop(name, link, to, joint or FIXED, screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
         topology = self._topology
-        self._become(replace(with_loops(topology, loop), revision=topology.revision + 1))
+        self._become(replace(with_loops(topology, [loop]), revision=topology.revision + 1))
         return Handle(loop.name, loop.serial)
 
     def open(self, what: Handle | str) -> None:
@@ -192,7 +193,7 @@ class Structure(Holder):
         UnknownNameError, StaleHandleError, ShapeError
             If there is no such link, the handle is stale, or ``shapes`` are something else.
         """
-        self._become(self._topology.set_shapes(self.resolve(what), shapes))
+        self._become(surgery.set_shapes(self._topology, self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:
         """The name of the link of a handle, or a name that has been checked.

@@ -6,6 +6,7 @@ from typing import overload
 
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import ArrayLike
+from screwdyn.mechanism import surgery
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.structure import Handle, require_joint
@@ -72,7 +73,7 @@ class Changes(Closing):
            └─ link2 [locked revolute theta2] 1 kg
         """
         if state is None:
-            self.topology = self.topology.lock(joint, at)
+            self.topology = surgery.lock(self.topology, joint, at)
             return None
         if at is not None:
             raise ShapeError("the joint is locked at its position of the state, so at= cannot be given with a state")
@@ -105,7 +106,7 @@ class Changes(Closing):
             If the state does not belong to the present tree.
         """
         if state is None:
-            self.topology = self.topology.unlock(joint)
+            self.topology = surgery.unlock(self.topology, joint)
             return None
         return rearrange.unlock(self, state, joint)
 
@@ -143,7 +144,7 @@ class Changes(Closing):
         """
         require_joint(joint)
         if state is None:
-            self.topology = self.topology.replace_joint(self.resolve(link), joint)
+            self.topology = surgery.replace_joint(self.topology, self.resolve(link), joint)
             return None
         return rearrange.replace_joint(self, state, link, joint)
 
@@ -176,7 +177,7 @@ class Changes(Closing):
             With a state: if it does not belong to the present tree, or ``inertia`` has symbols.
         """
         if state is None:
-            self.topology = self.topology.set_inertia(self.resolve(link), inertia)
+            self.topology = surgery.set_inertia(self.topology, self.resolve(link), inertia)
             return None
         return rearrange.set_inertia(self, state, link, inertia)
 
@@ -249,5 +250,5 @@ class Changes(Closing):
         joint = fixed() if joint is None else joint
         require_joint(joint)
         home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
-        self.topology = self.topology.move(root, to, joint, home)
+        self.topology = surgery.move(self.topology, root, to, joint, home)
         return None

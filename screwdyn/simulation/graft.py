@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from screwdyn.core.types import Array
+from screwdyn.mechanism import surgery
 from screwdyn.mechanism.joint_pose import positions_near, screws_at
 from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.loops import grafted
 from screwdyn.mechanism.reversal import reversed_motion
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
@@ -53,7 +53,7 @@ def graft(tree: Robot, state: State, root: str, loop: Loop) -> State:
         if at.joint.nv:
             own = (state[name] for name in at.joint.position_names(at.name)), map(state.velocity, at.coordinates)
             motions[at.name] = reversed_motion(at.joint, *(np.array([*x]) for x in own))
-    tree.topology = grafted(tree.topology, root, loop)
+    tree.topology = surgery.grafted(tree.topology, root, loop)
     q: dict[str, Array] = {}
     qd: dict[str, Array] = {}
     for name, (positions, rates) in motions.items():

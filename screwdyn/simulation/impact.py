@@ -15,6 +15,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism import surgery
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
 from screwdyn.mechanism.loops import bridging, without_bridges
@@ -134,7 +135,7 @@ def grasp(
         )
         if isinstance(start, str):
             raise ShapeError(f"{root!r} stays where it is, so start must be positions of the new joint; got {start!r}")
-        payload = _freed(tree, state, root, tree.topology.separable(root))
+        payload = _freed(tree, state, root, surgery.separable(tree.topology, root))
         moved = move(tree, state, root, to, joint, at, start)
         handle = Handle(root, tree.topology.attachments[root].serial)
         return GraspEvent(**vars(moved), handle=handle, payload=payload)
@@ -162,7 +163,7 @@ def grasp(
         if pose is not None:
             T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
             home, first = seated(new, T, at, start)
-            tree.topology = tree.topology.replace_joint(handle.name, new.joint, home)
+            tree.topology = surgery.replace_joint(tree.topology, handle.name, new.joint, home)
         else:
             home, first = new.home, started(new, None if hanging else start)
         alone = tree.copy().detach(handle.name)
@@ -251,11 +252,11 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     bridges = [] if into_world else bridging(tree.topology, root)
     stays = into_world or bridges
     with tree.transaction():
-        released = _freed(tree, state, root, tree.topology.separable(root) if stays else tree.topology)
+        released = _freed(tree, state, root, surgery.separable(tree.topology, root) if stays else tree.topology)
         motor = momentum.motor_energy(tree, state.q, state.qd, root)
         if into_world:
             _check_flight(tree, released)
-            tree.topology = tree.topology.move(root, tree.base, _FLIGHT, np.eye(4))
+            tree.topology = surgery.move(tree.topology, root, tree.base, _FLIGHT, np.eye(4))
             positions, _ = positions_near(_FLIGHT, released.pose)
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))

@@ -9,6 +9,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism import surgery
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
@@ -48,7 +49,7 @@ def lock(tree: Robot, state: State, joint: str) -> LockEvent:
     before = momentum.bodies(tree, state.q)
     constraints = tree.constraint_jacobian(state.q)[:, own] if tree.loops else np.zeros((0, len(own)))
     with tree.transaction():
-        tree.topology = tree.topology.lock(joint, q)
+        tree.topology = surgery.lock(tree.topology, joint, q)
         kept = state.onto(tree)[0]
         impact = momentum.stop(tree, kept.q, kept.qd, before, own, state.qd[own], constraints)
         after = State(tree, kept.q, kept.qd + impact.rates)
@@ -61,7 +62,7 @@ def unlock(tree: Robot, state: State, joint: str) -> LockEvent:
     """See :meth:`KinematicTree.unlock`."""
     check_state(state, tree)
     with tree.transaction():
-        tree.topology = tree.topology.unlock(joint)
+        tree.topology = surgery.unlock(tree.topology, joint)
         at = tree.topology.carrying(joint)
         return LockEvent(state=state.onto(tree)[0], link=at.link.name, joint=joint, impulse=np.zeros(at.joint.nv))
 
@@ -77,7 +78,7 @@ def replace_joint(tree: Robot, state: State, what: Handle | str, joint: Joint) -
     q = np.array([state[name] for name in at.joint.position_names(at.name)])
     motor = momentum.motor_energy(tree, state.q, state.qd, link)
     with tree.transaction():
-        tree.topology = tree.topology.replace_joint(link, joint, at.home @ pose_at(at.joint, q))
+        tree.topology = surgery.replace_joint(tree.topology, link, joint, at.home @ pose_at(at.joint, q))
         return _struck(tree, _anew(tree, state, link, joint.neutral), link, S @ rates, motor)
 
 
@@ -88,7 +89,7 @@ def set_inertia(tree: Robot, state: State, what: Handle | str, inertia: Inertia 
     former = tree.link(link).inertia
     V = tree.jacobian(link, state.q, "body") @ state.qd
     with tree.transaction():
-        tree.topology = tree.topology.set_inertia(link, inertia)
+        tree.topology = surgery.set_inertia(tree.topology, link, inertia)
         new, old = (
             np.zeros((6, 6)) if body is None else expressions.floats(body.matrix, f"the inertia of {link!r}")
             for body in (inertia, former)
@@ -116,9 +117,9 @@ def move(
     carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(to, state.q, "body") @ state.qd
     motor = momentum.motor_energy(tree, state.q, state.qd, link)
     with tree.transaction():
-        tree.topology = tree.topology.move(link, to, joint, np.eye(4))
+        tree.topology = surgery.move(tree.topology, link, to, joint, np.eye(4))
         home, q = seated(tree.topology.attachments[link], T, at, start)
-        tree.topology = tree.topology.replace_joint(link, joint, home)
+        tree.topology = surgery.replace_joint(tree.topology, link, joint, home)
         return _struck(tree, _anew(tree, state, link, q), link, V - carried, motor)
 
 

@@ -1,0 +1,208 @@
+"""Changes of the links and joints of a structure; each returns a new structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import TopologyError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.attachment import Locked
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint_pose import checked_positions, pose_at
+from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.loops import without_loop
+from screwdyn.mechanism.reversal import rerooted
+from screwdyn.mechanism.rotors import check_no_rotor, without_rotor
+from screwdyn.mechanism.shape import Shapes, shapes_of
+from screwdyn.mechanism.topology import Topology
+from screwdyn.screws import screw
+
+__all__ = ["grafted", "lock", "move", "replace_joint", "separable", "set_inertia", "set_shapes", "unlock"]
+
+
+def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology:
+    """The structure with a joint fixed at some positions, neutral by default, which :func:`unlock` frees again.
+
+    Joints that follow it are locked with it.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError, ShapeError
+        If there is no such joint, it is fixed or locked already, or ``q`` are no positions of it.
+    """
+    at = topology.carrying(joint)
+    if at.locked is not None:
+        raise TopologyError(f"joint {joint!r} is locked already, at {_numbers(at.locked.q)}; unlock it first")
+    if at.joint.mimic is not None:
+        raise TopologyError(f"joint {joint!r} follows {at.joint.mimic.joint!r}; lock that one, and both are locked")
+    if not at.joint.nv:
+        raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
+    home, positions = at.home, at.joint.neutral
+    if q is not None:
+        found = checked_positions(joint, at.joint, q)
+        home, positions = screw.as_pose(at.home @ pose_at(at.joint, found)), tuple(found.tolist())
+    locked = Locked(at.joint, at.home, positions)
+    changed = [replace(at, joint=fixed(at.joint.name), home=home, locked=locked)]
+    for other, ratio, offset in topology.followers_of(joint):
+        (x,) = expressions.floats(expressions.array([ratio * positions[0] + offset]), "the coupling of joints")
+        home = screw.as_pose(other.home @ pose_at(other.joint, np.array([x])))
+        locked = Locked(other.joint, other.home, (float(x),))
+        changed.append(replace(other, joint=fixed(other.joint.name), home=home, locked=locked))
+    return topology.with_attachments(*changed)
+
+
+def unlock(topology: Topology, joint: str) -> Topology:
+    """The structure with a locked joint as it was before; its coordinates return to their place in the order.
+
+    Joints that follow it are unlocked with it.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError
+        If there is no such joint, it is not locked, or it was locked with another one that it follows.
+    """
+    at = topology.carrying(joint)
+    if at.locked is None:
+        others = [name for name, link in topology.carried.items() if topology.attachments[link].locked]
+        raise TopologyError(f"joint {joint!r} is not locked; locked joints: {', '.join(others) or 'none'}")
+    mimic = at.locked.joint.mimic
+    if mimic is not None:
+        raise TopologyError(f"joint {joint!r} follows {mimic.joint!r}; unlock that one, and both are unlocked")
+    followers = Topology(
+        {link: other.unlocked for link, other in topology.attachments.items()}, topology.carried, topology.gravity
+    ).followers_of(joint)
+    return topology.with_attachments(at.unlocked, *(other for other, _, _ in followers))
+
+
+def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: str | None = None) -> Topology:
+    """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
+
+    A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
+    the joints between the two are then reversed (:func:`~screwdyn.mechanism.reversal.reversed_joint`).
+
+    Raises
+    ------
+    JointError
+        If one of these joints cannot be reversed.
+    TopologyError
+        If the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is taken, the
+        rotor of the former joint carries other links, or joints that follow it are locked with it.
+    UnknownNameError
+        If there is no link that carries the rotor.
+    """
+    remaining, removed = _vacated(topology, root).detach(root)
+    if to not in remaining.attachments:
+        where = "the same link" if to == root else "beyond it"
+        raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
+    first, *beyond = removed if by is None else rerooted(removed, by)
+    moved = replace(first, parent=to, joint=joint, home=home, locked=None)
+    changed = remaining.attach([moved, *beyond, *moved.rotor])
+    return replace(changed, revision=topology.revision + 1, loops=topology.loops)
+
+
+def replace_joint(topology: Topology, link: str, joint: Joint, home: Array | None = None) -> Topology:
+    """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
+
+    A joint without a name takes the name of the former one. The home pose stays the same if none is given.
+    A lock of the former joint ends.
+
+    Raises
+    ------
+    TopologyError
+        If the link is the base or a rotor, the name of the joint is taken, the rotor of the former joint carries
+        other links, or joints that follow it are locked with it.
+    UnknownNameError
+        If there is no link that carries the rotor.
+    """
+    at = topology.attachments[link]
+    if at.parent is None:
+        raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
+    joint = joint if joint.name is not None else replace(joint, name=at.joint.name)
+    new = replace(at, joint=joint, home=at.unlocked.home if home is None else screw.as_pose(home), locked=None)
+    vacated = _vacated(topology, link)
+    others, carried = vacated.attachments.copy(), vacated.carried.copy()
+    del others[link], carried[at.name]
+    topology.check_names(new, others, carried, "give the joint another name")
+    changed = vacated.with_attachments(new)
+    return replace(changed.attach(new.rotor), revision=changed.revision) if new.rotor else changed
+
+
+def grafted(topology: Topology, root: str, loop: Loop) -> Topology:
+    """The structure in which a link and all links beyond it hang on one of the loops that bridge its joint.
+
+    The joint of the loop becomes a passive joint of the tree with the name of the loop; that of the link is removed.
+
+    Parameters
+    ----------
+    topology : Topology
+    root : str
+    loop : Loop
+        One of :func:`bridging`, with its ``link`` at or beyond the root.
+
+    Raises
+    ------
+    TopologyError, UnknownNameError, JointError
+        As for :func:`move`.
+    """
+    joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
+    return move(without_loop(topology, loop.name), root, loop.to, joint, loop.home, loop.link)
+
+
+def set_inertia(topology: Topology, link: str, inertia: Inertia | None) -> Topology:
+    """The structure with another inertia of a link; InertiaError if it is none, TopologyError for a rotor."""
+    check_no_rotor(topology, link)
+    at = topology.attachments[link]
+    return topology.with_attachments(replace(at, link=replace(at.link, inertia=inertia)))
+
+
+def set_shapes(topology: Topology, link: str, shapes: Shapes) -> Topology:
+    """The structure with other shapes of a link; ShapeError if they are none."""
+    at = topology.attachments[link]
+    return topology.with_attachments(replace(at, link=replace(at.link, shapes=shapes_of(shapes))))
+
+
+def separable(topology: Topology, root: str) -> Topology:
+    """The structure in which nothing beyond a link and nothing of the rest follow each other.
+
+    Joints that do are independent, and those that drive a rotor on the other side have none.
+    """
+    if not topology.followers:
+        return topology
+    inside = {*topology.subtree(root)} - {root}
+    own, changed = {topology.attachments[link].name for link in inside}, []
+    for link, at in topology.attachments.items():
+        joint, within = at.unlocked.joint, link in inside
+        follows = joint.mimic is not None and (joint.mimic.joint in own) != within
+        drives = any((part.link.name in inside) != within for part in at.unlocked.rotor)
+        if link != root and (follows or drives):
+            mimic, rotor = None if follows else at.joint.mimic, None if drives else at.joint.rotor
+            changed.append(replace(at, joint=replace(at.joint, mimic=mimic, rotor=rotor), locked=None))
+    return topology.with_attachments(*changed)
+
+
+def _vacated(topology: Topology, link: str) -> Topology:
+    """The structure without the rotor of a link's joint, which is to be exchanged.
+
+    Raises
+    ------
+    TopologyError
+        As for :func:`without_rotor`, and if joints are locked with it because they follow it.
+    """
+    vacated, at = without_rotor(topology, link), topology.attachments[link]
+    if at.locked is not None:
+        for other in vacated.attachments.values():
+            mimic = other.unlocked.joint.mimic
+            if mimic is not None and mimic.joint == at.name:
+                raise TopologyError(
+                    f"joint {at.name!r} is locked together with {other.name!r}, which follows it; unlock it first"
+                )
+    return vacated
+
+
+def _numbers(q: Iterable[float]) -> str:
+    return ", ".join(f"{x:.4g}" for x in q)

@@ -53,6 +53,7 @@ from screwdyn.physics.steps import Feedback
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
+from screwdyn.simulation.ledger import Energy
 from screwdyn.simulation.outcomes import (
     Change,
     FreeBody,
@@ -63,7 +64,7 @@ from screwdyn.simulation.outcomes import (
     LoopEvent,
     ReleaseEvent,
 )
-from screwdyn.simulation.recording import Energy, Recording
+from screwdyn.simulation.recording import Recording
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.simulate import simulate
 from screwdyn.simulation.state import State

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from screwdyn.core.text import Text
 from screwdyn.core.types import Array
-
-if TYPE_CHECKING:
-    from screwdyn.simulation.recording import Recording
+from screwdyn.simulation.ledger import Energy, Event
 
 __all__ = ["ledger"]
 
@@ -31,9 +29,8 @@ class _Occasion(NamedTuple):
     brought: float
 
 
-def ledger(run: Recording) -> Text:
+def ledger(t: Array, E: Energy, events: Sequence[Event]) -> Text:
     """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
-    E, t = run.energy, run.t
     scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
     changes = vars(E) | {"potential": E.potential - E.potential[0]}
     zero = max(_ZERO * scale, _ZERO_OF_CHANGES * max(float(np.abs(entry).max()) for entry in changes.values()))
@@ -45,7 +42,7 @@ def ledger(run: Recording) -> Text:
         sign, size = ("−" if E.potential[k] < -zero else "+"), joules(abs(E.potential[k]))
         return f"{joules(E.kinetic[k])} kinetic {sign} {size} potential = {joules(E.total[k])}."
 
-    happened = [_sentence(same, joules) for same in _occasions(run)]
+    happened = [_sentence(same, joules) for same in _occasions(t, E, events)]
     none = "Nothing is attached, released or changed, and no joint reaches a limit."
     return Text(
         "\n".join(
@@ -54,7 +51,7 @@ def ledger(run: Recording) -> Text:
                 "",
                 f"Energy at the start: {account(0)}",
                 f"Energy at the end:   {account(-1)}",
-                *_changes(run, joules, zero),
+                *_changes(E, joules, zero),
                 "",
                 *(["What happened:", *happened] if happened else [none]),
                 "",
@@ -64,9 +61,8 @@ def ledger(run: Recording) -> Text:
     )
 
 
-def _changes(run: Recording, joules: Callable[[float], str], zero: float) -> list[str]:
+def _changes(E: Energy, joules: Callable[[float], str], zero: float) -> list[str]:
     """What the energy of the robot gains and loses, and the sum of it."""
-    E = run.energy
     rows: list[tuple[float, str]] = []
     for x, done, taken in (
         (E.work, "work of the motors", "they supply {} and absorb {}"),
@@ -91,16 +87,16 @@ def _changes(run: Recording, joules: Callable[[float], str], zero: float) -> lis
     return [f"The robot {verb}{amount}:", *(f"  {cell:{width}}  {text}" for cell, text in cells)]
 
 
-def _occasions(run: Recording) -> list[list[_Occasion]]:
+def _occasions(times: Array, E: Energy, events: Sequence[Event]) -> list[list[_Occasion]]:
     """What happened, in order of the first time; the same things at several times together."""
     at: dict[float, list[str]] = {}
-    for event in run.events:
+    for event in events:
         at.setdefault(event.t, []).append(f"{event.verb} {event.subject}")
     same: dict[str, list[_Occasion]] = {}
     for t, words in sorted(at.items()):
         what = ", ".join(dict.fromkeys(words))
         same.setdefault(what, []).append(
-            _Occasion(t, what, _jump(run.t, run.energy.impact_loss, t), _jump(run.t, run.energy.exchanged, t))
+            _Occasion(t, what, _jump(times, E.impact_loss, t), _jump(times, E.exchanged, t))
         )
     return list(same.values())
 

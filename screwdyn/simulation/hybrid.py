@@ -17,10 +17,10 @@ from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled
+from screwdyn.simulation.ledger import Energy
 from screwdyn.simulation.limits import Key, Limits, Passages
 from screwdyn.simulation.motion import ROUNDING, Motion, Recorder
 from screwdyn.simulation.outcomes import LimitEvent
-from screwdyn.simulation.recording import Energy
 from screwdyn.simulation.stalling import StallGuard
 from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import OF_ONE_STEP, Crossings, Integrator, place

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from screwdyn.core.text import Text
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.simulation import explain, run_files
+from screwdyn.simulation.ledger import Energy, Event
 from screwdyn.simulation.motion import Samples
 from screwdyn.simulation.state import no_coordinate
 
@@ -25,71 +26,6 @@ if TYPE_CHECKING:
     from screwdyn.views.curves import Joint
 
 __all__ = ["Energy", "Recording"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Energy:
-    """The energy ledger of a run, J; every entry is (samples,).
-
-    Attributes
-    ----------
-    kinetic, potential : arrays
-        Of the tree as it was at that time; ``potential`` includes gravity and the springs of joints.
-    work : array
-        Work of the torques up to that time.
-    dissipated : array
-        Energy dissipated by damping and friction in the joints up to that time.
-    impact_loss : array
-        Kinetic energy dissipated by changes of the tree, such as grasps, up to that time.
-    exchanged : array
-        Energy of the payloads grasped up to that time, minus that of the payloads released. Their kinetic energy is
-        computed from the payloads alone, so that :attr:`residual` checks the momentum balance.
-    external : array
-        Work of the external wrenches up to that time.
-    """
-
-    kinetic: Array
-    potential: Array
-    work: Array
-    dissipated: Array
-    impact_loss: Array
-    exchanged: Array
-    external: Array
-
-    @property
-    def total(self) -> Array:
-        """Sum of kinetic and potential energy, J."""
-        return self.kinetic + self.potential
-
-    @property
-    def residual(self) -> Array:
-        """Change of :attr:`total` minus the balance of the other entries, J: the error of the integration."""
-        explained = self.work + self.external - self.dissipated - self.impact_loss + self.exchanged
-        return np.asarray(self.total - self.total[0] - explained)
-
-    def continued(self, other: Energy) -> Energy:
-        """The ledger of this run and of one that continues it."""
-        counts = (entry.name for entry in fields(Energy) if entry.name not in ("kinetic", "potential"))
-        later = replace(other, **{name: getattr(other, name) + getattr(self, name)[-1] for name in counts})
-        pairs = {entry.name: (getattr(self, entry.name), getattr(later, entry.name)) for entry in fields(Energy)}
-        return Energy(**{name: np.concatenate(pair) for name, pair in pairs.items()})
-
-    def __repr__(self) -> str:
-        total, worst = self.total, np.abs(self.residual).max()
-        return f"<{type(self).__name__}: {total[0]:.4g} J to {total[-1]:.4g} J, largest residual {worst:.1g} J>"
-
-
-class Event(Protocol):
-    """What a recording has of an event."""
-
-    @property
-    def t(self) -> float: ...
-    @property
-    def verb(self) -> str: ...
-    @property
-    def link(self) -> str: ...
-    @property
-    def subject(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,15 +154,14 @@ class Recording:
         The file has all samples, the ledger, the times and names of events, and the kinds of the joints, but no trees
         and nothing between the samples. Raises ScrewdynError if the file cannot be written.
         """
-        run_files.write_npz(self, path)
+        run_files.write_npz(self.motions, self.energy, self.events, path)
 
     @staticmethod
     def from_npz(path: str | os.PathLike[str]) -> Recording:
         """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file,
         or its entries do not fit together.
         """
-        motions, energy, events = run_files.read_npz(path, [entry.name for entry in fields(Energy)])
-        return Recording(motions, Energy(**energy), events)
+        return Recording(*run_files.read_npz(path))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
@@ -322,7 +257,7 @@ class Recording:
         <BLANKLINE>
         Unaccounted for: at most ... of the largest energy in the ledger. This is rounding: the ledger closes.
         """
-        return explain.ledger(self)
+        return explain.ledger(self.t, self.energy, self.events)
 
     def animate(
         self,

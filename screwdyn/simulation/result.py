@@ -231,7 +231,7 @@ class Run(Recording):
         from screwdyn.views.animation import film_path, film_rate, write_film
 
         out, rate = film_path(path), positive_rate(fps)
-        return write_film(run_scene(self, film_rate(out, rate), show, wrenches), out, progress)
+        return write_film(run_scene(self.motions, self.events, film_rate(out, rate), show, wrenches), out, progress)
 
     # Several runs
 

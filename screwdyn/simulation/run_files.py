@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.simulation.ledger import Energy, Event
 from screwdyn.simulation.motion import Samples
-
-if TYPE_CHECKING:
-    from screwdyn.simulation.recording import Recording
 
 __all__ = ["PastEvent", "PastJoint", "frame", "read_npz", "write_csv", "write_npz"]
 
@@ -67,10 +66,12 @@ class PastJoint(NamedTuple):
     velocity: float | None = None
 
 
-def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
+def write_npz(
+    motions: Sequence[Samples], energy: Energy, events: Sequence[Event], path: str | os.PathLike[str]
+) -> None:
     """See :meth:`Run.to_npz`."""
-    arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(run.motions)}
-    for k, motion in enumerate(run.motions):
+    arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(motions)}
+    for k, motion in enumerate(motions):
         arrays |= {f"{k}/{what}": getattr(motion, what) for what in _SAMPLES}
         joints = motion.joints.values()
         arrays |= {
@@ -81,12 +82,12 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
             f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
             f"{k}/joints/bounds": np.array([_bounds(joint) for joint in joints], dtype=float).reshape(-1, 4),
         }
-    arrays |= {f"energy/{name}": x for name, x in vars(run.energy).items()}
+    arrays |= {f"energy/{name}": x for name, x in vars(energy).items()}
     arrays |= {
-        "events/t": np.array([event.t for event in run.events], dtype=float),
-        "events/verb": _names([event.verb for event in run.events]),
-        "events/link": _names([event.link for event in run.events]),
-        "events/subject": _names([event.subject for event in run.events]),
+        "events/t": np.array([event.t for event in events], dtype=float),
+        "events/verb": _names([event.verb for event in events]),
+        "events/link": _names([event.link for event in events]),
+        "events/subject": _names([event.subject for event in events]),
     }
     name = _path(path)
     try:
@@ -96,10 +97,8 @@ def write_npz(run: Recording, path: str | os.PathLike[str]) -> None:
         raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
 
 
-def read_npz(
-    path: str | os.PathLike[str], ledger: Sequence[str]
-) -> tuple[tuple[Samples, ...], dict[str, Array], tuple[PastEvent, ...]]:
-    """The motions, entries of the ledger by their names, and events of a file; see :meth:`Run.from_npz`."""
+def read_npz(path: str | os.PathLike[str]) -> tuple[tuple[Samples, ...], Energy, tuple[PastEvent, ...]]:
+    """The motions, the ledger and the events of a file; see :meth:`Run.from_npz`."""
     name = _path(path)
     try:
         with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -115,7 +114,7 @@ def read_npz(
         samples = sum(len(motion.t) for motion in motions)
         if not samples:
             raise ValueError("it has no samples")
-        energy = {name: _numbers(arrays, f"energy/{name}", (samples,)) for name in ledger}
+        energy = Energy(*(_numbers(arrays, f"energy/{entry.name}", (samples,)) for entry in fields(Energy)))
         # Older files have neither subjects of events nor bounds of joints.
         arrays.setdefault("events/subject", arrays["events/link"])
         columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)

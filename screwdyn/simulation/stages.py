@@ -8,7 +8,7 @@ from contextlib import suppress
 from itertools import chain, count
 from numbers import Real
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from screwdyn.mechanism.joint import free
 from screwdyn.simulation.events import Grasp, Happened
 from screwdyn.simulation.hybrid import HybridSimulation
 from screwdyn.simulation.impact import brings_its_motion
+from screwdyn.simulation.motion import Motion
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import Integrator
 from screwdyn.views.scene import Scene
 from screwdyn.views.staging import Mark, Stage, at_rest, stage_scene
-
-if TYPE_CHECKING:
-    from screwdyn.simulation.result import Run
 
 __all__ = ["flight", "frame_times", "positive_rate", "run_scene", "stages"]
 
@@ -42,44 +40,50 @@ def positive_rate(fps: object) -> float:
     return rate
 
 
-def frame_times(run: Run, rate: float) -> Array:
+def frame_times(motions: Sequence[Motion], rate: float) -> Array:
     """The times of the frames of a film, (frames,), s."""
-    begin, end = run.t[0], run.t[-1]
+    begin, end = motions[0].t[0], motions[-1].t[-1]
     times: Array = begin + np.arange(int((end - begin) * rate + 1e-9) + 1) / rate
     return np.asarray(np.minimum(times, end))
 
 
-def run_scene(run: Run, rate: float, show: Sequence[str] = (), wrenches: Sequence[str] = ()) -> Scene:
+def run_scene(
+    motions: Sequence[Motion],
+    events: Sequence[Happened],
+    rate: float,
+    show: Sequence[str] = (),
+    wrenches: Sequence[str] = (),
+) -> Scene:
     """The scene of a run in frames per second; other parameters and errors as for :func:`stage_scene`."""
-    parts, marks = stages(run)
-    return stage_scene(parts, frame_times(run, rate), marks, show, wrenches)
+    parts, marks = stages(motions, events)
+    return stage_scene(parts, frame_times(motions, rate), marks, show, wrenches)
 
 
-def stages(run: Run) -> tuple[list[Stage], list[Mark]]:
+def stages(motions: Sequence[Motion], events: Sequence[Happened]) -> tuple[list[Stage], list[Mark]]:
     """The stages of a run, those of the robot first, and what happens."""
-    names = _names(run)
-    payloads = frozenset(link for _, event in _events(run, GraspEvent) for link in event.payload.tree.links)
+    names = _names(motions, events)
+    payloads = frozenset(link for _, event in _events(events, GraspEvent) for link in event.payload.tree.links)
     robot = []
-    for motion in run.motions:
+    for motion in motions:
         tree, begin = motion.solution.layout.tree, float(motion.t[0])
-        before = [k for k, happened in enumerate(run.events) if happened.t <= begin]
-        known, adrift = names[before[-1] + 1 if before else 0], _adrift(run, begin)
+        before = [k for k, happened in enumerate(events) if happened.t <= begin]
+        known, adrift = names[before[-1] + 1 if before else 0], _adrift(events, begin)
         robot.append(Stage(tree, begin, motion.t[-1], motion.values, tree.links, known, payloads, adrift))
     marks = [
         Mark(h.t, known.get(h.link, h.link), f"{h.verb} {h.link}", h.event.energy_lost)
-        for h, known in zip(run.events, names[1:], strict=True)
+        for h, known in zip(events, names[1:], strict=True)
     ]
-    return [*robot, *_waiting(run, names), *_flying(run, names)], marks
+    return [*robot, *_waiting(motions[0].t[0], events, names), *_flying(motions[-1].t[-1], events, names)], marks
 
 
-def _names(run: Run) -> list[dict[str, str]]:
+def _names(motions: Sequence[Motion], events: Sequence[Happened]) -> list[dict[str, str]]:
     """Before the first event and after each one, the names of the bodies of links that differ from those of the links.
 
     A second body with the name of an earlier one, ``"crate"``, is called ``"crate (2)"``.
     """
-    bodies = Counter(run.motions[0].solution.layout.tree.links)
+    bodies = Counter(motions[0].solution.layout.tree.links)
     names: list[dict[str, str]] = [{}]
-    for happened in run.events:
+    for happened in events:
         known = names[-1].copy()
         if isinstance(happened.event, GraspEvent) and not _again(happened):
             for link in happened.event.payload.tree.links:
@@ -95,17 +99,17 @@ def _again(happened: Happened) -> bool:
     return isinstance(happened.what, Grasp) and brings_its_motion(happened.what.body)
 
 
-def _events(run: Run, kind: type[Outcome]) -> Iterator[tuple[int, Outcome]]:
+def _events(events: Sequence[Happened], kind: type[Outcome]) -> Iterator[tuple[int, Outcome]]:
     """The events of a kind with their indices."""
-    for k, happened in enumerate(run.events):
+    for k, happened in enumerate(events):
         if isinstance(happened.event, kind):
             yield k, happened.event
 
 
-def _adrift(run: Run, t: float) -> frozenset[str]:
+def _adrift(events: Sequence[Happened], t: float) -> frozenset[str]:
     """Links that have been released before a time, and not grasped since."""
     found: frozenset[str] = frozenset()
-    for happened in run.events:
+    for happened in events:
         if happened.t <= t:
             if isinstance(happened.event, ReleaseEvent) and happened.event.loop is None:
                 found |= frozenset(happened.event.released.tree.links)
@@ -114,25 +118,25 @@ def _adrift(run: Run, t: float) -> frozenset[str]:
     return found
 
 
-def _waiting(run: Run, names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
+def _waiting(start: float, events: Sequence[Happened], names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
     """Payloads at rest before their grasp, from the start of the run on, unless they have been there before."""
-    for k, event in _events(run, GraspEvent):
-        body, grasped = event.payload, run.events[k]
+    for k, event in _events(events, GraspEvent):
+        body, grasped = event.payload, events[k]
         if not _again(grasped) and not body.twist.any() and not body.state.qd.any():
             tree, values = body.tree, at_rest(body.tree, body.state.q)
-            yield Stage(tree, run.t[0], grasped.t, values, tree.links, names[k + 1], origin=body.pose, waiting=True)
+            yield Stage(tree, start, grasped.t, values, tree.links, names[k + 1], origin=body.pose, waiting=True)
 
 
-def _flying(run: Run, names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
+def _flying(end: float, events: Sequence[Happened], names: Sequence[Mapping[str, str]]) -> Iterator[Stage]:
     """Released payloads that have left the tree, until the end or until they are grasped again."""
-    for k, event in _events(run, ReleaseEvent):
-        begin, link = run.events[k].t, event.link
+    for k, event in _events(events, ReleaseEvent):
+        begin, link = events[k].t, event.link
         if link not in event.state.tree.links:
-            later = (h for h in run.events[k + 1 :] if h.link == link and _again(h))
-            end = next((h.t for h in later), float(run.t[-1]))
-            if end > begin:
+            later = (h for h in events[k + 1 :] if h.link == link and _again(h))
+            until = next((h.t for h in later), end)
+            if until > begin:
                 with suppress(SingularAttachmentError):  # a massless frame has no flight
-                    yield from flight(event.released, begin, end, names[k + 1])
+                    yield from flight(event.released, begin, until, names[k + 1])
 
 
 def flight(body: FreeBody, begin: float, end: float, names: Mapping[str, str] = MappingProxyType({})) -> list[Stage]:

@@ -56,7 +56,7 @@ def test_a_film_needs_no_network_and_shows_the_crate_where_it_is(page, tmp_path)
     page.open(path.as_uri())
     box = canvas(page)
     page.wait_for("document.querySelector('input') !== null")
-    scene = run_scene(run, 10)
+    scene = run_scene(run.motions, run.events, 10)
     pictures, spots = [], []
     for t in (HELD, FLYING):
         page.seek(t)

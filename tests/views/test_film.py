@@ -43,7 +43,7 @@ def is_orange(color) -> bool:
 
 def test_a_gif_shows_the_crate_where_it_is_held_and_where_it_flies(run, tmp_path) -> None:
     path = run.animate(tmp_path / "run.gif", fps=10, show=("com", "momentum")).path
-    scene = run_scene(run, 10, ("com", "momentum"))
+    scene = run_scene(run.motions, run.events, 10, ("com", "momentum"))
     with Image.open(path) as gif:
         assert gif.n_frames == 9 and gif.info["duration"] == 100 and gif.size == (640, 480)
         frames = []

@@ -17,7 +17,7 @@ def run():
 
 
 def filmed(run, show=(), fps=50.0):
-    return run_scene(run, fps, show)
+    return run_scene(run.motions, run.events, fps, show)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_centre_of_mass_and_momentum(run, scene) -> None:
 
 
 def test_wrenches_are_those_of_the_joints(run) -> None:
-    scene = run_scene(run, 50, wrenches=("crate",))
+    scene = run_scene(run.motions, run.events, 50, wrenches=("crate",))
     force, moment = scene.arrows
     held = (scene.times >= GRASP) & (scene.times < RELEASE)
     # Newton: the joint carries the crate against its weight.
@@ -101,7 +101,7 @@ def test_wrenches_are_those_of_the_joints(run) -> None:
     assert np.abs((moment.end - moment.start)[held, 2]).max() < 1e-6
     np.testing.assert_allclose(run.wrench("crate", t)[:, 2], 0, atol=1e-6)
     with pytest.raises(sd.UnknownNameError, match="crat"):
-        run_scene(run, 50, wrenches=("crat",))
+        run_scene(run.motions, run.events, 50, wrenches=("crat",))
 
 
 def test_marks_of_a_link_end_with_its_next_event() -> None:
@@ -208,7 +208,7 @@ def test_the_camera_sees_the_robot_and_does_not_follow_what_falls(run, scene) ->
     assert ahead[2] / np.linalg.norm(ahead) < -0.9
     far = np.linalg.norm(camera.position - camera.target)
     assert far < 5 * scene.size
-    longer = run_scene(run, 10)
+    longer = run_scene(run.motions, run.events, 10)
     np.testing.assert_allclose(longer.camera.target, camera.target, atol=0.1)
 
 

@@ -12,7 +12,6 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Configurations
-from screwdyn.forms.loop_torques import LoopTorques
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, LoopTorques, Changes, Shown):
+class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Changes, Shown):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.loop_torques import Wrenches, multipliers_of, torques
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
@@ -157,6 +158,40 @@ class ClosedLoops(Quantities):
             if (sizes > REDUNDANT).any():
                 undetermined[loop.name] = basis[:, sizes > REDUNDANT]
         return Reactions(wrenches, undetermined)
+
+    def squeezing_torque(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, squeeze: Wrenches, wrenches: Wrenches | None = None
+    ) -> Array:
+        """Joint forces τ of a motion with chosen wrenches in the loops, as two hands that press on a bar, (…, nv).
+
+        M q̈ + C q̇ + g = τ + J_cᵀ λ + Σ J_iᵀ F_i. Of all τ that give the motion, the one nearest to that with the chosen
+        λ. With at least as many motors as the tree has freedoms, the wrenches are the chosen ones.
+
+        Parameters
+        ----------
+        q, qd, qdd : (…, nq), (…, nv), (…, nv) arrays
+            As for ``inverse_dynamics``.
+        squeeze : mapping
+            From loop to the wrench [n; f], (6,), of ``to`` on ``link`` in the frame of ``link``, N m and N. Loops that
+            are not named transmit nothing.
+        wrenches : mapping, optional
+            External wrenches on links, as for ``inverse_dynamics``.
+
+        Returns
+        -------
+        (…, nv) array
+            Zero for passive joints; N m or N.
+
+        Raises
+        ------
+        LoopError
+            As for ``inverse_dynamics``, or if the joint of a loop does not transmit the wrench.
+        UnknownNameError, ShapeError
+            If there is no such loop, if a wrench is not six finite numbers, or as for ``inverse_dynamics``.
+        """
+        one = self._frozen()
+        given = None if wrenches is None else one.wrench_torque(q, wrenches)
+        return torques(one, one.model, q, qd, qdd, given, multipliers_of(one.model, squeeze))
 
     def reduced(self, q: ArrayLike, qd: ArrayLike, independent: Sequence[str] | None = None) -> Reduced:
         """M, C and g over independent coordinates of the closed loops (docs/mathematics.md §12).

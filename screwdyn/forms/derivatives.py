@@ -6,6 +6,7 @@ import inspect
 import math
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -29,12 +30,12 @@ from screwdyn.physics.charts import Charts
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import FRAMES, frame_code
 from screwdyn.physics.internal import WITH_LOOPS
+from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantity
 from screwdyn.physics.table import MASS, PARENT
 
 if TYPE_CHECKING:
     from screwdyn.mechanism.link import Link
-    from screwdyn.physics.model import Model
 
 __all__ = ["Derivatives"]
 
@@ -119,7 +120,8 @@ class Derivatives:
             If a joint feels no inertia along its screw, so that M is singular; the message names the joint.
         """
         if self._model.constraints:
-            found = loop_derivatives.forward_dynamics(self, self._model, q, qd, tau)
+            opened = Derivatives(Model(replace(self._model.topology, loops={})))
+            found = loop_derivatives.forward_dynamics(self._model, self, opened, q, qd, tau)
             if out is not None:
                 memory.check(out, [x.shape for x in found])
             dq, dqd, inverse = memory.hand_over(found, out)

@@ -116,7 +116,7 @@ def linearize(
     active = ~np.array(model.passive, dtype=bool)
     kept = _Independent(numbers, q, qd, independent) if model.constraints or independent is not None else None
     if tau is None and kept is not None:
-        given = torques(numbers, q, qd, kept.qdd, own)
+        given = torques(numbers, model, q, qd, kept.qdd, own)
     elif tau is None:
         given = np.where(active, numbers.inverse_dynamics(q, qd, np.zeros(nv)) - own, 0.0)
     by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, given + own)

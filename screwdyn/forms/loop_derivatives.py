@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,23 +12,28 @@ from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.closure import Closure, Factors
 from screwdyn.physics.model import Model
 
-if TYPE_CHECKING:
-    from screwdyn.forms.derivatives import Derivatives
-
 __all__ = ["forward_dynamics"]
 
 
-def forward_dynamics(of: Derivatives, model: Model, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> list[Array]:
+class Differentiated(Protocol):
+    """The derivatives of the quantities of a model, by their names."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+
+def forward_dynamics(
+    model: Model, of: Differentiated, opened: Differentiated, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
+) -> list[Array]:
     """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ, each (…, nv, nv), of a model with loops in states in which they are closed.
 
     M δq̈ − J_cᵀ δλ = δτ − δ(M q̈ + C q̇ + g − J_cᵀ λ) and J_c δq̈ = −δ(J_c q̈ + J̇_c q̇), with q̈ and λ constant in the
-    variations on the right.
+    variations on the right. The derivatives are those of the model, and of the model without its loops.
     """
-    tree, one = type(of)(Model(replace(model.topology, loops={}))), Numbers(model)
+    one = Numbers(model)
     (q, qd, tau), batch = model.flat(q=q, qd=qd, tau=tau)
     q, qd, tau = (x.reshape(*batch, -1) for x in (q, qd, tau))
     qdd = one.forward_dynamics(q, qd, tau)
-    by_q, by_qd, M = tree.inverse_dynamics(q, qd, qdd)
+    by_q, by_qd, M = opened.inverse_dynamics(q, qd, qdd)
     J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
     dJ = of.constraint_jacobian(q)
     dJ_dot_q, dJ_dot_qd = of.constraint_jacobian_dot(q, qd)

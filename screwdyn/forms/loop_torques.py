@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +14,7 @@ from screwdyn.physics.closure import Factors
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 
-if TYPE_CHECKING:
-    from screwdyn.forms.numbers import Numbers
-
-__all__ = ["LoopTorques", "torques"]
+__all__ = ["Wrenches", "multipliers_of", "torques"]
 
 # Of accelerations that open a loop, of forces that motors cannot give, and of a wrench that a loop's joint does not
 # transmit, each relative to its largest term.
@@ -28,50 +23,9 @@ _ROUNDING = 1e-8
 Wrenches = Mapping[str, ArrayLike]
 
 
-class LoopTorques(Quantities):
-    """Joint forces of a tree with loops."""
-
-    @abstractmethod
-    def _frozen(self) -> Numbers:
-        """The quantities of the present model, even if another thread changes the tree meanwhile."""
-
-    def squeezing_torque(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, squeeze: Wrenches, wrenches: Wrenches | None = None
-    ) -> Array:
-        """Joint forces τ of a motion with chosen wrenches in the loops, as two hands that press on a bar, (…, nv).
-
-        M q̈ + C q̇ + g = τ + J_cᵀ λ + Σ J_iᵀ F_i. Of all τ that give the motion, the one nearest to that with the chosen
-        λ. With at least as many motors as the tree has freedoms, the wrenches are the chosen ones.
-
-        Parameters
-        ----------
-        q, qd, qdd : (…, nq), (…, nv), (…, nv) arrays
-            As for ``inverse_dynamics``.
-        squeeze : mapping
-            From loop to the wrench [n; f], (6,), of ``to`` on ``link`` in the frame of ``link``, N m and N. Loops that
-            are not named transmit nothing.
-        wrenches : mapping, optional
-            External wrenches on links, as for ``inverse_dynamics``.
-
-        Returns
-        -------
-        (…, nv) array
-            Zero for passive joints; N m or N.
-
-        Raises
-        ------
-        LoopError
-            As for ``inverse_dynamics``, or if the joint of a loop does not transmit the wrench.
-        UnknownNameError, ShapeError
-            If there is no such loop, if a wrench is not six finite numbers, or as for ``inverse_dynamics``.
-        """
-        one = self._frozen()
-        multipliers = _multipliers(one.model, squeeze)
-        return torques(one, q, qd, qdd, None if wrenches is None else one.wrench_torque(q, wrenches), multipliers)
-
-
 def torques(
-    one: Numbers,
+    one: Quantities,
+    model: Model,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -82,20 +36,19 @@ def torques(
 
     ``given`` are joint forces that act besides, (…, nv), such as those of external wrenches.
     """
-    model = one.model
     states, batch = model.flat(q=q, qd=qd, qdd=qdd)
     given = np.zeros(model.nv) if given is None else given
     arrays = [*(a.reshape(*batch, -1) for a in states), given]
     batch = np.broadcast_shapes(batch, given.shape[:-1])
     rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
-    found = [_torques(one, multipliers, *row) for row in zip(*rows, strict=True)]
+    found = [_torques(one, model, multipliers, *row) for row in zip(*rows, strict=True)]
     return np.array(found).reshape(*batch, model.nv)
 
 
-def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
+def _torques(one: Quantities, model: Model, multipliers: Array | None, *state: Array) -> Array:
     """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
     q, qd, qdd, external = state
-    model, J = one.model, one.constraint_jacobian(q)
+    J = one.constraint_jacobian(q)
     opening, terms = J @ qdd + one.constraint_jacobian_dot(q, qd) @ qd, np.abs(J) @ np.abs(qdd)
     if np.any(np.abs(opening) > _ROUNDING * (terms.max(initial=0.0) + np.abs(opening - J @ qdd).max(initial=0.0))):
         raise LoopError(
@@ -116,7 +69,7 @@ def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
     return tau
 
 
-def _multipliers(model: Model, squeeze: Wrenches) -> Array:
+def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
     """λ of chosen wrenches, N λ = F in every loop."""
     loops = model.topology.loops
     if not isinstance(squeeze, Mapping):

@@ -173,7 +173,7 @@ class Dynamics(Quantities):
         if model.constraints and entry.name == "inverse_dynamics":
             wrenches = named["wrenches"]
             given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)
-            return torques(Numbers(model), named["q"], named["qd"], named["qdd"], given_forces)
+            return torques(Numbers(model), model, named["q"], named["qd"], named["qdd"], given_forces)
         if WITH_LOOPS.get(entry.name, entry.name) is None:
             check_open(model.topology, entry.name)
         state = {name: named[name] for name in entry.arguments}

@@ -33,6 +33,17 @@ def slider_crank():
     return tree, tree.project([0.8, -1.1, 1.5], [3.0, 0, 0], hold=["crank"])
 
 
+def door():
+    """A leaf in a frame that also turns, on two hinges about one axis, of which one closes a loop."""
+    tree, axis = sd.KinematicTree(), np.array([0.3, 0.4, np.sqrt(0.75)])
+    body = sd.Inertia.box(3, (1, 0.1, 2), com=(0.5, 0, 0))
+    tree.attach(body, to="base", joint=sd.revolute("z"), at=(0.1, 0.2, 0.3), name="frame")
+    tree.attach(body, to="frame", joint=sd.revolute(axis, (0.1, 0.2, 0.3)), at=(0.3, 0.1, 0.7), name="leaf")
+    above = sd.revolute(axis, np.array([0.1, 0.2, 0.3]) + 0.7 * axis)
+    tree.close("leaf", to="frame", joint=above, at=(0.3, 0.1, 0.7), name="hinge")
+    return tree, (np.array([0.4, -0.7]), np.array([1.1, 0.3]))
+
+
 def bricard():
     """Bricard's mechanism: six bars along edges of a cube, with a pin at each end that is normal to both bars."""
     edges = [np.array(e, dtype=float) for e in ((1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (0, 0, -1))]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from c_compiler import load, pointer
-from mechanisms import LENGTHS, bricard, four_bar, moving_bricard, slider_crank
+from mechanisms import LENGTHS, bricard, door, four_bar, moving_bricard, slider_crank
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
@@ -48,7 +48,7 @@ def symbolic_five_bar():
     return tree, {a: 0.5, b: 1.0, e: 0.4}
 
 
-@pytest.mark.parametrize("mechanism", [four_bar, slider_crank, moving_bricard])
+@pytest.mark.parametrize("mechanism", [four_bar, slider_crank, moving_bricard, door])
 def test_forms_of_forward_dynamics(mechanism, tmp_path):
     """C, machine code and a lambdified closed form against the default kernel, which chooses in every state."""
     tree, (q, qd) = mechanism()

@@ -51,7 +51,7 @@ def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
     z = M.inward(subject.inputs(tape, "tau") - bias)
     Y = [M.inward(row) for row in J]
     wanted = np.array([-(J_dot[l] @ qd) - (Y[l] / M.D) @ z for l in range(len(Y))], dtype=object)
-    K = np.array([[(Y[l] / M.D) @ Y[k] for k in range(len(Y))] for l in range(len(Y))], dtype=object)
+    K = np.array([(row / M.D) @ column for row in Y for column in Y], dtype=object).reshape(len(Y), len(Y))
     forces = _solved(K, wanted)
     for row, force in zip(Y, forces, strict=True):
         z = z + row * force

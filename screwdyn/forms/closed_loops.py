@@ -15,7 +15,7 @@ import numpy.typing as npt
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.loop_torques import Wrenches, multipliers_of, torques
-from screwdyn.physics.closure import Closure
+from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 from screwdyn.physics.recursions.constrained import REDUNDANT
@@ -150,7 +150,7 @@ class ClosedLoops(Quantities):
         (rates, forces), _ = one.model.flat(qd=qd, tau=tau)
         f = factors.lower(forces - one.bias_force(q, qd))
         L_qdd = factors.L.T @ factors.least(-one.constraint_jacobian_dot(q, qd) @ rates)
-        given, nothing = factors.multipliers(L_qdd - f), _null_space(factors.V[:, factors.kept])
+        given, nothing = factors.least_multipliers(L_qdd - f), factors.undetermined()
         wrenches, undetermined = {}, {}
         for loop, N, own in closure.own():
             wrenches[loop.name] = N @ given[own]
@@ -212,8 +212,9 @@ class ClosedLoops(Quantities):
         """
         one = self._frozen()
         model = one.model
-        J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
-        rank = Closure(one, model).factors(_one(model, q)).rank()
+        closure, J = Closure(one, model), one.constraint_jacobian(q)
+        rank, D = closure.factors(_one(model, q)).rank(), weights(J, closure.counts)[:, None]
+        J, J_dot = D * J, D * one.constraint_jacobian_dot(q, qd)
         if independent is None:
             from scipy.linalg import qr
 
@@ -247,11 +248,6 @@ def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> 
             f"{model.nv - rank} of {model.nv} freedoms; give that many that move independently"
         )
     return others
-
-
-def _null_space(V: Array) -> Array:
-    """Orthonormal basis of what is orthogonal to the orthonormal columns of V."""
-    return np.asarray(np.linalg.svd(V, full_matrices=True)[0][:, V.shape[1] :])
 
 
 def _one(model: Model, q: ArrayLike) -> Array:

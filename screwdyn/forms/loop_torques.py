@@ -10,7 +10,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.loop import Loop
-from screwdyn.physics.closure import Factors
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 
@@ -56,7 +56,7 @@ def _torques(one: Quantities, model: Model, multipliers: Array | None, *state: A
             f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
         )
     force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
-    factors = Factors(one.mass_matrix(q), J)
+    factors = Closure(one, model).factors(q)
     active = ~np.array(model.passive, dtype=bool)
     wanted = None if multipliers is None else force - J.T @ multipliers
     tau = factors.motor_forces(force, active, wanted)

@@ -5,7 +5,7 @@ docs/mathematics.md §12. All functions of a state also take batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import degrees
 
 import numpy as np
@@ -21,7 +21,7 @@ from screwdyn.physics.recursions.constrained import KEPT_ANYWAY, REDUNDANT
 from screwdyn.screws.groups import NEAREST, nearest_element, projection
 from screwdyn.screws.poses import inverse
 
-__all__ = ["TOLERANCE", "Closure", "Factors", "significant"]
+__all__ = ["TOLERANCE", "Closure", "Factors", "significant", "weights"]
 
 # Gap, m and rad, and rate of a gap, m/s and rad/s, that counts as rounding of the numbers given.
 TOLERANCE = 1e-6
@@ -36,12 +36,16 @@ _WEAKEST = 1e-10
 
 
 class Factors:
-    """M = L Lᵀ and L⁻¹ J_cᵀ = U s Vᵀ, cut at its rank: redundant constraints drop out here.
+    """M = L Lᵀ and L⁻¹ J_cᵀ D = U s Vᵀ, cut at its rank: redundant constraints drop out here.
+
+    The diagonal D weighs the loops alike, those of heavy links and of light ones.
 
     Parameters
     ----------
     M, J : (…, n, n) and (…, m, n) arrays
         The mass matrix, and the constraint Jacobian.
+    counts : sequence of int
+        The number of constraints of each loop.
 
     Attributes
     ----------
@@ -49,6 +53,7 @@ class Factors:
         r is the smaller one of n and m.
     sizes : (…, r) array
         The singular values s, from large to small.
+    D : (…, m) array
     kept : (…, r) array of bool
         Which of them are not redundant.
 
@@ -58,14 +63,16 @@ class Factors:
         If M is singular.
     """
 
-    def __init__(self, M: Array, J: Array) -> None:
+    def __init__(self, M: Array, J: Array, counts: Sequence[int]) -> None:
         try:
             self.L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
             raise SingularAttachmentError(
                 "a joint feels no inertia, so the forces in the loops are undetermined; give its links a mass"
             ) from None
-        self.U, self.sizes, Vt = np.linalg.svd(self.lower(significant(J).swapaxes(-1, -2)), full_matrices=False)
+        columns = self.lower(significant(J).swapaxes(-1, -2))
+        self.D = weights(columns.swapaxes(-1, -2), counts)
+        self.U, self.sizes, Vt = np.linalg.svd(columns * self.D[..., None, :], full_matrices=False)
         self.V = Vt.swapaxes(-1, -2)
         self.kept: npt.NDArray[np.bool_] = self.sizes > REDUNDANT * self.sizes[..., :1]
         self._inverse = np.divide(1.0, self.sizes, out=np.zeros_like(self.sizes), where=self.kept)
@@ -80,12 +87,22 @@ class Factors:
 
     def least(self, residual: Array) -> Array:
         """The x that is least in the metric of M with J_c x = residual, (…, n)."""
-        z = self.U @ (self._inverse * self._down(self.V, residual))[..., None]
+        z = self.U @ (self._inverse * self._down(self.V, self.D * residual))[..., None]
         return np.asarray(np.linalg.solve(self.L.swapaxes(-1, -2), z)[..., 0])
 
     def multipliers(self, z: Array) -> Array:
-        """The least λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (…, m)."""
-        return np.asarray((self.V @ (self._inverse * self._down(self.U, z))[..., None])[..., 0])
+        """A λ with L⁻¹ J_cᵀ λ = z for a z that constraints cause, (…, m)."""
+        return np.asarray(self.D * (self.V @ (self._inverse * self._down(self.U, z))[..., None])[..., 0])
+
+    def undetermined(self) -> Array:
+        """An orthonormal basis, (m, m − rank), of the λ with J_cᵀ λ = 0, in one state."""
+        across = np.linalg.svd(self.V[:, self.kept], full_matrices=True)[0][:, self.rank() :]
+        return np.linalg.qr(self.D[:, None] * across)[0]
+
+    def least_multipliers(self, z: Array) -> Array:
+        """Of all :meth:`multipliers` those of least λᵀλ, (m,), in one state."""
+        given, nothing = self.multipliers(z), self.undetermined()
+        return np.asarray(given - nothing @ (nothing.T @ given))
 
     def motions(self) -> Array:
         """A basis Z of the rates that the loops allow, (n, n − rank), orthonormal in the metric of M, in one state."""
@@ -115,6 +132,14 @@ class Factors:
         return np.asarray((A.swapaxes(-1, -2) @ x[..., None])[..., 0])
 
 
+def weights(rows: Array, counts: Sequence[int]) -> Array:
+    """One over the length of the longest row of each loop, (…, m); 1 for a loop without one."""
+    parts = np.split(np.linalg.norm(rows, axis=-1), np.cumsum(counts)[:-1], axis=-1)
+    longest = [np.broadcast_to(part.max(axis=-1, keepdims=True, initial=0.0), part.shape) for part in parts]
+    found = np.concatenate(longest, axis=-1)
+    return np.where(found > 0, 1 / np.where(found > 0, found, 1.0), 1.0)
+
+
 def significant(J: Array) -> Array:
     """J_c, (…, m, n), with zeros in the rows that are rounding: constraints that the tree keeps by itself."""
     return np.where(np.linalg.norm(J, axis=-1, keepdims=True) < KEPT_ANYWAY, 0.0, J)
@@ -141,6 +166,7 @@ class Closure:
         spans = [projection(_numbers(loop.joint.screws, loop)) for loop in self.loops]
         self._spans = np.array(spans).reshape(-1, 6, 6)
         self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
+        self.counts = [N.shape[1] for N in self.wrenches]
 
     def own(self) -> Iterator[tuple[Loop, Array, slice]]:
         """Each loop with its N and its rows of J_c."""
@@ -164,7 +190,7 @@ class Closure:
     def factors(self, q: Array, free: npt.NDArray[np.bool_] | None = None) -> Factors:
         """The factors in a configuration, of the freedoms that are free."""
         M, J = self.of.mass_matrix(q), self.of.constraint_jacobian(q)
-        return Factors(M, J) if free is None else Factors(M[np.ix_(free, free)], J[:, free])
+        return Factors(M, J, self.counts) if free is None else Factors(M[np.ix_(free, free)], J[:, free], self.counts)
 
     def closed(self, q: Array) -> tuple[Array, Factors]:
         """The nearest configuration with closed loops, in the metric of M, to one whose loops are nearly closed.
@@ -199,7 +225,7 @@ class Closure:
     def ranks(self, q: Array) -> dict[str, int]:
         """The number of constraints of each loop alone that are clearly independent, in one configuration."""
         M, J = self.of.mass_matrix(q), self.of.constraint_jacobian(q)
-        sizes = {loop.name: Factors(M, J[rows]).sizes for loop, _, rows in self.own()}
+        sizes = {loop.name: Factors(M, J[rows], [N.shape[1]]).sizes for loop, N, rows in self.own()}
         return {name: int(np.count_nonzero(s > _CLEAR * s.max(initial=0.0))) for name, s in sizes.items()}
 
     def check(self, q: Array, advice: str = "tree.assemble(q) closes the loops of a configuration") -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics.closure import Closure
+from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.recursions.constrained import REDUNDANT
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.state import by_name
@@ -287,7 +287,9 @@ class _ClosedBalance(_Balance):
 
     def number(self, q: Array) -> int:
         """Number k of the coordinates x."""
-        return len(self.free) - int(np.linalg.matrix_rank(self._jacobian(q), rtol=REDUNDANT))
+        J = self._jacobian(q)
+        D = weights(J, self.closure.counts)
+        return len(self.free) - int(np.linalg.matrix_rank(D[:, None] * J, rtol=REDUNDANT))
 
     def _jacobian(self, q: Array) -> Array:
         return np.asarray(self.tree.constraint_jacobian(q)[..., self.free])
@@ -305,7 +307,9 @@ class _ClosedBalance(_Balance):
     def at(self, q: Array) -> tuple[Array, Array]:
         """Zᵀ r, and Zᵀ (∂r/∂q − ∂J_cᵀ/∂q λ) Z with J_cᵀ λ = r, both divided by √s."""
         Z, r, space = self._motions(q), super().force(q), self.tree.model.configurations
-        multipliers = np.linalg.lstsq(self._jacobian(q).T, r, rcond=REDUNDANT)[0]
+        J = self._jacobian(q)
+        D = weights(J, self.closure.counts)
+        multipliers = D * np.linalg.lstsq(J.T * D, r, rcond=REDUNDANT)[0]
         steps = np.zeros((2, self.count, self.tree.nv))
         steps[..., self.free] = _DIFFERENCE * np.stack([Z.T, -Z.T])
         ends = space.integrate(np.broadcast_to(q, (2, self.count, len(q))), steps)

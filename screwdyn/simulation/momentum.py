@@ -232,7 +232,7 @@ class Loops:
         factors = self.closure.factors(self.q)
         removed = factors.least(self.closure.opening(self.q, self.qd + change))
         z = factors.L.T @ removed
-        self.impulses, self.lost = -factors.multipliers(z), 0.5 * float(z @ z)
+        self.impulses, self.lost = -factors.least_multipliers(z), 0.5 * float(z @ z)
         return np.asarray(change - removed)
 
 

@@ -177,3 +177,30 @@ def test_four_bar_in_symbols():
     _, (q, _) = four_bar()
     values = dict(zip((x, y, z, a, b, c, d), (*q, *np.array(LENGTHS)), strict=True))
     assert max(abs(v) for v in (planar - sp.Matrix(along)).subs(values)) < 1e-14
+
+
+def test_a_light_loop_beside_a_heavy_one():
+    """Two blocks of a tonne are welded together, and beside them two of five grams: no pair feels the other."""
+
+    def pair(tree, mass, size, name):
+        for k in range(2):
+            box = sd.Inertia.box(mass, (size, size, size))
+            tree.attach(box, to="base", joint=sd.free(), at=(2 * size * k, 0, 0), name=f"{name}{k}")
+        tree.close(f"{name}1", to=f"{name}0", at=(2 * size, 0, 0), name=name)
+        return tree
+
+    def closing(tree, state):
+        tree.open("heavy")
+        return tree.close("heavy1", to="heavy0", at=(4, 0, 0), name="heavy", state=state)
+
+    heavy = pair(sd.KinematicTree(), 1e3, 2.0, "heavy")
+    both = pair(heavy.copy(), 5e-3, 0.01, "light")
+    q, rest, tau, qd = both.neutral(), np.zeros(24), np.eye(24)[0], np.zeros(24)
+    qd[:12] = np.arange(12) / 10
+    assert both.freedoms(q) == len(both.reduced(q, rest).independent) == 12
+    expected = heavy.project(q[:14], qd[:12])[1]
+    assert_allclose(both.project(q, qd)[1][:12], expected, rtol=0, atol=1e-13)
+    found, alone = both.constraint_wrenches(q, rest, tau), heavy.constraint_wrenches(q[:14], rest[:12], tau[:12])
+    assert_allclose(found.wrenches["heavy"], alone.wrenches["heavy"], rtol=0, atol=1e-12)
+    lost = closing(heavy, sd.State(heavy, q[:14], qd[:12])).energy_lost
+    assert_allclose(closing(both, sd.State(both, q, qd)).energy_lost, lost, rtol=1e-12)

@@ -19,13 +19,13 @@ from screwdyn.backends.background import imported
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.loop_inertia import operational_inertia
 from screwdyn.forms.loop_torques import torques
-from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import INTERNAL, WITH_LOOPS
+from screwdyn.physics.internal import INTERNAL
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
@@ -174,8 +174,11 @@ class Dynamics(Quantities):
             wrenches = named["wrenches"]
             given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)
             return torques(Numbers(model), model, named["q"], named["qd"], named["qdd"], given_forces)
-        if WITH_LOOPS.get(entry.name, entry.name) is None:
-            check_open(model.topology, entry.name)
+        if model.constraints and entry.name == "operational_inertia":
+            inertia, status = operational_inertia(Numbers(model), model, named["link"], named["q"], named["frame"])
+            if status:
+                raise self._error(kernels, status, named, {})
+            return inertia
         state = {name: named[name] for name in entry.arguments}
         code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
         link = named.get("link", "")

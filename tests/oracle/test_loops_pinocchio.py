@@ -66,6 +66,16 @@ def test_two_arms_with_one_bar(joint):
     assert_allclose(there, wrench, rtol=0, atol=1e-8 * np.abs(wrench).max())
 
 
+def test_operational_inertia_of_a_bar_in_two_hands():
+    """Λ times the accelerations of the bar by unit wrenches, from Pinocchio's accelerations of the joints."""
+    tree, q, qd, tau = two_arms(sd.fixed())
+    at, kind, J = screw.pose(np.eye(3), (0.6, 0, 0)), pin.ContactType.CONTACT_6D, tree.jacobian("bar", q, "body")
+    rest, _ = constrained(tree, q, qd, tau, kind, at)
+    pushed = [constrained(tree, q, qd, tau + force, kind, at)[0] for force in J]
+    accelerations = J @ (np.array(pushed) - rest).T
+    assert_allclose(tree.operational_inertia("bar", q, "body") @ accelerations, np.eye(6), rtol=0, atol=1e-8)
+
+
 @pytest.mark.parametrize("joint", ["fixed", "spherical"])
 def test_closing_in_motion(joint):
     """The rates after the impact, and the impulse on the bar."""

@@ -168,3 +168,65 @@ def test_a_hundred_thousand_grasps_in_motion_keep_the_momentum():
     assert losses > cycles
     assert set(tree.coordinates) == names
     assert blocks < 200
+
+
+LOOPS = (
+    sd.fixed(),
+    sd.revolute((1, 2, 3)),
+    sd.spherical((0.1, 0, 0)),
+    sd.cylindrical("z"),
+    sd.planar("y"),
+    sd.helical("x", 0.1),
+)
+
+
+def test_ten_thousand_loops_in_motion_keep_the_momentum():
+    """One hand seizes the crate, then the other, which closes a second loop; both let go. Motors push all the time."""
+    rng = np.random.default_rng(2)
+    tree = spacecraft(rng)
+    arms = [tree.coordinates.index(name) for name in tree.coordinates if "shoulder" in name or "elbow" in name]
+    q = tree.integrate(tree.neutral(), rng.uniform(-1, 1, tree.nv))
+    state = sd.State(tree, q, rng.uniform(-1, 1, tree.nv))
+    momentum = tree.momentum(state.q, state.qd)
+    far = open_by = unbooked = 0.0
+    losses = 0
+
+    def happened(event):
+        """The event's state, after its energy has been checked against that of the bodies."""
+        nonlocal unbooked, losses
+        before, after = tree.kinetic_energy(state.q, state.qd), tree.kinetic_energy(event.state.q, event.state.qd)
+        unbooked = max(unbooked, abs(before - event.energy_lost - after) / before)
+        losses += event.energy_lost > 1e-9 * before
+        return event.state
+
+    def pushed():
+        """The state after impulses of the motors of the arms, and a moment later."""
+        impulse = np.zeros(tree.nv)
+        impulse[arms] = rng.uniform(-0.1, 0.1, len(arms))
+        kick = np.linalg.solve(tree.mass_matrix(state.q), impulse)
+        _, qd = tree.project(state.q, state.qd + kick)
+        q, qd = tree.project(*drift(tree, state.q, qd, 1e-3))
+        return sd.State(tree, q, qd)
+
+    def cycle(k):
+        nonlocal state, far, open_by
+        handles = []
+        for hand in ("left", "right"):
+            event = tree.close("crate", to=hand, joint=LOOPS[(k + len(handles)) % len(LOOPS)], state=state)
+            handles.append(event.handle)
+            state = happened(event)
+            open_by = max(open_by, np.abs(tree.gap(state.q)).max())
+            state = pushed()
+            far = max(far, norm(tree.momentum(state.q, state.qd) - momentum) / norm(momentum))
+        for handle in handles:
+            state = happened(tree.open(handle, state))
+
+    cycles = round(3e4 * LENGTH)
+    blocks = blocks_after(cycles, cycle)
+    print(f"{cycles} cycles: drift of momentum {far:.1e}, of energy {unbooked:.1e}; gap {open_by:.1e}; {blocks} blocks")
+    assert far < 1e-9
+    assert open_by < 1e-12
+    assert unbooked < 1e-9
+    assert losses > cycles
+    assert not tree.loops
+    assert blocks < 200

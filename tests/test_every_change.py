@@ -18,6 +18,8 @@ KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal"
 SEEDS = st.integers(0, 2**32 - 1)
 BODY = sd.Inertia.sphere(1.0, 0.1)
 LARGEST = 14  # links
+LOOPS = (None, sd.revolute((1, 2, 3), (0.1, 0, 0)), sd.prismatic("x"), sd.helical("y", 0.1), sd.cylindrical("z"))
+LOOPS += (sd.spherical((0, 0.1, 0)), sd.planar((0, 1, 1)))
 
 
 def random_joint(rng, name):
@@ -368,6 +370,25 @@ class EveryChange(RuleBasedStateMachine):
         if grasped is not None:
             self.handles[link] = grasped.handle
             self.model |= removed | {link: (to, link, joint, False)}
+
+    @rule(seed=SEEDS)
+    def close_and_open(self, seed):
+        """A loop is closed in motion, stays closed while a payload comes and goes, and is opened again."""
+        rng = np.random.default_rng(seed)
+        link, to = rng.permutation(["base", *self.model])[:2].tolist()
+        event = self.happened(
+            lambda: self.tree.close(link, to, LOOPS[seed % len(LOOPS)], name="loop", state=self.state)
+        )
+        if event is None:
+            return
+        twist, at = rng.uniform(-1, 1, 6), random_pose(rng)
+        self.happened(lambda: self.tree.grasp(self.state, BODY, to=self.any(rng), at=at, twist=twist, name="load"))
+        if "load" in self.tree.links:
+            q, qd, J = self.state.q, self.state.qd, self.tree.constraint_jacobian(self.state.q)
+            close(self.tree.gap(q), np.zeros(len(J)), 1.0, 1e-9)
+            close(J @ qd, np.zeros(len(J)), 1.0 + float((np.abs(J) @ np.abs(qd)).max(initial=0)), 1e-9)
+            assert self.happened(lambda: self.tree.release(self.state, "load")) is not None
+        assert self.happened(lambda: self.tree.open(event.handle, self.state)).energy_lost == 0
 
     @rule(seed=SEEDS)
     def set_gravity(self, seed):

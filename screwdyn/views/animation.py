@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
@@ -129,12 +130,19 @@ def _checked(path: str | os.PathLike[str], writers: Mapping[str, _Writer]) -> Pa
         raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in {', '.join(writers)}")
     if not out.parent.is_dir():
         raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
+    if out.is_dir():
+        raise ScrewdynError(f"cannot write {str(out)!r}: it is a folder")
     return out
 
 
 def _written(writers: Mapping[str, _Writer], scene: Scene, path: Path, frames: Iterable[int]) -> Animation:
+    target = path.resolve()
     try:
-        writers[path.suffix.lower()](scene, path, frames)
+        # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
+        with TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder:
+            part = Path(folder) / target.name
+            writers[path.suffix.lower()](scene, part, frames)
+            part.replace(target)
     except OSError as error:
         raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
     return Animation(path)

@@ -15,7 +15,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError
 
 try:
-    from matplotlib import animation, colormaps, rc_context
+    from matplotlib import animation, colormaps
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.collections import LineCollection, PolyCollection
@@ -35,7 +35,6 @@ __all__ = [
     "colormaps",
     "given_axes",
     "palette",
-    "rc_context",
     "save",
     "short",
     "writable",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.views.figures import Figure, LineCollection, PolyCollection, animation, blank_figure, rc_context
+from screwdyn.views.figures import Figure, LineCollection, PolyCollection, animation, blank_figure
 from screwdyn.views.scene import Camera, Scene
 from screwdyn.views.triangles import Solid, arrow, ball
 
@@ -71,13 +74,12 @@ def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], f
         axes.text(0.02, 0.03 + 0.045 * k, name, fontsize=9, color=color, transform=axes.transAxes)
 
 
-def _film(scene: Scene, writer: Any, path: Path, frames: Iterable[int]) -> None:
-    """Draw the frames of a scene with a writer of matplotlib.animation."""
-    figure, surfaces = blank_figure(_WIDTH, _HEIGHT), dict[Solid, _Surface]()
-    with writer.saving(figure, path, 100):
-        for frame in frames:
-            _draw_frame(figure, scene, surfaces, frame)
-            writer.grab_frame()
+def _drawn(scene: Scene, figure: Figure, frames: Iterable[int]) -> Iterator[None]:
+    """Draw the frames of a scene into a figure, one after another."""
+    surfaces: dict[Solid, _Surface] = {}
+    for frame in frames:
+        _draw_frame(figure, scene, surfaces, frame)
+        yield
 
 
 def write_png(scene: Scene, path: Path) -> None:
@@ -89,7 +91,12 @@ def write_png(scene: Scene, path: Path) -> None:
 
 def write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     """Write an animated GIF, which is repeated for ever."""
-    _film(scene, animation.PillowWriter(fps=_rate(scene)), path, frames)
+    figure, writer = blank_figure(_WIDTH, _HEIGHT), animation.PillowWriter(fps=_rate(scene))
+    # Without writer.saving, which finishes an interrupted film too.
+    writer.setup(figure, path, figure.dpi)
+    for _ in _drawn(scene, figure, frames):
+        writer.grab_frame()
+    writer.finish()
 
 
 def write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
@@ -99,9 +106,26 @@ def write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     ------
     ScrewdynError
         If there is no ffmpeg.
+    OSError
+        If ffmpeg fails, with its message.
     """
-    with rc_context({"animation.ffmpeg_path": ffmpeg()}):
-        _film(scene, animation.FFMpegWriter(fps=_rate(scene)), path, frames)
+    figure = blank_figure(_WIDTH, _HEIGHT)
+    width, height = figure.canvas.get_width_height()
+    raw = ["-f", "rawvideo", "-pix_fmt", "rgba", "-s", f"{width}x{height}", "-framerate", f"{_rate(scene):.9g}"]
+    out = ["-vcodec", "h264", "-pix_fmt", "yuv420p", "-y", str(path)]
+    command = [ffmpeg(), "-loglevel", "error", *raw, "-i", "pipe:", *out]
+    with tempfile.TemporaryFile() as said:
+        # In a session of its own, so that Ctrl-C reaches this process alone.
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process:
+            for _ in _drawn(scene, figure, frames):
+                figure.savefig(process.stdin, format="rgba", dpi=figure.dpi)
+        if process.returncode:
+            said.seek(0)
+            raise OSError(f"ffmpeg: {said.read().decode(errors='replace').strip() or process.returncode}")
 
 
 def ffmpeg() -> str:

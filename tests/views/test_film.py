@@ -144,3 +144,40 @@ def test_a_picture_shows_itself_in_a_notebook(tmp_path) -> None:
     assert matplotlib.image.imread(shown.path).shape == (480, 640, 4)
     with pytest.raises(sd.ScrewdynError, match=r"its name must end in .html, .png"):
         arm().draw("arm.gif")
+
+
+@pytest.mark.parametrize("suffix", ["html", "gif", "mp4"])
+def test_an_interrupted_film_leaves_the_former_file(run, tmp_path, monkeypatch, suffix) -> None:
+    (tmp_path / f"run.{suffix}").write_text("the film of yesterday")
+    encoder = tmp_path / "bin" / "ffmpeg"
+    encoder.parent.mkdir()
+    encoder.write_text('#!/bin/sh\nfor file; do :; done\ncat > "$file"\n')
+    encoder.chmod(encoder.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(encoder.parent), prepend=os.pathsep)
+
+    def interrupted(*frames, **_):
+        yield 0
+        yield 1
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("screwdyn.views.animation.tqdm", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.animate(tmp_path / f"run.{suffix}", fps=5)
+    assert (tmp_path / f"run.{suffix}").read_text() == "the film of yesterday"
+    assert {path.name for path in tmp_path.iterdir()} == {f"run.{suffix}", "bin"}
+
+
+def test_an_error_of_ffmpeg_is_told(run, tmp_path, monkeypatch) -> None:
+    encoder = tmp_path / "ffmpeg"
+    encoder.write_text("#!/bin/sh\necho 'Unknown encoder h264' >&2\nexit 1\n")
+    encoder.chmod(encoder.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(encoder.parent), prepend=os.pathsep)
+    with pytest.raises(sd.ScrewdynError, match=r"cannot write '.*run.mp4': ffmpeg: Unknown encoder h264$"):
+        run.animate(tmp_path / "run.mp4", fps=5)
+    assert not (tmp_path / "run.mp4").exists()
+
+
+def test_a_folder_is_not_written_into(run, tmp_path) -> None:
+    (tmp_path / "run.mp4").mkdir()
+    with pytest.raises(sd.ScrewdynError, match="it is a folder"):
+        run.animate(tmp_path / "run.mp4")

@@ -28,8 +28,10 @@ except ImportError as missing:
 __all__ = ["Drawing", "page", "server"]
 
 _LIGHT, _IMPACT = (1.0, 0.85, 0.2, 0.7), (1.0, 0.35, 0.1, 0.8)
-# Poses are rounded to multiples of this, m and 1, which halves the size of files.
+# Quaternions, and positions as fractions of the scene's size, are rounded to multiples of this: files halve.
 _GRAIN = 2.0**-20
+# The planes beyond which nothing is drawn, and the distance at which the grid fades, as multiples of the scene's size.
+_NEAR, _FAR, _FADE = 0.01, 1000.0, 100.0
 
 
 @contextmanager
@@ -74,7 +76,7 @@ def page(scene: Scene, frames: Iterable[int]) -> str:
         if len(scene.times) > 1:
             recording.insert_sleep(float(scene.times[-1] - scene.times[-2]))
         text: str = recording.as_html()
-        return text
+    return text
 
 
 class Drawing:
@@ -93,7 +95,10 @@ class Drawing:
         api.set_up_direction(_floats(camera.up))
         host.initial_camera.position, host.initial_camera.look_at = _floats(camera.position), _floats(camera.target)
         host.initial_camera.up, host.initial_camera.fov = _floats(camera.up), float(np.radians(camera.FIELD_OF_VIEW))
+        host.initial_camera.near, host.initial_camera.far = _NEAR * scene.size, _FAR * scene.size
         _grid(api, scene)
+        # A power of two, so that multiples have few digits.
+        self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(scene.size)))
         self.nodes, self.parts = [], []
         for node in scene.nodes:
             name = f"/{node.group}/{_path(node.name)}"
@@ -112,7 +117,7 @@ class Drawing:
             for node, handle in self.nodes:
                 handle.visible = bool(node.shown[frame])
                 if node.shown[frame]:
-                    _place(handle, node.poses[frame])
+                    _place(handle, node.poses[frame], self.grain)
             for part, handle in self.parts:
                 handle.visible = bool(part.shown[frame])
             for arrow, handle in self.arrows:
@@ -124,8 +129,9 @@ class Drawing:
                     handle.visible = bool(flash.shown[frame])
 
 
-def _place(handle: Any, T: Array) -> None:
-    handle.position = np.round(T[:3, 3] / _GRAIN) * _GRAIN
+def _place(handle: Any, T: Array, grain: float) -> None:
+    """Set a pose, with its position in multiples of the grain, m."""
+    handle.position = np.round(T[:3, 3] / grain) * grain
     handle.wxyz = np.round(SO3.from_matrix(T[:3, :3]).wxyz / _GRAIN) * _GRAIN
 
 
@@ -133,7 +139,8 @@ def _grid(api: viser.SceneApi, scene: Scene) -> None:
     cell, count = scene.grid
     side = 2 * cell * count
     plane = {0: "yz", 1: "zx", 2: "xy"}[int(np.argmax(np.abs(scene.camera.up)))]
-    api.add_grid("/grid", side, side, plane=plane, cell_size=cell, section_size=side / 2)
+    fade = _FADE * scene.size
+    api.add_grid("/grid", side, side, plane=plane, cell_size=cell, section_size=side / 2, fade_distance=fade)
 
 
 def _add(api: viser.SceneApi, name: str, solid: Any, **more: Any) -> Any:

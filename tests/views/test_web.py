@@ -44,6 +44,22 @@ def test_the_crate_waits_pale_hangs_and_falls(run, page) -> None:
     assert "release crate" in texts and any(text.startswith("grasp crate: ") for text in texts)
 
 
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e3])
+def test_robots_of_every_size_are_within_the_planes_of_the_camera_and_keep_their_places(tmp_path, size) -> None:
+    tree = sd.KinematicTree()
+    rod = sd.Inertia.rod(1.0, size, com=(0, 0, size / 2))
+    tree.attach(rod, to="base", joint=sd.revolute("x", name="hip"), name="leg")
+    tree.attach(rod, to="leg", joint=sd.revolute("x", name="knee"), at=(0, 0, size), name="shank")
+    played = recording(tree.draw(tmp_path / "leg.html", [0.5, -0.7]).path.read_text())
+    _, position, _ = replay(played, "/links/shank", 0.0)
+    np.testing.assert_allclose(position, [0, -size * np.sin(0.5), size * np.cos(0.5)], atol=1e-6 * size)
+    said = {m["type"]: m for _, m in played["messages"]}
+    eye = np.array(said["SetCameraPositionMessage"]["position"])
+    assert said["SetCameraNearMessage"]["near"] < 0.1 * np.linalg.norm(eye)
+    assert said["SetCameraFarMessage"]["far"] > 10 * np.linalg.norm(eye)
+    assert said["GridMessage"]["props"]["fade_distance"] > 10 * size
+
+
 def test_a_page_has_all_it_needs(page) -> None:
     text = page.path.read_text()
     assert text.count("<script src=") == 0 and '<link rel="stylesheet"' not in text

@@ -52,7 +52,8 @@ def embedded(page: str) -> str:
 def _write_page(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     from screwdyn.views.web import page
 
-    path.write_text(page(scene, frames), encoding="utf-8")
+    title = f"<title>{html.escape(path.stem)}</title>"
+    path.write_text(page(scene, frames).replace("<title>Viser</title>", title, 1), encoding="utf-8")
 
 
 def _write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:

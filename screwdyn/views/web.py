@@ -32,6 +32,23 @@ _LIGHT, _IMPACT = (1.0, 0.85, 0.2, 0.7), (1.0, 0.35, 0.1, 0.8)
 _GRAIN = 2.0**-20
 # The planes beyond which nothing is drawn, and the distance at which the grid fades, as multiples of the scene's size.
 _NEAR, _FAR, _FADE = 0.01, 1000.0, 100.0
+# For pages with a film: with "#t=2.2" in the address it stands at 2.2 s. The player has no other way in than its field.
+_SEEK = """<script>
+(() => {
+  const last = %s;
+  const seek = () => {
+    const found = /[#&]t=(\\d+(\\.\\d+)?|\\.\\d+)/.exec(location.hash);
+    const field = document.querySelector("input");
+    if (found && !field) setTimeout(seek, 20);
+    if (!found || !field) return;
+    const value = Math.min(Number(found[1]), last);
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, value);
+    field.dispatchEvent(new Event("input", {bubbles: true}));
+  };
+  addEventListener("hashchange", seek);
+  seek();
+})();
+</script>"""
 
 
 @contextmanager
@@ -58,7 +75,7 @@ def _quiet() -> Iterator[None]:
 
 
 def page(scene: Scene, frames: Iterable[int]) -> str:
-    """HTML with a recording of all frames, which needs no network.
+    """HTML with a recording of all frames, which needs no network; ``#t=`` in its address is a time at which it opens.
 
     Parameters
     ----------
@@ -76,6 +93,9 @@ def page(scene: Scene, frames: Iterable[int]) -> str:
         if len(scene.times) > 1:
             recording.insert_sleep(float(scene.times[-1] - scene.times[-2]))
         text: str = recording.as_html()
+    if len(scene.times) > 1:
+        head, body, tail = text.rpartition("</body>")
+        text = head + _SEEK % float(scene.times[-1] - scene.times[0]) + body + tail
     return text
 
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from chromium import Page, browser
-from film import CRATE, GRASP, RELEASE, arm, swing
+from film import CRATE, END, GRASP, RELEASE, arm, swing
 
 from screwdyn.simulation.stages import run_scene
 from screwdyn.views.scene import Camera
@@ -69,6 +69,19 @@ def test_a_film_needs_no_network_and_shows_the_crate_where_it_is(page, tmp_path)
     assert held.std() > 0.02 and flying.std() > 0.02
     assert is_orange(held[here]) and is_orange(flying[there])
     assert not is_orange(held[there]) and not is_orange(flying[here])
+
+
+def test_a_film_opens_at_the_moment_in_its_address(page, tmp_path) -> None:
+    path = swing().animate(tmp_path / "run.html", fps=50).path
+    time_shown = "Number(document.querySelector('[role=slider]')?.getAttribute('aria-valuenow'))"
+    page.open(f"{path.as_uri()}#t={HELD + 0.04}")
+    page.wait_for(f"{time_shown} === {HELD + 0.04}")
+    page.still_picture()
+    assert page.evaluate(time_shown) == HELD + 0.04  # it does not play on
+    for fragment, found in (("t=.6", 0.6), ("t=99", END), ("elsewhere", END)):
+        page.evaluate(f"location.hash = '{fragment}'")
+        page.wait_for(f"{time_shown} === {found}")
+    assert not page.errors
 
 
 def pixel(camera: Camera, box: dict, point) -> tuple[int, int]:

@@ -60,6 +60,13 @@ def test_robots_of_every_size_are_within_the_planes_of_the_camera_and_keep_their
     assert said["GridMessage"]["props"]["fade_distance"] > 10 * size
 
 
+def test_a_film_can_be_opened_at_a_moment_and_has_the_name_of_its_file(page, tmp_path) -> None:
+    text, still = page.path.read_text(), sd.robots.pelican().draw(tmp_path / "a & b.html").path.read_text()
+    assert f"const last = {END};" in text and "location.hash" in text
+    assert "const last" not in still
+    assert "<title>run</title>" in text and "<title>a &amp; b</title>" in still
+
+
 def test_a_page_has_all_it_needs(page) -> None:
     text = page.path.read_text()
     assert text.count("<script src=") == 0 and '<link rel="stylesheet"' not in text

@@ -355,6 +355,36 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     ]
 
 
+LOOP = """
+[[schedule]]
+event = "close"
+time = 0.2
+link = "link2"
+to = "base"
+joint = {type = "spherical"}
+name = "pin"
+"""
+
+
+def test_loops(tmp_path):
+    """A pin without freedom for two links stops the arm, which then falls freely again."""
+    text = START + LOOP + '[[schedule]]\nevent = "open"\ntime = 0.4\nloop = "pin"\n'
+    read = read_scenario(scenario(tmp_path, text))
+    tree = read.robot.copy()
+    run = sd.simulate(tree, read.start, 0.5, events=read.events)
+    assert [(h.verb, h.subject) for h in run.events] == [("close", "pin"), ("open", "pin")]
+    held = (run.t > 0.2) & (run.t < 0.4)
+    assert np.ptp(run.pose("link2")[held, :3, 3], axis=0) == pytest.approx(0, abs=1e-9)
+    assert run.qd[-1].any()
+    assert problems(tmp_path, text.replace('to = "base"', 'to = "bas"')) == [
+        "schedule[0].to: there is no link 'bas' at that time; did you mean 'base'?"
+    ]
+    assert problems(tmp_path, text.replace('loop = "pin"', 'loop = "pn"')) == [
+        "schedule[1].loop: there is no loop 'pn' at that time; did you mean 'pin'?"
+    ]
+    assert problems(tmp_path, text.replace("spherical", "universal")) != []
+
+
 def test_events_that_lack_keys_are_read_too(tmp_path):
     text = """
         [[schedule]]

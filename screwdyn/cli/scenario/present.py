@@ -51,6 +51,10 @@ class Present:
         """The name of a joint."""
         return self._one_of(given, "joint", self.tree.joints)
 
+    def loop(self, given: Entry) -> str | None:
+        """The name of a loop."""
+        return self._one_of(given, "loop", self.tree.loops)
+
     def missing(self, given: Entry, what: str, name: str, known: Sequence[str]) -> None:
         """Add the problem that there is no such name, unless it is doubtful."""
         if not self.doubtful(name):
@@ -65,12 +69,12 @@ class Present:
 
 
 # Events that bring no names but those that they mention.
-_NAMING = ("release", "hand_over", "lock", "unlock", "replace_joint", "set_inertia")
+_NAMING = ("release", "hand_over", "lock", "unlock", "replace_joint", "set_inertia", "open")
 
 
 def _names(event: Mapping[str, Any]) -> list[str]:
     """The names that an event brings or changes: of links and joints, and beginnings of names."""
     joint = event.get("joint")
     inner = [joint.get("name")] if isinstance(joint, Mapping) else [joint]
-    found = [*(event.get(key) for key in ("name", "prefix", "what", "link")), *inner]
+    found = [*(event.get(key) for key in ("name", "prefix", "what", "link", "loop")), *inner]
     return [name for name in found if isinstance(name, str) and name]

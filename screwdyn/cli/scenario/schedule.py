@@ -17,6 +17,7 @@ from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
 from screwdyn.mechanism.shape import Shape
+from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
 from screwdyn.simulation.state import State
 
@@ -171,6 +172,26 @@ def _set_inertia(fields: dict[str, Entry], present: Present, folder: Path) -> Ch
     return partial(SetInertia, link, inertia)
 
 
+def _close(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    before = len(fields["link"].problems)
+    link, to = present.link(fields["link"]), present.link(fields["to"])
+    joint = _joint(fields["joint"]) if "joint" in fields else None
+    at = _place(fields["at"]) if "at" in fields else None
+    name = fields["name"].text() if "name" in fields else None
+    if len(fields["link"].problems) > before or link is None or to is None:
+        return None
+    present.tree.close(link, to, joint, at, name)
+    return partial(Close, link, to, joint=joint, at=at, name=name)
+
+
+def _open(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+    name = present.loop(fields["loop"])
+    if name is None:
+        return None
+    present.tree.open(name)
+    return partial(Open, name)
+
+
 # Required and optional keys of an event, besides "event", "time" and "when", and what reads it.
 _EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change | None]]] = {
     "grasp": (("body", "to", "name", "twist"), ("joint", "at", "start", "prefix"), _grasp),
@@ -180,6 +201,8 @@ _EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change 
     "unlock": (("joint",), (), _unlock),
     "replace_joint": (("link", "joint"), (), _replace_joint),
     "set_inertia": (("link", "inertia"), (), _set_inertia),
+    "close": (("link", "to"), ("joint", "at", "name"), _close),
+    "open": (("loop",), (), _open),
 }
 
 

@@ -5,6 +5,8 @@ import numpy as np
 import screwdyn as sd
 
 LENGTHS, MASSES = (1.0, 2.5, 2.0, 2.2), (1.0, 2.5, 2.0)
+# Radius, m, and angles of the feet and of the balls of a Stewart platform, degrees.
+PLATFORM = (1.0, (-10, 10, 110, 130, 230, 250)), (0.6, (20, 40, 140, 160, 260, 280))
 
 
 def bar(mass, length):
@@ -42,6 +44,21 @@ def door():
     above = sd.revolute(axis, np.array([0.1, 0.2, 0.3]) + 0.7 * axis)
     tree.close("leaf", to="frame", joint=above, at=(0.3, 0.1, 0.7), name="hinge")
     return tree, (np.array([0.4, -0.7]), np.array([1.1, 0.3]))
+
+
+def stewart_platform():
+    """Six legs between feet and balls: universal joints on the ground, motors along the legs, balls at the platform."""
+    feet, balls = ([r * np.array([np.cos(a), np.sin(a), 0]) for a in np.radians(angles)] for r, angles in PLATFORM)
+    tree = sd.KinematicTree()
+    for k, foot in enumerate(feet):
+        pin, motor = sd.universal("x", "y", passive=True), sd.prismatic("z", limits=(0.3, 2.0))
+        tree.attach(sd.Inertia.sphere(2, 0.1), to="base", joint=pin, at=foot, name=f"tube{k}")
+        tree.attach(sd.Inertia.sphere(1, 0.1), to=f"tube{k}", joint=motor, name=f"rod{k}")
+    body, ball = sd.Inertia.box(5, (1, 1, 0.1)), sd.spherical(balls[0], passive=True)
+    tree.attach(body, to="rod0", joint=ball, at=-balls[0], name="platform")
+    for k in range(1, 6):
+        tree.close(f"rod{k}", to="platform", joint=sd.spherical(), at=balls[k])
+    return tree, feet, balls
 
 
 def bricard():

@@ -37,7 +37,6 @@ REFUSED = {
     "c_source with optional links": lambda tree: tree.c_source(["mass_matrix"], optional=["rocker"]),
     "derivatives of τ": lambda tree: tree.derivatives.inverse_dynamics(q, q, q),
     "Derivatives.regressor": lambda tree: tree.derivatives.regressor(q, q, q),
-    "inverse_kinematics": lambda tree: tree.inverse_kinematics("rocker", [1, 1, 0]),
     "sd.identify": lambda tree: sd.identify(tree, "rocker", [q], [q], [q], [q]),
     "sd.identification": lambda tree: sd.identification.base_parameters(tree),
     "sd.formulations": lambda tree: sd.formulations.newton_euler(tree),
@@ -113,7 +112,7 @@ def test_what_loops_do_not_change(name):
 
 # What knows loops, or carries them along; the tests of the modules compare its results.
 OF_LOOPS = {"assemble", "close", "constraint_jacobian", "constraint_jacobian_dot", "constraint_wrenches"}
-OF_LOOPS |= {"equilibrium", "holding_torque", "linearize", "Derivatives.forward_dynamics"}
+OF_LOOPS |= {"equilibrium", "holding_torque", "inverse_kinematics", "linearize", "Derivatives.forward_dynamics"}
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "grasp", "inverse_dynamics", "lock", "loop", "loops", "move"}
 OF_LOOPS |= {"open", "operational_inertia", "project", "reduced", "replace_joint", "squeezing_torque"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.loops import check_open
+from screwdyn.physics.closure import Closure
+from screwdyn.physics.recursions.constrained import REDUNDANT
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 from screwdyn.simulation.limits import Limits
@@ -28,6 +29,9 @@ _SMALL = 1e-15
 _SLOW, _FINAL = 1e-5, 1e-14
 # Distance from a limit at which a freedom counts as being there, rad or m.
 _STOPPED = 1e-6
+# Gap of closed loops in a result, m and rad; Newton steps that remove what a search leaves of it; how much more a gap
+# counts than an error of the pose where no configuration has the pose.
+_CLOSED, _CLOSING, _STIFF = 1e-12, 5, 1e3
 _TURN = 2 * np.pi
 
 
@@ -45,7 +49,8 @@ def inverse_kinematics(
 
     Damped least squares: each step minimises ``|e − J δ|² + λ |δ|²`` within the limits, where e are the error of the
     position and, times a length, the rotation vector of the error of the orientation, and λ adapts (Nielsen's rule). If
-    the search from q0 ends elsewhere, others begin at random configurations, the same in every call.
+    the search from q0 ends elsewhere, others begin at random configurations, the same in every call. The gaps of
+    closed loops are errors too: q0 need not close them, and a result does.
 
     Parameters
     ----------
@@ -56,7 +61,8 @@ def inverse_kinematics(
     q0 : (nq,) array, optional
         Start of the search, rad and m, moved into the limits; neutral by default.
     freedoms : names of coordinates, optional
-        The others keep their positions of q0. By default the active freedoms.
+        The others keep their positions of q0. By default the active freedoms. The passive freedoms in closed loops
+        follow in any case.
     tolerance : float
         Largest error of a result, m and rad. Most results are exact to rounding.
     searches : int
@@ -80,7 +86,6 @@ def inverse_kinematics(
     The nearest configuration minimises ``|e|²``. The length that multiplies the angle is that of the chain of links, in
     q0.
     """
-    check_open(tree.topology, "inverse_kinematics")
     given = (pose := tree.model.numbers("pose", pose)).shape
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")
@@ -98,20 +103,22 @@ def inverse_kinematics(
             if not target.distance(further) < 0.99 * target.distance(end):
                 break
             end = further
-        found.append(end)
+        found.append(target.closed(end))
         position, angle = target.misses(found[-1])
-        if max(position, angle) <= tolerance:
+        if max(position, angle) <= tolerance and target.gap(found[-1]) <= _CLOSED:
             return found[-1]
         if not len(target.free):
             break
-    nearest = _search(target, min(found, key=target.distance), _FINAL)
+    target.stiffness = _STIFF
+    nearest = target.closed(_search(target, min(found, key=target.distance), _FINAL))
     position, angle = target.misses(nearest)
     orientation = f" and {angle:.3g} rad" if target.oriented else ""
     stopped = ", ".join(target.stopped(nearest))
+    ajar = f"; its loops are open by {gap:.3g} m or rad" if (gap := target.gap(nearest)) > _CLOSED else ""
     raise InverseKinematicsError(
         f"no configuration was found in which {link!r} has this {'pose' if target.oriented else 'position'}: the "
         f"nearest of {len(found)} searches misses it by {position:.3g} m{orientation}"
-        f"{f', with {stopped} at the limits' if stopped else ''}; choose a pose within reach"
+        f"{f', with {stopped} at the limits' if stopped else ''}{ajar}; choose a pose within reach"
         f"{', or give three numbers to leave the orientation free' if target.oriented else ''} (the error has the "
         f"nearest configuration as its q)",
         nearest,
@@ -138,6 +145,8 @@ class _Target:
     ----------
     free : (k,) array of int
         The freedoms that move.
+    stiffness : float
+        How much more the gap of a loop counts than an error of the pose.
     oriented : bool
         Whether the orientation counts.
     """
@@ -145,8 +154,11 @@ class _Target:
     def __init__(self, tree: Robot, link: str, pose: Array, oriented: bool, q0: Array, moving: tuple[str, ...]) -> None:
         self.tree, self.link, self.pose, self.oriented = tree, link, pose, oriented
         tree.forward_kinematics(link, q0)  # raises the error for an unknown link
-        path = set(moving).intersection(tree.model.path(link))
-        self.free: npt.NDArray[np.intp] = np.flatnonzero([name in path for name in tree.coordinates])
+        self.closure, self.stiffness = Closure(tree, tree.model), 1.0
+        looped = {x for loop in self.closure.loops for end in (loop.link, loop.to) for x in tree.model.path(end)}
+        passive = set(compress(tree.coordinates, tree.model.passive))
+        free = ({*moving} & ({*tree.model.path(link)} | looped)) | (looped & passive)
+        self.free: npt.NDArray[np.intp] = np.flatnonzero([name in free for name in tree.coordinates])
         self.lower, self.upper = np.full((2, tree.nv), [[-np.inf], [np.inf]])
         limits = Limits.of(tree, lambda joint: True)
         self.where = np.full(tree.nv, -1)
@@ -174,9 +186,9 @@ class _Target:
         return (turn if self.oriented else np.zeros(0)), self.pose[:3, 3] - T[:3, 3]
 
     def error(self, q: Array) -> Array:
-        """e, (6,) or (3,), m."""
+        """e, (6,) or (3,), m, followed by the gaps of closed loops, m and rad."""
         turn, travel = self.errors(q)
-        return np.concatenate([self.length * turn, travel])
+        return np.concatenate([self.length * turn, travel, -self.stiffness * self.closure.gap(q)])
 
     def distance(self, q: Array) -> float:
         """|e|, m."""
@@ -185,12 +197,26 @@ class _Target:
     def jacobian(self, q: Array) -> Array:
         """J, with −Jᵀ e the slope of ½ |e|²: exact, although −J is ∂e/∂q only where the orientations agree."""
         J = self.tree.jacobian(self.link, q, "mixed")[:, self.free]
-        return np.concatenate([self.length * J[: 3 * self.oriented], J[3:]])
+        opening = self.stiffness * self.tree.constraint_jacobian(q)[:, self.free]
+        return np.concatenate([self.length * J[: 3 * self.oriented], J[3:], opening])
 
     def misses(self, q: Array) -> tuple[float, float]:
         """Errors of position and angle, m and rad."""
         turn, travel = self.errors(q)
         return float(np.linalg.norm(travel)), float(np.linalg.norm(turn))
+
+    def gap(self, q: Array) -> float:
+        """The largest entry of the gap of the closed loops, m and rad."""
+        return float(np.abs(self.closure.gap(q)).max(initial=0.0))
+
+    def closed(self, q: Array) -> Array:
+        """The configuration next to one whose loops are nearly closed, in which they are."""
+        for _ in range(_CLOSING):
+            if self.gap(q) <= _CLOSED:
+                break
+            J = self.tree.constraint_jacobian(q)[:, self.free]
+            q = self.moved(q, np.asarray(np.linalg.lstsq(J, -self.closure.gap(q), rcond=REDUNDANT)[0]))
+        return q
 
     def room(self, q: Array) -> tuple[Array, Array]:
         """How far the free freedoms may move down and up, (k,) and (k,), rad and m."""

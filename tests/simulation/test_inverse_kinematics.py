@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mechanisms import stewart_platform
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 from tangents import SEVERAL
@@ -150,6 +151,44 @@ def test_any_tree_finds_a_pose_that_it_has_near_the_start(seed, n):
         assert_allclose(reached if pose.ndim == 2 else reached[:3, 3], pose, rtol=0, atol=1e-8)
         still = [k for k, name in enumerate(tree.coordinates) if name not in tree.model.path(link)]
         assert_allclose(tree.difference(start, found)[still], 0, atol=1e-15)
+
+
+def five_bar():
+    """Two cranks of 0.5 m, 0.4 m apart, and two bars of 0.8 m that meet at the tip."""
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    for side, x in (("left", 0.0), ("right", 0.4)):
+        tree.attach(ROD, to="base", joint=sd.revolute("z"), at=(x, 0, 0), name=side)
+        tree.attach(ROD, to=side, joint=sd.revolute("z", passive=True), at=(0.5, 0, 0), name=f"upper {side}")
+    tree.attach(sd.Link("tip"), to="upper left", at=(0.8, 0, 0))
+    tree.close("upper right", to="tip", joint=sd.revolute("z", (0.8, 0, 0)), at=(-0.8, 0, 0), name="pin")
+    return tree
+
+
+def test_a_five_bar_reaches_a_point_by_the_law_of_cosines():
+    """Passive freedoms follow; the start does not close the loop."""
+    tree, x, y = five_bar(), 0.3, 0.9
+    q = tree.inverse_kinematics("tip", (x, y, 0), [1.9, -1.2, 1.1, 0.9])
+    assert_allclose(tree.gap(q), 0, rtol=0, atol=1e-12)
+    for name, foot, sign in (("left", 0.0, 1), ("right", 0.4, -1)):
+        far = np.hypot(x - foot, y)
+        inner = np.arccos((0.25 + far**2 - 0.64) / far)
+        assert_allclose(q[tree.positions.index(name)], np.arctan2(y, x - foot) + sign * inner, rtol=1e-12)
+
+
+def test_out_of_reach_loops_stay_closed():
+    with pytest.raises(sd.InverseKinematicsError, match=r"misses it by 1.53 m; choose") as caught:
+        five_bar().inverse_kinematics("tip", (2, 2, 0))
+    assert_allclose(caught.value.position_error, 2 * np.sqrt(2) - 1.3, rtol=1e-5)
+    assert_allclose(five_bar().gap(caught.value.q), 0, rtol=0, atol=1e-12)
+
+
+def test_lengths_of_the_legs_of_a_stewart_platform():
+    tree, feet, balls = stewart_platform()
+    pose = sd.screw.pose(sd.screw.exp([0.02, -0.04, 0.2, 0, 0, 0])[:3, :3], (0.1, -0.05, 1.0))
+    q = tree.inverse_kinematics("platform", pose)
+    assert_allclose(tree.forward_kinematics("platform", q), pose, rtol=0, atol=1e-12)
+    for k, (foot, ball) in enumerate(zip(feet, balls, strict=True)):
+        assert_allclose(q[tree.positions.index(f"rod{k}")], np.linalg.norm((pose @ [*ball, 1])[:3] - foot), rtol=1e-11)
 
 
 def test_passive_freedoms_and_those_left_out_stay():

@@ -326,7 +326,7 @@ class _ClosedBalance(_Balance):
         v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
         q = space.integrate(q, v)
         for _ in range(_CLOSING):
-            gap = self.closure.gap(q)
+            gap = self.closure.gap(q, 1)
             if np.abs(gap).max(initial=0.0) <= _CLOSED:
                 break
             v[self.free] = -self.closure.factors(q, self.which).least(gap)

@@ -17,7 +17,7 @@ from screwdyn.physics.quantities import Quantities
 __all__ = ["Wrenches", "multipliers_of", "torques"]
 
 # Of accelerations that open a loop, of forces that motors cannot give, and of a wrench that a loop's joint does not
-# transmit, each relative to its largest term.
+# transmit, each relative to its largest term; of the accelerations at least relative to 1 rad/s² or m/s².
 _ROUNDING = 1e-8
 
 Wrenches = Mapping[str, ArrayLike]
@@ -49,8 +49,9 @@ def _torques(one: Quantities, model: Model, multipliers: Array | None, *state: A
     """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
     q, qd, qdd, external = state
     J = one.constraint_jacobian(q)
-    opening, terms = J @ qdd + one.constraint_jacobian_dot(q, qd) @ qd, np.abs(J) @ np.abs(qdd)
-    if np.any(np.abs(opening) > _ROUNDING * (terms.max(initial=0.0) + np.abs(opening - J @ qdd).max(initial=0.0))):
+    turning = one.constraint_jacobian_dot(q, qd) @ qd
+    opening, terms = J @ qdd + turning, np.concatenate([np.abs(J) @ np.abs(qdd), np.abs(turning)])
+    if np.any(np.abs(opening) > _ROUNDING * terms.max(initial=1.0)):
         raise LoopError(
             f"these accelerations open {', '.join(map(repr, model.topology.loops))}: J_c q̈ + J̇_c q̇ has an entry of "
             f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
@@ -60,7 +61,7 @@ def _torques(one: Quantities, model: Model, multipliers: Array | None, *state: A
     active = ~np.array(model.passive, dtype=bool)
     wanted = None if multipliers is None else force - J.T @ multipliers
     tau = factors.motor_forces(force, active, wanted)
-    if factors.missing(force, tau) > _ROUNDING:
+    if factors.missing(force, tau, model.weight_bound) > _ROUNDING:
         motors, others = (", ".join(map(repr, _names(model, which))) or "none" for which in (active, ~active))
         raise LoopError(
             f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; take "

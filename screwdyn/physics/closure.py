@@ -21,7 +21,7 @@ from screwdyn.physics.recursions.constrained import KEPT_ANYWAY, REDUNDANT
 from screwdyn.screws.groups import NEAREST, nearest_element, projection
 from screwdyn.screws.poses import inverse
 
-__all__ = ["TOLERANCE", "Closure", "Factors", "significant", "weights"]
+__all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"]
 
 # Gap, m and rad, and rate of a gap, m/s and rad/s, that counts as rounding of the numbers given.
 TOLERANCE = 1e-6
@@ -31,6 +31,9 @@ _NEAR, _STEPS = 1e-7, 4
 _CLEAR = 1e-3
 
 
+# Of the largest weight that a motion could have: forces below this share count as large as it, because rounding of the
+# weight is all that acts along a mechanism that lies flat.
+SLIGHT = 1e-2
 # Singular values of the motors' forces, relative to the largest, that are rounding.
 _WEAKEST = 1e-10
 
@@ -121,10 +124,13 @@ class Factors:
         tau[active] += Vt[kept].T @ (U[:, kept].T @ (Z.T @ (force - tau)) / sizes[kept])
         return tau
 
-    def missing(self, force: Array, tau: Array) -> float:
-        """The largest |Zᵀ (force − τ)|, relative to the terms of Zᵀ force, in one state."""
+    def missing(self, force: Array, tau: Array, weight: float) -> float:
+        """The largest |Zᵀ (force − τ)|, relative to the terms of Zᵀ force, in one state.
+
+        ``weight`` is :attr:`Model.weight_bound`.
+        """
         Z = self.motions()
-        terms = _largest(np.abs(Z.T) @ np.abs(force))
+        terms = max(_largest(np.abs(Z.T) @ np.abs(force)), SLIGHT * weight)
         return _largest(Z.T @ (force - tau)) / terms if terms else 0.0
 
     @staticmethod

@@ -18,7 +18,7 @@ from screwdyn.physics.couplings import COLUMN, RATIO, spread
 from screwdyn.physics.frames import BODY
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.rows import Rows
-from screwdyn.physics.table import ARMATURE, PARENT, PLACE
+from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -102,6 +102,14 @@ class Model(Rows):
         rows = np.empty(len(self.index) - 1)
         spread(self.charts.couplings, qd, rows)
         return rows
+
+    @cached_property
+    def weight_bound(self) -> float:
+        """√m |g|, N/√kg, with the mass m of all bodies that move.
+
+        No weight exceeds it along a motion z with zᵀ M z = 1, by the inequality of Cauchy and Schwarz.
+        """
+        return float(np.sqrt(self.table[:-1, MASS].sum()) * np.linalg.norm(self.table[-1, :3]))
 
     @cached_property
     def joint_forces(self) -> JointForces:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics.closure import Closure, weights
+from screwdyn.physics.closure import SLIGHT, Closure, weights
 from screwdyn.physics.recursions.constrained import REDUNDANT
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.state import by_name
@@ -128,7 +128,8 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     Raises
     ------
     EquilibriumError
-        If a passive freedom does not balance, to 1e-6 of the forces that act on it; the message names it.
+        If a passive freedom does not balance, to 1e-6 of the forces that act on it, or to 1e-8 of the largest weight
+        that it could have; the message names it.
     ShapeError, UnboundSymbolError
         For a wrong ``q``, or if numbers of the tree contain symbols.
     """
@@ -152,7 +153,7 @@ def _holding_loops(tree: Robot, q: Array, active: npt.NDArray[np.bool_]) -> Arra
     closure.check(q)
     factors, force = closure.factors(q), tree.gravity_vector(q) - tree.model.joint_forces.spring_force(q)
     tau = factors.motor_forces(force, active)
-    if (left := factors.missing(force, tau)) > _HELD:
+    if (left := factors.missing(force, tau, tree.model.weight_bound)) > _HELD:
         raise EquilibriumError(
             f"no torques of the motors hold this configuration of the closed loops: {left:.3g} of its weight and "
             f"springs is left in some motion; let it hang first: q = tree.equilibrium(q)"
@@ -190,13 +191,17 @@ class _Balance:
         self.tree, self.free, self.tau = tree, free, tau[free]
         self.springs = tree.model.joint_forces
         self.count = self.number(q)
-        self.acting, self.s = np.zeros(self.count), np.ones(self.count)
+        self.acting, self.s = self.slightest(q), np.ones(self.count)
         self.at(q)
         self.s = np.where(self.acting > 0, self.acting, max(self.acting.max(initial=0.0), 1e-300))
 
     def number(self, q: Array) -> int:
         """Number k of the coordinates x."""
         return len(self.free)
+
+    def slightest(self, q: Array) -> Array:
+        """The least size of forces to which an unbalanced one is compared, (k,)."""
+        return SLIGHT * self.tree.model.weight_bound * np.sqrt(np.diag(self.tree.mass_matrix(q))[self.free])
 
     def force(self, q: Array) -> Array:
         """r, (k,)."""
@@ -290,6 +295,10 @@ class _ClosedBalance(_Balance):
         J = self._jacobian(q)
         D = weights(J, self.closure.counts)
         return len(self.free) - int(np.linalg.matrix_rank(D[:, None] * J, rtol=REDUNDANT))
+
+    def slightest(self, q: Array) -> Array:
+        """The largest of those of the free freedoms, for every motion."""
+        return np.full(self.count, super().slightest(q).max(initial=0.0))
 
     def _jacobian(self, q: Array) -> Array:
         return np.asarray(self.tree.constraint_jacobian(q)[..., self.free])

@@ -98,3 +98,13 @@ def test_wrong_wrenches(squeeze, error, message):
     tree, (q, qd) = four_bar()
     with pytest.raises(error, match=message):
         tree.squeezing_torque(q, qd, np.zeros(3), squeeze)
+
+
+def test_accelerations_that_are_rounding():
+    """Forward dynamics leaves them at rest in balance, and in a structure that cannot move."""
+    tree, (q, _) = driven_by_the_crank()
+    rest, rounding = np.zeros(3), np.full(3, 1e-14)
+    assert_allclose(tree.inverse_dynamics(q, rest, rounding), tree.holding_torque(q), rtol=1e-9)
+    tree.close("coupler", to="base", at=tree.forward_kinematics("coupler", q), name="clamp")
+    assert tree.freedoms(q) == 0
+    assert_array_equal(tree.inverse_dynamics(q, rest, rounding), 0)

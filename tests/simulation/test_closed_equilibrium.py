@@ -54,3 +54,19 @@ def test_no_equilibrium():
     tree, (q, _) = four_bar()
     with pytest.raises(sd.LoopError, match="'pin' is open by"):
         tree.equilibrium(q + 0.1)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_mechanism_that_lies_flat(closed):
+    """Gravity is along all axes but for rounding, so every configuration is an equilibrium of the passive joints."""
+    turn = sd.screw.exp([0.3, -0.2, 0.5, 1, 2, 3])
+    tree = sd.KinematicTree(gravity=turn[:3, :3] @ [0, 0, -9.81])
+    tree.attach(driven_by_the_crank(motor=False)[0], to="base", at=turn, name="bench")
+    q = tree.assemble([0.7, -0.2, 1.5], hold=["crank"])
+    if not closed:
+        tree.open("pin")
+    assert np.abs(tree.gravity_vector(q)).max() > 0
+    assert_array_equal(tree.holding_torque(q), 0)
+    assert_allclose(tree.equilibrium(q), q, rtol=0, atol=1e-12)
+    if closed:
+        assert_array_equal(tree.inverse_dynamics(q, np.zeros(3), np.zeros(3)), 0)

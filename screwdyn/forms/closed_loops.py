@@ -91,7 +91,8 @@ class ClosedLoops(Quantities):
     def freedoms(self, q: ArrayLike) -> int:
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
         one = self._frozen()
-        return one.model.nv - Closure(one, one.model).factors(_one(one.model, q)).rank()
+        (q,) = _one(one.model, q=q)
+        return one.model.nv - Closure(one, one.model).factors(q).rank()
 
     def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
         """A configuration near q in which all loops are closed, (nq,).
@@ -118,13 +119,16 @@ class ClosedLoops(Quantities):
     def project(self, q: ArrayLike, qd: ArrayLike, hold: Iterable[str] = ()) -> tuple[Array, Array]:
         """The state with closed loops near a state: :meth:`assemble`, and the nearest rates in the metric of M.
 
-        Freedoms that are held keep their positions and rates. Errors as for :meth:`assemble`.
+        Freedoms that are held keep their positions and rates. Errors as for :meth:`assemble`; also LoopError if the
+        loops do not allow the rates that are held.
         """
         one = self._frozen()
         closure, free = Closure(one, one.model), _free(one.model, hold)
-        q = _assembled(closure, q, free)
-        (rates,), _ = one.model.flat(qd=qd)
-        return q, rates - _step(closure, q, one.constraint_jacobian(q) @ rates, free)
+        q, (rates,) = _assembled(closure, q, free), _one(one.model, qd=qd)
+        rates = rates - _step(closure, q, closure.opening(q, rates), free)
+        if not free.all():
+            closure.check_moving(q, rates, "the loops do not allow the rates that are held; hold fewer freedoms")
+        return q, rates
 
     def constraint_wrenches(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Reactions:
         """The wrenches in the joints of the loops, M q̈ + C q̇ + g = τ + J_cᵀ λ.
@@ -146,10 +150,10 @@ class ClosedLoops(Quantities):
         """
         one = self._frozen()
         closure = Closure(one, one.model)
-        factors = closure.factors(_one(one.model, q))
-        (rates, forces), _ = one.model.flat(qd=qd, tau=tau)
-        f = factors.lower(forces - one.bias_force(q, qd))
-        L_qdd = factors.L.T @ factors.least(-one.constraint_jacobian_dot(q, qd) @ rates)
+        q, rates, forces = _one(one.model, q=q, qd=qd, tau=tau)
+        factors = closure.factors(q)
+        f = factors.lower(forces - one.bias_force(q, rates))
+        L_qdd = factors.L.T @ factors.least(-one.constraint_jacobian_dot(q, rates) @ rates)
         given, nothing = factors.least_multipliers(L_qdd - f), factors.undetermined()
         wrenches, undetermined = {}, {}
         for loop, N, own in closure.own():
@@ -209,11 +213,14 @@ class ClosedLoops(Quantities):
             If these freedoms do not determine the others.
         UnknownNameError
             If there is no such freedom.
+        ShapeError
+            For a batch of states, or as for ``forward_kinematics``.
         """
         one = self._frozen()
         model = one.model
+        q, qd = _one(model, q=q, qd=qd)
         closure, J = Closure(one, model), one.constraint_jacobian(q)
-        rank, D = closure.factors(_one(model, q)).rank(), weights(J, closure.counts)[:, None]
+        rank, D = closure.factors(q).rank(), weights(J, closure.counts)[:, None]
         J, J_dot = D * J, D * one.constraint_jacobian_dot(q, qd)
         if independent is None:
             from scipy.linalg import qr
@@ -250,18 +257,19 @@ def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> 
     return others
 
 
-def _one(model: Model, q: ArrayLike) -> Array:
-    """One configuration."""
-    (flat,), batch = model.flat(q=q)
-    if batch:
-        raise ShapeError(f"q must be one configuration, ({model.nq},); got a batch of shape {batch}")
-    return flat
+def _one(model: Model, **arrays: ArrayLike) -> list[Array]:
+    """Arguments of one state by name, ``q=``, ``qd=`` or ``tau=``; ShapeError for a batch."""
+    for name, given in arrays.items():
+        _, batch = model.flat(**{name: given})
+        if batch:
+            raise ShapeError(f"{name} must be that of one state; got a batch of shape {batch}")
+    return list(model.flat(**arrays)[0])
 
 
 def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
-    """Indices of some freedoms in the order of all; UnknownNameError if there is no such freedom."""
+    """Indices of some freedoms, or of one, in the order of all; UnknownNameError if there is no such freedom."""
     found = set()
-    for name in freedoms:
+    for name in (freedoms,) if isinstance(freedoms, str) else freedoms:
         if name not in model.coordinates:
             raise UnknownNameError.of(name, model.coordinates, "freedom")
         found.add(model.coordinates.index(name))
@@ -283,7 +291,7 @@ def _step(closure: Closure, q: Array, residual: Array, free: npt.NDArray[np.bool
 
 
 def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.bool_]) -> Array:
-    found = _one(closure.model, q)
+    (found,) = _one(closure.model, q=q)
     for _ in range(_STEPS):
         phi = closure.gap(found)
         if np.abs(phi).max(initial=0.0) <= _CLOSED:

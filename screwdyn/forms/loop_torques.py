@@ -86,7 +86,10 @@ def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
 def _transmitted(loop: Loop, wrench: ArrayLike) -> Array:
     """λ of the wrench of one loop."""
     N = expressions.floats(loop.wrenches, f"loop {loop.name!r}")
-    F = np.asarray(wrench, dtype=np.float64)
+    try:
+        F = np.asarray(wrench, dtype=np.float64)
+    except (TypeError, ValueError):
+        F = np.empty(0)
     if F.shape != (6,) or not np.isfinite(F).all():
         raise ShapeError(f"the wrench in loop {loop.name!r} must be six finite numbers [n; f]; got {wrench!r}")
     multipliers = np.linalg.lstsq(N, F, rcond=None)[0]

@@ -239,15 +239,17 @@ class Closure:
         if self.loops and _largest(self.gap(q, 1)) > TOLERANCE:
             raise LoopError(f"{self.described(q)}; {advice}")
 
-    def check_moving(self, q: Array, qd: Array) -> None:
+    def check_moving(
+        self,
+        q: Array,
+        qd: Array,
+        advice: str = "tree.project(q, qd) removes that, and tree.close(…, state=) closes a loop in motion",
+    ) -> None:
         """Raise LoopError unless the loops are closed in a state, and stay closed, but for rounding."""
         self.check(q, "tree.project(q, qd) closes the loops of a state")
         opening = _largest(self.opening(q, qd)) if self.loops else 0.0
         if opening > TOLERANCE * (1 + _largest(qd)):
-            raise LoopError(
-                f"the rates open the loops at up to {opening:.3g} rad/s or m/s; tree.project(q, qd) removes that, and "
-                f"tree.close(…, state=) closes a loop in motion"
-            )
+            raise LoopError(f"the rates open the loops at up to {opening:.3g} rad/s or m/s; {advice}")
 
     def described(self, q: Array) -> str:
         """The gap of each loop that is open, with its size and direction."""

@@ -204,3 +204,35 @@ def test_a_light_loop_beside_a_heavy_one():
     assert_allclose(found.wrenches["heavy"], alone.wrenches["heavy"], rtol=0, atol=1e-12)
     lost = closing(heavy, sd.State(heavy, q[:14], qd[:12])).energy_lost
     assert_allclose(closing(both, sd.State(both, q, qd)).energy_lost, lost, rtol=1e-12)
+
+
+def test_input_that_is_not_one_state():
+    tree, (q, qd) = four_bar()
+    tau, two = np.zeros(3), np.zeros((2, 3))
+    for what in ("q", "qd", "tau"):
+        given = {"q": q, "qd": qd, "tau": tau} | {what: two}
+        with pytest.raises(sd.ShapeError, match=rf"{what} must be that of one state; got a batch of shape \(2,\)"):
+            tree.constraint_wrenches(**given)
+        del given["tau"]
+        for function in (tree.project, tree.reduced) if what != "tau" else ():
+            with pytest.raises(sd.ShapeError, match=f"{what} must be that of one state"):
+                function(**given)
+    for function in (tree.assemble, tree.freedoms):
+        with pytest.raises(sd.ShapeError, match="q must be that of one state"):
+            function(two)
+    for wrench in ("two hands", np.zeros(5), [np.nan] * 6):
+        with pytest.raises(sd.ShapeError, match="the wrench in loop 'pin' must be six finite numbers"):
+            tree.squeezing_torque(q, qd, qd, {"pin": wrench})
+
+
+def test_one_freedom_by_its_name():
+    tree, (q, qd) = four_bar()
+    assert_array_equal(tree.assemble(q + 0.1, hold="crank"), tree.assemble(q + 0.1, hold=["crank"]))
+    assert tree.reduced(q, qd, "crank").independent == ("crank",)
+
+
+def test_rates_that_the_loops_do_not_allow():
+    tree, (q, qd) = four_bar()
+    with pytest.raises(sd.LoopError, match="the loops do not allow the rates that are held"):
+        tree.project(q, qd + np.array([0, 1, 0]), hold=["crank", "coupler"])
+    assert_allclose(tree.project(q, qd, hold=["crank", "coupler"])[1], qd, rtol=0, atol=1e-12)

@@ -19,9 +19,10 @@ from screwdyn.simulation.events import Grasp, Happened
 from screwdyn.simulation.hybrid import HybridSimulation
 from screwdyn.simulation.impact import brings_its_motion
 from screwdyn.simulation.motion import Motion
-from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
+from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, LoopEvent, ReleaseEvent
 from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import Integrator
+from screwdyn.views.bodies import joint_point
 from screwdyn.views.scene import Scene
 from screwdyn.views.staging import Mark, Stage, at_rest, stage_scene
 
@@ -69,11 +70,20 @@ def stages(motions: Sequence[Motion], events: Sequence[Happened]) -> tuple[list[
         before = [k for k, happened in enumerate(events) if happened.t <= begin]
         known, adrift = names[before[-1] + 1 if before else 0], _adrift(events, begin)
         robot.append(Stage(tree, begin, motion.t[-1], motion.values, tree.links, known, payloads, adrift))
-    marks = [
-        Mark(h.t, known.get(h.link, h.link), f"{h.verb} {h.link}", h.event.energy_lost)
-        for h, known in zip(events, names[1:], strict=True)
-    ]
+    marks = [_mark(happened, known, motions) for happened, known in zip(events, names[1:], strict=True)]
     return [*robot, *_waiting(motions[0].t[0], events, names), *_flying(motions[-1].t[-1], events, names)], marks
+
+
+def _mark(happened: Happened, names: Mapping[str, str], motions: Sequence[Motion]) -> Mark:
+    """The mark of an event at the origin of its link, or at the joint of its loop."""
+    event, point = happened.event, np.zeros(3)
+    if isinstance(event, LoopEvent):
+        # The last tree that had an opened loop; one that was opened at the start of the run is in none.
+        trees = [event.state.tree, *(m.solution.layout.tree for m in reversed(motions) if m.t[0] < happened.t)]
+        found = (tree.topology.loops[event.loop] for tree in trees if event.loop in tree.topology.loops)
+        point = next((joint_point(loop.joint) for loop in found), point)
+    body, text = names.get(event.link, event.link), f"{happened.verb} {happened.subject}"
+    return Mark(happened.t, body, text, event.energy_lost, point)
 
 
 def _names(motions: Sequence[Motion], events: Sequence[Happened]) -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis, pitch, pose
 from screwdyn.views.triangles import Color, Solid, ball, box, helix, tube
 
-__all__ = ["ACTIVE", "LOOP", "PASSIVE", "equivalent_box", "grown_body", "joint_solids", "loop_solids"]
+__all__ = ["ACTIVE", "LOOP", "PASSIVE", "equivalent_box", "grown_body", "joint_point", "joint_solids", "loop_solids"]
 
 ACTIVE, PASSIVE, LOOP = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0), (0.00, 0.62, 0.62, 1.0)
 # Density of a point mass, which is drawn as a ball, and the least one of a box that is drawn as large as it is, kg/m³.
@@ -53,10 +53,10 @@ def grown_body(topology: Topology, link: str, size: float, color: Color) -> Iter
     color : Color
     """
     at = topology.attachments[link]
-    inertia, start = at.link.inertia, _point(at.joint)
-    ends = [child.home[:3, :3] @ _point(child.joint) + child.home[:3, 3] for child in _children(topology, link)]
-    ends += [_point(loop.joint) for loop in topology.loops.values() if loop.link == link]
-    ends += [(loop.home @ [*_point(loop.joint), 1])[:3] for loop in topology.loops.values() if loop.to == link]
+    inertia, start = at.link.inertia, joint_point(at.joint)
+    ends = [child.home[:3, :3] @ joint_point(child.joint) + child.home[:3, 3] for child in _children(topology, link)]
+    ends += [joint_point(loop.joint) for loop in topology.loops.values() if loop.link == link]
+    ends += [(loop.home @ [*joint_point(loop.joint), 1])[:3] for loop in topology.loops.values() if loop.to == link]
     if inertia is not None and inertia.mass > 0:
         edges, where = equivalent_box(inertia)
         reach = max(float(np.linalg.norm(end - start)) for end in [*ends, inertia.com])
@@ -103,7 +103,7 @@ def _color(joint: Joint) -> Color:
 def _glyph(joint: Joint, screws: Array, T: Array, size: float, color: Color) -> Iterator[Solid]:
     if joint.chart is not None:
         if joint.kind == "spherical":
-            yield ball(1.6 * _PIN * size, _point(joint), color)
+            yield ball(1.6 * _PIN * size, joint_point(joint), color)
         screws = joint.screws.T[:1] if joint.kind == "planar" else screws[:0]
     for S in screws:
         (along, point), h = axis(S), float(pitch(S))
@@ -122,7 +122,7 @@ def _children(topology: Topology, link: str) -> Iterable[Attachment]:
     return [at for at in topology.attachments.values() if at.parent == link]
 
 
-def _point(joint: Joint) -> Array:
+def joint_point(joint: Joint) -> Array:
     """The point of a joint's first turning axis that is closest to the origin of its link, m; else that origin."""
     turning = [S for S in joint.screws.T if S[:3].any()]
     return np.asarray(axis(turning[0])[1], dtype=float) if turning else np.zeros(3)

@@ -45,12 +45,15 @@ class Mark:
     text : str
     energy_lost : float
         J.
+    point : (3,) array
+        Where on the body, in its frame, m.
     """
 
     t: float
     body: str
     text: str
     energy_lost: float = 0.0
+    point: Array = field(default_factory=lambda: np.zeros(3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,7 +315,8 @@ def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array) -> Iter
         for (first, together), end in zip(begins.items(), ends, strict=True):
             shown = (times >= times[first]) & (times < min(times[first] + _MARK, end))
             impact = any(mark.energy_lost > _LOST for mark in together)
-            yield Flash(", ".join(map(_words, together)), known[body].poses[first, :3, 3], impact, shown)
+            T = known[body].poses[first]
+            yield Flash(", ".join(map(_words, together)), T[:3, :3] @ together[0].point + T[:3, 3], impact, shown)
 
 
 def _words(mark: Mark) -> str:

@@ -114,8 +114,8 @@ def test_marks_of_a_link_end_with_its_next_event() -> None:
     ]
     scene = filmed(sd.simulate(tree, sd.State(tree, qd=[1.0, 1.0]), 0.4, events=events))
     lock, both, other = scene.flashes
-    assert lock.text.startswith("lock lower: ") and both.text == "unlock lower, set inertia of lower"
-    assert other.text.startswith("lock upper: ")
+    assert lock.text.startswith("lock elbow: ") and both.text == "unlock elbow, set inertia of lower"
+    assert other.text.startswith("lock shoulder: ")
     np.testing.assert_array_equal(lock.shown, (scene.times >= 0.1) & (scene.times < 0.2))
     np.testing.assert_array_equal(both.shown, scene.times >= 0.2)
     # The box follows the inertia, and the axis of a locked joint disappears meanwhile.
@@ -243,9 +243,20 @@ def test_opening_of_a_loop_is_marked_and_ends_its_drawing() -> None:
     run = sd.simulate(tree, sd.State(tree), 0.2, events=[sd.Open("pin", time=0.1)])
     scene = filmed(run)
     (flash,) = scene.flashes
-    assert flash.text == "open right"
+    assert flash.text == "open pin"
+    q = run.at(0.1).q
+    np.testing.assert_allclose(flash.position, (tree.forward_kinematics("right", q) @ [0, 0, -1, 1])[:3], atol=1e-12)
     np.testing.assert_array_equal(flash.shown, scene.times >= 0.1)
     np.testing.assert_array_equal(scene.node("pin").shown, scene.times < 0.1)
+
+
+def test_marks_name_joints_and_loops_as_the_figure_does() -> None:
+    tree, q = arm(), [0.3, 0.5]
+    tree.close("lower", to="base", at=tree.forward_kinematics("lower", q), joint=sd.spherical(), name="pin")
+    ball = sd.Close("lower", to="base", joint=sd.spherical(), name="ball", time=0.1)
+    events = [sd.Open("pin", time=0.0), sd.Lock("elbow", time=0.05), ball]
+    run = sd.simulate(tree, sd.State(tree, q), 0.2, events=events)
+    assert [flash.text.split(":")[0] for flash in filmed(run).flashes] == ["open pin", "lock elbow", "close ball"]
 
 
 def test_unknown_things_to_show_are_refused(run) -> None:

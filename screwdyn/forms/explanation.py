@@ -130,14 +130,14 @@ class Explanation:
         data = base64.b64encode(image).decode()
         return f'{table}<img alt="M, C and g" width="{size["width"]}" src="data:image/png;base64,{data}">'
 
-    def plot(self, axes: Sequence[Any] | None = None) -> Figure:
+    def plot(self, ax: Sequence[Any] | None = None) -> Figure:
         """Draw M_i, C_i and g_i as heat maps over all coordinates of the tree.
 
         The cells of coordinates that are not on the path of the link are blank; zeros on the path are grey.
 
         Parameters
         ----------
-        axes : three matplotlib.axes.Axes, optional
+        ax : three matplotlib.axes.Axes, optional
             By default those of a new figure.
 
         Returns
@@ -148,8 +148,10 @@ class Explanation:
         Raises
         ------
         ScrewdynError
-            If there are not three axes, or Matplotlib, the extra ``plot``, is not installed.
+            If no joint of the tree moves, there are not three axes, or the extra ``plot`` is not installed.
         """
+        if not self.coordinates:
+            raise ScrewdynError(f"there is nothing to draw of {self.link!r}: no joint of the tree moves")
         from screwdyn.views.heat_map import HeatMap, plot_heat_maps
 
         turns = {self._turns[name] for name in self.part.coordinates}
@@ -168,7 +170,7 @@ class Explanation:
             values[np.abs(values) <= _ZERO * scale] = 0.0
             cells = np.logical_and.outer(on_path, on_path) if x.order == 2 else on_path
             maps.append(HeatMap(f"${what}_i$ ({unit})", values, cells))
-        return plot_heat_maps(self._title, self.coordinates, maps, axes)
+        return plot_heat_maps(self._title, self.coordinates, maps, ax)
 
 
 def _described(topology: Topology, link: str) -> str:

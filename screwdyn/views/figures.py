@@ -35,6 +35,7 @@ __all__ = [
     "colormaps",
     "given_axes",
     "palette",
+    "plain",
     "save",
     "short",
     "writable",
@@ -62,7 +63,7 @@ def blank_figure(width: float, height: float, dpi: float = 100) -> Figure:
     return figure
 
 
-def given_axes(axes: Any, titles: Sequence[str], keyword: str, hint: str = "") -> list[Axes]:
+def given_axes(axes: Any, titles: Sequence[str], hint: str = "") -> list[Axes]:
     """The axes that a user gave, in an array of any shape, a sequence, or as a single one.
 
     Raises
@@ -74,7 +75,7 @@ def given_axes(axes: Any, titles: Sequence[str], keyword: str, hint: str = "") -
     if len(found) != len(titles) or not all(isinstance(ax, Axes) for ax in found):
         got = len(found) if all(isinstance(ax, Axes) for ax in found) else repr(axes)
         raise ScrewdynError(
-            f"{keyword} must be one Axes for each panel, here {len(titles)} ({'; '.join(titles)}); got {got}{hint}"
+            f"ax must be one Axes for each panel, here {len(titles)} ({'; '.join(titles)}); got {got}{hint}"
         )
     return found
 
@@ -84,9 +85,14 @@ def palette(k: int, count: int) -> Any:
     return _COLOURS[k] if count <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / count)
 
 
+def plain(text: str) -> str:
+    """Text that Matplotlib shows as it is: a dollar sign in it begins no formula."""
+    return text.replace("$", r"\$")
+
+
 def short(name: str) -> str:
-    """The name, cut to 26 characters."""
-    return name if len(name) <= 26 else f"{name[:25]}…"
+    """The name as plain text, cut to 26 characters in its middle: names of joints often differ at their ends only."""
+    return plain(name if len(name) <= 26 else f"{name[:10]}…{name[-15:]}")
 
 
 def writable(path: str | os.PathLike[str]) -> Path:

@@ -67,11 +67,13 @@ def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], f
     for flash in scene.flashes:
         if flash.shown[frame]:
             (x, y, _) = project(flash.position)
-            axes.text(x, y, f"  {flash.text}", fontsize=9, bbox={"color": "white", "alpha": 0.7, "pad": 1})
+            axes.text(
+                x, y, f"  {flash.text}", fontsize=9, parse_math=False, bbox={"color": "white", "alpha": 0.7, "pad": 1}
+            )
     if len(scene.times) > 1:
         axes.text(0.02, 0.95, f"{scene.times[frame]:.2f} s", fontsize=11, transform=axes.transAxes)
     for k, (name, color) in enumerate(scene.legend(frame)):
-        axes.text(0.02, 0.03 + 0.045 * k, name, fontsize=9, color=color, transform=axes.transAxes)
+        axes.text(0.02, 0.03 + 0.045 * k, name, fontsize=9, color=color, parse_math=False, transform=axes.transAxes)
 
 
 def _drawn(scene: Scene, figure: Figure, frames: Iterable[int]) -> Iterator[None]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core.types import Array
-from screwdyn.views.figures import Axes, Figure, blank_figure, given_axes, short
+from screwdyn.views.figures import Axes, Figure, blank_figure, given_axes, plain, short
 
 __all__ = ["HeatMap", "plot_heat_maps"]
 
@@ -37,7 +37,7 @@ class HeatMap:
 
 
 def plot_heat_maps(
-    title: str, names: Sequence[str], maps: Sequence[HeatMap], axes: Sequence[Axes] | None = None
+    title: str, names: Sequence[str], maps: Sequence[HeatMap], ax: Sequence[Axes] | None = None
 ) -> Figure:
     """Draw heat maps side by side, with a colour scale each that is symmetric about 0.
 
@@ -45,9 +45,9 @@ def plot_heat_maps(
     ----------
     title : str
     names : sequence of str
-        Of the n coordinates.
+        Of the n > 0 coordinates.
     maps : sequence of HeatMap
-    axes : sequence of matplotlib.axes.Axes, optional
+    ax : sequence of matplotlib.axes.Axes, optional
         One for each map; by default those of a new figure.
 
     Raises
@@ -55,17 +55,17 @@ def plot_heat_maps(
     ScrewdynError
         If there is another number of axes.
     """
-    n = max(len(names), 1)
-    if axes is None:
+    n = len(names)
+    if ax is None:
         side = float(np.clip(0.34 * n, 1.2, 2.9))
         widths = [n if heat.values.ndim == 2 else max(1.0, 0.12 * n) for heat in maps]
         figure = blank_figure(2.1 + side * sum(widths) / n + 0.5, side + 1.7, 200)
-        figure.suptitle(title, fontsize=8.5, fontweight="bold")
+        figure.suptitle(plain(title), fontsize=8.5, fontweight="bold")
         drawn = [*figure.subplots(1, len(maps), squeeze=False, width_ratios=widths)[0]]
     else:
-        drawn = given_axes(axes, [heat.title for heat in maps], "axes")
-    for ax, heat in zip(drawn, maps, strict=True):
-        _draw(ax, names, heat, named=ax is drawn[0] or axes is not None)
+        drawn = given_axes(ax, [heat.title for heat in maps])
+    for k, (axes, heat) in enumerate(zip(drawn, maps, strict=True)):
+        _draw(axes, names, heat, named=k == 0 or ax is not None)
     found: Figure | None = drawn[0].get_figure(root=True)
     assert found is not None
     return found
@@ -84,7 +84,7 @@ def _draw(ax: Any, names: Sequence[str], heat: HeatMap, named: bool) -> None:
     colours = ax.pcolormesh(*edges, shown, cmap="RdBu_r", vmin=-(largest or 1.0), vmax=largest or 1.0)
     ax.set_xlim(-0.5, values.shape[1] - 0.5)
     ax.set_ylim(n - 0.5, -0.5)
-    size = float(np.clip(90 / max(n, 1), 3.0, 7.0))
+    size = float(np.clip(90 / n, 3.0, 7.0))
     labels = [short(name) for name in names]
     ax.set_yticks(range(n), labels if named else [""] * n, fontsize=size)
     across = labels if heat.values.ndim == 2 else []

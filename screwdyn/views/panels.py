@@ -129,6 +129,7 @@ def _mark_events(ax: Axes, run: Run) -> None:
         written[text] = t
         at, wide = (t - begin) / span, 0.015 + 0.0135 * len(text)
         late = at + wide > 1.0 and at > 0.5
+        wide += 0.027 * late
         start, stop = (at - wide, at) if late else (at, at + wide)
         row = next((k for k, taken in enumerate(rows) if taken <= start), len(rows))
         if row == _ROWS:
@@ -139,7 +140,8 @@ def _mark_events(ax: Axes, run: Run) -> None:
     ax.set_ylim(low, high + 0.11 * len(rows) * (high - low))
     for t, text, row, late in placed:
         ax.annotate(
-            text,
+            # Else a text before its line seems to belong to the line before it.
+            f"{text} →" if late else text,
             (t, 1),
             xycoords=ax.get_xaxis_transform(),
             xytext=(-3 if late else 3, -1 - 9 * row),

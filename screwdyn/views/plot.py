@@ -56,4 +56,4 @@ def _axes(titles: Sequence[str], ax: Axes | Sequence[Axes] | None) -> list[Axes]
         height = min(_HIGHEST, max(_LOWEST, _PAGE / len(titles)))
         figure = blank_figure(_WIDTH, height * len(titles) + 0.25, _DPI)
         return [*figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0]]
-    return given_axes(ax, titles, "ax", "; choose panels with what= and coordinates=")
+    return given_axes(ax, titles, "; choose panels with what= and coordinates=")

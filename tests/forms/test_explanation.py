@@ -108,11 +108,28 @@ def test_a_large_tree_has_no_numbers_in_its_cells_and_rest_has_no_scale():
 def test_maps_are_drawn_into_given_axes():
     explained = crane().explain("crate", Q, QD)
     axes = explained.plot().axes
-    with pytest.raises(sd.ScrewdynError, match=r"axes must be one Axes for each panel, here 3 .*; got 2"):
+    with pytest.raises(sd.ScrewdynError, match=r"ax must be one Axes for each panel, here 3 .*; got 2"):
         explained.plot(axes[:2])
     other = Figure()
     own = other.subplots(1, 3)
-    assert explained.plot(own) is other and len(own[0].collections) == 2
+    assert explained.plot(ax=own) is other and len(own[0].collections) == 2
+
+
+def test_there_is_no_map_of_a_tree_without_joints():
+    tree = sd.KinematicTree()
+    tree.attach(BOX, to="base", name="block")
+    explained = tree.explain("block")
+    with pytest.raises(sd.ScrewdynError, match="there is nothing to draw of 'block': no joint of the tree moves"):
+        explained.plot()
+    assert explained._repr_html_().endswith("it contributes to no coordinate.</pre>")
+
+
+def test_names_are_no_formulas():
+    tree = sd.KinematicTree()
+    tree.attach(BOX, to="base", joint=sd.revolute("z", name="$x_$"), name=r"$\frac{a$")
+    figure = tree.explain(r"$\frac{a$").plot()
+    figure.canvas.draw()
+    assert figure.get_suptitle().startswith(r"\$\frac{a\$: 2 kg")
 
 
 def test_a_notebook_shows_table_and_maps():

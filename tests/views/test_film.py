@@ -167,6 +167,14 @@ def test_an_interrupted_film_leaves_the_former_file(run, tmp_path, monkeypatch, 
     assert {path.name for path in tmp_path.iterdir()} == {f"run.{suffix}", "bin"}
 
 
+def test_names_in_a_picture_are_no_formulas(tmp_path) -> None:
+    tree = sd.KinematicTree()
+    tree.attach(CRATE, to="base", joint=sd.revolute("x", name="a"), name="$x_$")
+    run = sd.simulate(tree, sd.State(tree), 0.1, events=[sd.Lock("a", time=0.05)])
+    film.write_gif(run_scene(run.motions, run.events, 20, wrenches=("$x_$",)), tmp_path / "run.gif", range(3))
+    assert (tmp_path / "run.gif").stat().st_size > 1000
+
+
 def test_an_error_of_ffmpeg_is_told(run, tmp_path, monkeypatch) -> None:
     encoder = tmp_path / "ffmpeg"
     encoder.write_text("#!/bin/sh\necho 'Unknown encoder h264' >&2\nexit 1\n")

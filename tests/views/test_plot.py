@@ -145,7 +145,9 @@ def test_repeated_limits_have_a_line_each_and_one_text() -> None:
     assert len(run.events) > 20
     marks = [c for c in ax.get_lines() if len(c.get_xdata()) == 2 and c.get_xdata()[0] == c.get_xdata()[1]]
     assert len(marks) == len(run.events)
-    assert 1 < len(ax.texts) <= 11 and {text.get_text() for text in ax.texts} == {"reach limit of ball"}
+    assert 1 < len(ax.texts) <= 11 and {text.get_text().removesuffix(" →") for text in ax.texts} == {
+        "reach limit of ball"
+    }
 
 
 def test_legends_stand_beside_the_data(run: sd.Run) -> None:
@@ -197,6 +199,20 @@ def test_forty_joints_with_long_names_still_fit() -> None:
     assert len(coloured) == len({curve.get_color() for curve in coloured}) == 8
     assert first.get_legend().get_texts()[-1].get_text() == "32 others" and len(first.get_lines()) == 40
     assert first.get_legend().get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_long_names_keep_their_ends_and_names_are_no_formulas() -> None:
+    tree = sd.KinematicTree(gravity=(0, -9.81, 0))
+    names = [f"joint_with_a_long_name_of_the_left_hand_{k}" for k in range(3)] + ["$x_$"]
+    for k, name in enumerate(names):
+        tree.attach(CRATE, to=f"l{k - 1}" if k else "base", joint=sd.revolute("z", name=name), name=f"l{k}")
+    events = [sd.Lock(name, time=0.01 * (k + 1)) for k, name in enumerate(names[:3])] + [sd.Lock("$x_$", time=0.09)]
+    figure = sd.simulate(tree, sd.State(tree), 0.1, events=events).plot("positions")
+    figure.canvas.draw()
+    (ax,) = figure.axes
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == [*(f"joint_with…the_left_hand_{k}" for k in range(3)), r"\$x_\$"]
+    assert [text.get_text() for text in ax.texts] == [f"lock {label}" for label in labels[:3]] + [r"lock \$x_\$ →"]
 
 
 def test_chosen_curves_alone_are_drawn_in_as_many_panels_as_they_need() -> None:

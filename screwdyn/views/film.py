@@ -205,7 +205,9 @@ def _draw_surfaces(
     ahead = flat[..., 2].min(axis=1) > 0.01 * scene.size
     order = np.argsort(-flat[ahead, :, 2].mean(axis=1), kind="stable")
     shown, tint = flat[ahead][order, :, :2], painted[ahead][order]
-    axes.add_collection(PolyCollection(shown, facecolors=tint, edgecolors=tint, linewidths=0.7), autolim=False)
+    # Edges close the gaps between triangles, but those of translucent ones would be a web of lines.
+    widths = np.where(tint[:, 3] == 1, 0.7, 0.0)
+    axes.add_collection(PolyCollection(shown, facecolors=tint, edgecolors=tint, linewidths=widths), autolim=False)
 
 
 def _draw_grid(axes: Any, scene: Scene, project: Callable[[Array], Array]) -> None:

@@ -100,6 +100,15 @@ def test_near_bodies_hide_far_ones(tmp_path) -> None:
     assert colors[0].argmax() == 0 and colors[1].argmax() == 2
 
 
+def test_translucent_bodies_have_no_web_of_lines(tmp_path) -> None:
+    tree = sd.KinematicTree()
+    glass = sd.Shape.box((1, 1, 1), color=(0.9, 0.6, 0.1, 0.45))
+    tree.attach(sd.Inertia.point(1.0), to="base", at=(-0.5, -0.5, -0.5), name="glass", shape=glass)
+    image = matplotlib.image.imread(tree.draw(tmp_path / "glass.png").path)[..., :3]
+    ahead = image[200:240, 200:240]
+    assert ahead.mean() < 0.9 and ahead.std(axis=(0, 1)).max() < 0.02
+
+
 def test_triangles_are_cut_into_small_ones_of_the_same_area() -> None:
     triangles = np.random.default_rng(0).normal(size=(5, 3, 3))
     fine = film._refined(triangles, 0.3)

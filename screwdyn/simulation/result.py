@@ -221,9 +221,9 @@ class Run(Recording):
         Raises
         ------
         ScrewdynError
-            If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0, ``show`` has
-            another name, or what the format needs is not installed: the extra ``view`` for HTML and for meshes, the
-            extra ``plot`` for GIF and MP4, and ffmpeg for MP4.
+            If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0 or makes more
+            than 100 000 frames, ``show`` has another name, or what the format needs is not installed: the extra
+            ``view`` for HTML and for meshes, the extra ``plot`` for GIF and MP4, and ffmpeg for MP4.
         UnknownNameError
             If ``wrenches`` names no link that the tree ever had.
         """

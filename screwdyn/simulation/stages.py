@@ -30,6 +30,8 @@ __all__ = ["flight", "frame_times", "positive_rate", "run_scene", "stages"]
 
 Outcome = TypeVar("Outcome", bound=Change)
 
+# Of a film; more are an error in fps, and would fill the memory.
+_MOST_FRAMES = 100_000
 _INTEGRATOR = Integrator("DOP853", rtol=1e-9, atol=1e-10)
 
 
@@ -42,9 +44,15 @@ def positive_rate(fps: object) -> float:
 
 
 def frame_times(motions: Sequence[Motion], rate: float) -> Array:
-    """The times of the frames of a film, (frames,), s."""
+    """The times of the frames of a film, (frames,), s; ScrewdynError if there are too many."""
     begin, end = motions[0].t[0], motions[-1].t[-1]
-    times: Array = begin + np.arange(int((end - begin) * rate + 1e-9) + 1) / rate
+    frames = int((end - begin) * rate + 1e-9) + 1
+    if frames > _MOST_FRAMES:
+        raise ScrewdynError(
+            f"{end - begin:.4g} s with {rate:.4g} frames per second are {frames} frames, and a film has at most "
+            f"{_MOST_FRAMES}; choose a smaller fps"
+        )
+    times: Array = begin + np.arange(frames) / rate
     return np.asarray(np.minimum(times, end))
 
 

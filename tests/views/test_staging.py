@@ -264,3 +264,7 @@ def test_unknown_things_to_show_are_refused(run) -> None:
         filmed(run, ("mass",))
     with pytest.raises(sd.ScrewdynError, match="fps must be a number of frames per second > 0; got 0"):
         run.animate("run.html", fps=0)
+    with pytest.raises(
+        sd.ScrewdynError, match=r"1e\+09 frames per second are [0-9]+ frames, and a film has at most 100000"
+    ):
+        run.animate("run.html", fps=1e9)

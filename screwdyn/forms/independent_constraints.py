@@ -35,16 +35,21 @@ class Independent(NamedTuple):
     ----------
     chosen : tuple of int
         Their indices among all constraints.
-    J : (rank, nv) array
-        Their Jacobian in the configuration in which they were chosen.
+    J : (…, rank, nv) array
+        Their Jacobians in some configurations in which the loops are closed.
     """
 
     chosen: tuple[int, ...]
     J: Array
 
     def dependent(self, model: Model, independent: Iterable[str]) -> list[int]:
-        """Indices of the freedoms that others determine; errors as for :meth:`ClosedLoops.reduced`."""
-        return dependent(model, self.J, len(self.chosen), indices(model, independent))
+        """Indices of the freedoms that others determine, in the configuration in which they do so most clearly.
+
+        Errors as for :meth:`ClosedLoops.reduced`.
+        """
+        given = indices(model, independent)
+        least = np.linalg.svd(np.delete(self.J, given, axis=-1), compute_uv=False).min(axis=-1, initial=np.inf)
+        return dependent(model, self.J[np.argmax(least)], len(self.chosen), given)
 
 
 @lru_cache(maxsize=32)
@@ -60,8 +65,9 @@ def independent_constraints(model: Model) -> Independent:
     LoopError
         If the loops cannot be closed.
     """
-    candidates = map(_of_symbols, (model,)) if model.ready is None else _closed(model)
-    return max(candidates, key=lambda found: len(found.chosen))
+    jacobians = np.stack([_of_symbols(model)] if model.ready is None else _closed(model))
+    chosen = max(map(_chosen, jacobians), key=len)
+    return Independent(chosen, jacobians[:, chosen])
 
 
 def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list[list[Any]]:
@@ -80,8 +86,8 @@ def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list
     return [model.constraints[k] for k in independent_constraints(model).chosen]
 
 
-def _closed(model: Model) -> list[Independent]:
-    """Choices in some configurations with closed loops: one, which may be singular, and others near it."""
+def _closed(model: Model) -> list[Array]:
+    """J_c in some configurations with closed loops: one, which may be singular, and others near it."""
     one, rng, space = Numbers(model), np.random.default_rng(0), model.configurations
     closure = Closure(one, model)
     q = _near(closure, [space.neutral, *(space.random(rng) for _ in range(_RANDOM))])
@@ -90,7 +96,7 @@ def _closed(model: Model) -> list[Independent]:
         with suppress(LoopError):
             near = space.integrate(q, rng.uniform(-_AWAY, _AWAY, model.nv))
             found.append(one.constraint_jacobian(_assembled(closure, near, _free(model, ()))))
-    return [_chosen(J) for J in found]
+    return found
 
 
 def _near(closure: Closure, starts: Iterable[Array]) -> Array:
@@ -105,8 +111,8 @@ def _near(closure: Closure, starts: Iterable[Array]) -> Array:
     raise reason
 
 
-def _of_symbols(model: Model) -> Independent:
-    """The choice for arbitrary values of the symbols, and in an arbitrary configuration."""
+def _of_symbols(model: Model) -> Array:
+    """J_c for arbitrary values of the symbols, and in an arbitrary configuration."""
     tape, rng = Tape(), np.random.default_rng(0)
     values: dict[Any, float] = {}
 
@@ -125,14 +131,12 @@ def _of_symbols(model: Model) -> Independent:
     (recorded,) = record(tape, "constraint_jacobian", subject)
     q = dict(zip(range(model.nq), model.configurations.random(rng), strict=True))
     found = tape.evaluate(recorded.ravel().tolist(), {("q", k): x for k, x in q.items()})
-    J = np.array(found, dtype=np.float64).reshape(recorded.shape)
-    return _chosen(J)
+    return np.array(found, dtype=np.float64).reshape(recorded.shape)
 
 
-def _chosen(J: Array) -> Independent:
-    """The choice by Gram-Schmidt, which does not depend on inertias: code is kept when a payload changes."""
+def _chosen(J: Array) -> tuple[int, ...]:
+    """Independent rows, by Gram-Schmidt, which does not depend on inertias: code is kept when a payload changes."""
     m = len(J)
     order = np.zeros((m, 2))
     rank = orthonormal_rows(significant(J), np.zeros((m, m)), order)
-    chosen = tuple(sorted(map(int, order[:rank, 0])))
-    return Independent(chosen, J[list(chosen)])
+    return tuple(sorted(map(int, order[:rank, 0])))

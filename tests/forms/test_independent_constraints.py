@@ -146,3 +146,15 @@ def test_payload_keeps_the_choice():
     tree.attach(sd.Inertia.point(40.0, (0.3, 0, 0)), to="coupler", name="load")
     assert independent_constraints(tree.model).chosen == before
     assert len(before) == len(LENGTHS) - 2
+
+
+def test_a_freedom_that_determines_the_others_but_at_a_dead_centre():
+    """The neutral position of the slider-crank is one: the piston is at rest there while the crank turns."""
+    tree, (q, qd) = slider_crank()
+    form = tree.symbolic()
+    closed, expected = form.reduced("piston"), tree.reduced(q, qd, ["piston"])
+    values = dict(zip([*form.q, *form.qd], [*q, *qd], strict=True))
+    found = [closed.M, closed.C, closed.g]
+    assert_allclose([float(X[0].subs(values)) for X in found], [X.item() for X in expected[1:4]], rtol=1e-12)
+    with pytest.raises(sd.LoopError, match="leave 1 of 3 freedoms"):
+        form.reduced("piston", "crank")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from screwdyn.core.errors import LoopError, ScrewdynError, ShapeError
@@ -56,6 +58,10 @@ class Layout:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
         q = y[..., : self.nq]
         return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
+
+
+# Number and distance, rad and m, of configurations with which one is compared that may be singular.
+_ASIDE, _FAR = 3, 0.05
 
 
 class Equations:
@@ -232,9 +238,16 @@ class Equations:
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
 
     def dependent(self, y: Array) -> list[str]:
-        """Names of the loops with fewer independent constraints than at the start: singular configurations."""
-        found = {} if self.closure is None else self.closure.ranks(self.layout.parts(y)[0])
-        return [name for name, rank in found.items() if rank < self._ranks[name]]
+        """Names of the loops with fewer independent constraints than at the start or nearby: singular configurations."""
+        if self.closure is None:
+            return []
+        q, rng = self.layout.parts(y)[0], np.random.default_rng(0)
+        others = [self._ranks]
+        for _ in range(_ASIDE):
+            aside = self.model.configurations.integrate(q, rng.uniform(-_FAR, _FAR, self.model.nv))
+            with suppress(LoopError):
+                others.append(self.closure.ranks(self.closure.closed(aside)[0]))
+        return [name for name, rank in self.closure.ranks(q).items() if rank < max(other[name] for other in others)]
 
     def levels(self, t: float, y: Array) -> Array:
         """Numbers that rise through zero when dry friction or a stop changes; see :meth:`change`."""

@@ -99,10 +99,10 @@ class StallGuard:
             )
         if self.integrator.method in EXPLICIT:
             name, constant = self._stiffest(t, self.Y[-1])
+            implicit = "Use method='Radau' or 'LSODA', or reduce" if self.equations.closure is None else "Reduce"
             return StalledError(
                 f"{where}, because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
-                f"{self.integrator.method} must follow. Use method='Radau' or 'LSODA', or reduce the damping, "
-                f"stiffness or gain at {name!r}",
+                f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}",
                 t,
                 name,
             )

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from cases import norm
+from mechanisms import bar, four_bar
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
@@ -107,3 +108,28 @@ def test_a_singular_configuration_is_named():
     error = StallGuard(equations, Integrator("DOP853", 1e-9, 1e-10), 1.0, 0.5, near).error(0.5, "the steps are short")
     assert isinstance(error, sd.LoopError)
     assert "singular configuration at t = 0.5 s, near which constraints of 'pin0', 'pin1' are dependent" in str(error)
+
+
+def test_a_start_in_a_singular_configuration_is_named():
+    """The piston of a crank as long as its rod stands in the centre of the crank, about which both may turn."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(bar(1.0, 0.5), to="base", joint=sd.revolute("z"), name="crank")
+    tree.attach(bar(1.0, 0.5), to="crank", joint=sd.revolute("z"), at=(0.5, 0, 0), name="rod")
+    tree.attach(sd.Inertia.box(1.0, (0.1, 0.1, 0.1)), to="base", joint=sd.prismatic("x"), name="piston")
+    tree.close("piston", to="rod", joint=sd.revolute("z"), at=(0.5, 0, 0), name="gudgeon")
+    q = np.array([np.pi / 2, -np.pi, 0])
+    assert tree.freedoms(q) == 2
+    start = sd.State(tree, *tree.project(q, [1.0, 2.0, 3.0]))
+    with pytest.raises(sd.LoopError, match="near which constraints of 'gudgeon' are dependent"):
+        sd.simulate(tree, start, 1.0)
+    # Along the motion in which the piston stays, it stands there for ever.
+    turning = sd.simulate(tree, sd.State(tree, q, [1.0, 0, 0]), 1.0)
+    assert_allclose(turning.q[-1], [np.pi / 2 + 1, -np.pi, 0], rtol=0, atol=1e-9)
+
+
+def test_a_stiff_closed_loop_is_not_sent_to_implicit_methods():
+    tree, (q, qd) = four_bar()
+    tree.replace_joint("rocker", sd.revolute("z", damping=1e9))
+    with pytest.raises(sd.StalledError, match=r"must follow\. Reduce the damping") as error:
+        sd.simulate(tree, sd.State(tree, q, qd), 1.0)
+    assert "Radau" not in str(error.value)

@@ -238,7 +238,7 @@ class Equations:
         return np.concatenate([q, qd, y[..., self.n :]], axis=-1)
 
     def dependent(self, y: Array) -> list[str]:
-        """Names of the loops with fewer independent constraints than at the start or nearby: singular configurations."""
+        """Names of the loops with fewer independent constraints than at the start or nearby, where it is singular."""
         if self.closure is None:
             return []
         q, rng = self.layout.parts(y)[0], np.random.default_rng(0)

@@ -212,8 +212,8 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
     closed, whose joint becomes a passive joint of the tree with the name of the loop (docs/mathematics.md §12). All
     coordinates but those of the former joint keep their names; those of the payload come last, after those of the new
     joint. If the loop holds a link beyond the payload, the joints between are reversed: each keeps its name, positions
-    and rates, in the opposite order if there are several; a spherical, free or planar joint has those of the opposite
-    motion.
+    and rates, in the opposite order if there are several, so that the first axis of a universal joint becomes its
+    second; a spherical, free or planar joint has those of the opposite motion.
 
     Parameters
     ----------

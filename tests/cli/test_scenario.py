@@ -1,5 +1,6 @@
 """Scenarios: simulations that a TOML file describes, and the problems of such files."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -237,7 +238,7 @@ WHEN = GRASP.replace("time = 0.1", "when = {{{}}}").replace("{mass = 1}", "{{mas
         (START + GRASP.replace("time = 0.1", "when = 3"), "schedule[0].when", "expected the keys position, velocity"),
         (START + GRASP.replace("{mass = 1}", "'no.urdf'"), "schedule[0].body", "cannot read the file"),
         (START + GRASP.replace("{mass = 1}", "'ur55'"), "schedule[0].body", "did you mean 'ur5'?"),
-        (START + "[output]\npng = 'a'", "output.png", "known: csv, npz, figure"),
+        (START + "[output]\npng = 'a'", "output.png", "known: csv, npz, figure, film"),
         (START + "[output]\ncsv = 3", "output.csv", "the name of a file; got 3"),
         ("robot = ", "", "not valid TOML: Invalid value (at end of document)"),
         ("a = 1\na = 2", "", "not valid TOML: Cannot overwrite a value"),
@@ -292,12 +293,24 @@ def test_folders_of_outputs_are_made(tmp_path):
 
 
 def test_names_of_outputs_are_checked_before_the_simulation(tmp_path):
-    outputs = '[output]\ncsv = "a"\nnpz = "a"\nfigure = "a.doc"\n'
+    outputs = '[output]\ncsv = "a"\nnpz = "a"\nfigure = "a.doc"\nfilm = "a.avi"\n'
     assert problems(tmp_path, START + outputs) == [
         "output.npz: another output is 'a' too; give it another name",
         "output.figure: figures cannot be written as '.doc'; use one of "
         ".png, .svg, .pdf, .eps, .ps, .jpg, .jpeg, .tif, .tiff, .webp",
+        "output.film: films cannot be written as '.avi'; use one of .html, .gif, .mp4",
     ]
+
+
+def test_a_scenario_has_a_film_and_says_before_the_simulation_what_it_lacks(tmp_path, monkeypatch, capsys):
+    path = scenario(tmp_path, START.replace("1", "0.1") + '[output]\nfilm = "a.gif"\n')
+    assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
+    assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF89a")
+    path = scenario(tmp_path, START.replace("1", "1e6") + '[output]\nfilm = "a.mp4"\n')
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    assert main(["simulate", str(path), "--output", str(tmp_path)]) == 2
+    assert "an MP4 needs ffmpeg" in capsys.readouterr().err
 
 
 @pytest.mark.soak

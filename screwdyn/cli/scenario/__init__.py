@@ -6,6 +6,7 @@ from screwdyn.cli.scenario.reading import read_scenario
 from screwdyn.cli.scenario.report import report
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.simulation.simulate import simulate
+from screwdyn.views.animation import film_path
 
 __all__ = ["run_scenario"]
 
@@ -18,10 +19,12 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
     ScenarioError
         Lists every problem of the file with the keys that lead to it.
     ScrewdynError
-        If the simulation fails, or an output file cannot be written.
+        If the simulation fails, an output file cannot be written, or what a film needs is not installed.
     """
     scenario = read_scenario(path)
     outputs = {what: _writable(folder, name) for what, name in scenario.outputs.items()}
+    if "film" in outputs:
+        film_path(outputs["film"])
     tree = scenario.robot.copy()
     run = simulate(
         tree,
@@ -39,6 +42,8 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
     for what, path in outputs.items():
         if what == "figure":
             run.plot().savefig(path)
+        elif what == "film":
+            run.animate(path, progress=progress)
         else:
             (run.to_csv if what == "csv" else run.to_npz)(path)
     return report(run, scenario.events)

@@ -27,6 +27,7 @@ __all__ = ["Scenario", "read_scenario"]
 
 # Formats of figures that Matplotlib writes without further programs.
 _FIGURES = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
+_FILMS = (".html", ".gif", ".mp4")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Scenario:
         Whether torques are clipped at the efforts of the joints.
     method : str
         Of integration.
-    outputs : mapping from "csv", "npz" and "figure" to the name of a file
+    outputs : mapping from "csv", "npz", "figure" and "film" to the name of a file
     """
 
     robot: KinematicTree
@@ -142,7 +143,7 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
 def _outputs(given: Entry) -> dict[str, str]:
     """The names of files by kind, which must differ."""
     found: dict[str, str] = {}
-    for what, entry in given.table((), ("csv", "npz", "figure")).items():
+    for what, entry in given.table((), ("csv", "npz", "figure", "film")).items():
         name = entry.text("the name of a file")
         if name in found.values():
             entry.wrong(f"another output is {name!r} too", "give it another name")
@@ -151,6 +152,8 @@ def _outputs(given: Entry) -> dict[str, str]:
         suffix = Path(name or "").suffix.lower()
         if what == "figure" and suffix and suffix not in _FIGURES:
             entry.wrong(f"figures cannot be written as {suffix!r}", f"use one of {', '.join(_FIGURES)}")
+        if what == "film" and name is not None and suffix not in _FILMS:
+            entry.wrong(f"films cannot be written as {suffix!r}", f"use one of {', '.join(_FILMS)}")
     return found
 
 

@@ -18,7 +18,7 @@ def report(run: Run, scheduled: Sequence[Scheduled]) -> str:
     lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
     for happened in run.events:
         event, what = happened.event, happened.verb.removesuffix(" of")
-        named = f"joint {event.joint!r}" if isinstance(event, LockEvent | LimitEvent) else repr(event.link)
+        named = f"joint {event.joint!r}" if isinstance(event, LockEvent | LimitEvent) else repr(happened.subject)
         lines.append(f"  {happened.t:g} s: {what} of {named}, {event.energy_lost:.4g} J lost")
     due = [happened.what for happened in run.events]
     lines += [f"  never: {x.verb.removesuffix(' of')}, whose condition did not hold" for x in scheduled if x not in due]

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics.closure import SLIGHT, Closure, weights
-from screwdyn.physics.recursions.constrained import REDUNDANT
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
+from screwdyn.simulation.balance import BALANCED, Balance, balance_of
 from screwdyn.simulation.state import by_name
 
 __all__ = ["equilibrium", "holding_torque", "stable_equilibrium"]
 
-Indices = npt.NDArray[np.intp]
-
-# Half the distance of the two states of a difference quotient of g, rad or m: its error is below 1e-10 of g.
-_DIFFERENCE = 1e-5
-# Unbalanced force, relative to the forces that act, at which a configuration counts as an equilibrium. Newton's method
-# goes on to rounding.
-_BALANCED = 1e-11
 # Curvature, relative to the forces, below which a freedom is indifferent.
 _FLAT = 1e-8
 # First radius of the descent; radius at which Newton's method for the forces takes over; travel that counts as without
@@ -33,8 +25,6 @@ _FIRST_RADIUS, _NEAR, _FAR = 0.5, 1e-6, 1e6
 _MOST_STEPS = 500
 # Newton step along an axis of negative curvature, rad or m, below which the equilibrium there is left.
 _BESIDE = 1e-5
-# Newton steps that close the loops after a step, and the gap that counts as closed, m and rad.
-_CLOSING, _CLOSED = 20, 1e-12
 # Unbalanced force of a passive freedom, relative to the forces that act, above which nothing holds a configuration.
 _HELD = 1e-6
 
@@ -81,7 +71,7 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     if tau is None:
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
     q = _configuration(tree, "q0", q0)
-    balance = _balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
+    balance = balance_of(tree, np.arange(tree.nv), _torques(tree, tau), q)
     found = _root(balance, _lowest(balance, q, _unbalance))
     return found if balance.holds(found) else balance.require(_root(balance, _lowest(balance, q, _energy)))
 
@@ -105,7 +95,7 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     """
     q = _configuration(tree, "q0", q0)
     moving = np.array([tree.coordinates.index(x) for x in freedoms], dtype=np.intp)
-    balance = _balance(tree, moving, np.zeros(tree.nv), q)
+    balance = balance_of(tree, moving, np.zeros(tree.nv), q)
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
@@ -137,7 +127,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     passive = np.array(tree.model.passive, dtype=bool)
     if tree.loops:
         return _holding_loops(tree, q, ~passive)
-    balance = _Balance(tree, np.flatnonzero(passive), np.zeros(tree.nv), q)
+    balance = Balance(tree, np.flatnonzero(passive), np.zeros(tree.nv), q)
     if (unbalanced := balance.excess(q) > _HELD).any():
         i = int(np.argmax(unbalanced))
         raise EquilibriumError(
@@ -180,201 +170,17 @@ def _torques(tree: Robot, tau: ArrayLike | Mapping[str, ArrayLike]) -> Array:
     return forces
 
 
-class _Balance:
-    """The unbalanced force r = g + K (q − rest) − τ of k freedoms of a tree, in coordinates x = √s q.
-
-    s are the forces at q0, in N m and N (or their rates of change, if these are larger): the entries of ∂r/∂x are then
-    of order 1, whatever the masses.
-    """
-
-    def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
-        self.tree, self.free, self.tau = tree, free, tau[free]
-        self.springs = tree.model.joint_forces
-        self.count = self.number(q)
-        self.acting, self.s = self.slightest(q), np.ones(self.count)
-        self.at(q)
-        self.s = np.where(self.acting > 0, self.acting, max(self.acting.max(initial=0.0), 1e-300))
-
-    def number(self, q: Array) -> int:
-        """Number k of the coordinates x."""
-        return len(self.free)
-
-    def slightest(self, q: Array) -> Array:
-        """The least size of forces to which an unbalanced one is compared, (k,)."""
-        return SLIGHT * self.tree.model.weight_bound * np.sqrt(np.diag(self.tree.mass_matrix(q))[self.free])
-
-    def force(self, q: Array) -> Array:
-        """r, (k,)."""
-        weight, spring = self.tree.gravity_vector(q), self.springs.spring_force(q)
-        return np.asarray((weight - spring)[self.free] - self.tau)
-
-    def at(self, q: Array) -> tuple[Array, Array]:
-        """r and ∂r/∂x, both divided by √s."""
-        r, count = self.force(q), len(self.free)
-        steps = np.zeros((2, count, self.tree.nv))
-        steps[0, range(count), self.free], steps[1, range(count), self.free] = _DIFFERENCE, -_DIFFERENCE
-        space = self.tree.model.configurations
-        ahead, behind = self.tree.gravity_vector(space.integrate(np.broadcast_to(q, (2, count, len(q))), steps))
-        by = (ahead - behind)[:, self.free].T / (2 * _DIFFERENCE) + np.diag(self.springs.stiffness[self.free])
-        spring = np.abs(self.springs.spring_force(q)[self.free])
-        size = np.abs(r) + np.abs(self.tau) + spring + np.abs(by).max(axis=1, initial=0.0)
-        self.acting = np.maximum(self.acting, size)
-        root = np.sqrt(self.s)
-        return r / root, by / np.outer(root, root)
-
-    def moved(self, q: Array, x: Array) -> Array:
-        """The configuration beyond q by a step x."""
-        v = np.zeros(self.tree.nv)
-        v[self.free] = x / np.sqrt(self.s)
-        return self.tree.model.configurations.integrate(q, v)
-
-    def work(self, q: Array, x: Array) -> float:
-        """Energy that gravity and springs gain in a step x, minus the work of τ."""
-        both = np.stack([q, self.moved(q, x)])
-        energies = self.tree.potential_energy(both) + self.springs.spring_energy(both)
-        return float(energies[1] - energies[0] - self.tau @ (x / np.sqrt(self.s)))
-
-    def excess(self, q: Array) -> Array:
-        """|r| relative to the largest forces that have acted, (k,)."""
-        return np.abs(self.force(q)) / np.maximum(self.acting, 1e-300)
-
-    def holds(self, q: Array) -> bool:
-        """Whether the forces at q balance."""
-        return bool((self.excess(q) <= _BALANCED).all())
-
-    def require(self, q: Array) -> Array:
-        """q, if the forces balance there; EquilibriumError otherwise."""
-        if self.holds(q):
-            return q
-        i = int(np.argmax(self.excess(q)))
-        raise EquilibriumError(
-            f"no equilibrium was found from q0: where the search ends, {self.unbalanced(q, i)}; change the force, add "
-            f"a spring, or start elsewhere"
-        )
-
-    def unbalanced(self, q: Array, i: int) -> str:
-        """What is unbalanced along a coordinate, in words."""
-        needed, given = self.force(q)[i] + self.tau[i], self.tau[i]
-        return f"{self.name(i)!r} needs {needed:.6g} against its weight and spring, and gets {given:.6g}"
-
-    def unbounded(self, i: int) -> NoReturn:
-        """The error for a freedom that moves without bound."""
-        k = self.freedom(i)
-        if self.tau[k]:
-            cause, remedy = f" under its force of {self.tau[k]:.6g}", "give it another force, or a spring"
-        elif self.tree.model.passive[self.free[k]]:
-            cause, remedy = "", "give it a spring, or make it active"
-        else:
-            cause, remedy = "", "give it a force or a spring"
-        raise EquilibriumError(
-            f"there is no equilibrium: nothing holds {self.name(i)!r}, which moves without bound{cause}; {remedy}"
-        )
-
-    def freedom(self, i: int) -> int:
-        """The freedom that moves most along a coordinate, among the free ones."""
-        return i
-
-    def name(self, i: int) -> str:
-        """Name of that freedom."""
-        return self.tree.coordinates[int(self.free[self.freedom(i)])]
-
-
-class _ClosedBalance(_Balance):
-    """The unbalanced force Zᵀ r in the motions that closed loops allow, with q̇ = Z ẋ / √s and ZᵀZ = 1 at every q."""
-
-    def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
-        self.closure = Closure(tree, tree.model)
-        self.closure.check(q)
-        self.which = np.isin(np.arange(tree.nv), free)
-        super().__init__(tree, free, tau, q)
-        # The coordinates turn from one configuration to the next.
-        self.s = np.full(self.count, self.s.max(initial=1e-300))
-
-    def number(self, q: Array) -> int:
-        """Number k of the coordinates x."""
-        J = self._jacobian(q)
-        D = weights(J, self.closure.counts)
-        return len(self.free) - int(np.linalg.matrix_rank(D[:, None] * J, rtol=REDUNDANT))
-
-    def slightest(self, q: Array) -> Array:
-        """The largest of those of the free freedoms, for every motion."""
-        return np.full(self.count, super().slightest(q).max(initial=0.0))
-
-    def _jacobian(self, q: Array) -> Array:
-        return np.asarray(self.tree.constraint_jacobian(q)[..., self.free])
-
-    def _motions(self, q: Array) -> Array:
-        """Z, (number of free freedoms, k)."""
-        _, _, axes = np.linalg.svd(self._jacobian(q))
-        self.Z = np.asarray(axes[len(self.free) - self.count :].T)
-        return self.Z
-
-    def force(self, q: Array) -> Array:
-        """Zᵀ r, (k,)."""
-        return self._motions(q).T @ super().force(q)
-
-    def at(self, q: Array) -> tuple[Array, Array]:
-        """Zᵀ r, and Zᵀ (∂r/∂q − ∂J_cᵀ/∂q λ) Z with J_cᵀ λ = r, both divided by √s."""
-        Z, r, space = self._motions(q), super().force(q), self.tree.model.configurations
-        J = self._jacobian(q)
-        D = weights(J, self.closure.counts)
-        multipliers = D * np.linalg.lstsq(J.T * D, r, rcond=REDUNDANT)[0]
-        steps = np.zeros((2, self.count, self.tree.nv))
-        steps[..., self.free] = _DIFFERENCE * np.stack([Z.T, -Z.T])
-        ends = space.integrate(np.broadcast_to(q, (2, self.count, len(q))), steps)
-        forces = self.tree.gravity_vector(ends)[..., self.free] - multipliers @ self._jacobian(ends)
-        by = Z.T @ ((forces[0] - forces[1]).T / (2 * _DIFFERENCE) + self.springs.stiffness[self.free, None] * Z)
-        terms = np.abs(self.tree.gravity_vector(q)[self.free]) + np.abs(self.springs.spring_force(q)[self.free])
-        size = np.abs(Z.T) @ (terms + np.abs(self.tau)) + np.abs(by).max(axis=1, initial=0.0)
-        self.acting = np.full(self.count, np.maximum(self.acting, size).max(initial=0.0))
-        return Z.T @ r / np.sqrt(self.s), by / self.s
-
-    def moved(self, q: Array, x: Array) -> Array:
-        """The configuration with closed loops beyond q by a step x; LoopError if there is none."""
-        space, v = self.tree.model.configurations, np.zeros(self.tree.nv)
-        v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
-        q = space.integrate(q, v)
-        for _ in range(_CLOSING):
-            gap = self.closure.gap(q, 1)
-            if np.abs(gap).max(initial=0.0) <= _CLOSED:
-                break
-            v[self.free] = -self.closure.factors(q, self.which).least(gap)
-            q = space.integrate(q, v)
-        self.closure.check(q)
-        return q
-
-    def work(self, q: Array, x: Array) -> float:
-        """Energy that gravity and springs gain in a step x, minus the work of τ."""
-        both = np.stack([q, self.moved(q, x)])
-        energies = self.tree.potential_energy(both) + self.springs.spring_energy(both)
-        moved = self.tree.model.configurations.difference(*both)[self.free]
-        return float(energies[1] - energies[0] - self.tau @ moved)
-
-    def freedom(self, i: int) -> int:
-        """The freedom that moves most along a coordinate, among the free ones."""
-        return int(np.argmax(np.abs(self.Z[:, i])))
-
-    def unbalanced(self, q: Array, i: int) -> str:
-        """What is unbalanced along a coordinate, in words."""
-        return f"{self.force(q)[i]:.6g} is unbalanced in a motion of the closed loops, mostly of {self.name(i)!r}"
-
-
-def _balance(tree: Robot, free: Indices, tau: Array, q: Array) -> _Balance:
-    """The balance of a tree, with closed loops or without."""
-    return (_ClosedBalance if tree.loops else _Balance)(tree, free, tau, q)
-
-
 # The slope and curvature of a function at a configuration, and its true change in a step.
 _Local = tuple[Array, Array, Callable[[Array], float]]
 
 
-def _energy(balance: _Balance, q: Array) -> _Local:
+def _energy(balance: Balance, q: Array) -> _Local:
     """The energy minus the work of τ: its minima are the stable equilibria."""
     r, K = balance.at(q)
     return r, (K + K.T) / 2, lambda x: balance.work(q, x)
 
 
-def _unbalance(balance: _Balance, q: Array) -> _Local:
+def _unbalance(balance: Balance, q: Array) -> _Local:
     """½ |r|²: it is zero in every equilibrium."""
     r, K = balance.at(q)
 
@@ -385,7 +191,7 @@ def _unbalance(balance: _Balance, q: Array) -> _Local:
     return K.T @ r, K.T @ K, change
 
 
-def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _Local]) -> Array:
+def _lowest(balance: Balance, q: Array, function: Callable[[Balance, Array], _Local]) -> Array:
     """A configuration near a minimum of a function, by descent from q.
 
     Each step is that of Newton's method with the absolute curvatures (Nocedal and Wright, *Numerical Optimization*,
@@ -401,7 +207,7 @@ def _lowest(balance: _Balance, q: Array, function: Callable[[_Balance, Array], _
         slope, curvature, change = function(balance, q)
         w, axes = np.linalg.eigh(curvature)
         c = axes.T @ slope
-        steep = np.abs(c) > _BALANCED * root.max()
+        steep = np.abs(c) > BALANCED * root.max()
         x = np.where(steep, -c / np.maximum(np.abs(w), _FLAT), 0.0)
         # From an unstable equilibrium, or beside one, along the axes of negative curvature. Beside one, the curvature
         # must also exceed the rounding of the forces that are largest.
@@ -432,7 +238,7 @@ def _gained(change: Callable[[Array], float], step: Array) -> float:
         return -np.inf
 
 
-def _root(balance: _Balance, q: Array) -> Array:
+def _root(balance: Balance, q: Array) -> Array:
     """The equilibrium next to q by Newton's method, to rounding; or the last configuration that approaches one."""
     found, excess = q, np.inf
     while (left := balance.excess(q).max(initial=0.0)) < 0.5 * excess:

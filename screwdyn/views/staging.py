@@ -13,7 +13,7 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.subtree_wrench import subtree_wrench
-from screwdyn.views.bodies import equivalent_box, grown_body, joint_solids, loop_solids
+from screwdyn.views.bodies import equivalent_box, grown_body, joint_point, joint_solids, loop_solids
 from screwdyn.views.scene import LOOPS, Arrow, Camera, Flags, Flash, Node, Part, Scene
 from screwdyn.views.shapes import shape_solids
 from screwdyn.views.triangles import Color, Solid, ball
@@ -30,6 +30,8 @@ _FORCE, _MOMENT = (0.85, 0.35, 0.00, 1.0), (0.75, 0.60, 0.00, 1.0)
 _LOST = 1e-9
 # How long an event is marked, s, and the length of the longest arrow as a fraction of the size of the robot.
 _MARK, _LONGEST = 0.6, 0.5
+# Joints and rods are drawn as of a robot that is not larger than this multiple of the distance between its joints.
+_JOINTS_APART = 8.0
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def stage_scene(
             raise ScrewdynError(f"show may name {', '.join(map(repr, SHOWN))}; got {name!r}")
     acts = [act for stage in stages if (act := _act(stage, times)) is not None]
     size = _size(acts)
-    nodes = _nodes(acts, times, size)
+    nodes = _nodes(acts, times, min(size, _JOINTS_APART * _apart(acts, size)))
     camera = _camera(acts, nodes, size, stages[0].tree.gravity)
     if "com" in known:
         nodes.append(_com(acts, times, size))
@@ -232,7 +234,7 @@ def _body(topology: Topology, link: str, size: float, color: Color) -> tuple[Sol
         if shapes:
             return tuple(solid for shape in shapes for solid in shape_solids(shape, color))
     except ScrewdynError as error:
-        warnings.warn(f"link {link!r} is drawn from its inertia: {error}", ScrewdynWarning, stacklevel=2)
+        warnings.warn(f"link {link!r} is drawn without its shapes: {error}", ScrewdynWarning, stacklevel=2)
     return tuple(grown_body(topology, link, size, color))
 
 
@@ -333,6 +335,17 @@ def _size(acts: Sequence[_Act]) -> float:
 def _edges(topology: Topology) -> list[float]:
     bodies = (at.link.inertia for at in topology.attachments.values())
     return [float(equivalent_box(body)[0].max()) for body in bodies if body is not None and body.mass > 0]
+
+
+def _apart(acts: Sequence[_Act], size: float) -> float:
+    """The median distance of a joint from that of its parent link, m, of those that are apart; else the size."""
+    found = []
+    for topology in (act.stage.tree.topology for act in acts):
+        for at in topology.attachments.values():
+            if at.parent is not None and at.joint.nv:
+                own, parents = (at.home @ [*joint_point(at.joint), 1])[:3], topology.attachments[at.parent].joint
+                found.append(float(np.linalg.norm(own - joint_point(parents))))
+    return float(np.median([distance for distance in found if distance > 0.01 * size] or [size]))
 
 
 def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: Array) -> Camera:

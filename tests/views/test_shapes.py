@@ -68,7 +68,9 @@ def test_visual_shapes_replace_the_grown_body_and_missing_meshes_do_not(tmp_path
     plate = sd.Shape.box((3.0, 0.01, 0.01), color=RED)
     tree.attach(body, to="base", name="plain", shape=[plate, sd.Shape.sphere(9.0, use="collision")])
     tree.attach(body, to="base", name="lost", shape=sd.Shape.mesh(tmp_path / "none.stl"))
-    with pytest.warns(sd.ScrewdynWarning, match=r"'lost' is drawn from its inertia: cannot read the mesh '.*none.stl'"):
+    with pytest.warns(
+        sd.ScrewdynWarning, match=r"'lost' is drawn without its shapes: cannot read the mesh '.*none.stl'"
+    ):
         scene = stage_scene([still(tree, np.zeros(0))], np.zeros(1))
     (part,) = scene.node("plain").parts
     assert [solid.color for solid in part.solids] == [RED]

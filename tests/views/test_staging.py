@@ -259,6 +259,22 @@ def test_marks_name_joints_and_loops_as_the_figure_does() -> None:
     assert [flash.text.split(":")[0] for flash in filmed(run).flashes] == ["open pin", "lock elbow", "close ball"]
 
 
+def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:
+    tree, parent = sd.KinematicTree(), "base"
+    for k in range(40):
+        rod = sd.Inertia.rod(1.0, 0.2, com=(0.1, 0, 0))
+        tree.attach(rod, to=parent, joint=sd.revolute("zy"[k % 2]), at=(0.2 if k else 0, 0, 0), name=f"link{k}")
+        parent = f"link{k}"
+    pins = []
+    for robot, links in ((tree, ("link7", "link30")), (sd.robots.ur5(), ("forearm_link", "wrist_1_link"))):
+        scene = stage_scene([still(robot, np.zeros(robot.nq))], np.zeros(1))
+        for link in links:
+            (joint,) = (part for part in scene.node(link).parts if part.name == "joint")
+            pins.append(np.ptp(joint.solids[0].vertices, axis=0).max() / scene.size)
+    assert max(pins[:2]) * 7.8 < 0.2
+    np.testing.assert_allclose(pins[2:], 0.1, rtol=0.02)  # a tenth of an arm, as ever
+
+
 def test_unknown_things_to_show_are_refused(run) -> None:
     with pytest.raises(sd.ScrewdynError, match="show may name 'com', 'momentum'; got 'mass'"):
         filmed(run, ("mass",))

@@ -133,3 +133,14 @@ def test_a_stiff_closed_loop_is_not_sent_to_implicit_methods():
     with pytest.raises(sd.StalledError, match=r"must follow\. Reduce the damping") as error:
         sd.simulate(tree, sd.State(tree, q, qd), 1.0)
     assert "Radau" not in str(error.value)
+
+
+def test_wrenches_on_a_link_of_a_loop():
+    """The four-bar at rest without gravity: all that a motor of the crank exerts on the rocker passes through the pin."""
+    tree, (q, _) = four_bar()
+    tree.gravity = (0, 0, 0)
+    run = sd.simulate(tree, sd.State(tree, q), 0.01, torque=lambda t, state: {"crank": 1.3})
+    pin = tree.constraint_wrenches(q, np.zeros(3), [1.3, 0, 0]).wrenches["pin"]
+    bearing = run.wrench("rocker", 0.0) - pin
+    assert_allclose(bearing[2], 0, rtol=0, atol=1e-9)  # a passive joint
+    assert abs(pin[2]) > 0.1 and norm(bearing[3:5]) > 1

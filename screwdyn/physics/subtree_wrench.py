@@ -16,7 +16,8 @@ def subtree_wrench(tree: Robot, link: str, q: Array, qd: Array, qdd: Array) -> A
     """Ad(T)ᵀ Σ Ad(T_i)⁻ᵀ (I_i (V̇_i − [0; R_iᵀ g]) − ad(V_i)ᵀ I_i V_i), (k, 6), in the link's frame, N m and N.
 
     The sum of all wrenches on the link and all links beyond it but their weight: that of the link's joint, those of
-    closed loops, and external ones. Without these, and without an armature, its component along the joint's screw is the joint's force.
+    closed loops, and external ones. Without the last two, and without an armature, its component along the joint's
+    screw is the joint's force.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def test_a_stiff_closed_loop_is_not_sent_to_implicit_methods():
 
 
 def test_wrenches_on_a_link_of_a_loop():
-    """The four-bar at rest without gravity: all that a motor of the crank exerts on the rocker passes through the pin."""
+    """The four-bar at rest without gravity: what a motor of the crank exerts on the rocker passes through the pin."""
     tree, (q, _) = four_bar()
     tree.gravity = (0, 0, 0)
     run = sd.simulate(tree, sd.State(tree, q), 0.01, torque=lambda t, state: {"crank": 1.3})

@@ -20,7 +20,7 @@ from screwdyn.testing import random_tree
 
 from screwdyn.backends.native import disk
 from screwdyn.backends.numba.kernels import kernel
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.backends.numba.source import KERNELS
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -79,9 +79,10 @@ def pytest_collection() -> Iterator[None]:
 def pytest_runtestloop(session: pytest.Session) -> None:
     """Before a long run, let each process of xdist compile its share of the kernels, so that none is compiled twice."""
     if "PYTEST_XDIST_WORKER" in os.environ and len(session.items) > 1000:
-        names = list(CATALOGUE)
-        first = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
-        for name in names[first :: int(os.environ["PYTEST_XDIST_WORKER_COUNT"])]:
+        own = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+        # Neighbours have functions in common, which numba compiles once in a process.
+        bounds = np.linspace(0, len(KERNELS), int(os.environ["PYTEST_XDIST_WORKER_COUNT"]) + 1).astype(int)
+        for name in KERNELS[bounds[own] : bounds[own + 1]]:
             kernel(name)
 
 

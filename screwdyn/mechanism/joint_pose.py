@@ -7,6 +7,7 @@ from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
+from screwdyn.screws.groups import whole_turns
 from screwdyn.screws.screw import Ad, inverse, log, screw_motion
 
 __all__ = ["checked_positions", "pose_at", "positions_near", "screws_at"]
@@ -59,6 +60,8 @@ def screws_at(joint: Joint, q: Array) -> Array:
 def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
     """The positions at which a joint has the pose T relative to home, by Newton's method from the neutral positions.
 
+    A helical joint starts with the whole turns that the pose shows.
+
     Returns
     -------
     (nq,) array
@@ -67,7 +70,7 @@ def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
         The twist that moves the reached pose to T in unit time, in the link's own frame, rad and m.
     """
     space = ConfigurationSpace({"": joint})
-    q = space.neutral
+    q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
     for _ in range(_MOST_STEPS):
         gap = log(inverse(pose_at(joint, q)) @ T)
         step = np.asarray(np.linalg.lstsq(screws_at(joint, q), gap)[0], dtype=np.float64)

@@ -18,7 +18,7 @@ from screwdyn.mechanism.loop import Loop
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 from screwdyn.physics.recursions.constrained import KEPT_ANYWAY, REDUNDANT
-from screwdyn.screws.groups import NEAREST, nearest_element, projection
+from screwdyn.screws.groups import NEAREST, nearest_element, projection, whole_turns
 from screwdyn.screws.poses import inverse
 
 __all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"]
@@ -169,8 +169,8 @@ class Closure:
         self._links = np.array([at[loop.link] for loop in self.loops], dtype=np.intp)
         self._others = np.array([at[loop.to] for loop in self.loops], dtype=np.intp)
         self._inward = np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops]).reshape(-1, 4, 4)
-        spans = [projection(_numbers(loop.joint.screws, loop)) for loop in self.loops]
-        self._spans = np.array(spans).reshape(-1, 6, 6)
+        self._screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
+        self._spans = np.array([projection(S) for S in self._screws]).reshape(-1, 6, 6)
         self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
         self.counts = [N.shape[1] for N in self.wrenches]
 
@@ -185,6 +185,11 @@ class Closure:
         """log(g⁻¹ home⁻¹ T) of every loop, (…, loops, 6), with the g that is found in so many steps."""
         poses = self.of.link_poses(q)
         T = self._inward @ inverse(poses[..., self._others, :, :]) @ poses[..., self._links, :, :]
+        for k, S in enumerate(self._screws):
+            turns = whole_turns(S, T[..., k, :, :])
+            if turns.any():  # they shift a helical joint along its axis
+                w, v = S[:3, 0], S[3:, 0]
+                T[..., k, :3, 3] -= turns[..., None] * (w @ v / (w @ w)) * w
         return nearest_element(self._spans, T, most)[1]
 
     def gap(self, q: Array, most: int = NEAREST) -> Array:

@@ -15,7 +15,7 @@ from screwdyn.core.types import Array
 from screwdyn.screws.motions import ad, exp, log
 from screwdyn.screws.poses import inverse
 
-__all__ = ["NEAREST", "constrained_wrenches", "is_group", "nearest_element", "projection"]
+__all__ = ["NEAREST", "constrained_wrenches", "is_group", "nearest_element", "projection", "whole_turns"]
 
 # Relative remainder below which a bracket lies in the span of screws.
 _IN_SPAN = 1e-12
@@ -89,6 +89,24 @@ def projection(screws: Array) -> Array:
     return np.asarray(screws @ np.linalg.pinv(screws)) if screws.size else np.zeros((6, 6))
 
 
+def whole_turns(screws: Array, pose: Array) -> Array:
+    """The part of the angle of a helical motion that a rotation does not show, a multiple of 2π rad, (…,).
+
+    Parameters
+    ----------
+    screws : (6, k) array
+        Of the group. Only of a single screw with a pitch are there any: the shift along its axis tells the angle.
+    pose : (…, 4, 4) array
+        Near an element of the group.
+    """
+    w, v = screws[:3].sum(axis=1), screws[3:].sum(axis=1)
+    if screws.shape[1] != 1 or w @ w < _IN_SPAN or abs(w @ v) < _IN_SPAN * (w @ w):
+        return np.zeros(pose.shape[:-2])
+    period = 2 * np.pi / np.sqrt(w @ w)
+    angle, seen = pose[..., :3, 3] @ w / (w @ v), log(pose)[..., :3] @ w / (w @ w)
+    return np.asarray(np.round((angle - seen) / period) * period)
+
+
 def nearest_element(span: Array, pose: Array, most: int = NEAREST) -> tuple[Array, Array]:
     """The element g of a group for which log(g⁻¹ T) is shortest, and that logarithm, which is 0 if T is in the group.
 
@@ -97,7 +115,7 @@ def nearest_element(span: Array, pose: Array, most: int = NEAREST) -> tuple[Arra
     span : (…, 6, 6) array
         The :func:`projection` on the screws of the group.
     pose : (…, 4, 4) array
-        T.
+        T, without :func:`whole_turns`.
     most : int
         Number of steps, if fewer do not find it. One step suffices for a logarithm that is in the span for the same
         poses, with the same derivative there but for motions of the group.

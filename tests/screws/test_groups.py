@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_pose
 
 import screwdyn as sd
-from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element, projection
+from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element, projection, whole_turns
 from screwdyn.screws.screw import Ad, exp, inverse, log
 
 E = np.eye(6)
@@ -68,6 +68,21 @@ def test_nearest_element(kind, seed):
     assert_allclose(nearest_element(projection(S), g)[1], 0, rtol=0, atol=1e-12)
     assert_allclose(exp(remainder), inverse(g) @ away, rtol=0, atol=1e-12)
     assert_allclose(S.T @ remainder, 0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(seed=seeds)
+def test_whole_turns(kind, seed):
+    """The shift of a helical motion shows them, also beside the group; no other motion has any."""
+    rng = np.random.default_rng(seed)
+    S = Ad(random_pose(rng)) @ KINDS[kind]
+    x = rng.uniform(-100, 100, S.shape[1])
+    turns = whole_turns(S, exp(S @ x) @ exp(0.01 * rng.normal(size=6)))
+    if kind == "helical":
+        assert abs(x[0] - turns) < np.pi + 0.5
+        assert_allclose(np.sin(turns), 0, rtol=0, atol=1e-12)
+    else:
+        assert turns == 0
 
 
 def test_nearest_rotation_is_that_of_the_pose():

@@ -261,3 +261,23 @@ def test_what_cannot_be_reversed_is_named(joint):
     with pytest.raises(sd.JointError, match=f"joint 'two' of 'two': a {joint.kind} joint with damping or friction"):
         tree.release(sd.State(tree), "one")
     assert tree.topology is before
+
+
+def test_a_spindle_of_many_turns():
+    """A spindle drives a nut, (I + m p²) ω̇ = τ + m g p; without its bearing it hangs in the nut by the thread."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.box(1.0, (0.1, 0.1, 0.5)), to="base", joint=sd.revolute("z"), name="spindle")
+    tree.attach(sd.Inertia.point(3.0), to="base", joint=sd.prismatic("z", passive=True), name="nut")
+    tree.close("spindle", to="nut", joint=sd.helical("z", pitch=0.01), name="thread")
+    start = sd.State(tree, *tree.project([0.3, 0.0], [5.0, 0.0], hold=["spindle"]))
+    run = sd.simulate(tree, start, 2.0, torque=lambda t, state: {"spindle": 0.05})
+    angle = 0.3 + 5 * run.t + 0.5 * (0.05 + 3 * 9.81 * 0.01) / (0.02 / 12 + 3 * 0.01**2) * run.t**2
+    assert angle[-1] > 50 * np.pi
+    assert_allclose(run["spindle"], angle, rtol=1e-9)
+    assert_allclose(run["nut"], -0.01 * angle, rtol=1e-9)
+    assert np.abs(run.energy.residual).max() < 1e-9
+    state = run.states[-1]
+    before = tree.forward_kinematics("spindle", state.q)
+    after = tree.release(state, "spindle").state
+    assert_allclose(after["thread"], angle[-1], rtol=1e-9)
+    assert_allclose(tree.forward_kinematics("spindle", after.q), before, rtol=0, atol=1e-12)

@@ -159,11 +159,11 @@ def _draw_scene(ax: Any, comparison: Comparison) -> None:
     for axis, middle, length in zip("xyz", (low + high) / 2, size, strict=True):
         getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
         getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=7, labelpad=-6)
-        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(5))
+        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(3))
     # The camera is on the side of the tool.
     out = comparison.trail.mean(axis=0) - snapshots[0].arm[0]
     ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
     ax.set_box_aspect(size, zoom=1.2)
-    ax.tick_params(labelsize=6, pad=-3)
+    ax.tick_params(labelsize=6, pad=-1)
     ax.set_title("the robot and its payload", loc="left", fontsize=8.5, fontweight="bold")
     ax.legend(loc="upper left", bbox_to_anchor=(1.1, 1.0), frameon=False, fontsize=7)

@@ -101,6 +101,12 @@ def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: 
         raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
     first, *beyond = removed if by is None else rerooted(removed, by)
     moved = replace(first, parent=to, joint=joint, home=home, locked=None)
+    for other in beyond:
+        if other.name == moved.name:
+            raise TopologyError(
+                f"the new joint of {root!r} would be named {other.name!r}, as that of {other.link.name!r} beyond it; "
+                f"move it by a joint of another name: tree.move({root!r}, …, joint=…(name=…))"
+            )
     changed = remaining.attach([moved, *beyond, *moved.rotor])
     return replace(changed, revision=topology.revision + 1, loops=topology.loops)
 

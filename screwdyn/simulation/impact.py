@@ -255,8 +255,8 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
         released = _freed(tree, state, root, surgery.separable(tree.topology, root) if stays else tree.topology)
         motor = momentum.motor_energy(tree, state.q, state.qd, root)
         if into_world:
-            _check_flight(tree, released)
             tree.topology = surgery.move(tree.topology, root, tree.base, _FLIGHT, np.eye(4))
+            _check_flight(tree, released)
             positions, _ = positions_near(_FLIGHT, released.pose)
             q = dict(zip(_FLIGHT.position_names(root), positions.tolist(), strict=True))
             qd = dict(zip(_FLIGHT.freedom_names(root), released.twist.tolist(), strict=True))

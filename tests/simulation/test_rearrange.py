@@ -612,3 +612,18 @@ def test_changes_in_motion_need_numbers():
     with pytest.raises(sd.UnboundSymbolError, match="the robot still depends on m"):
         tree.lock("joint b", state)
     assert tree.topology is before
+
+
+def test_a_link_that_a_joint_beyond_it_is_named_after_moves_by_a_joint_of_another_name():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.revolute("z", name="hinge"), name="lid")
+    tree.attach(sd.Inertia.sphere(1, 0.1), to="lid", joint=sd.revolute("z", name="lid"), at=(1, 0, 0), name="knob")
+    before, state = tree.topology, sd.State(tree)
+    for refused in (
+        lambda: tree.move("lid", to="base", joint=sd.revolute("x")),
+        lambda: tree.release(state, "lid", into_world=True),
+    ):
+        with pytest.raises(sd.TopologyError, match=r"named 'lid', as that of 'knob' .* tree.move\('lid', …, joint="):
+            refused()
+        assert tree.topology is before
+    assert tree.move("lid", to="base", joint=sd.free(name="flight"), state=state).energy_lost == 0

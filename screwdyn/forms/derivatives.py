@@ -293,7 +293,7 @@ class Derivatives:
         """A function of this model; its program is taken from the cache if possible."""
         model, table, loaded = self._model, self._model.table, self._model.loaded
         if name in (*WITH_LOOPS, "regressor"):
-            check_open(model.topology, f"derivatives.{name}")
+            check_open(model.topology, f"derivatives.{name}", "derivatives.forward_dynamics and linearize(…) know them")
         if name == "regressor":
             # τ is linear in the inertias, so Y does not depend on them.
             table, loaded = table.copy(), np.zeros(len(table) - 1, dtype=bool)

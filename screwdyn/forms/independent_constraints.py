@@ -82,7 +82,7 @@ def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list
     if not model.constraints or entry.name not in WITH_LOOPS:
         return model.rows_of_places(entry.places, link, frame)
     if WITH_LOOPS[entry.name] is None:
-        check_open(model.topology, entry.name)
+        check_open(model.topology, f"{entry.name} in this form", f"use tree.{entry.name}(…), which knows them")
     return [model.constraints[k] for k in independent_constraints(model).chosen]
 
 

@@ -146,7 +146,7 @@ class Rollouts(ABC):
             If ``steps``, ``dt``, ``method``, ``every`` or ``t0`` is invalid, or the tree is too large to be compiled.
         """
         model = self.model
-        check_open(model.topology, "rollout")
+        check_open(model.topology, "rollout", "use simulate, which keeps loops closed, for each run")
         count, record = _whole("steps", steps), None if every is None else _whole("every", every)
         if record is not None and count % record:
             raise ScrewdynError(f"every must be a divisor of steps; got every={record} and steps={count}")

@@ -54,13 +54,13 @@ def loops_among(topology: Topology, links: Container[str]) -> list[Loop]:
     return [loop for loop in topology.loops.values() if loop.link in links and loop.to in links]
 
 
-def check_open(topology: Topology, what: str) -> None:
-    """Raise LoopError if there are loops, which something would ignore."""
+def check_open(topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first") -> None:
+    """Raise LoopError if there are loops, which something would ignore; it says what to do instead."""
     if topology.loops:
         names = ", ".join(map(repr, topology.loops))
         raise LoopError(
             f"{what} is not available for a tree with closed loops, because it would ignore the forces in {names}; "
-            f"open the loops in a copy of the tree first"
+            f"{instead}"
         )
 
 

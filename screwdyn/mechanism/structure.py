@@ -120,6 +120,7 @@ class Structure(Holder):
         KinematicTree
             The removed links; the base is the link that was attached. Its gravity has the same components as that of
             this tree, but in the removed tree's base frame: set it if that frame is rotated. :meth:`release` does so.
+            Loops between the removed links go with them.
 
         Raises
         ------

@@ -40,7 +40,7 @@ axis, place = run.pose("left/upper_arm_link", 2.75)[:3, [1, 3]].T  # of the shou
 moment = np.cross((0, 0, 0.5) - place, (0, 0, -2.0 * 9.81)) @ axis
 passed = np.ptp(run.torque("left/shoulder_lift_joint")[abs(run.t - 2.75) < 1e-9])
 assert abs(passed - moment) < 1e-6 and run.energy.impact_loss[-1] < 1e-12
-
+run.animate("hand_over.html", fps=20)
 # %%
 plt.style.use("petroff10")
 figure, (scene, chart) = plt.subplots(2, 1, figsize=(9, 6.5), layout="constrained")

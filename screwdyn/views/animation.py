@@ -29,6 +29,7 @@ class Animation:
     Attributes
     ----------
     path : Path
+        Absolute.
     """
 
     path: Path
@@ -146,4 +147,4 @@ def _written(writers: Mapping[str, _Writer], scene: Scene, path: Path, frames: I
             part.replace(target)
     except OSError as error:
         raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
-    return Animation(path)
+    return Animation(path.absolute())

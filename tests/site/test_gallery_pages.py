@@ -20,6 +20,11 @@ def test_an_example_drew_a_picture(name):
     assert picture.stat().st_size > 10_000
 
 
+def test_the_hand_over_shows_its_film():
+    page = (ROOT / "docs/_build/html/gallery/two_arms_hand_over.html").read_text(encoding="utf-8")
+    assert "<iframe srcdoc=" in page and "__VISER_EMBED_DATA__" in page
+
+
 @pytest.mark.parametrize("name", NOTEBOOKS)
 # Jupyter's own modules, on shutdown of a kernel and about folders to come
 @pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")

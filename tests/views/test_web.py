@@ -75,6 +75,13 @@ def test_a_page_has_all_it_needs(page) -> None:
     assert shown.startswith("<iframe srcdoc=") and len(shown) > len(text)
 
 
+def test_a_film_shows_itself_from_another_folder_too(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    film = run.animate("run.html", fps=5)
+    monkeypatch.chdir("/")
+    assert film.path == tmp_path / "run.html" and film._repr_html_().startswith("<iframe srcdoc=")
+
+
 def test_nothing_is_printed_and_no_server_stays(run, tmp_path, capfd) -> None:
     run.animate(tmp_path / "run.html", fps=5)
     assert capfd.readouterr() == ("", "")

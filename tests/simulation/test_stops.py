@@ -49,7 +49,7 @@ def assert_ledger_closes(run, tolerance=1e-7):
 @pytest.mark.parametrize("method", METHODS)
 def test_box_falls_on_its_stop_and_stays(method):
     tree, height = lift(), 0.7
-    run = sd.simulate(tree, sd.State(tree, [height]), 1.0, stops="inelastic", method=method)
+    run = sd.simulate(tree, sd.State(tree, [height]), 1.0, stops="inelastic", step=5e-3, method=method)
     (happened,) = run.events
     fall = np.sqrt(2 * height / G)
     assert_allclose(happened.t, fall, atol=1e-7)
@@ -57,7 +57,7 @@ def test_box_falls_on_its_stop_and_stays(method):
     assert_allclose(happened.event.impulse, [2.0 * G * fall], rtol=1e-6)
     assert (happened.event.coordinate, happened.event.side) == ("z", "lower")
     later = run.t > happened.t
-    assert later.sum() > 500 and not run["z"][later].any() and not run.velocity("z")[later].any()
+    assert later.sum() > 100 and not run["z"][later].any() and not run.velocity("z")[later].any()
     assert_allclose(run.at(happened.t, "before").qd, [-G * fall], rtol=1e-6)
     assert run.at(happened.t).qd == 0
     assert_ledger_closes(run)
@@ -123,7 +123,7 @@ def test_stop_holds_against_gravity_until_it_would_pull():
 def test_box_is_lifted_from_its_stop_when_the_force_exceeds_its_weight(method):
     m, slope = 2.0, 30.0
     tree = lift(mass=m)
-    run = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [slope * t], stops="inelastic", method=method)
+    run = sd.simulate(tree, sd.State(tree), 1.0, lambda t, _: [slope * t], stops="inelastic", step=5e-3, method=method)
     s = np.maximum(run.t - m * G / slope, 0)
     assert_allclose(run["z"], slope * s**3 / (6 * m), atol=1e-7)
     assert not run.events and s[-1] > 0.3
@@ -149,7 +149,7 @@ def test_start_at_a_limit():
     """At rest it stays; a rate into the stop is lost at once, and one away from it is kept."""
     for rate, lost in ((0.0, 0.0), (-3.0, 9.0), (3.0, 0.0)):
         tree = lift()
-        run = sd.simulate(tree, sd.State(tree, [0.0], [rate]), 0.2, stops="inelastic", t0=1.0)
+        run = sd.simulate(tree, sd.State(tree, [0.0], [rate]), 0.2, stops="inelastic", step=2e-3, t0=1.0)
         assert_allclose(run.energy.impact_loss[-1], lost, rtol=1e-14)
         assert [h.t for h in run.events] == [1.0] * (lost > 0)
         assert_allclose(run["z"][-1], (0.2 * rate - 0.02 * G) * (rate > 0), atol=1e-9)
@@ -253,7 +253,7 @@ def test_spring_stop_returns_the_box_after_half_a_period(method):
     tree = sd.KinematicTree(gravity=(0, 0, 0))
     joint = sd.prismatic("x", limits=(-1.0, 0.3), name="x")
     tree.attach(sd.Inertia.point(m), to="base", joint=joint, name="box")
-    run = sd.simulate(tree, sd.State(tree, qd=[v]), 0.5, stops=sd.SpringStop(k), method=method)
+    run = sd.simulate(tree, sd.State(tree, qd=[v]), 0.5, stops=sd.SpringStop(k), step=2.5e-3, method=method)
     (happened,) = run.events
     hit, contact, depth = 0.3 / v, np.pi * np.sqrt(m / k), v * np.sqrt(m / k)
     assert_allclose(happened.t, hit, atol=1e-7)
@@ -285,7 +285,7 @@ def test_damped_spring_stop_never_pulls():
 
 def test_box_rests_on_a_spring_stop():
     tree, k = lift(), 1e4
-    run = sd.simulate(tree, sd.State(tree, [0.01]), 3.0, stops=sd.SpringStop(k, 100.0))
+    run = sd.simulate(tree, sd.State(tree, [0.01]), 3.0, stops=sd.SpringStop(k, 100.0), step=0.01)
     assert_allclose(run["z"][-1], -2.0 * G / k, rtol=1e-6)
     assert_ledger_closes(run)
 
@@ -297,14 +297,14 @@ def test_spring_stop_at_the_start(rate):
     for x0 in (0.0, 0.1):
         tree = sd.KinematicTree(gravity=(0, 0, 0))
         tree.attach(sd.Inertia.point(m), to="base", joint=sd.prismatic("x", limits=(-9, 0), name="x"), name="box")
-        run = sd.simulate(tree, sd.State(tree, [x0], [rate]), 0.2, lambda t, s: [t], stops=sd.SpringStop(k))
+        run = sd.simulate(tree, sd.State(tree, [x0], [rate]), 0.2, lambda t, s: [t], stops=sd.SpringStop(k), step=2e-3)
         if x0 > 0 or rate >= 0:
             w = np.sqrt(k / m)
             x = x0 * np.cos(w * run.t) + (rate - 1 / k) / w * np.sin(w * run.t) + run.t / k
         else:
             x = rate * run.t + run.t**3 / (6 * m)
         stays = np.cumsum(x < 0) == 0 if x0 > 0 else x < np.inf
-        assert stays.sum() > 500
+        assert stays.sum() > 50
         assert_allclose(run["x"][stays], x[stays], atol=1e-8)
         assert_ledger_closes(run)
 
@@ -321,7 +321,10 @@ def test_group_joints_have_no_stops():
     tree = sd.KinematicTree()
     body = sd.Inertia.box(1.0, (0.3, 0.2, 0.1), (0.2, 0, 0))
     tree.attach(body, to="base", joint=sd.spherical(name="ball"), name="body")
-    runs = [sd.simulate(tree, sd.State(tree), 1.0, stops=stops) for stops in (None, "inelastic", sd.SpringStop(1.0))]
+    runs = [
+        sd.simulate(tree, sd.State(tree), 1.0, stops=stops, step=0.01)
+        for stops in (None, "inelastic", sd.SpringStop(1.0))
+    ]
     for run in runs:
         assert not run.events
         assert_array_equal(run.q, runs[0].q)
@@ -334,7 +337,7 @@ def test_joints_that_follow_stop_with_the_one_they_follow():
     tree.attach(finger, to="base", joint=sd.prismatic("x", limits=(0, 0.04), name="left"), name="l")
     follower = sd.prismatic("x", limits=(-0.05, 0), mimic=sd.Mimic("left", -1.0), name="right")
     tree.attach(finger, to="base", joint=follower, name="r")
-    run = sd.simulate(tree, sd.State(tree, qd=[0.1]), 1.0, stops="inelastic")
+    run = sd.simulate(tree, sd.State(tree, qd=[0.1]), 1.0, stops="inelastic", step=0.01)
     (happened,) = run.events
     assert_allclose([happened.t, happened.event.energy_lost, *run.q[-1]], [0.4, 0.01, 0.04], rtol=1e-9)
 

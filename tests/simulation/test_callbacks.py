@@ -219,12 +219,12 @@ def test_active_torques_remain_valid_when_a_payload_swings_from_a_passive_joint(
 def test_saturated_torques_by_hand():
     """A cart of 2 kg is pushed by 3 t with an effort of 1.5: t²·3/4 of speed until 0.5 s, then 0.75 m/s²."""
     tree = cart(effort=1.5)
-    run = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [3 * t], saturate=True)
+    run = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [3 * t], saturate=True, step=0.01)
     speed = np.where(run.t < 0.5, 0.75 * run.t**2, 0.1875 + 0.75 * (run.t - 0.5))
     assert_allclose(run.velocity("cart"), speed, rtol=1e-8, atol=1e-9)
     assert_allclose(run.torque("cart"), np.minimum(3 * run.t, 1.5), rtol=1e-12)
     assert_allclose(run.energy.work, run.energy.kinetic, atol=1e-9)
-    free = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [3 * t])
+    free = sd.simulate(tree, sd.State(tree), 1.0, lambda t, state: [3 * t], step=0.01)
     assert_allclose(free.states[-1].qd, [0.75], rtol=1e-9)
 
 
@@ -246,7 +246,7 @@ def test_saturation_is_that_of_a_controller_that_clips(period):
 
     start = sd.State(tree, [0.5, -0.2, 0.3, 0.1])
     runs = [
-        sd.simulate(tree, start, 0.2, torque, saturate=saturate, control_period=period)
+        sd.simulate(tree, start, 0.2, torque, saturate=saturate, control_period=period, step=2e-3)
         for torque, saturate in ((pd, True), (clipped, False))
     ]
     assert_array_equal(runs[0].states[-1].q, runs[1].states[-1].q)

@@ -41,7 +41,7 @@ def test_motion_is_that_without_limits():
     runs = []
     for limits in (None, (-0.5, 0.8)):
         tree = oscillator(limits)
-        runs.append(sd.simulate(tree, sd.State(tree, qd=[2.0]), 3.0, lambda t, state: [np.sin(t)]))
+        runs.append(sd.simulate(tree, sd.State(tree, qd=[2.0]), 3.0, lambda t, state: [np.sin(t)], step=0.01))
     free, limited = runs
     assert len(free.events) == 0 and len(limited.events) == 2
     assert_array_equal(limited.q, free.q)

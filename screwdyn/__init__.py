@@ -29,7 +29,6 @@ from screwdyn.core.errors import (
     UnknownNameError,
     URDFError,
 )
-from screwdyn.identification.identify import identify
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
     Joint,
@@ -50,6 +49,7 @@ from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
 from screwdyn.physics.steps import Feedback
+from screwdyn.robots.identification.identify import identify
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
@@ -72,7 +72,9 @@ from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
-    from screwdyn import formulations, identification, io, robots, selection
+    from screwdyn import io, robots
+    from screwdyn.forms import formulations
+    from screwdyn.robots import identification, selection
     from screwdyn.robots import random_trees as testing
 
 moved.install()

@@ -1,1 +1,1 @@
-"""The forms of a quantity: numeric values, machine code, derivatives, closed forms, C source, operation counts."""
+"""The forms of a quantity: numbers, machine code, derivatives, closed forms, C source, counts, formulations."""

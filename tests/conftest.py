@@ -35,7 +35,7 @@ settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 # Modules whose properties have many examples in runs with the mark soak, besides some in everyday runs.
 LAWS = [
     "forms/test_numbers.py",
-    "formulations/test_dominance.py",
+    "forms/formulations/test_dominance.py",
     "io/test_fuzz.py",
     "mechanism/test_armature.py",
     "physics/test_couplings.py",

@@ -14,8 +14,10 @@ import screwdyn as sd
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 # Examples that other tests run and check.
 ELSEWHERE = {"export_controller": "forms/test_c_source.py", "dask_study": "cluster/test_dask.py"}
+# Examples with a test of their own below, which runs them too.
+BELOW = {"lightest_arm", "pelican_crucible"}
 # Arguments that shorten an example.
-ARGUMENTS = {"arm_selection": ["--samples", "256"], "lightest_arm": ["--lengths", "0.4"]}
+ARGUMENTS = {"arm_selection": ["--samples", "256"]}
 
 
 def follow(path, monkeypatch, folder, *arguments):
@@ -25,12 +27,14 @@ def follow(path, monkeypatch, folder, *arguments):
 
 
 def test_there_are_examples():
-    assert "pelican_crucible" in [path.stem for path in EXAMPLES]
+    assert {path.stem for path in EXAMPLES} > BELOW
     for name, module in ELSEWHERE.items():
         assert f"{name}.py" in Path(__file__).parent.joinpath(module).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in ELSEWHERE], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in EXAMPLES if p.stem not in {*ELSEWHERE, *BELOW}], ids=lambda path: path.stem
+)
 def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys):
     follow(path, monkeypatch, tmp_path, *ARGUMENTS.get(path.stem, []))
     shown = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""The command ``screwdyn``: demo, simulate, compare, convert, info, check."""
+"""The command ``screwdyn``: demo, simulate, compare, convert, view, info, explain, check."""
 
 from screwdyn.cli.main import main
 

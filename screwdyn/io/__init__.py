@@ -1,4 +1,7 @@
-"""Readers and writers of robot descriptions: JSON, URDF, xacro, NetworkX graphs and Denavit-Hartenberg tables."""
+"""Readers and writers of robot descriptions.
+
+Formats are JSON, URDF, xacro, MJCF, models of Pinocchio, NetworkX graphs and Denavit-Hartenberg tables.
+"""
 
 from screwdyn.io.dh import from_dh
 from screwdyn.io.document import PlacedProblem

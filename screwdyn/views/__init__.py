@@ -1,1 +1,1 @@
-"""Plots of a run (needs the extra ``plot``)."""
+"""Figures of runs, arms and models (extra ``plot``), films of runs and pages for browsers (extra ``view``)."""

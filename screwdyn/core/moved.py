@@ -55,6 +55,7 @@ class _Moved(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(_present(spec.name))
         spec.loader_state = module.__spec__
+        _name_again(module, spec.name)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -74,13 +75,22 @@ def _present(fullname: str) -> str:
     return ""
 
 
+def _name_again(module: ModuleType, former: str) -> None:
+    """Enter a module and what is loaded of its submodules under a former name.
+
+    The import of a submodule sets the attribute of its name in the package, which may be a class or a function.
+    """
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{module.__name__}.")]:
+        sys.modules.setdefault(former + name.removeprefix(module.__name__), sys.modules[name])
+
+
 def install() -> None:
     """Make the former names importable, and set those of loaded modules at once."""
     package = vars(sys.modules["screwdyn"])
     for former, present in _MOVED.items():
         module = sys.modules.get(f"screwdyn.{present}")
         if module is not None and "." not in former:
-            sys.modules.setdefault(f"screwdyn.{former}", module)
+            _name_again(module, f"screwdyn.{former}")
             package.setdefault(former, module)  # `simulate` stays the function
     # Before the finder of files, which would load the modules of a moved package a second time.
     if not any(isinstance(finder, _Moved) for finder in sys.meta_path):

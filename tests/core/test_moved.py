@@ -85,6 +85,21 @@ assert control.ComputedTorque is ComputedTorque
 """)
 
 
+@pytest.mark.parametrize("package", ["formulations", "identification", "selection"])
+def test_importing_a_submodule_does_not_change_what_its_package_has_under_that_name(package):
+    in_a_new_process(f"""
+import pkgutil, screwdyn
+from importlib import import_module
+package = screwdyn.{package}
+before = {{name: getattr(package, name) for name in package.__all__}}
+for module in pkgutil.iter_modules(package.__path__):
+    assert import_module(f"screwdyn.{package}.{{module.name}}").__name__ == f"{{package.__name__}}.{{module.name}}"
+assert {{name: getattr(package, name) for name in package.__all__}} == before
+import screwdyn.{package} as again
+assert again is package is import_module("screwdyn.{package}")
+""")
+
+
 def test_simulate_is_the_function():
     import_module("screwdyn.simulate")
     assert sd.simulate is import_module("screwdyn.simulation.simulate").simulate

@@ -85,11 +85,11 @@ def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, p
 def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Table) -> None:
     """Poses of all links in the base, four rows each."""
     for i in range(table.shape[0] - 1):
-        if begins_joint(work, i):
-            store_pose(work.poses, i, pose_in_base(table, i, q, work))
-        elif carries_link(work, i):
+        if carries_link(work, i):
+            first = work.firsts[i]
+            T = pose_in_base(table, first, q, work)
             # A group joint has 3 or 6 rows, so the axes of its last row are two renamings from those of its first.
-            store_pose(work.poses, i, in_next_frame(in_next_frame(load_pose(work.poses, work.firsts[i]))))
+            store_pose(work.poses, i, T if first == i else in_next_frame(in_next_frame(T)))
     for l in range(places.shape[0]):
         i, T = place_row(places, l), place_pose(places, l)
         write_pose(T if i < 0 else compose(load_pose(work.poses, i), T), poses, 4 * l)

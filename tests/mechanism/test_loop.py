@@ -101,6 +101,12 @@ def test_a_link_of_a_loop_is_not_detached_alone():
     tree.detach("right")
 
 
+@pytest.mark.parametrize("link", ["tool", "right", "left"])
+def test_a_structure_without_an_end_of_a_loop_has_no_loop(link):
+    tree, _ = ring("pin")
+    assert tree.topology.detach(link)[0].loops == {}
+
+
 def test_changes_keep_the_loops():
     tree, handle = ring("pin")
     tree.move("tool", to="frame", joint=sd.revolute("y"))

@@ -49,9 +49,10 @@ def test_one_moment_alone_is_that_of_a_planar_model():
     assert "Inertia.planar" not in str(failing_condition(1.0, np.diag([0.1, 0.0, 2.0])))
 
 
-def test_the_edge_is_as_sharp_as_documented():
-    assert failing_condition(1.0, np.diag([1.0, 2.0, 3.0 + 1e-10])) is None
-    assert failing_condition(1.0, np.diag([1.0, 2.0, 3.0 + 1e-7])) is not None
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_the_edge_is_as_sharp_as_documented_for_bodies_of_any_size(size):
+    assert failing_condition(1.0, size * np.diag([1.0, 2.0, 3.0 + 1e-10])) is None
+    assert failing_condition(1.0, size * np.diag([1.0, 2.0, 3.0 + 1e-7])) is not None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_inertia, random_pose
 
-from screwdyn import screw
+from screwdyn import Inertia, screw
 from screwdyn.physics import link_steps as steps
 from screwdyn.physics.spatial import (
     Acceleration,
@@ -230,6 +230,12 @@ def test_articulated_inertia(link, joint):
     equal(articulated(*steps.project_out_joint(link.blocks, column, D)), link.IA - np.outer(U, U) / D)
     equal(articulated(*steps.articulated_to_parent(link.pose, link.blocks)), link.X.T @ link.IA @ link.X)
     equal(six(steps.articulated_times(link.blocks, link.twist)), link.IA @ link.V)
+
+
+def test_spread_of_a_body_about_its_centre_is_the_trace_of_its_tensor_about_the_parent_s_origin(link):
+    sphere = Inertia.sphere(link.m, 0.3)
+    spread = steps.spread_to_parent(link.pose, np.trace(sphere.tensor), link.m)
+    assert_allclose(spread, np.trace(sphere.transformed(link.T).origin_tensor), rtol=1e-14)
 
 
 def test_poses_compose_and_screws_are_seen_from_beyond(link, joint):

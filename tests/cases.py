@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
+from kinds import SINGLE
 from screwdyn.testing import random_tree
 
 from screwdyn import KinematicTree
@@ -17,7 +18,7 @@ FUNCTIONS = {
         *("bias_force", "inverse_dynamics", "forward_dynamics"),
     )
 }
-KINDS = ("revolute", "prismatic", "helical", "fixed")
+ONE_OR_NONE = (*SINGLE, "fixed")
 EPS = np.finfo(float).eps
 
 # Weights of a central difference that is exact for polynomials up to the sixth degree: f' ≈ Σ w_k (f(kh) − f(−kh)) / h.
@@ -46,7 +47,7 @@ def cases(draw, least=0, most=8, batch=()):
     Examples shrink in size and kinds; all other numbers are drawn from a seed.
     """
     n = draw(st.integers(least, most))
-    kinds = draw(st.sampled_from([*((kind,) for kind in KINDS), KINDS, KINDS[:3]]))
+    kinds = draw(st.sampled_from([*((kind,) for kind in ONE_OR_NONE), ONE_OR_NONE, SINGLE]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     tree = random_tree(rng, n, kinds)
     q, qd, qdd = rng.uniform(-2, 2, (3, *batch, tree.nq))

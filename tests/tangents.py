@@ -3,17 +3,15 @@
 import numpy as np
 from cases import CENTRAL, STEP, Case
 from hypothesis import strategies as st
+from kinds import EVERY, GROUPS, MOVING, SINGLE
 from screwdyn.testing import random_tree
-
-GROUPS = ("spherical", "free", "planar")
-SEVERAL = (*GROUPS, "universal", "cylindrical", "revolute", "prismatic", "helical", "fixed")
 
 
 @st.composite
 def joint_cases(draw, least=0, most=4):
     """Trees of up to ``most`` links with joints of one or several freedoms, at a state of order one."""
     n = draw(st.integers(least, most))
-    kinds = draw(st.sampled_from([*((kind,) for kind in SEVERAL[:5]), GROUPS, SEVERAL]))
+    kinds = draw(st.sampled_from([*((kind,) for kind in MOVING if kind not in SINGLE), GROUPS, EVERY]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return state_of(random_tree(rng, n, kinds), rng)
 

@@ -9,12 +9,12 @@ from cases import close
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from kinds import EVERY
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import padded_sum
 
-KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free")
 SEEDS = st.integers(0, 2**32 - 1)
 BODY = sd.Inertia.sphere(1.0, 0.1)
 LARGEST = 14  # links
@@ -23,7 +23,7 @@ LOOPS += (sd.spherical((0, 0.1, 0)), sd.planar((0, 1, 1)))
 
 
 def random_joint(rng, name):
-    joint = replace(random_tree(rng, 1, KINDS, frames=0).joint("joint1"), name=name)
+    joint = replace(random_tree(rng, 1, EVERY, frames=0).joint("joint1"), name=name)
     return replace(joint, armature=0.3) if joint.nv and joint.chart is None and rng.random() < 0.3 else joint
 
 
@@ -212,7 +212,7 @@ class EveryChange(RuleBasedStateMachine):
     def attach_a_module(self, seed):
         rng = np.random.default_rng(seed)
         self.count += 1
-        module, to, prefix = random_tree(rng, 2, KINDS, frames=0), self.any(rng), f"m{self.count}/"
+        module, to, prefix = random_tree(rng, 2, EVERY, frames=0), self.any(rng), f"m{self.count}/"
         module.attach(BODY, to="base", name="lamp", joint=sd.prismatic("x"))
         joint = random_joint(rng, "wrist")
         self.handles[f"{prefix}base"] = self.tree.attach(module, to, joint, random_pose(rng), prefix=prefix)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 
@@ -82,12 +83,10 @@ def test_integrate_and_difference_undo_each_other():
 
 # joints of several freedoms
 
-ALL = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
-
 
 @st.composite
 def trees(draw):
-    kinds = draw(st.sampled_from([*((kind,) for kind in ALL), ALL]))
+    kinds = draw(st.sampled_from([*((kind,) for kind in EVERY), EVERY]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     return random_tree(rng, draw(st.integers(0, 6)), kinds), rng
 

@@ -60,15 +60,15 @@ def random_tree(
         If a kind of joint is unknown, or none is given.
     """
     kinds = list(joints)
-    if not kinds or not set(kinds) <= _KINDS.keys():
-        raise JointError(f"joints must be some of {', '.join(_KINDS)}; got {joints!r}")
+    if not kinds or not set(kinds) <= KINDS.keys():
+        raise JointError(f"joints must be some of {', '.join(KINDS)}; got {joints!r}")
     tree = KinematicTree(gravity=9.81 * _direction(rng))
     for i in range(1, n + 1):
         kind = kinds[int(rng.integers(len(kinds)))]
         tree.attach(
             Link(f"link{i}", random_inertia(rng)),
             to=_any(rng, tree),
-            joint=_KINDS[kind](rng, f"joint{i}"),
+            joint=KINDS[kind](rng, f"joint{i}"),
             at=random_pose(rng),
         )
         if rng.random() < frames:
@@ -117,7 +117,7 @@ def _helical(rng: np.random.Generator, name: str) -> Joint:
     return helical(_direction(rng), pitch, _point(rng), name=name)
 
 
-_KINDS: dict[str, Callable[[np.random.Generator, str], Joint]] = {
+KINDS: dict[str, Callable[[np.random.Generator, str], Joint]] = {
     "revolute": lambda rng, name: revolute(_direction(rng), _point(rng), name=name),
     "prismatic": lambda rng, name: prismatic(_direction(rng), name=name),
     "helical": _helical,

@@ -8,8 +8,9 @@ import pytest
 import sympy as sp
 from c_compiler import load, pointer
 from cases import close, norm
+from kinds import EVERY, GROUPS
 from screwdyn.testing import random_inertia, random_pose, random_tree
-from tangents import GROUPS, SEVERAL, state_of
+from tangents import state_of
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, ShapeError, UnknownLinkError
@@ -71,7 +72,7 @@ def compare(library, tree, entry, link, at, tolerance=1e-12):
 @pytest.mark.parametrize("seed", range(2))
 def test_every_quantity(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    tree = random_tree(rng, 3, SEVERAL if seed else ["revolute", "prismatic"])
+    tree = random_tree(rng, 3, EVERY if seed else ["revolute", "prismatic"])
     tree.attach(Link("hand/1", random_inertia(rng)), to="link3", joint=sd.spherical(), at=random_pose(rng))
     tree.attach(Link("six", random_inertia(rng)), to="hand/1", joint=sd.free(), at=random_pose(rng))
     entries = list(QUANTITIES.values())

@@ -12,6 +12,7 @@ import pytest
 from cases import EPS, Case, christoffel, close, derivative, norm, total, unaligned
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kinds import SINGLE
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_inertia, random_tree
 
@@ -21,7 +22,6 @@ from screwdyn.forms.compiled import AT_ONCE, Compiled
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import puma560, ur5
 
-KINDS = ("revolute", "prismatic", "helical")
 ARGUMENTS = {name: len(CATALOGUE[name].arguments) for name in AT_ONCE if name != "dynamics"}
 SIZES = (0, 1, 3, 7, 8, 9, 64, 65, 1000)
 
@@ -37,7 +37,7 @@ def asked(fast, name, *arguments, **keywords):
 @st.composite
 def few(draw):
     """Random trees of each kind of joint; each is compiled, so there are few."""
-    kinds = draw(st.sampled_from([*((kind,) for kind in KINDS), KINDS]))
+    kinds = draw(st.sampled_from([*((kind,) for kind in SINGLE), SINGLE]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     tree = random_tree(rng, draw(st.integers(1, 7)), kinds)
     q, qd, qdd = rng.uniform(-2, 2, (3, 17, tree.nq))

@@ -11,6 +11,7 @@ import pytest
 import traced
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
@@ -19,7 +20,6 @@ from screwdyn.physics.quantities import CATALOGUE
 
 pytestmark = pytest.mark.slow
 
-KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 FRAMES = ("com", "body", "base", "mixed")
 EXACT, DIFFERENCED, STEP = 1e-12, 1e-7, 1e-5
 
@@ -54,7 +54,7 @@ cases = st.builds(
     Case,
     st.integers(0, 2**32 - 1),
     st.integers(1, 5),
-    st.sampled_from([KINDS, *((kind, "revolute") for kind in KINDS)]),
+    st.sampled_from([EVERY, *((kind, "revolute") for kind in EVERY)]),
 )
 
 

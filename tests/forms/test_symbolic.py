@@ -12,6 +12,7 @@ import screwdyn.symbolic
 import sympy as sp
 from cases import close, norm
 from closed_forms import evaluated
+from kinds import EVERY, GROUPS, SINGLE
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
@@ -19,10 +20,6 @@ from screwdyn.backends.sympy.closed_form import symbol
 from screwdyn.physics.quantities import CATALOGUE
 
 TOLERANCE = 1e-11
-ALL_KINDS = (
-    *("revolute", "prismatic", "helical", "cylindrical"),
-    *("universal", "spherical", "planar", "free", "fixed"),
-)
 
 
 def values(sym, q, qd, qdd=None, tau=None):
@@ -65,7 +62,7 @@ SINGULAR = {"operational_inertia"}
 @pytest.mark.parametrize("name", CATALOGUE)
 @pytest.mark.parametrize(
     "kinds",
-    [ALL_KINDS[:3], ALL_KINDS, pytest.param(("spherical", "free", "planar"), marks=pytest.mark.soak)],
+    [SINGLE, EVERY, pytest.param(GROUPS, marks=pytest.mark.soak)],
     ids=["one", "all", "groups"],
 )
 def test_every_quantity_on_every_joint(name, kinds):
@@ -81,7 +78,7 @@ def test_every_quantity_on_every_joint(name, kinds):
     if "link" in entry.parameters:
         parameters["link"] = tree.links[-1]
     # A frame comes after all joints: one tree shows it.
-    for frame in ("com", "body", "base", "mixed") if "frame" in entry.parameters and kinds is ALL_KINDS else (None,):
+    for frame in ("com", "body", "base", "mixed") if "frame" in entry.parameters and kinds is EVERY else (None,):
         given = parameters | ({} if frame is None else {"frame": frame})
         agrees(tree, state, name, False, **given)
 

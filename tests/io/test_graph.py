@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import KinematicTree, TopologyError
-
-KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 
 
 def same(twin, tree, rng):
@@ -28,7 +27,7 @@ def same(twin, tree, rng):
 @given(st.integers(0, 2**32 - 1), st.integers(0, 8))
 def test_a_tree_comes_back_from_its_graph_and_its_pickle(seed, n):
     rng = np.random.default_rng(seed)
-    tree = random_tree(rng, n, KINDS)
+    tree = random_tree(rng, n, EVERY)
     same(KinematicTree.from_graph(tree.graph, tree.gravity), tree, rng)
     same(pickle.loads(pickle.dumps(tree)), tree, rng)
     same(copy.deepcopy(tree), tree, rng)

@@ -9,6 +9,7 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
@@ -20,12 +21,10 @@ from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Topology
 
-KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
-
 
 def decorated(rng, n):
     """A random tree whose joints have forces and limits, and whose base has a mass."""
-    tree = random_tree(rng, n, KINDS)
+    tree = random_tree(rng, n, EVERY)
     root = KinematicTree(sd.Link("floor", sd.Inertia(2.0, (0.1, 0.2, 0.3), (1, 1, 1))), tree.gravity)
     root.attach(tree, to="floor", at=(0.1, -0.2, 1 / 3), name="pedestal")
     a, b, c = rng.uniform(0, 1, 3)

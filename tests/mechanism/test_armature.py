@@ -8,12 +8,11 @@ import sympy as sp
 from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import MOVING
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
-
-KINDS = ("revolute", "prismatic", "helical", "universal", "cylindrical", "spherical", "free")
 
 
 def rebuilt(tree, armature):
@@ -29,7 +28,7 @@ def rebuilt(tree, armature):
 def pair(seed, n=5):
     """A random tree without and with armatures, what these add to the diagonal of M, and a state."""
     rng = np.random.default_rng(seed)
-    plain = random_tree(rng, n, KINDS)
+    plain = random_tree(rng, n, MOVING)
     tree = rebuilt(plain, lambda: float(rng.uniform(0, 2)))
     joints = map(tree.joint, tree.joints)
     added = np.concatenate([np.zeros(0), *(np.full(joint.nv, joint.armature) for joint in joints)])

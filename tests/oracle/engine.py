@@ -168,9 +168,6 @@ class Engine:
     def inverse_dynamics(self, q, qd, qdd):
         return pin.rnea(self.model, self.data, self.position(q), self.velocity(qd), self.velocity(qdd))[self.order]
 
-    def forward_dynamics(self, q, qd, tau):
-        return pin.aba(self.model, self.data, self.position(q), self.velocity(qd), self.velocity(tau))[self.order]
-
     def kinetic_energy(self, q, qd):
         return pin.computeKineticEnergy(self.model, self.data, self.position(q), self.velocity(qd))
 

@@ -5,9 +5,9 @@ import pinocchio as pin
 import pytest
 from branched import branched_rph
 from engine import Engine, model_of, robot
+from kinds import EVERY
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_inertia, random_tree
-from tangents import SEVERAL
 
 from screwdyn import Inertia
 
@@ -118,7 +118,7 @@ def test_random_trees(n, kinds):
             compare(tree, Engine(model_of(tree), tree), seed)
 
 
-@pytest.mark.parametrize("kinds", [("spherical",), ("free",), ("planar",), ("universal", "cylindrical"), SEVERAL])
+@pytest.mark.parametrize("kinds", [("spherical",), ("free",), ("planar",), ("universal", "cylindrical"), EVERY])
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_random_trees_of_joints_of_several_freedoms(n, kinds):
     """Derivatives with respect to q are along tangents in both; in Pinocchio the linear part comes first."""

@@ -4,9 +4,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from engine import Engine, model_of
+from kinds import EVERY
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_tree
-from tangents import SEVERAL, state_of
+from tangents import state_of
 
 import screwdyn as sd
 
@@ -17,7 +18,7 @@ STEP = 1e-5
 @pytest.mark.parametrize("seed", range(4))
 def test_random_trees(seed):
     rng = np.random.default_rng(seed)
-    case = state_of(random_tree(rng, 3, SEVERAL if seed else ("revolute", "prismatic")), rng)
+    case = state_of(random_tree(rng, 3, EVERY if seed else ("revolute", "prismatic")), rng)
     tree, q, qd, tau = case.tree, case.q, case.qd, case.qdd
     for name in tree.joints:
         joint = tree.joint(name)

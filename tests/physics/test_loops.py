@@ -6,9 +6,9 @@ import pytest
 from cases import derivative, norm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
-from tangents import SEVERAL
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, inverse
@@ -28,7 +28,7 @@ CLOSING = {
 def closed(draw):
     """A tree of up to seven links with one loop, closed in a configuration; rates that it allows, and joint forces."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    tree = random_tree(rng, draw(st.integers(3, 7)), draw(st.sampled_from([("revolute", "prismatic"), SEVERAL])))
+    tree = random_tree(rng, draw(st.integers(3, 7)), draw(st.sampled_from([("revolute", "prismatic"), EVERY])))
     leader = next((name for name in tree.joints if tree.joint(name).nv == 1), None)
     if leader and draw(st.booleans()):
         joint = sd.revolute("x", (0, 0.1, 0), mimic=sd.Mimic(leader, -1.5, 0.3))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy as sp
+from kinds import EVERY
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -149,8 +150,6 @@ def test_welding_is_the_sum_of_inertias():
 
 # joints of several freedoms -----------------------------------------------------------------------------
 
-ALL = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
-
 
 def recentred(tree, q):
     """The table at q, and the rows' coordinates: the home of a group joint's first row includes the joint's pose."""
@@ -177,7 +176,7 @@ def chart_rate(tree, v):
 def test_rows_and_charts_give_what_the_definition_gives(seed):
     """Rows of all kinds of joints, re-centred at q, against the contributions link by link (docs/mathematics.md §7)."""
     rng = np.random.default_rng(seed)
-    tree = random_tree(rng, 6, ALL)
+    tree = random_tree(rng, 6, EVERY)
     tree.attach(random_inertia(rng), to="link6", joint=sd.spherical((0.1, 0.2, 0.3)), at=random_pose(rng), name="ball")
     q, v = tree.random_configuration(rng), rng.normal(size=tree.nv)
     (table, x), n = recentred(tree, q), tree.nv
@@ -273,7 +272,7 @@ def assert_same_snapshot(one, two):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("kinds", [ALL, ("revolute", "fixed"), ("spherical", "fixed")])
+@pytest.mark.parametrize("kinds", [EVERY, ("revolute", "fixed"), ("spherical", "fixed")])
 @pytest.mark.parametrize("seed", range(8))
 def test_a_snapshot_made_from_a_former_one_has_the_same_bits(seed, kinds):
     """Any changes, with a new model after each or after some: the same bits as without a former model."""

@@ -5,6 +5,7 @@ import pytest
 from cases import norm
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kinds import EVERY
 from maximal import impact, kinetic_energy, twists
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
@@ -12,7 +13,6 @@ from screwdyn.testing import random_tree
 import screwdyn as sd
 from screwdyn.screws.screw import inverse
 
-KINDS = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 JOINTS = {
     "fixed": None,
     "revolute": sd.revolute("y", (0.1, 0.2, 0.3)),
@@ -30,7 +30,7 @@ def relative(tree, q, link, to):
 
 def bridged(rng, kind):
     """A tree, a state of it, and a link with a loop from one link at or beyond it to one of the rest."""
-    tree = random_tree(rng, 7, KINDS, frames=0)
+    tree = random_tree(rng, 7, EVERY, frames=0)
     root = str(rng.choice(tree.links[1:]))
     beyond = tree.subtree(root)
     link, to = rng.permutation([rng.choice(beyond), rng.choice([x for x in tree.links if x not in beyond])])

@@ -7,15 +7,15 @@ import pytest
 from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY, MOVING, random_joint
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import screw
 
-KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free")
 # A free joint transmits no impulse.
-HELD = KINDS[:-1]
+HELD = tuple(kind for kind in EVERY if kind != "free")
 # Relative to the terms that cancel; the error is rounding times the condition of the mass matrix.
 TIGHT = 1e-9
 
@@ -37,12 +37,6 @@ def floating_mass_matrix(tree, q):
     joint = sd.free(name="floating")
     floating.attach(tree, to="ground", joint=joint)
     return floating.mass_matrix([*joint.neutral, *q])
-
-
-def random_joint(rng, kind, name=None):
-    """A joint of that kind in any direction; its name is that of its link by default."""
-    tree = random_tree(rng, 1, (kind,), frames=0)
-    return replace(tree.joint("joint1"), name=name)
 
 
 def random_state(rng, tree):
@@ -96,14 +90,14 @@ class Meeting:
 
 
 @st.composite
-def meetings(draw, kinds=KINDS, least=0, robot=KINDS[1:]):
+def meetings(draw, kinds=EVERY, least=0, robot=MOVING):
     n, b = draw(st.integers(least, 6)), draw(st.integers(0, 3))
     kind = draw(st.sampled_from(kinds))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     tree = random_tree(rng, n, robot)
     body, body_state = random_inertia(rng), None
     if b:
-        body = renamed(random_tree(rng, b, KINDS[1:]), "p_", body)
+        body = renamed(random_tree(rng, b, MOVING), "p_", body)
         body_state = random_state(rng, body)
     to = tree.links[int(rng.integers(len(tree.links)))]
     state = random_state(rng, tree)
@@ -303,7 +297,7 @@ def test_release_changes_no_rate_and_loses_no_energy(meeting):
     close(rest + gone, momentum, norm(rest) + norm(gone), 1e-10)
 
 
-@given(meetings(kinds=[kind for kind in KINDS if kind != "universal"]))
+@given(meetings(kinds=[kind for kind in EVERY if kind != "universal"]))
 def test_release_then_grasp_again_loses_nothing(meeting):
     """A universal joint is excluded: when it starts again, its first axis is that of angle2 = 0."""
     tree, to = meeting.tree, meeting.to
@@ -333,7 +327,7 @@ def test_release_then_grasp_again_loses_nothing(meeting):
 def test_order_of_two_grasps_does_not_matter(meeting, seed):
     rng = np.random.default_rng(seed)
     second = {"to": meeting.tree.links[-1], "at": random_pose(rng), "twist": rng.uniform(-2, 2, 6), "name": "other"}
-    second |= {"joint": random_joint(rng, KINDS[seed % len(KINDS)])}
+    second |= {"joint": random_joint(rng, EVERY[seed % len(EVERY)])}
     body, tree = random_inertia(rng), meeting.tree.copy()
     one = meeting.grasp()
     two = meeting.tree.grasp(one.state, body, **second)
@@ -595,7 +589,7 @@ def test_refused_grasp_changes_nothing(case):
     assert tree.model is model
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_massless_payload_needs_a_fixed_joint(kind):
     tree, state = arm(1.0, 2.0)
     joint = random_joint(np.random.default_rng(0), kind, name="pin")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kinds import EVERY
 from mechanisms import stewart_platform
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
-from tangents import SEVERAL
 
 import screwdyn as sd
 
@@ -141,7 +141,7 @@ def test_each_solution_of_the_ur5_is_one_of_its_closed_form():
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_any_tree_finds_a_pose_that_it_has_near_the_start(seed, n):
     rng = np.random.default_rng(seed)
-    tree = random_tree(rng, n, SEVERAL)
+    tree = random_tree(rng, n, EVERY)
     link = tree.links[-1]
     q = tree.integrate(tree.neutral(), rng.uniform(-1, 1, tree.nv))
     start = tree.integrate(q, rng.uniform(-0.05, 0.05, tree.nv))

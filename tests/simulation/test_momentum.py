@@ -6,18 +6,17 @@ import pytest
 from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.simulation.momentum import bodies, impact, kinetic_energy
 
-KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free")
-
 
 def drawn(seed):
     rng = np.random.default_rng(seed)
-    tree = random_tree(rng, 6, KINDS)
+    tree = random_tree(rng, 6, EVERY)
     tree.attach(random_inertia(rng), to="link6", joint=sd.revolute("x", armature=0.3), name="driven")
     return rng, tree, tree.integrate(tree.neutral(), rng.uniform(-2, 2, tree.nv))
 

@@ -8,6 +8,7 @@ import pytest
 from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY, MOVING, random_joint
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 from small_arm import fingerprint
@@ -15,12 +16,7 @@ from small_arm import fingerprint
 import screwdyn as sd
 from screwdyn import screw
 
-KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free")
 BALL = sd.Inertia.sphere(1.0, 0.1)
-
-
-def random_joint(rng, kind, name=None):
-    return replace(random_tree(rng, 1, (kind,), frames=0).joint("joint1"), name=name)
 
 
 def moving(rng, tree):
@@ -30,7 +26,7 @@ def moving(rng, tree):
 def robot_with_load(seed, kind):
     """A robot that holds a tree of two links by a joint, all in motion."""
     rng = np.random.default_rng(seed)
-    tree, load = random_tree(rng, 4, KINDS[1:]), sd.KinematicTree(sd.Link("crate", random_inertia(rng)))
+    tree, load = random_tree(rng, 4, MOVING), sd.KinematicTree(sd.Link("crate", random_inertia(rng)))
     load.attach(random_inertia(rng), to="crate", joint=random_joint(rng, "revolute"), at=random_pose(rng), name="lid")
     joint = random_joint(rng, kind, "hook")
     tree.attach(load, to="link4", joint=joint, at=random_pose(rng))
@@ -40,14 +36,14 @@ def robot_with_load(seed, kind):
 # The law -------------------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.sampled_from(EVERY), st.booleans())
 def test_grasp_in_maximal_coordinates(seed, kind, floats):
     """Of a tree of two links, by every joint, on a fixed base and on a floating trunk."""
     rng = np.random.default_rng(seed)
     tree, load = sd.KinematicTree("world"), sd.KinematicTree(sd.Link("crate", random_inertia(rng)))
     mount = sd.free(passive=True) if floats else sd.fixed()
     tree.attach(sd.Link("trunk", random_inertia(rng)), to="world", joint=mount)
-    tree.attach(random_tree(rng, 4, KINDS[1:]), to="trunk", at=random_pose(rng), prefix="r/")
+    tree.attach(random_tree(rng, 4, MOVING), to="trunk", at=random_pose(rng), prefix="r/")
     load.attach(random_inertia(rng), to="crate", joint=random_joint(rng, "universal"), at=random_pose(rng), name="lid")
     state, inner, V = moving(rng, tree), moving(rng, load), rng.uniform(-2, 2, 6)
     before = maximal.twists(tree, state.q, state.qd)
@@ -78,7 +74,7 @@ def test_grasp_in_maximal_coordinates(seed, kind, floats):
 # Released bodies -----------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([kind for kind in KINDS if kind != "universal"]))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([kind for kind in EVERY if kind != "universal"]))
 def test_a_released_body_is_grasped_again_as_it_is(seed, kind):
     _, tree, state, joint = robot_with_load(seed, kind)
     names = tree.links
@@ -112,10 +108,10 @@ def test_a_released_body_may_be_caught_elsewhere_and_later():
 # Pose, at and start --------------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(EVERY))
 def test_a_payload_with_a_pose_is_attached_where_it_is(seed, kind):
     rng = np.random.default_rng(seed)
-    tree, joint, pose = random_tree(rng, 3, KINDS[1:]), random_joint(rng, kind, "hook"), random_pose(rng)
+    tree, joint, pose = random_tree(rng, 3, MOVING), random_joint(rng, kind, "hook"), random_pose(rng)
     state = moving(rng, tree)
     start = dict(zip(joint.position_names("hook"), joint_positions(rng, joint), strict=True))
     event = tree.grasp(
@@ -231,7 +227,7 @@ def test_a_hanging_payload_stays_at_rest_in_a_run():
 # Free bodies in the world --------------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(KINDS))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(EVERY))
 def test_release_into_the_world_changes_nothing_but_the_joint(seed, kind):
     _, tree, state, _ = robot_with_load(seed, kind)
     twin, handle = tree.copy(), sd.Handle("crate", tree.topology.attachments["crate"].serial)

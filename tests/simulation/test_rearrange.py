@@ -1,7 +1,7 @@
 """Changes in motion other than grasp and release: against maximal coordinates, laws, and cases by hand."""
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import maximal
 import numpy as np
@@ -10,6 +10,7 @@ import sympy
 from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
+from kinds import EVERY, MOVING, random_joint
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 from small_arm import fingerprint
@@ -17,15 +18,8 @@ from small_arm import fingerprint
 import screwdyn as sd
 from screwdyn import screw
 
-KINDS = ("fixed", "revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free")
-MOVING = KINDS[1:]
 # Relative to the terms that cancel; the error is rounding times the condition of the mass matrix.
 TIGHT = 1e-8
-
-
-def random_joint(rng, kind, name=None):
-    """A joint of that kind in any direction."""
-    return replace(random_tree(rng, 1, (kind,), frames=0).joint("joint1"), name=name)
 
 
 @dataclass
@@ -182,7 +176,7 @@ def test_coaxial_wheels_locked():
 # Other joints, other inertias ----------------------------------------------------------------------------------------
 
 
-@given(motions(), st.sampled_from(KINDS))
+@given(motions(), st.sampled_from(EVERY))
 def test_replaced_joint_in_maximal_coordinates(motion, kind):
     tree, before, where = motion.tree, twists(motion), poses(motion)
     links, handles = tree.links, fingerprint_of_groups(tree)[4]
@@ -236,7 +230,7 @@ def test_rates_continue_when_an_inertia_changes(motion):
 # Moves and hand-overs ------------------------------------------------------------------------------------------------
 
 
-@given(motions(), st.sampled_from(KINDS))
+@given(motions(), st.sampled_from(EVERY))
 def test_hand_over_in_maximal_coordinates(motion, kind):
     tree, before, where = motion.tree, twists(motion), poses(motion)
     beyond = tree.subtree(motion.link)
@@ -290,7 +284,7 @@ def test_many_changes_of_a_floating_robot_keep_its_momentum_and_book_its_energy(
     state = sd.State(tree, qd=rng.uniform(-1, 1, tree.nv))
     momentum, energy = tree.momentum(state.q, state.qd), tree.kinetic_energy(state.q, state.qd)
     for k in range(60):
-        kind = KINDS[k % len(KINDS)]
+        kind = EVERY[k % len(EVERY)]
         event = tree.move("crate", ("right/link3", "left/link3")[k % 2], random_joint(rng, kind), state=state)
         energy -= event.energy_lost
         if k % 3 == 0:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ellipj, ellipkinc
 from screwdyn.testing import random_inertia, random_pose, random_tree
@@ -12,7 +13,6 @@ from screwdyn import screw
 pytestmark = pytest.mark.slow
 
 G = 9.81
-EVERY = ("revolute", "prismatic", "helical", "cylindrical", "universal", "spherical", "planar", "free", "fixed")
 
 
 def random_state(rng, tree):

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
-from tangents import SEVERAL, state_of
+from tangents import state_of
 
 import screwdyn as sd
 from screwdyn.robots.identification import base_parameters
@@ -48,7 +49,7 @@ def test_the_puma_has_36():
     assert len(base_parameters(puma, friction=True)) == 36 + 18
 
 
-@pytest.mark.parametrize("kinds", [("revolute", "prismatic", "helical"), ("spherical", "planar"), SEVERAL])
+@pytest.mark.parametrize("kinds", [("revolute", "prismatic", "helical"), ("spherical", "planar"), EVERY])
 def test_base_parameters_give_the_torques_of_any_tree(kinds):
     rng = np.random.default_rng(0)
     tree = random_tree(rng, 3, kinds)

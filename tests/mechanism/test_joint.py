@@ -102,7 +102,6 @@ def test_limits_may_be_open():
     assert revolute(limits=(-np.inf, 1)).limits == (-np.inf, 1)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize(
     ("axis", "message"),
     [
@@ -120,9 +119,10 @@ def test_limits_may_be_open():
         ([1j, 0, 0], "axis must be an array of numbers"),
     ],
 )
-def test_bad_axes_are_refused(make, axis, message):
-    with pytest.raises(JointError, match=message):
-        make(axis)
+def test_bad_axes_are_refused(axis, message):
+    for make in MAKERS.values():
+        with pytest.raises(JointError, match=message):
+            make(axis)
 
 
 @pytest.mark.parametrize("pitch", [np.nan, np.inf, -np.inf, "steep", None, [1, 2]])
@@ -137,7 +137,6 @@ def test_bad_points_are_refused(point):
         revolute("z", point)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -171,9 +170,9 @@ def test_bad_points_are_refused(point):
         ({"name": 3}, "name must be a non-empty string"),
     ],
 )
-def test_bad_options_are_refused(make, options, message):
+def test_bad_options_are_refused(options, message):
     with pytest.raises(JointError, match=message):
-        make("z", **options)
+        revolute("z", **options)
 
 
 @pytest.mark.parametrize("make", [revolute, prismatic, helical])

@@ -83,7 +83,7 @@ def test_both_conventions_describe_the_same_puma():
     assert_allclose(tree.inverse_dynamics(q, qd, qdd), state["inverse_dynamics"], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("quarters", range(-8, 9))
+@pytest.mark.parametrize("quarters", [-8, -1, 0, 1, 2, 3, 7])
 @pytest.mark.parametrize("key", ["alpha", "theta"])
 def test_right_angles_are_exact(quarters, key):
     for angle in (quarters * np.pi / 2, np.deg2rad(90.0 * quarters)):

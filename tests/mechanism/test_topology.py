@@ -250,7 +250,7 @@ def test_a_link_detached_and_attached_again_has_the_same_numbers_by_name():
         assert after[name] == pytest.approx(tau, rel=1e-11, abs=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_attach_then_detach_leaves_every_bit(seed):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 7)
@@ -271,7 +271,7 @@ def test_attach_then_detach_leaves_every_bit(seed):
     assert new_revision > revision
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_changed_tree_equals_one_built_directly(seed):
     """Bit by bit: a tree with the same links in the same order does not depend on links that were detached."""
     rng = np.random.default_rng(seed)

@@ -96,7 +96,7 @@ def equal(actual, expected):
     assert_allclose(actual, expected, rtol=1e-13, atol=1e-13)
 
 
-@pytest.fixture(params=range(5))
+@pytest.fixture(params=range(2))
 def link(request):
     return Link(request.param)
 

@@ -82,7 +82,7 @@ def test_every_robot_is_listed_and_fresh():
         assert len(first.links) > len(second.links)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_pelican_is_laus_section_3(seed):
     """Laus Eqs. (47), (48), (51), (52) as printed."""
     a1, l1, l2, m1, m2, I1, I2, g = 0.26, 0.0983, 0.0229, 6.5225, 2.0458, 0.1213, 0.0116, 9.81
@@ -107,7 +107,7 @@ def test_pelican_s_frames_are_at_the_distal_joints():
     assert_allclose(T[:3, 3], [0.26, 0.26, 0], atol=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_two_link_is_fu_section_3_2_6(seed):
     """Fu's final equations of motion, the same in 3.2.6 and 3.4.2.
 
@@ -127,7 +127,7 @@ def test_two_link_is_fu_section_3_2_6(seed):
     assert_allclose(tree.inverse_dynamics(q, qd, qdd), M @ qdd + h + gravity, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_truc_3r_has_the_closed_forms_of_its_source(seed):
     """Truc Eqs. (64), (65), (67), (69) with the numbers of (71)."""
     l1, r1, r2, m2, m3, g = 0.19, 0.088, 0.08, 2.412, 1.577, 9.807

@@ -214,7 +214,7 @@ def test_energy_of_a_run_with_a_step():
     tree, state = walker()
     tree.replace_joint("hip", sd.revolute("y"))
     state = sd.State(tree, *tree.project([*state.q[:3], 0.1, *state.q[3:]], [*state.qd[:3], 0.2, *state.qd[3:]]))
-    run = sd.simulate(tree, state, 0.04, events=[sd.Release("heel", time=0.02)], step=0.02)
+    run = sd.simulate(tree, state, 0.02, events=[sd.Release("heel", time=0.01)], step=0.01)
     assert [happened.verb for happened in run.events] == ["release"]
     assert run.tree.parent("toe") == "base"
     assert np.abs(run.energy.residual).max() < 1e-7

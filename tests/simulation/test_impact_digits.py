@@ -1,10 +1,9 @@
 """Grasps of payloads much heavier or lighter than the robot, against the momentum balance in 50 digits."""
 
-from dataclasses import replace
-
 import mpmath as mp
 import numpy as np
 import pytest
+from kinds import random_joint
 from numpy.testing import assert_allclose
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -82,21 +81,17 @@ def rates_after(tree, q, qd, payload, twist):
         return np.array([*map(float, after)]), np.array([*map(float, impulse)])
 
 
-def joint(rng, kind):
-    return replace(random_tree(rng, 1, (kind,), frames=0).joint("joint1"), name=None)
-
-
 def arm(rng, links):
     """A chain of revolute joints: with eight, some motions do not move the payload."""
     tree = sd.KinematicTree()
     for i in range(links):
         body = sd.Link(f"link{i + 1}", random_inertia(rng))
-        tree.attach(body, tree.links[-1], joint(rng, "revolute"), random_pose(rng))
+        tree.attach(body, tree.links[-1], random_joint(rng, "revolute"), random_pose(rng))
     return tree
 
 
 @pytest.mark.parametrize("kind", ["fixed", "revolute", "helical", "cylindrical", "universal", "spherical", "planar"])
-@pytest.mark.parametrize("ratio", [1e-9, 1, 1e3, 1e6, 1e12])
+@pytest.mark.parametrize("ratio", [1e-9, 1e12])
 @pytest.mark.parametrize("robot", ["branched", "arm"])
 def test_digits_do_not_depend_on_the_mass_of_the_payload(robot, ratio, kind):
     rng = np.random.default_rng(7)
@@ -106,7 +101,7 @@ def test_digits_do_not_depend_on_the_mass_of_the_payload(robot, ratio, kind):
     heavy = sd.Inertia(ratio * body.mass, body.com, ratio * body.tensor)
     n = tree.nv
     event = tree.grasp(
-        state, heavy, to=tree.links[-1], joint=joint(rng, kind), at=random_pose(rng), twist=twist, name="load"
+        state, heavy, to=tree.links[-1], joint=random_joint(rng, kind), at=random_pose(rng), twist=twist, name="load"
     )
     before = np.concatenate([state.qd, np.zeros(tree.nv - n)])
     after, impulse = rates_after(tree, event.state.q, before, "load", twist)

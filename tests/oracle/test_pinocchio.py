@@ -1,15 +1,18 @@
 """Entry by entry against Pinocchio: real robots read by both, the same trees built in both."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
 from branched import branched_rph
-from engine import Engine, model_of, robot
+from engine import Engine, model_of, robot, robot_file
 from kinds import EVERY, GROUPS, MOVING, SINGLE
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_tree
 
-from screwdyn import padded_sum
+from screwdyn import padded_sum, robots
 
 pytestmark = pytest.mark.oracle
 
@@ -114,6 +117,21 @@ def test_real_robots(file, nv):
     tree, model = robot(file)
     assert tree.nv == nv
     compare(tree, Engine(model, tree), states=5)
+
+
+def test_panda_is_its_description_without_the_hand():
+    """Pinocchio holds the fingers, and attributes no mass to them and to the hand."""
+    text = Path(robot_file("panda.urdf")).read_text(encoding="utf-8")
+    for part in ("hand", "leftfinger", "rightfinger"):
+        text = re.sub(rf'(<link name="panda_{part}">.*?)<inertial>.*?</inertial>', r"\1", text, flags=re.DOTALL)
+    whole, tree = pin.buildModelFromXML(text), robots.panda()
+    fingers = [whole.getJointId(f"panda_finger_joint{k}") for k in (1, 2)]
+    model = pin.buildReducedModel(whole, fingers, pin.neutral(whole))
+    compare(tree, Engine(model, tree))
+    joints = [tree.joint(name) for name in tree.coordinates]
+    assert tree.coordinates == tuple(model.names[1:])
+    limits = [model.lowerPositionLimit, model.upperPositionLimit, model.effortLimit, model.velocityLimit]
+    assert_array_equal([(*joint.limits, joint.effort, joint.velocity) for joint in joints], np.stack(limits, axis=1))
 
 
 @pytest.mark.parametrize(("file", "nv"), [("solo12.urdf", 18), ("talos_reduced.urdf", 38), ("icub.urdf", 38)])

@@ -25,6 +25,7 @@ def state_of(seed, n):
         ("rtx", "rtx_prr"),
         ("truc_3r", "truc_3r"),
         ("ur5", "ur5"),
+        ("panda", "panda"),
     ],
 )
 def test_robot_agrees_with_outside_engine(name, oracle):

@@ -171,7 +171,7 @@ WHEN = GRASP.replace("time = 0.1", "when = {{{}}}").replace("{mass = 1}", "{{mas
         ("", "", "the key 'robot' is missing"),
         ('robot = "two_link"', "", "the key 'duration' is missing"),
         ('robot = "twolink"\nduration = 1', "robot", "did you mean 'two_link'?"),
-        ("robot = 3\nduration = 1", "robot", "or one of andrews, pelican, "),
+        ("robot = 3\nduration = 1", "robot", "or one of andrews, panda, pelican, "),
         ('robot = "missing.urdf"\nduration = 1', "robot", "cannot read the file"),
         ('robot = "two_link"\nduration = 0', "duration", "a number of seconds > 0; got 0"),
         ('robot = "two_link"\nduration = nan', "duration", "nan is not a finite number"),

@@ -21,7 +21,7 @@ from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentErr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.loop_inertia import operational_inertia
 from screwdyn.forms.loop_torques import torques
-from screwdyn.physics.charts import LENGTH_TOLERANCE, recentre
+from screwdyn.physics.charts import recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
@@ -30,6 +30,7 @@ from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Q
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
+from screwdyn.screws.rotations import LENGTH_TOLERANCE
 
 if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import screwdyn`
     from screwdyn.backends.numba.kernels import Kernels

@@ -9,11 +9,10 @@ from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint import Joint
+from screwdyn.screws.rotations import LENGTH_TOLERANCE
 
 __all__ = ["ConfigurationSpace"]
 
-# Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
-_LENGTH_TOLERANCE = 1e-3
 _ANYWHERE = (-np.pi, np.pi)
 
 
@@ -110,7 +109,7 @@ class ConfigurationSpace:
         for names, chart, at_q, _ in self._groups:
             if chart.orientation == 4:
                 length = np.linalg.norm(q[..., at_q[:, :4]], axis=-1)
-                wrong = np.argwhere(np.abs(length - 1) > _LENGTH_TOLERANCE)
+                wrong = np.argwhere(np.abs(length - 1) > LENGTH_TOLERANCE)
                 if wrong.size:
                     where = tuple(wrong[0])
                     raise ShapeError(

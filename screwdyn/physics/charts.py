@@ -10,14 +10,13 @@ chart moves with the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_
 
 from typing import Any, NamedTuple
 
-from screwdyn.screws.rotations import product_entries, rate_entries, rotation_entries
+from screwdyn.screws.rotations import LENGTH_TOLERANCE, product_entries, rate_entries, rotation_entries
 
 from .row_steps import renamed
 from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .table import Table, home, store3, store9
 
 __all__ = [
-    "LENGTH_TOLERANCE",
     "Charts",
     "add_rate",
     "drift",
@@ -30,8 +29,6 @@ __all__ = [
     "unit_quaternions",
 ]
 
-# Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
-LENGTH_TOLERANCE = 1e-3
 # Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
 TINY = 1e-60
 # Columns of ``Charts.groups``.

@@ -10,6 +10,7 @@ import numpy as np
 from screwdyn.core.types import Array
 
 __all__ = [
+    "LENGTH_TOLERANCE",
     "product_entries",
     "quaternion_of",
     "quaternion_product",
@@ -19,6 +20,9 @@ __all__ = [
     "rotation_of",
     "rotation_vector_of",
 ]
+
+# Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
+LENGTH_TOLERANCE = 1e-3
 
 
 def rotation_entries(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, ...]:

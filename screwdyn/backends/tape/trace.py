@@ -17,6 +17,7 @@ from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
 from screwdyn.physics.table import MASS, PARENT, path_of, place_row, workspace
+from screwdyn.screws.rotations import LENGTH_TOLERANCE
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 
@@ -206,7 +207,7 @@ def _assume_unit_quaternions(tape: Tape, charts: Charts, q: Scalars) -> None:
         if int(group[charting.ORIENTATION]) == 4:
             at = int(group[charting.POSITION])
             square = sum((x * x for x in q[at : at + 4]), 0.0)
-            tolerance = 2 * charting.LENGTH_TOLERANCE
+            tolerance = 2 * LENGTH_TOLERANCE
             for assumption in ((square, 1 - tolerance), (1 + tolerance, square)):
                 if not any(known[0] is assumption[0] or known == assumption for known in tape.assumed):
                     tape.assumed.append(assumption)

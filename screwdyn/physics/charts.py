@@ -18,7 +18,7 @@ from .table import Table, home, store3, store9
 
 __all__ = [
     "Charts",
-    "add_rate",
+    "add_drift_of_columns",
     "drift",
     "integrate",
     "normalize",
@@ -131,7 +131,7 @@ def subtract_drift(terms: Table, v: Table, a: Table) -> None:
         a[m] -= terms[t, 3] * (v[l] * v[k])
 
 
-def add_rate(terms: Table, v: Table, A: Table, rate: Table) -> None:
+def add_drift_of_columns(terms: Table, v: Table, A: Table, rate: Table) -> None:
     """rate += A D(ν) for a matrix A with a column for each row of the table."""
     for t in range(terms.shape[0]):
         m, k, l = int(terms[t, 0]), int(terms[t, 1]), int(terms[t, 2])

@@ -57,7 +57,7 @@ _KERNELS = np.zeros(len(KERNELS), dtype=np.int64)
 _GLOBALS: dict[str, Any] = {
     "WRONG_INPUT": WRONG_INPUT,
     "Workspace": Workspace,
-    "add_rate": charts.add_rate,
+    "add_drift_of_columns": charts.add_drift_of_columns,
     "address_of": address_of,
     "array": array,
     "drift": charts.drift,

@@ -238,7 +238,7 @@ def _one_state(entry: Quantity) -> list[str]:
     lines += _called("recursion", arguments, signature(entry.recursion).return_annotation)
     for result in entry.results:
         if result.rate_of:
-            lines.append(f"add_rate(terms, qd, out_{result.rate_of}, out_{result.name})")
+            lines.append(f"add_drift_of_columns(terms, qd, out_{result.rate_of}, out_{result.name})")
         if result.acceleration:
             lines.append(f"subtract_drift(terms, qd, out_{result.name})")
     return lines

@@ -174,7 +174,7 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
         raise Undetermined(quantity, status)
     for result in entry.results:
         if chart is not None and result.rate_of:
-            charting.add_rate(chart.terms, state["qd"], results[result.rate_of], results[result.name])
+            charting.add_drift_of_columns(chart.terms, state["qd"], results[result.rate_of], results[result.name])
         if chart is not None and result.acceleration:
             charting.subtract_drift(chart.terms, state["qd"], results[result.name])
     found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)

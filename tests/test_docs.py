@@ -110,6 +110,19 @@ def test_every_public_name_is_in_the_reference():
     assert lacking == {"KinematicTree.model"}
 
 
+def test_the_mathematics_begin_with_a_table_of_their_sections():
+    text = (ROOT / "docs/mathematics.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
+    assert listed == re.findall(r"^## (\d+)\. (.*)$", text, re.MULTILINE)
+
+
+def test_files_named_in_contributing_exist():
+    tables = re.findall(r"^\| (`.*?) \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    paths = [path for cell in tables for path in re.findall(r"`([\w/]+/[\w/.]*)`", cell)]
+    assert len(paths) > 10
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 def test_formulas_of_the_mathematics_are_typeset():
     text = (ROOT / "docs/mathematics.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^```(.*)\n", text, re.MULTILINE)) == {"math", ""}, "formulas are in ```math blocks"

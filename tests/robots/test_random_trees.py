@@ -6,6 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import JointError
+from screwdyn.mechanism.joint import kinds
+from screwdyn.robots import random_trees
 
 # Freedoms and positions of each kind.
 KINDS = {
@@ -31,6 +33,10 @@ def test_every_link_has_a_freedom_unless_fixed_joints_are_asked_for():
     assert kinds_in(tree) == {"revolute", "prismatic", "helical"}
     bodies = [name for name in tree.links if tree.link(name).inertia is not None]
     assert bodies == [f"link{i}" for i in range(1, 31)]
+
+
+def test_every_kind_of_joint_is_among_them():
+    assert set(random_trees.KINDS) == set(kinds.__all__) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

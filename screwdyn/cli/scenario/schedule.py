@@ -13,9 +13,8 @@ from screwdyn.cli.scenario.present import Present
 from screwdyn.cli.scenario.robot import named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
-from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, Mimic, Rotor
+from screwdyn.mechanism.joint import Joint, Mimic, Rotor, kinds
 from screwdyn.mechanism.shape import Shape
 from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
@@ -23,13 +22,7 @@ from screwdyn.simulation.state import State
 
 __all__ = ["schedule"]
 
-_JOINTS: dict[str, Callable[..., Joint]] = {
-    kind: getattr(joints, kind)
-    for kind in (
-        *("fixed", "revolute", "prismatic", "helical", "cylindrical"),
-        *("universal", "spherical", "planar", "free"),
-    )
-}
+_JOINTS: dict[str, Callable[..., Joint]] = {kind: getattr(kinds, kind) for kind in kinds.__all__}
 # Makes an event of its time or condition.
 Change = Callable[..., Scheduled]
 _SHAPES = ("box", "sphere", "cylinder", "tensor")

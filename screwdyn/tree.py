@@ -112,7 +112,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         base, gravity = symbolic.link(symbolic.base), symbolic.gravity
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
         loops = [loop.subs(bound) for loop in symbolic.topology.loops.values()]
-        tree._become(with_loops(tree.topology.attach([at.subs(bound) for at in symbolic._attached()]), loops))
+        tree._become(with_loops(tree.topology.attach([at.subs(bound) for at in symbolic.topology.attached]), loops))
         return tree
 
     def symbolic(self) -> Symbolic:

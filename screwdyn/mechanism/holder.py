@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -89,37 +88,37 @@ class Holder:
     @property
     def links(self) -> tuple[str, ...]:
         """Names of all links, the base first, in order of attachment."""
-        return tuple(self._topology.attachments)
+        return self._topology.links
 
     @property
     def joints(self) -> tuple[str, ...]:
         """Names of all joints, fixed ones too, in order of attachment."""
-        return tuple(self._topology.carried)
+        return self._topology.joints
 
     @property
     def locked(self) -> tuple[str, ...]:
         """Names of the locked joints, in order of attachment; see :meth:`KinematicTree.lock` and :meth:`lock_of`."""
-        return tuple(at.name for at in self._attached() if at.locked is not None)
+        return self._topology.locked
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the nv freedoms, in order of attachment: the indices of M, C, g, rates and torques."""
-        return tuple(name for at in self._attached() for name in at.coordinates)
+        return self._topology.coordinates
 
     @property
     def positions(self) -> tuple[str, ...]:
         """Names of the nq entries of q, in order of attachment; quaternions have their scalar last."""
-        return tuple(name for at in self._attached() for name in at.joint.position_names(at.name))
+        return self._topology.positions
 
     @property
     def nq(self) -> int:
         """Number of positions."""
-        return sum(at.joint.nq for at in self._attached())
+        return self._topology.nq
 
     @property
     def nv(self) -> int:
         """Number of freedoms."""
-        return sum(at.joint.nv for at in self._attached())
+        return self._topology.nv
 
     @property
     def revision(self) -> int:
@@ -129,9 +128,7 @@ class Holder:
     @property
     def mass(self) -> float:
         """Mass of all links together, kg; an expression if it contains symbols."""
-        bodies = (at.link.inertia for at in self._topology.attachments.values())
-        total = sum(inertia.mass for inertia in bodies if inertia is not None)
-        return float(total) if expressions.is_number(total) else total
+        return self._topology.mass
 
     def link(self, name: str) -> Link:
         """The link with a given name.
@@ -256,10 +253,6 @@ class Holder:
         for name in self._cached.intersection(state):
             del state[name]
         self.__dict__ = state
-
-    def _attached(self) -> Iterable[Attachment]:
-        """All links but the base."""
-        return itertools.islice(self._topology.attachments.values(), 1, None)
 
     def _at(self, link: object, topology: Topology | None = None) -> Attachment:
         """The attachment of a link in a topology, the present one by default."""

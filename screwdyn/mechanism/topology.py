@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from screwdyn.core import expressions
+from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.attachment import Attachment
@@ -20,9 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["Topology"]
 
 
+class _Found:
+    """What follows from a topology and has been asked for: a dictionary beside the slots of the topology."""
+
+
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
-class Topology:
+class Topology(_Found):
     """The structure of a tree as one immutable value; attaching and detaching return a new one.
+
+    What follows from it, such as the names of its coordinates, is found when it is first asked for, and kept.
 
     Attributes
     ----------
@@ -66,6 +74,57 @@ class Topology:
     def coupled(self) -> bool:
         """Whether a joint follows another one and is not locked."""
         return self.followers > 0 and any(at.joint.mimic is not None for at in self.attachments.values())
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """Names of all links, the base first, in order of attachment."""
+        return tuple(self.attachments)
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Names of all joints, fixed ones too, in order of attachment."""
+        return tuple(self.carried)
+
+    @cached_property
+    def locked(self) -> tuple[str, ...]:
+        """Names of the locked joints, in order of attachment."""
+        return tuple([at.name for at in self.attached if at.locked is not None])
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the nv freedoms, in order of attachment."""
+        return tuple([name for at in self.attached for name in at.coordinates])
+
+    @cached_property
+    def positions(self) -> tuple[str, ...]:
+        """Names of the nq entries of q, in order of attachment."""
+        return tuple([name for at in self.attached for name in at.joint.position_names(at.name)])
+
+    @cached_property
+    def nv(self) -> int:
+        """Number of freedoms."""
+        return sum([at.joint.nv for at in self.attached])
+
+    @cached_property
+    def nq(self) -> int:
+        """Number of positions."""
+        return sum([at.joint.nq for at in self.attached])
+
+    @cached_property
+    def mass(self) -> float:
+        """Mass of all links together, kg; an expression if it contains symbols."""
+        bodies = (at.link.inertia for at in self.attachments.values())
+        total = sum(inertia.mass for inertia in bodies if inertia is not None)
+        return float(total) if expressions.is_number(total) else total
+
+    @property
+    def attached(self) -> Iterable[Attachment]:
+        """All links but the base."""
+        return itertools.islice(self.attachments.values(), 1, None)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without what follows from it."""
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.base!r}: {len(self.attachments)} links, revision {self.revision}>"

@@ -48,15 +48,15 @@ class Model(Rows):
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the freedoms, in the order of the rows."""
-        if not self.coupled:
-            return tuple(name for name in self.index if name is not None)
-        return tuple(name for at in self.placements.values() if at.joint and not at.follows for name in at.names)
+        if self.coupled:
+            return self.topology.coordinates
+        # Those of the topology, found without asking its joints.
+        return tuple(name for name in self.index if name is not None)
 
     @cached_property
     def positions(self) -> tuple[str, ...]:
         """Names of the entries of q."""
-        named = ((at.joint, at.name) for at in self.placements.values())
-        return tuple(x for joint, name in named if joint is not None and name for x in joint.position_names(name))
+        return self.topology.positions
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
@@ -290,11 +290,13 @@ class Model(Rows):
             if self.charts is not None and what in _POSITIONS:
                 self.configurations.check(what, a)
             arrays.append(a)
-        try:
-            batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-        except ValueError:
-            shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
-            raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
-        full = [(*batch, a.shape[-1]) for a in arrays]
-        arrays = [a if a.shape == s else np.broadcast_to(a, s) for a, s in zip(arrays, full, strict=True)]
-        return [np.require(a, requirements=["C", "W", "A"]).ravel() for a in arrays], batch
+        batch = arrays[0].shape[:-1]
+        if any(a.shape[:-1] != batch for a in arrays):
+            try:
+                batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+            except ValueError:
+                shapes = ", ".join(f"{what} {a.shape}" for what, a in zip(named, arrays, strict=True))
+                raise ShapeError(f"the batch axes cannot be broadcast together: {shapes}") from None
+            arrays = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays]
+        # ``np.require`` would take 2 µs to find that an array is as kernels need it.
+        return [(a if a.flags.carray else np.require(a, requirements=["C", "W", "A"])).ravel() for a in arrays], batch

@@ -66,12 +66,9 @@ class State:
     ) -> None:
         model = _check_tree(tree, "the first argument of State").model
         if q is None or isinstance(q, Mapping):
-            given = by_name(tree, "q", q or {}, model.positions)
-            neutral = zip(model.positions, model.configurations.neutral, strict=True)
-            q = [given.get(name, x) for name, x in neutral]
+            q = _entries(tree, "q", q, model.positions, model.configurations.neutral)
         if qd is None or isinstance(qd, Mapping):
-            given = by_name(tree, "qd", qd or {}, model.coordinates)
-            qd = [given.get(name, 0.0) for name in model.coordinates]
+            qd = _entries(tree, "qd", qd, model.coordinates, np.zeros(model.nv))
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
@@ -261,6 +258,16 @@ def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, 
             )
         found |= zip(entries, numbers.tolist(), strict=True)
     return found
+
+
+def _entries(
+    tree: Robot, what: str, given: Mapping[str, ArrayLike] | None, names: tuple[str, ...], others: Array
+) -> ArrayLike:
+    """The given entries, by name, among others in the order of the names."""
+    if not given:
+        return others
+    found = by_name(tree, what, given, names)
+    return [found.get(name, x) for name, x in zip(names, others.tolist(), strict=True)]
 
 
 def _check_tree(tree: Robot, what: str) -> Robot:

@@ -1,6 +1,7 @@
 """Attaching and detaching. Errors are in ``test_topology_errors``."""
 
 import copy
+import pickle
 
 import networkx as nx
 import numpy as np
@@ -34,6 +35,19 @@ def test_names_come_in_order_of_attachment():
     assert tree.coordinates == ("shoulder", "elbow", "lamp")
     assert tree.nq == tree.nv == 3
     assert tree.mass == 4
+
+
+@pytest.mark.parametrize("what", ["links", "joints", "coordinates", "positions"])
+def test_names_are_found_once_in_a_revision_and_are_not_sent_with_it(what):
+    tree = random_tree(np.random.default_rng(0), 3)
+    size = len(pickle.dumps(tree.topology))
+    names = getattr(tree, what)
+    assert getattr(tree, what) is names
+    assert getattr(tree.copy(), what) is names
+    assert len(pickle.dumps(tree.topology)) == size
+    with tree.attached(BODY, to=tree.links[-1], joint=spherical(), name="ball"):
+        assert len(getattr(tree, what)) > len(names)
+    assert getattr(tree, what) == names
 
 
 def test_paths_subtrees_and_parents():

@@ -6,7 +6,7 @@ All forms are rearrangements; there is no search for identities as in ``sympy.si
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 import sympy
@@ -49,20 +49,37 @@ def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
         collected = sympy.Add(*(monomial * coefficient for monomial, coefficient in short.items()))
         ways = [expression, collected, sympy.factor_terms(collected), _nested(collected)]
         expression = min(ways, key=sympy.count_ops)
-    return min(expression, _shortest(multiplied), key=sympy.count_ops)
+    return min(expression, _shortest(multiplied, rates), key=sympy.count_ops)
 
 
-def _shortest(multiplied: Expr) -> Expr:
+def _shortest(multiplied: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
     """The form with the fewest operations of an expression that is multiplied out."""
     if multiplied.is_Atom or sympy.count_ops(multiplied) > _LONG:
         return multiplied
     within = sympy.factor_terms if multiplied.has(sympy.Float) else sympy.factor
+    angles = set().union(rates, *(wave.free_symbols for wave in multiplied.atoms(sin, cos)))
+    # Numbers of a robot have no common factors, for which SymPy would search the longest.
+    parameters = within is sympy.factor or not multiplied.free_symbols <= angles
     ways = [multiplied]
     for way in dict.fromkeys((multiplied, _waves(multiplied))):
-        functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
-        ways += [sympy.factor_terms(way), sympy.factor_terms(sympy.collect(way, functions, within))]
+        if way.is_Add and parameters:
+            ways += [sympy.factor_terms(way), sympy.factor_terms(_collected(way, within))]
         ways.append(_nested(way))
     return min(ways, key=sympy.count_ops)
+
+
+def _collected(way: Expr, within: Callable[[Expr], Expr]) -> Expr:
+    """A sum, grouped by the power of the first sine or cosine of each term; each coefficient is rewritten ``within``.
+
+    ``sympy.collect`` does the same with any pattern, in ten times the time.
+    """
+    functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
+    groups: dict[Expr, list[Expr]] = {}
+    for term in sympy.Add.make_args(way):
+        powers = term.as_powers_dict()
+        first = next((f ** powers[f] for f in functions if f in powers), sympy.S.One)
+        groups.setdefault(first, []).append(term / first)
+    return sympy.Add(*(first * within(sympy.Add(*terms)) for first, terms in groups.items()))
 
 
 def _nested(way: Expr) -> Expr:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CATALOGUE", "Coupled", "Dimension", "Places", "Quantity", "Result", "quantity"]
 
-# Number of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a link; the
-# product "6v"; a number.
+# A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
+# link.
 Dimension = str | int
 Places = Literal["one", "subtree", "all", "loops"]
 P = ParamSpec("P")

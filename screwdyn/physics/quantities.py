@@ -351,7 +351,7 @@ class Quantities(ABC):
         Result("M", ("k", "k"), _M.unit, symmetric=True),
         Result("C", ("k", "k"), _C.unit),
         Result("g", ("k",), _G.unit),
-        scratch=((2, "v", "6v"),),
+        scratch=((2, "v", "k", 6),),
     )
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
         """Contribution of one link: J_i, J̇_i, M_i, C_i, g_i over the k freedoms on its path (docs/mathematics.md §2).
@@ -380,7 +380,7 @@ class Quantities(ABC):
         Result("M", ("v", "v"), _M.unit, symmetric=True),
         Result("C", ("v", "v"), _C.unit),
         Result("g", ("v",), _G.unit),
-        scratch=((2, "v", "6v"), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
+        scratch=((2, "v", "v", 6), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
         places="subtree",
     )
     def subtree_contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:

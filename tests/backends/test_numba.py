@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
-from screwdyn import padded_sum
+from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute
 from screwdyn.backends.numba import jit, kernels
 from screwdyn.physics import link_steps
 from screwdyn.physics.quantities import CATALOGUE
@@ -91,6 +92,34 @@ def test_scratch_space_is_large_enough_for_any_number_of_rows(n):
     back = tree.forward_dynamics(q, qd, tau)
     kappa, terms = np.linalg.cond(M).max(), np.abs(tau).max() + np.abs(tree.bias_force(q, qd)).max()
     np.testing.assert_allclose(back, qdd, rtol=0, atol=4 * kappa * 2.3e-16 * terms / np.abs(M).max())
+
+
+def test_long_chains_take_memory_in_proportion_to_their_length():
+    """A horizontal chain of n rods of length l: the joint that carries k of them holds τ = m g l k² / 2."""
+    mass, length, chain = 2.0, 0.1, KinematicTree(Link("rod", Inertia.rod(2.0, 0.1, com=(0.05, 0, 0))))
+    for doubling in range(11):
+        chain.attach(chain, to=chain.links[-1], joint=revolute("y"), at=(length, 0, 0), prefix=f"{doubling}/")
+    tree = KinematicTree("base")
+    tree.attach(chain, to="base", joint=revolute("y"))
+    zero, n = np.zeros(tree.nv), tree.nv
+
+    def compute(tree, zero):
+        tau = tree.inverse_dynamics(zero, zero, zero)
+        tree.contribution(tree.links[2], zero, zero)
+        return tau, tree.forward_dynamics(zero, zero, tau)
+
+    compute(random_tree(np.random.default_rng(0), 3), np.zeros(3))
+    _ = tree.model
+    tracemalloc.start()
+    tau, qdd = compute(tree, zero)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n == 2048
+    assert peak < 3000 * n  # bytes; as much as all quantities need together would be 100 n²
+    carried = np.arange(n, 0, -1)
+    np.testing.assert_allclose(tau, -mass * 9.81 * length * carried**2 / 2, rtol=1e-12)
+    residual = tree.inverse_dynamics(zero, zero, qdd) - tau
+    assert np.abs(residual).max() < 1e-12 * np.abs(tau).max()
 
 
 def test_kernels_are_kept_in_a_folder_named_after_the_text_of_the_physics(tmp_path, monkeypatch):

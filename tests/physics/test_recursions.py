@@ -33,7 +33,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
     link, code = tree.links[-1], int(case.rng.integers(len(FRAMES)))
     places = {which: model.places(which, link, code) for which in ("all", "subtree", "one", "loops")}
     k = len(model.path(link))
-    sizes = {"v": n, "q": n, "k": k, "6v": 6 * n}
+    sizes = {"v": n, "q": n, "k": k}
     M = norm(tree.mass_matrix(case.q))
     kappa = np.linalg.cond(tree.mass_matrix(case.q)) if n else 1
     motion = 1 + total(case.qd) ** 2 + total(case.qdd)

@@ -2,15 +2,15 @@
 
 A kernel is a computation of ``backends.native.entry`` for consecutive states. Its context contains the numbers of the
 model; see :class:`Context`. Its arrays are those of the state, then those of the results. It checks that the state is
-finite and returns 0, ``WRONG_INPUT`` if it has computed nothing, or the status of the recursion. Plan: the source of
-the kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it on disk.
-Call: :class:`Kernels`.
+finite and returns 0, ``WRONG_INPUT`` or ``NO_SPACE`` if it has computed nothing, or the status of the recursion. Plan:
+the source of the kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it
+on disk. Call: :class:`Kernels`.
 """
 
 import functools
 import math
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from screwdyn.backends.numba.source import (
     COUPLED,
     KERNELS,
     STATE,
+    Arrays,
     Context,
     Coupled,
     coupled_text,
@@ -43,18 +44,23 @@ from screwdyn.physics.table import PLACE, ROW, Workspace, integers_of
 
 __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "kernels_of", "play"]
 
-WRONG_INPUT = -1
+# Statuses of a kernel that has computed nothing: for invalid input, and for scratch space that is too small.
+WRONG_INPUT, NO_SPACE = -1, -4
 # The operations of ``play``, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
 _PLAYER = "play"
 Array = Any
 
-_STATES, _LINKS, _PATH, _PLACES = map(Context._fields.index, ("states", "links", "path", "Places"))
+_STATES, _LINKS, _PATH, _PLACES, _SPACE, _WORK = map(
+    Context._fields.index, ("states", "links", "path", "Places", "space", "Work")
+)
+_STEPS = len(Context._fields) + Coupled._fields.index("steps")
 _NO_PLACES = np.zeros((0, PLACE))
 # The addresses of the kernels that are called by those of trees in which joints follow others, once they are loaded.
 _KERNELS = np.zeros(len(KERNELS), dtype=np.int64)
 
 _GLOBALS: dict[str, Any] = {
+    "NO_SPACE": NO_SPACE,
     "WRONG_INPUT": WRONG_INPUT,
     "Workspace": Workspace,
     "add_drift_of_columns": charts.add_drift_of_columns,
@@ -72,21 +78,41 @@ _GLOBALS: dict[str, Any] = {
 }
 
 
+# The arguments that a kernel hands to another one follow its scratch space.
+_HANDED = len(STATE) + max(len(entry.given) for entry in CATALOGUE.values())
+
+
+class _Memory:
+    """Scratch space, which grows to what kernels need.
+
+    Attributes
+    ----------
+    held : tuple
+        An array, its address, and the number of entries before the arguments that a kernel hands to another one.
+    """
+
+    def __init__(self) -> None:
+        self._hold(0)
+
+    def _hold(self, entries: int) -> None:
+        array = np.empty(entries + _HANDED)
+        self.held: tuple[Array, int, int] = array, address(array), entries
+
+    def reserve(self, arrays: Arrays, rows: int, places: int, path: int) -> None:
+        """Make it large enough for some arrays."""
+        sizes = {"v": int(rows), "k": int(path), "L": int(places)}
+        needed = sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape, _ in arrays.values())
+        if needed > self.held[2]:
+            self._hold(needed)
+
+
 @functools.lru_cache(maxsize=8)
-def _memory(rows: int, constraints: int, coupled: bool) -> tuple[Array, int]:
-    """Scratch space for any kernel of one kind, a table with ``rows`` rows and some constraints, and its address.
+def _memory(rows: int, coupled: bool) -> _Memory:
+    """Scratch space for kernels of one kind and tables with ``rows`` rows.
 
     All models share it, because a kernel runs under Python's global lock.
     """
-    sizes = {"v": rows, "k": rows, "6v": 6 * rows, "L": constraints}
-
-    def count(entry: Quantity) -> int:
-        shapes = (shape for shape, _ in scratch_space(entry, coupled).values())
-        return sum(math.prod(sizes[d] if isinstance(d, str) else d for d in shape) for shape in shapes)
-
-    handed = len(STATE) + max(len(entry.given) for entry in CATALOGUE.values())
-    memory = np.empty(max(map(count, map(_entry, KERNELS))) + handed)
-    return memory, address(memory)
+    return _Memory()
 
 
 _loaded: dict[str, Any] = {}
@@ -172,10 +198,11 @@ class Kernels:
         self.model = model
         table, chart = model.table, model.charts
         places = model.places("loops") if model.topology.loops else _NO_PLACES
-        memory, work = _memory(len(table) - 1, len(places), model.coupled)
+        self._memory = _memory(len(table) - 1, model.coupled)
         at = moved = address(table)
         parents, firsts = integers_of(table)
         # The context contains the addresses of these arrays.
+        memory, work, space = self._memory.held
         self._kept = [table, memory, places, parents, firsts]
         groups = terms = of_where = of_groups = of_terms = 0
         if chart is not None:
@@ -185,7 +212,7 @@ class Kernels:
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)
-        sizes = (1, model.nv, model.nq, len(places), 0, groups, terms)
+        sizes = (1, model.nv, model.nq, len(places), 0, groups, terms, space)
         arrays = (at, of_where, of_groups, of_terms, moved, address(places), work, address(parents), address(firsts))
         self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
@@ -257,10 +284,26 @@ class Kernels:
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
     ) -> int:
         """Compute the results for some states; returns the status. All arrays are contiguous, state after state."""
-        context, arrays = context.copy(), addresses([*arguments, *results])
-        context[_STATES] = states
-        status: int = Computation(self.kernel(entry.name).address)(address(context), address(arrays))
+        own, arrays = context.copy(), addresses([*arguments, *results])
+        own[_STATES] = states
+        status: int = Computation(self.kernel(entry.name).address)(address(own), address(arrays))
+        if status == NO_SPACE:
+            self._reserve(_entry(self._instead.get(entry.name) or entry.name), context)
+            return self.fill(entry, context, states, arguments, results)
         return status
+
+    def _reserve(self, entry: Quantity, context: Array) -> None:
+        """Make the scratch space of all contexts large enough for the kernel of a quantity with one of them."""
+        self._memory.reserve(scratch_space(entry), len(self.model.table) - 1, context[_LINKS], context[_PATH])
+        self._point([context, self.context, *self._contexts.values()], self._memory)
+
+    def _point(self, contexts: Iterable[Array], memory: _Memory) -> None:
+        """Give contexts the present scratch space; the former one is kept, since a thread may be about to use it."""
+        array, work, space = memory.held
+        self._kept.append(array)
+        for context in contexts:
+            context[_WORK] = work  # first: a call in between may use less of a larger space, not more of a smaller one
+            context[_SPACE] = space
 
 
 class _OnFirstUse:
@@ -294,10 +337,10 @@ class CoupledKernels(Kernels):
         super().__init__(model)
         assert model.charts is not None
         self._couplings = np.ascontiguousarray(model.charts.couplings, dtype=np.float64)
-        memory, self._work_of_rows = _memory(len(self._couplings), int(self.context[_LINKS]), False)
+        self._memory_of_rows = _memory(len(self._couplings), False)
+        self._contexts_of_rows: list[Array] = []
         self._in_a_row = np.arange(-1, model.nv - 1)
         self._parents = Context(*self.context).Parents
-        self._kept.append(memory)
         self.context = self._with_rows(self.context, self._couplings[:0])
 
     def _at_places(self, places: Array, path: int) -> Array:
@@ -314,13 +357,22 @@ class CoupledKernels(Kernels):
             path=steps,
             groups=0,
             Table=plain.Moved,
-            Work=self._work_of_rows,
             Parents=self._parents,
         )
         plain = plain._replace(Parents=address(self._in_a_row))
         arrays = [self._couplings, on_path, np.array(of_rows, np.int64), _KERNELS]
+        self._point(arrays[2:3], self._memory_of_rows)
+        self._contexts_of_rows.append(arrays[2])
         self._kept += arrays
         return np.array(plain + Coupled(n, steps, *map(address, arrays)), np.int64)
+
+    def _reserve(self, entry: Quantity, context: Array) -> None:
+        rows, links, steps = len(self._couplings), context[_LINKS], context[_STEPS]
+        self._memory.reserve(scratch_space(entry, True), rows, links, steps)
+        self._point([context, self.context, *self._contexts.values()], self._memory)
+        for part in parts(entry):
+            self._memory_of_rows.reserve(scratch_space(part), rows, links, steps)
+        self._point(self._contexts_of_rows, self._memory_of_rows)
 
 
 class LoopKernels(Kernels):

@@ -19,6 +19,7 @@ __all__ = [
     "COUPLED",
     "KERNELS",
     "STATE",
+    "Arrays",
     "Context",
     "Coupled",
     "coupled_text",
@@ -41,7 +42,7 @@ STATE: dict[str, Sequence[Dimension]] = {
 }
 Sizes = Mapping[str, str]
 # What dimensions stand for: in a kernel without couplings; over the rows and over the freedoms in one with couplings.
-_SIZES: Sizes = {"v": "n", "n": "n", "q": "nq", "L": "links", "k": "path", "6v": "6 * n"}
+_SIZES: Sizes = {"v": "n", "n": "n", "q": "nq", "L": "links", "k": "path"}
 _ROWS: Sizes = {**_SIZES, "k": "steps"}
 _FREEDOMS: Sizes = {**_SIZES, "v": "nv"}
 # Arrays of the rows that follow from those of the freedoms.
@@ -52,7 +53,7 @@ Arrays = Mapping[str, tuple[Sequence[Dimension], Sizes]]
 class Context(NamedTuple):
     """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter.
 
-    ``rows`` is the number of freedoms.
+    ``rows`` is the number of freedoms, ``space`` the number of entries of the scratch space at ``Work``.
     """
 
     states: Any
@@ -62,6 +63,7 @@ class Context(NamedTuple):
     path: Any
     groups: Any
     terms: Any
+    space: Any
     Table: Any
     Where: Any
     Groups: Any
@@ -160,10 +162,14 @@ def _arrays_of_model() -> list[str]:
 
 
 def _scratch(arrays: Arrays, freedoms: str) -> list[str]:
-    """Statements that define arrays one after another in the scratch space, and a workspace if it is among them."""
+    """Statements that define arrays one after another in the scratch space, and a workspace if it is among them.
+
+    They return if the scratch space is too small.
+    """
     lines = [f"at = {_CONTEXT.Work}"]
     for name, (dimensions, sizes) in arrays.items():
         lines += [f"{name} = array(at, {_plain_shape(dimensions, sizes)})", f"at += 8 * {_size(dimensions, sizes)}"]
+    lines += [f"if at > {_CONTEXT.Work} + 8 * {_CONTEXT.space}:", "    return NO_SPACE"]
     fields = [name for name in arrays if name.startswith("work_")]
     fields += [f"integers({_CONTEXT.Parents}, ({freedoms},))", f"integers({_CONTEXT.Firsts}, ({freedoms} + 1,))"]
     return [*lines, f"work = Workspace({', '.join(fields)})"] if len(fields) > 2 else lines

@@ -127,9 +127,7 @@ class Subject(NamedTuple):
             return 0 if self.places is None else len(path_of(self.table, place_row(self.places, 0)))
         if dimension == "L":
             return 0 if self.places is None else len(self.places)
-        return {"v": n, "q": self.nq, "6v": 6 * n}.get(str(dimension)) or (
-            dimension if isinstance(dimension, int) else 0
-        )
+        return dimension if isinstance(dimension, int) else {"v": n, "q": self.nq}[dimension]
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:

@@ -58,10 +58,11 @@ def rows_on_path(work: Workspace, row: int) -> int:
 
 
 def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table, work: Workspace) -> None:
-    """J and J̇ of every row on the paths to some links, in ``rows`` (2, n, 6 n), and their poses in the base.
+    """J and J̇ of every row on the paths to some links, in ``rows`` (2, n, k, 6), and their poses in the base.
 
-    J = [X J_p | S] and J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the row's
-    joint: rows of one joint do not contribute to each other's J̇.
+    The columns of a row are those of the rows on its path, at most k. J = [X J_p | S] and
+    J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the row's joint: rows of one
+    joint do not contribute to each other's J̇.
     """
     n = table.shape[0] - 1
     for i in range(n):
@@ -74,21 +75,21 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table,
     for i in range(n):
         if work.pivots[i, 0] == 0.0:
             continue
-        k, first = work.parents[i], work.firsts[i]
+        above, first = work.parents[i], work.firsts[i]
         T, S = row_pose(table, i, q, work), joint_screw(table, i)
-        store_pose(work.poses, i, T if k < 0 else compose(load_pose(work.poses, k), T))
+        store_pose(work.poses, i, T if above < 0 else compose(load_pose(work.poses, above), T))
         screw = Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
-        c = k
-        while c >= 0:
-            column = twist_to_child(T, load_row_column(rows, 0, k, c))
-            rate = twist_to_child(T, load_row_column(rows, 1, k, c))
-            if c < first:
+        k, row = rows_on_path(work, above), above
+        for c in range(k - 1, -1, -1):
+            column = twist_to_child(T, load_row_column(rows, 0, above, c))
+            rate = twist_to_child(T, load_row_column(rows, 1, above, c))
+            if row < first:
                 rate = add_twists(rate, scale_twist(-qd[i], bracket(screw, column)))
             store_row_column(rows, 0, i, c, column)
             store_row_column(rows, 1, i, c, rate)
-            c = work.parents[c]
-        store_row_column(rows, 0, i, i, screw)
-        store_row_column(rows, 1, i, i, AT_REST)
+            row = work.parents[row]
+        store_row_column(rows, 0, i, k, screw)
+        store_row_column(rows, 1, i, k, AT_REST)
 
 
 def contribution(
@@ -112,19 +113,17 @@ def contribution(
 
 def load_row_column(rows: Table, which: int, i: int, c: int) -> Twist:
     """Column c of row i's Jacobian, or of its rate."""
-    x = 6 * c
     return Twist(
-        (rows[which, i, x], rows[which, i, x + 1], rows[which, i, x + 2]),
-        (rows[which, i, x + 3], rows[which, i, x + 4], rows[which, i, x + 5]),
+        (rows[which, i, c, 0], rows[which, i, c, 1], rows[which, i, c, 2]),
+        (rows[which, i, c, 3], rows[which, i, c, 4], rows[which, i, c, 5]),
     )
 
 
 def store_row_column(rows: Table, which: int, i: int, c: int, V: Twist) -> None:
     """Write column c of row i's Jacobian, or of its rate."""
-    x = 6 * c
     for r in range(3):
-        rows[which, i, x + r] = V.w[r]
-        rows[which, i, x + 3 + r] = V.v[r]
+        rows[which, i, c, r] = V.w[r]
+        rows[which, i, c, 3 + r] = V.v[r]
 
 
 def contribution_of_link(
@@ -151,8 +150,8 @@ def contribution_of_link(
     w, i = ZERO, row
     for c in range(k - 1, -1, -1):
         column, rate = (
-            twist_to_child(X, load_row_column(rows, 0, row, i)),
-            twist_to_child(X, load_row_column(rows, 1, row, i)),
+            twist_to_child(X, load_row_column(rows, 0, row, c)),
+            twist_to_child(X, load_row_column(rows, 1, row, c)),
         )
         store_column(J, c, column)
         store_column(J_dot, c, rate)

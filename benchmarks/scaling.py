@@ -1,7 +1,13 @@
 """Time of a call against the size of the tree: chains of 5 to 200 bodies, and random branched trees.
 
+Then chains of up to 131,072 rods: reading them, attaching one link, and their inverse and forward dynamics.
+
 python benchmarks/scaling.py
 """
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 from clock import Timed, clock, machine, seconds_per_call
@@ -34,6 +40,41 @@ def attaching(tree: sd.KinematicTree) -> Timed:
     return clock("handle = tree.attach(body, to=to); tree.model; tree.detach(handle)", scope)
 
 
+def long_chain(doublings: int) -> sd.KinematicTree:
+    """A chain of 2^doublings rods, each half of which is a copy of the other one: quicker than rod after rod."""
+    tree = sd.KinematicTree(sd.Link("rod", sd.Inertia.rod(1.0, 0.1, com=(0.05, 0, 0))))
+    for k in range(doublings):
+        tree.attach(tree, to=tree.links[-1], joint=sd.revolute("y"), at=(0.1, 0, 0), prefix=f"{k}/")
+    return tree
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Shortest seconds of three calls, and the last result."""
+    times = []
+    for _ in range(3):
+        start = perf_counter()
+        result = call()
+        times.append(perf_counter() - start)
+    return min(times), result
+
+
+def long_chains() -> None:
+    """Times that grow in proportion to the size."""
+    names = ("of parts", "from JSON", "attach", "inverse dyn.", "forward dyn.")
+    print("\nmilliseconds, shortest of three\n")
+    print(f"{'links':>7s}" + "".join(f"{name:>14s}" for name in names))
+    for doublings in (10, 13, 17):
+        made, tree = timed(lambda n=doublings: long_chain(n))
+        text, body = tree.to_json(), sd.Inertia.point(1.0)
+        read, _ = timed(lambda text=text: sd.KinematicTree.from_json(text))
+        attached, _ = timed(lambda tree=tree: tree.copy().attach(body, to="rod"))
+        q, v, a = np.zeros((3, tree.nv))
+        inverse, tau = timed(lambda tree=tree: tree.inverse_dynamics(q, v, a))
+        forward, _ = timed(lambda tree=tree: tree.forward_dynamics(q, v, tau))
+        times = (made, read, attached, inverse, forward)
+        print(f"{len(tree.links):7d}" + "".join(f"{1e3 * t:14.2f}" for t in times), flush=True)
+
+
 if __name__ == "__main__":
     print(f"{machine()}; microseconds per call, medians\n")
     print(f"{'':16s}{'n':>5s}{'depth':>9s}" + "".join(f"{what:>14s}" for what in (*CALLS, "attach+detach")))
@@ -46,3 +87,4 @@ if __name__ == "__main__":
             times.append(seconds_per_call(attaching(tree)))
             depth = max(len(tree.path(link)) - 1 for link in tree.links)
             print(f"{kind:16s}{n:5d}{depth:9d}" + "".join(f"{1e6 * t:14.1f}" for t in times), flush=True)
+    long_chains()

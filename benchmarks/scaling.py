@@ -48,12 +48,12 @@ def long_chain(doublings: int) -> sd.KinematicTree:
     return tree
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
     """Shortest seconds of three calls, and the last result."""
     times = []
     for _ in range(3):
         start = perf_counter()
-        result = call()
+        result = call(*arguments)
         times.append(perf_counter() - start)
     return min(times), result
 
@@ -64,13 +64,12 @@ def long_chains() -> None:
     print("\nmilliseconds, shortest of three\n")
     print(f"{'links':>7s}" + "".join(f"{name:>14s}" for name in names))
     for doublings in (10, 13, 17):
-        made, tree = timed(lambda n=doublings: long_chain(n))
-        text, body = tree.to_json(), sd.Inertia.point(1.0)
-        read, _ = timed(lambda text=text: sd.KinematicTree.from_json(text))
-        attached, _ = timed(lambda tree=tree: tree.copy().attach(body, to="rod"))
+        made, tree = timed(long_chain, doublings)
+        read, twin = timed(sd.KinematicTree.from_json, tree.to_json())
+        attached, _ = timed(twin.attach, sd.Inertia.point(1.0), "rod")
         q, v, a = np.zeros((3, tree.nv))
-        inverse, tau = timed(lambda tree=tree: tree.inverse_dynamics(q, v, a))
-        forward, _ = timed(lambda tree=tree: tree.forward_dynamics(q, v, tau))
+        inverse, tau = timed(tree.inverse_dynamics, q, v, a)
+        forward, _ = timed(tree.forward_dynamics, q, v, tau)
         times = (made, read, attached, inverse, forward)
         print(f"{len(tree.links):7d}" + "".join(f"{1e3 * t:14.2f}" for t in times), flush=True)
 

@@ -79,20 +79,15 @@ class Padded:
         for name in self.coordinates:
             if name not in place:
                 raise UnknownNameError.of(name, coordinates, "coordinate")
-        where = np.array([place[name] for name in self.coordinates], dtype=int)
         batch = self.array.shape[: self.array.ndim - self.order]
         out = np.zeros(batch + (len(place),) * self.order, dtype=self.array.dtype)
-        index: tuple[Any, ...] = (..., *np.ix_(*(where,) * self.order))
-        out[index] = self.array
+        out[_at([place[name] for name in self.coordinates], self.order)] = self.array
         return out
 
     def __add__(self, other: object) -> Padded:
         if not isinstance(other, Padded):
             return NotImplemented
-        if other.order != self.order:
-            raise ShapeError("a vector and a matrix have no padded sum")
-        names = self.coordinates + tuple(c for c in other.coordinates if c not in set(self.coordinates))
-        return Padded(names, self.matrix(names) + other.matrix(names), self.order)
+        return padded_sum((self, other))
 
     def __radd__(self, other: object) -> Padded:
         """0 + a is a, since ``sum`` begins with 0."""
@@ -202,11 +197,33 @@ def padded_sum(terms: Iterable[Padded]) -> Padded:
     ShapeError
         If there is no term, a term is not a Padded, or matrices and vectors are mixed.
     """
-    total: Padded | None = None
-    for term in terms:
+    summands = tuple(terms)
+    for term in summands:
         if not isinstance(term, Padded):
             raise ShapeError(f"the terms of a padded sum must be Padded, such as contribution.M; got {term!r}")
-        total = term if total is None else total + term
-    if total is None:
+    if not summands:
         raise ShapeError("the padded sum of no terms is undefined: give at least one")
-    return total
+    order = summands[0].order
+    if any(term.order != order for term in summands):
+        raise ShapeError("a vector and a matrix have no padded sum")
+    names = dict.fromkeys(name for term in summands for name in term.coordinates)
+    place = {name: i for i, name in enumerate(names)}
+    batches = [term.array.shape[: term.array.ndim - order] for term in summands]
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        raise ShapeError(
+            f"the batch axes of the terms cannot be broadcast together: {[*dict.fromkeys(batches)]}"
+        ) from None
+    total = np.zeros(batch + (len(names),) * order, dtype=np.result_type(*(term.array.dtype for term in summands)))
+    for term in summands:
+        total[_at([place[name] for name in term.coordinates], order)] += term.array
+    return Padded(tuple(names), total, order)
+
+
+def _at(where: Sequence[int], order: int) -> tuple[Any, ...]:
+    """Index of the entries of some coordinates; slices, which are faster, if these are consecutive."""
+    first, k = where[0] if where else 0, len(where)
+    if [*where] == [*range(first, first + k)]:
+        return (..., *(slice(first, first + k),) * order)
+    return (..., *np.ix_(*(np.array(where, dtype=int),) * order))

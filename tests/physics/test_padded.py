@@ -1,5 +1,8 @@
 """The padded sum ‡ against Laus 2.4 and the laws of a sum."""
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,6 +48,23 @@ def test_the_sum_is_associative_commutative_and_that_of_the_padded_arrays(order,
     for total in ((a + b) + c, a + (b + c), c + b + a, padded_sum([a, b, c]), padded_sum(iter([b, c, a]))):
         assert_array_equal(total.matrix(NAMES), expected)
         assert set(total.coordinates) == {*a.coordinates, *b.coordinates, *c.coordinates}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_many_terms_are_added_in_one_pass_with_the_same_rounding(order, monkeypatch):
+    rng = np.random.default_rng(order)
+    names = [rng.permutation(NAMES)[: rng.integers(6)] for _ in range(50)]
+    many = [Padded(tuple(x), rng.normal(size=(len(x),) * order), order) for x in names]
+    pairwise = functools.reduce(operator.add, many)
+    monkeypatch.setattr(Padded, "__add__", None)
+    total = padded_sum(many)
+    assert total.coordinates == pairwise.coordinates
+    assert_array_equal(total, pairwise)
+
+
+def test_terms_whose_batches_do_not_fit_are_refused():
+    with pytest.raises(ShapeError, match=r"cannot be broadcast together: \[\(4,\), \(3,\)\]"):
+        Padded(["x"], np.ones((4, 1, 1))) + Padded(["x"], np.ones((3, 1, 1)))
 
 
 @given(terms(count=1))

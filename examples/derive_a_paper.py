@@ -1,4 +1,4 @@
-"""Derive a published model in ten lines: the pelican arm and its payload (Laus et al., Eqs. 45-64)."""
+"""Derive a published model in a few lines: the pelican arm and its payload (Laus et al., Eqs. 45-64)."""
 
 import sympy as sp
 
@@ -14,5 +14,12 @@ arm = sd.KinematicTree.from_dh(rows, gravity=(0, -g, 0))
 arm.symbolic().contributions()  # the arm alone; after attaching the payload, only its terms are derived
 hook = sd.revolute("z", name="theta3", passive=True)
 arm.attach(sd.Inertia.planar(m3, (l3, 0), I3), to="link2", joint=hook, name="payload")
-for part in arm.symbolic().contributions():
-    print(part.link, part.J, part.M, part.C, part.g, sep="\n  ", end="\n\n")
+forms = arm.symbolic()
+parts = forms.contributions()
+for part in parts:
+    print(part.link, part.J, part.M.array, part.C.array, part.g.array, sep="\n  ", end="\n\n")
+totals = {"M": forms.mass_matrix(), "C": forms.coriolis_matrix(), "g": forms.gravity_vector()}
+for name, total in totals.items():  # M = M1 ‡ M2 ‡ M3, and likewise C and g (Eqs. 62-64)
+    model = sd.padded_sum(getattr(part, name) for part in parts)
+    assert sp.simplify(model.matrix(forms.coordinates) - total).is_zero_matrix
+    print(f"{name} =", model.array)

@@ -22,6 +22,7 @@ OPERATIONS = {
 def evaluated(form, at, shape=()):
     """Numbers of an expression, a matrix, or a matrix over intermediates, where symbols have the values ``at``."""
     intermediates, matrix = form if isinstance(form, tuple) else ([], form)
+    matrix = getattr(matrix, "array", matrix)
     known = {sp.true: True, **at}
     for name, expression in intermediates:
         known[name] = _number(expression, known)

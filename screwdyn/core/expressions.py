@@ -262,6 +262,24 @@ def floats(value: Any, what: str = "this") -> Array:
     return np.asarray(a, dtype=np.float64)
 
 
+def as_matrix(entries: Array) -> Any:
+    """An immutable SymPy matrix of the entries of an array; a vector is a column."""
+    from sympy import ImmutableDenseMatrix
+
+    rows, columns = entries.shape if entries.ndim == 2 else (entries.size, 1)
+    return ImmutableDenseMatrix(rows, columns, entries.ravel().tolist())
+
+
+def is_matrix(value: object) -> bool:
+    """Whether a value is a matrix of SymPy."""
+    return bool(getattr(value, "is_Matrix", False))
+
+
+def entries_of(matrix: Any) -> Array:
+    """The entries of a SymPy matrix as an array of objects."""
+    return np.array([*matrix], dtype=object).reshape(matrix.shape)
+
+
 def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
     """An array, number or expression with the values of :func:`bound`, all at once: x and y may change places."""
     if isinstance(value, np.ndarray) and value.dtype == object:

@@ -28,6 +28,7 @@ from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import BODY, FRAMES, frame_code
 from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
+from screwdyn.physics.padded import Padded
 from screwdyn.physics.quantities import CATALOGUE, Frame, Quantity
 
 __all__ = ["Symbolic", "SymbolicContribution", "SymbolicReduced"]
@@ -45,19 +46,24 @@ class SymbolicContribution:
     coordinates : tuple of str
     J, J_dot : (6, k) matrices
         Jacobian of the twist of the link in the com frame (Laus Eqs. 22-31), and its time derivative, entry by entry.
-    M, C : (k, k) matrices
-        Mass matrix (Laus Eq. 21) and Coriolis matrix (Eq. 35).
-    g : (k, 1) matrix
-        Joint forces that hold the link or subtree against gravity (Eq. 36).
+    M, C : Padded
+        Mass matrix (Laus Eq. 21) and Coriolis matrix (Eq. 35), (k, k); ``M.array`` is the SymPy matrix.
+    g : Padded
+        Joint forces that hold the link or subtree against gravity (Eq. 36), (k,); ``g.array`` is a column.
+
+    Notes
+    -----
+    ``sd.padded_sum(part.M for part in tree.symbolic().contributions())`` is the closed form of the mass matrix
+    (docs/mathematics.md §3).
     """
 
     link: str
     coordinates: tuple[str, ...]
     J: Matrix
     J_dot: Matrix
-    M: Matrix
-    C: Matrix
-    g: Matrix
+    M: Padded
+    C: Padded
+    g: Padded
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,7 +343,9 @@ class Symbolic:
     ) -> Any:
         if request.entry.name in SHARES and request.link is not None:
             key = "share", request.link, names, *matrices
-            return self._derivation.once(key, lambda: SymbolicContribution(str(request.link), names, *matrices))
+            J, J_dot, *terms = matrices
+            M, C, g = (Padded(names, matrix, order) for matrix, order in zip(terms, (2, 2, 1), strict=True))
+            return self._derivation.once(key, lambda: SymbolicContribution(str(request.link), names, J, J_dot, M, C, g))
         results = [_as_shaped(matrix, part.shape) for matrix, part in zip(matrices, parts, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 

@@ -76,7 +76,7 @@ class Contribution:
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
         """J, J_dot, M, C and g as plain arrays."""
-        return self.J, self.J_dot, self.M.array, self.C.array, self.g.array
+        return self.J, self.J_dot, self._M, self._C, self._g
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Contribution):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array
 
@@ -25,8 +26,9 @@ class Padded:
     ----------
     coordinates : sequence of str
         Names of the rows (and columns), without repetition.
-    array : (…, k, k) or (…, k) array
-        The entries, in any unit, with k = ``len(coordinates)``; leading axes are batch axes.
+    array : (…, k, k) or (…, k) array, or SymPy matrix
+        The entries, in any unit, with k = ``len(coordinates)``; leading axes are batch axes. A closed form is a matrix
+        of SymPy, a column for a vector, or an array of expressions, which becomes one.
     order : 2 or 1
         Number of trailing axes that the coordinates label: 2 for M and C, 1 for g.
 
@@ -41,30 +43,47 @@ class Padded:
     to the order of the names, commutative (Laus et al., section 2.4; docs/mathematics.md §3). ``a - b``, ``-a``,
     ``2 * a``, ``a / 2`` and ``sum(terms)`` are defined. ``M["elbow", "wrist"]`` and ``g["elbow"]`` are entries,
     ``M @ v`` is a vector, and ``g @ v`` is a number for each state. ``a == b`` is True if both have the same
-    coordinates, in any order, and equal entries.
+    coordinates, in any order, and equal entries. All of this also holds for closed forms; a sum of a closed form and
+    numbers is a closed form.
+
+    Attributes
+    ----------
+    coordinates, order
+        As given.
+    array : array or sympy.ImmutableDenseMatrix
+        The entries.
     """
 
     __slots__ = ("array", "coordinates", "order")
-    # NumPy leaves arithmetic to this class: ndarray + Padded raises TypeError, because the array has no names.
+    # NumPy and SymPy leave arithmetic to this class: ndarray + Padded raises TypeError, because the array has no names.
     __array_ufunc__ = None
+    _op_priority = 100.0
     __hash__ = None  # type: ignore[assignment]  # its array may change
     __iter__ = None
 
-    def __init__(self, coordinates: Sequence[str], array: Array, order: int = 2) -> None:
+    def __init__(self, coordinates: Sequence[str], array: Any, order: int = 2) -> None:
         self.coordinates = tuple(coordinates)
-        self.array = np.asarray(array)
         self.order = order
         k = len(self.coordinates)
         if len(set(self.coordinates)) != k:
             raise ShapeError(f"{_repeated(self.coordinates)!r} is named twice in {self.coordinates}")
-        if self.array.ndim < order or self.array.shape[self.array.ndim - order :] != (k,) * order:
+        entries = _entries(array, order)
+        if entries.ndim < order or entries.shape[entries.ndim - order :] != (k,) * order:
             raise ShapeError(
                 f"an array over {', '.join(self.coordinates) or 'no coordinates'} needs {order} trailing axes of {k}; "
-                f"got shape {self.array.shape}"
+                f"got shape {entries.shape}"
             )
+        if entries.dtype == object and entries.ndim > order:
+            raise ShapeError(f"a closed form has no batch axes; got an array of expressions of shape {entries.shape}")
+        self.array: Any = expressions.as_matrix(entries) if entries.dtype == object else entries
 
-    def matrix(self, coordinates: Sequence[str]) -> Array:
-        """The plain array over the given coordinates, in their order, padded with zeros.
+    @property
+    def _entries(self) -> Array:
+        """The entries as an array, of objects for a closed form."""
+        return _entries(self.array, self.order)
+
+    def matrix(self, coordinates: Sequence[str]) -> Any:
+        """The plain array, or matrix of SymPy, over the given coordinates, in their order, padded with zeros.
 
         Raises
         ------
@@ -79,10 +98,11 @@ class Padded:
         for name in self.coordinates:
             if name not in place:
                 raise UnknownNameError.of(name, coordinates, "coordinate")
-        batch = self.array.shape[: self.array.ndim - self.order]
-        out = np.zeros(batch + (len(place),) * self.order, dtype=self.array.dtype)
-        out[_at([place[name] for name in self.coordinates], self.order)] = self.array
-        return out
+        entries = self._entries
+        batch = entries.shape[: entries.ndim - self.order]
+        out = np.zeros(batch + (len(place),) * self.order, dtype=entries.dtype)
+        out[_at([place[name] for name in self.coordinates], self.order)] = entries
+        return expressions.as_matrix(out) if out.dtype == object else out
 
     def __add__(self, other: object) -> Padded:
         if not isinstance(other, Padded):
@@ -94,7 +114,7 @@ class Padded:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __neg__(self) -> Padded:
-        return Padded(self.coordinates, -self.array, self.order)
+        return Padded(self.coordinates, -self._entries, self.order)
 
     def __sub__(self, other: object) -> Padded:
         return self + -other if isinstance(other, Padded) else NotImplemented
@@ -102,17 +122,19 @@ class Padded:
     def __mul__(self, factor: Any) -> Padded:
         if isinstance(factor, Padded) or np.ndim(factor):
             return NotImplemented
-        return Padded(self.coordinates, self.array * factor, self.order)
+        return Padded(self.coordinates, self._entries * factor, self.order)
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Padded:
         if isinstance(divisor, Padded) or np.ndim(divisor):
             return NotImplemented
-        return Padded(self.coordinates, self.array / divisor, self.order)
+        return Padded(self.coordinates, self._entries / divisor, self.order)
 
     def __matmul__(self, vector: Any) -> Any:
-        """Product with a vector: (…, k) numbers in the order of the coordinates, or a Padded, matched by name.
+        """Product with a vector: (…, k) entries in the order of the coordinates, or a Padded, matched by name.
+
+        A vector of expressions may also be a column of SymPy, such as the rates ``tree.symbolic().qd``.
 
         Raises
         ------
@@ -123,23 +145,25 @@ class Padded:
             if vector.order != 1:
                 return NotImplemented
             names = self.coordinates + tuple(c for c in vector.coordinates if c not in set(self.coordinates))
-            vector = vector.matrix(names)[..., : len(self.coordinates)]
-        v = np.asarray(vector)
+            vector = vector.matrix(names)
+            vector = _entries(vector, 1)[..., : len(self.coordinates)]
+        v = _entries(vector, 1)
         if v.ndim == 0 or v.shape[-1] != len(self.coordinates):
             raise ShapeError(
                 f"a vector over {', '.join(self.coordinates) or 'no coordinates'} has {len(self.coordinates)} entries "
                 f"in its last axis; got shape {v.shape}"
             )
-        product = np.einsum("...ij,...j->...i" if self.order == 2 else "...i,...i->...", self.array, v)
+        product = np.einsum("...ij,...j->...i" if self.order == 2 else "...i,...i->...", self._entries, v)
         return Padded(self.coordinates, product, 1) if self.order == 2 else product
 
     def __rmatmul__(self, vector: Any) -> Any:
         """Product of a vector of numbers with this matrix or vector."""
-        array = np.swapaxes(self.array, -1, -2) if self.order == 2 else self.array
+        entries = self._entries
+        array = np.swapaxes(entries, -1, -2) if self.order == 2 else entries
         return Padded(self.coordinates, array, self.order) @ vector
 
     def __getitem__(self, names: str | tuple[str, ...]) -> Any:
-        """The entry of a vector at one coordinate, or of a matrix at two, as a number or (…) array.
+        """The entry of a vector at one coordinate, or of a matrix at two, as a number, expression or (…) array.
 
         Raises
         ------
@@ -158,25 +182,25 @@ class Padded:
             if name not in self.coordinates:
                 raise UnknownNameError.of(name, self.coordinates, "coordinate")
         where: tuple[Any, ...] = (..., *map(self.coordinates.index, wanted))
-        return self.array[where]
+        return self._entries[where]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Padded):
             return NotImplemented
         if other.order != self.order or {*other.coordinates} != {*self.coordinates}:
             return False
-        return np.array_equal(self.array, other.matrix(self.coordinates))
+        return np.array_equal(self._entries, _entries(other.matrix(self.coordinates), self.order))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.array(self.array, dtype=dtype, copy=copy)
+        return np.array(self._entries, dtype=dtype, copy=copy)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the plain array."""
-        return self.array.shape
+        """Shape of the entries; that of a vector in closed form is (k,)."""
+        return self._entries.shape
 
     def __repr__(self) -> str:
-        return f"Padded({', '.join(self.coordinates)}:\n{self.array})"
+        return f"Padded({', '.join(self.coordinates)}:\n{self._entries})"
 
 
 def padded_sum(terms: Iterable[Padded]) -> Padded:
@@ -208,17 +232,26 @@ def padded_sum(terms: Iterable[Padded]) -> Padded:
         raise ShapeError("a vector and a matrix have no padded sum")
     names = dict.fromkeys(name for term in summands for name in term.coordinates)
     place = {name: i for i, name in enumerate(names)}
-    batches = [term.array.shape[: term.array.ndim - order] for term in summands]
+    entries = [term._entries for term in summands]
+    batches = [a.shape[: a.ndim - order] for a in entries]
     try:
         batch = np.broadcast_shapes(*batches)
     except ValueError:
         raise ShapeError(
             f"the batch axes of the terms cannot be broadcast together: {[*dict.fromkeys(batches)]}"
         ) from None
-    total = np.zeros(batch + (len(names),) * order, dtype=np.result_type(*(term.array.dtype for term in summands)))
-    for term in summands:
-        total[_at([place[name] for name in term.coordinates], order)] += term.array
+    total = np.zeros(batch + (len(names),) * order, dtype=np.result_type(*(a.dtype for a in entries)))
+    for term, a in zip(summands, entries, strict=True):
+        total[_at([place[name] for name in term.coordinates], order)] += a
     return Padded(tuple(names), total, order)
+
+
+def _entries(array: Any, order: int) -> Array:
+    """The entries of an array or of a SymPy matrix, whose columns are vectors."""
+    if not expressions.is_matrix(array):
+        return np.asarray(array)
+    entries = expressions.entries_of(array)
+    return entries[:, 0] if order == 1 and entries.shape[1] == 1 else entries
 
 
 def _at(where: Sequence[int], order: int) -> tuple[Any, ...]:

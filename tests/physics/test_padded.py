@@ -5,6 +5,7 @@ import operator
 
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -216,3 +217,72 @@ def test_equality_goes_by_name():
     a, b = Padded(["x", "y"], np.array([[1.0, 2], [3, 4]])), Padded(["y", "x"], np.array([[4.0, 3], [2, 1]]))
     assert a == b
     assert a != 2 * a and a != Padded(["x", "z"], a.array) and a != Padded(["x", "y"], np.ones(2), 1) and a != 1
+
+
+class TestClosedForms:
+    """‡ on matrices of SymPy: the same laws, entry by entry."""
+
+    a, b, c, x, y = sp.symbols("a b c x y")
+
+    def two(self, order):
+        """A closed form over elbow, and one over wrist and elbow."""
+        a, b, c = self.a, self.b, self.c
+        if order == 1:
+            return Padded(["elbow"], sp.Matrix([a]), 1), Padded(["wrist", "elbow"], sp.Matrix([b, c]), 1)
+        return Padded(["elbow"], sp.Matrix([[a]])), Padded(["wrist", "elbow"], sp.Matrix([[b, c], [0, a * b]]))
+
+    def test_sums_differences_and_multiples(self):
+        (u, v), (M, N) = self.two(1), self.two(2)
+        a, b, c = self.a, self.b, self.c
+        assert (u + v).coordinates == (M + N).coordinates == ("elbow", "wrist")
+        assert (u + v).array == sp.ImmutableMatrix([a + c, b])
+        assert padded_sum([M, N]).array == sp.ImmutableMatrix([[a + a * b, 0], [c, b]])
+        assert (M - N).array == sp.ImmutableMatrix([[a - a * b, 0], [-c, -b]])
+        for multiple in (2 * c * N, N * c * 2, c * (N + N), N / (1 / (2 * c))):
+            assert multiple.array == sp.ImmutableMatrix(2 * c * sp.Matrix([[b, c], [0, a * b]]))
+        assert sum([u, v]) == u + v == v + u != u
+        assert (u + v).shape == (2,) and "elbow, wrist" in repr(u + v)
+
+    def test_order_and_padding(self):
+        u, N = self.two(1)[0], self.two(2)[1]
+        assert u.matrix(["wrist", "elbow"]) == sp.ImmutableMatrix([0, self.a])
+        assert N.matrix(["x", "elbow", "wrist"]) == sp.ImmutableMatrix(
+            [[0, 0, 0], [0, self.a * self.b, 0], [0, self.c, self.b]]
+        )
+        assert N["wrist", "elbow"] == self.c and u["elbow"] == self.a
+        assert np.asarray(u).shape == (1,)
+        with pytest.raises(UnknownLinkError, match="no coordinate 'wirst'; did you mean 'wrist'"):
+            N["wirst", "wrist"]
+        with pytest.raises(ShapeError, match=r"got \(0, 1\); for integer indices use \.array"):
+            N[0, 1]
+
+    def test_products(self):
+        (u, v), N = self.two(1), self.two(2)[1]
+        a, b, c, x, y = self.a, self.b, self.c, self.x, self.y
+        for rates in (sp.Matrix([x, y]), [x, y], Padded(["elbow", "wrist"], sp.Matrix([y, x]), 1)):
+            assert (N @ rates).array == sp.ImmutableMatrix([b * x + c * y, a * b * y])
+            assert v @ rates == b * x + c * y
+        assert sp.Matrix([x, y]) @ v == b * x + c * y
+        assert (sp.Matrix([x, y]) @ N).array == sp.ImmutableMatrix([b * x, c * x + a * b * y])
+        assert (N @ np.array([1, 0])).array == sp.ImmutableMatrix([b, 0])
+        assert u @ u == a**2
+
+    def test_with_numbers(self):
+        M, numbers = self.two(2)[0], Padded(["wrist", "elbow"], np.eye(2, dtype=int))
+        assert (numbers + M).array == sp.ImmutableMatrix([[1, 0], [0, 1 + self.a]])
+        assert (self.a * numbers).array == sp.ImmutableMatrix([[self.a, 0], [0, self.a]])
+        assert isinstance(numbers.array, np.ndarray)
+
+    def test_what_does_not_fit(self):
+        (u, _), (M, _) = self.two(1), self.two(2)
+        with pytest.raises(ShapeError, match=r"an array over x, y needs 2 trailing axes of 2; got shape \(1, 1\)"):
+            Padded(["x", "y"], M.array)
+        with pytest.raises(ShapeError, match="a closed form has no batch axes"):
+            M + Padded(["x"], np.ones((3, 1, 1)))
+        with pytest.raises(ShapeError, match="vector and a matrix"):
+            u + M
+        for other in (sp.eye(1), sp.ones(1, 1).as_immutable(), self.a):
+            with pytest.raises(TypeError):
+                M + other
+            with pytest.raises(TypeError):
+                other + M

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from screwdyn.backends.background import imported
 from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
+from screwdyn.core.errors import UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
@@ -103,17 +104,32 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         Raises
         ------
         UnknownNameError
-            For a string that is not the name of a symbol.
+            For a string that is not the name of a symbol, and for the symbol of a coordinate, which only closed forms
+            contain: see :meth:`screwdyn.forms.symbolic.Symbolic.subs`.
         InertiaError, JointError, ShapeError
             If the resulting numbers are invalid; ShapeError also for another key, or a value that is no number.
         """
         symbolic = self.copy()
-        bound = expressions.bound(values, symbolic.free_symbols)
+        symbols = symbolic.free_symbols
+        bound = expressions.bound(values, symbols)
+        if not {*map(str, values)} <= {x.name for x in symbols}:
+            self._check_no_coordinate(values)
         base, gravity = symbolic.link(symbolic.base), symbolic.gravity
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
         loops = [loop.subs(bound) for loop in symbolic.topology.loops.values()]
         tree._become(with_loops(tree.topology.attach([at.subs(bound) for at in symbolic.topology.attached]), loops))
         return tree
+
+    def _check_no_coordinate(self, values: Mapping[Any, Any]) -> None:
+        """Raise UnknownNameError if values are given to the symbol of a coordinate."""
+        from screwdyn.forms.symbolic import input_names
+
+        for name in map(str, values):
+            if name in input_names(self.model):
+                raise UnknownNameError(
+                    f"{name!r} is the symbol of a coordinate or its rate, which no number of the tree contains; give "
+                    f"its value to a closed form: tree.symbolic().subs(form, {{{name!r}: …}})"
+                )
 
     def symbolic(self) -> Symbolic:
         """Closed forms of the present tree: its quantities, and each link's contribution, as SymPy matrices.

@@ -83,6 +83,7 @@ CAUSES = [
     lambda: on_a_joint(sd.Inertia.point(m, (1, 0, 0)), sd.revolute("y")).mass_matrix([0]),
     lambda: on_a_joint(sd.Inertia.point(sympy.Symbol("elbow_dot")), sd.revolute("y", name="elbow")).symbolic(),
     lambda: on_a_joint(sd.Inertia(m, 0, [sympy.Symbol("m", positive=True)] * 3), sd.revolute("y")).symbolic(),
+    lambda: arm().subs({sympy.Symbol("theta2"): 0.5}),
     lambda: sd.Inertia(1.0, (0, 0, 0), np.diag([1, 0.1, 0.1])),
     lambda: sd.Inertia.box(-1, (1, 1, 1)),
     lambda: sd.revolute((0, 0, 0)),

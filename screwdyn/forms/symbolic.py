@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import sympy
 
@@ -34,6 +34,7 @@ from screwdyn.physics.quantities import CATALOGUE, Frame, Quantity
 __all__ = ["Symbolic", "SymbolicContribution", "SymbolicReduced"]
 
 Matrix: TypeAlias = sympy.ImmutableDenseMatrix
+Form = TypeVar("Form")
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +224,40 @@ class Symbolic:
         parts = [part for name in functions for part in self._recorded(self._request(name)).parts]
         return self._derivation.shared(parts, self._symbols)
 
+    def subs(self, form: Form, values: Mapping[Any, Any]) -> Form:
+        """A closed form with values (or expressions) in place of symbols, which are matched by name.
+
+        SymPy's own ``subs`` tells ``Symbol("elbow")`` from the real symbol of a coordinate, and changes nothing.
+
+        Parameters
+        ----------
+        form : expression, matrix, Padded, contribution, or tuple or list of these
+            Results of the other methods.
+        values : mapping
+            From symbols of coordinates, rates and parameters, or their names, to values; all are replaced at once.
+
+        Raises
+        ------
+        UnknownNameError
+            If these closed forms have no such symbol.
+        ShapeError
+            For another key, or a value that is neither a number nor an expression.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> forms = sd.robots.pelican().symbolic()
+        >>> round(forms.subs(forms.mass_matrix()[1, 0], {"elbow": 0.5}), 9)
+        0.023362402
+        """
+        found = expressions.bound(values, {*self._symbols})
+        known = sorted({x.name for x in self._symbols})
+        for key in values:
+            if str(key) not in known:
+                raise UnknownNameError.of(str(key), known, "symbol")
+        result: Form = _substituted(form, found)
+        return result
+
     # For other tools
 
     def lambdify(
@@ -350,6 +385,17 @@ class Symbolic:
         return results[0] if len(results) == 1 else tuple(results)
 
 
+def _substituted(form: Any, values: Mapping[sympy.Symbol, Any]) -> Any:
+    """A closed form with other expressions in place of symbols."""
+    if isinstance(form, Padded):
+        return Padded(form.coordinates, _substituted(form.array, values), form.order)
+    if isinstance(form, SymbolicContribution | SymbolicReduced):
+        return replace(form, **{part.name: _substituted(getattr(form, part.name), values) for part in fields(form)})
+    if isinstance(form, tuple | list):
+        return type(form)([_substituted(part, values) for part in form])
+    return form.xreplace(values) if expressions.is_expression(form) else form
+
+
 def _as_shaped(matrix: Matrix, shape: tuple[int, ...]) -> Any:
     """The array that a matrix represents: a number, the matrix itself, or a tuple of matrices."""
     if not shape:
@@ -357,6 +403,12 @@ def _as_shaped(matrix: Matrix, shape: tuple[int, ...]) -> Any:
     if len(shape) < 3:
         return matrix
     return tuple(matrix[k * shape[1] : (k + 1) * shape[1], :] for k in range(shape[0]))
+
+
+def input_names(model: Model) -> frozenset[str]:
+    """Names of the symbols of positions, rates, accelerations and torques."""
+    rates = (symbol(group, name) for group in ("qd", "qdd", "tau") for name in model.coordinates)
+    return frozenset(x.name for x in (*rates, *(symbol("q", name) for name in model.positions)))
 
 
 def _repeated(names: Counter[str]) -> set[str]:

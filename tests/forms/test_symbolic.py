@@ -502,6 +502,53 @@ class TestRefusals:
             sym.shared("mass")
 
 
+class TestSubs:
+    def test_symbols_are_matched_by_name(self):
+        """A plain symbol has other assumptions than that of a coordinate, so that SymPy's ``subs`` changes nothing."""
+        arm = sd.robots.pelican()
+        forms, elbow, q, qd = arm.symbolic(), sp.Symbol("elbow"), [0.2, 0.5], [0.3, -0.4]
+        for values in ({elbow: 0.5}, {"elbow": 0.5}, {forms.q[1]: 0.5}):
+            np.testing.assert_allclose(
+                np.array(forms.subs(forms.mass_matrix(), values), dtype=float), arm.mass_matrix(q), rtol=1e-12
+            )
+        names = dict(zip(("shoulder", "elbow", "shoulder_dot", "elbow_dot"), [*q, *qd], strict=True))
+        link = arm.links[-1]
+        found, expected = forms.subs(forms.contribution(link), names), arm.contribution(link, q, qd)
+        for name in ("M", "C", "g"):
+            np.testing.assert_allclose(
+                np.asarray(getattr(found, name), dtype=float),
+                np.asarray(getattr(expected, name)),
+                rtol=1e-12,
+                atol=1e-15,
+            )
+        intermediates, M = forms.subs(forms.mass_matrix(expand=False), names)
+        for name, expression in reversed(intermediates):
+            M = M.xreplace({name: expression})
+        np.testing.assert_allclose(np.array(M, dtype=float), arm.mass_matrix(q), rtol=1e-12)
+
+    def test_all_are_replaced_at_once_and_nothing_else_changes(self):
+        forms = sd.robots.pelican().symbolic()
+        one, other = forms.qd
+        C = forms.coriolis_matrix()
+        swapped = forms.subs(C, {one: other, other: one})
+        assert swapped == C.subs({one: other, other: one}, simultaneous=True) != C
+        assert forms.subs(C, {}) == C
+
+    @pytest.mark.parametrize("key", ["elbwo", sp.Symbol("elbwo")])
+    def test_unknown_symbols_are_refused(self, key):
+        forms = sd.robots.pelican().symbolic()
+        with pytest.raises(sd.UnknownNameError, match="no symbol 'elbwo'; did you mean 'elbow'"):
+            forms.subs(forms.mass_matrix(), {key: 1})
+        with pytest.raises(sd.ShapeError, match="the value of elbow must be a number or an expression"):
+            forms.subs(forms.mass_matrix(), {"elbow": "x"})
+
+    def test_a_tree_has_no_symbols_of_coordinates(self):
+        arm = sd.robots.pelican()
+        with pytest.raises(sd.UnknownNameError, match="'elbow_dot' is the symbol of a coordinate or its rate"):
+            arm.subs({sp.Symbol("elbow_dot"): 1})
+        assert arm.subs({sp.Symbol("other"): 1}).mass == arm.mass
+
+
 def test_sympy_is_not_imported_before_it_is_needed():
     code = "import sys, screwdyn; screwdyn.robots.puma560().model; assert 'sympy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

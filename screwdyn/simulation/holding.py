@@ -93,7 +93,7 @@ class Holding:
         """The inelastic impact on all stops at whose limits the freedoms are.
 
         The rates after it are the nearest ones, in the metric of kinetic energy, that run against no stop: the impulses
-        P only push, and minimise ½ Pᵀ A P + Pᵀ q̇, with A the block of M⁻¹.
+        P only push, and minimise ½ Pᵀ A P + Pᵀ q̇, with A the block of M⁻¹. Friction is finite, so it has no impulse.
         """
         touching = self._touching(q)
         low, high = self._bounds(np.zeros(len(qd)), touching)
@@ -141,7 +141,8 @@ class Holding:
             at, total = self.held, force + self.force
             a = self.tree.forward_dynamics(q, qd, total)[at]
             M = self.tree.mass_matrix(q)
-            low, high = self._bounds(0.5 * self._edge(M, total - self.tree.bias_force(q, qd)), touching)
+            edge = self._edge(M, total - self.tree.bias_force(q, qd))
+            low, high = self._bounds(self.friction + 0.5 * edge, touching)
             side = _at_bounds(np.linalg.inv(M)[np.ix_(at, at)], a, low[at], high[at])
             direction = self.direction.copy()
             direction[at] = -side
@@ -160,10 +161,9 @@ class Holding:
     def _touching(self, q: Array) -> Mask:
         return np.asarray(self.stops.excess(q) >= -self.contact, dtype=bool)
 
-    def _bounds(self, edge: Array, touching: Mask) -> tuple[Array, Array]:
-        """Smallest and largest force on each freedom: of friction, and without end from the stops that it touches."""
-        high = self.friction + edge
-        low = -high
+    def _bounds(self, largest: Array, touching: Mask) -> tuple[Array, Array]:
+        """Bounds of what acts on each freedom: ± ``largest``, or infinite where a stop that it touches can push."""
+        low, high = -largest, largest.copy()
         stops = self.stops
         low[stops.rows[touching & (stops.sign > 0)]] = -np.inf
         high[stops.rows[touching & (stops.sign < 0)]] = np.inf
@@ -197,7 +197,7 @@ class Holding:
         begins = np.zeros(0)
         if self.held.size:
             M, load = self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
-            low, high = self._bounds(self._edge(M, load), self.closed)
+            low, high = self._bounds(self.friction + self._edge(M, load), self.closed)
             reaction = self._solved(M, load)[1]
             begins = np.maximum(reaction - high[self.held], low[self.held] - reaction)
         rests = -self.direction[self.sliding] * qd[self.sliding]

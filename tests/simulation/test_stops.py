@@ -170,7 +170,7 @@ def test_two_stops_at_once():
 
 @given(st.integers(0, 2**32 - 1))
 def test_impact_is_the_only_one_that_fits(seed):
-    """Of all sets of freedoms that stop, one is consistent; no energy is gained, and the impulses push."""
+    """Of all sets of freedoms that stop, one is consistent; no energy is gained, and only the stops push."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, 4, ("revolute", "prismatic", "helical", "spherical"))
     for name in tree.joints:
@@ -182,7 +182,7 @@ def test_impact_is_the_only_one_that_fits(seed):
     at = limits.where[limits.sign < 0]
     q[at] = 0.0
     rows = limits.rows[limits.sign < 0]
-    strike = Holding(tree, np.zeros(tree.nv), limits).strike(q, qd)
+    strike = Holding(tree, rng.uniform(0, 9, tree.nv), limits).strike(q, qd)
     M = tree.mass_matrix(q)
     fitting = []
     for chosen in itertools.product([False, True], repeat=len(rows)):
@@ -199,6 +199,43 @@ def test_impact_is_the_only_one_that_fits(seed):
     energies = [0.5 * rates @ M @ rates for rates in (qd, strike.rates)]
     assert_allclose(energies[0] - energies[1], strike.energy_lost, rtol=1e-6, atol=1e-8 * energies[0])
     assert strike.energy_lost >= 0
+
+
+def carts(*, on, friction, masses=(1.0, 1.0)):
+    """Two carts on a rail, A with friction; B has a stop at 1 m and stands on a link."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.point(masses[0]), "base", sd.prismatic("x", friction=friction, name="a"), name="A")
+    tree.attach(sd.Inertia.point(masses[1]), on, sd.prismatic("x", limits=(-1, 1), name="b"), name="B")
+    return tree
+
+
+def test_friction_elsewhere_has_no_impulse():
+    """B hits its stop at 0.5 s; A, which nothing connects to it, slides on until its friction has stopped it."""
+    tree = carts(on="base", friction=0.5)
+    run = sd.simulate(tree, sd.State(tree, [0, 0], [0.55, 2.0]), 1.5, stops="inelastic", step=0.01)
+    (happened,) = run.events
+    assert_allclose(happened.event.impulse, [0, -2], atol=1e-12)
+    assert_allclose(happened.event.energy_lost, 2.0, rtol=1e-12)
+    s = np.minimum(run.t, 1.1)
+    assert_allclose(run["a"], 0.55 * s - 0.25 * s**2, atol=1e-9)
+    assert not run.velocity("a")[run.t > 1.1 + 1e-9].any()
+    assert_ledger_closes(run)
+
+
+def test_friction_resumes_after_an_impact():
+    """B slides on A, which sticks; at B's stop they get their common rate, and friction then stops both."""
+    (a, b), F, v = (2.0, 1.0), 3.0, 1.5
+    tree = carts(on="A", friction=F, masses=(a, b))
+    run = sd.simulate(tree, sd.State(tree, qd=[0, v]), 1.5, stops="inelastic", step=0.01)
+    (happened,) = run.events
+    common = b * v / (a + b)
+    assert_allclose(happened.event.state.qd, [common, 0], rtol=1e-12)
+    assert_allclose(happened.event.energy_lost, 0.5 * b * v**2 - 0.5 * (a + b) * common**2, rtol=1e-12)
+    s, slows = run.t - 1 / v, F / (a + b)
+    s = np.clip(s, 0, common / slows)
+    assert_allclose(run["a"], common * s - 0.5 * slows * s**2, atol=1e-9)
+    assert run.q[-1, 1] == 1 and not run.qd[-1].any()
+    assert_ledger_closes(run)
 
 
 def test_stops_that_strike_by_turns_without_end():

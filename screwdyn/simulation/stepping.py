@@ -98,19 +98,32 @@ class Crossings:
 
         ``piece`` is the solution over the step, and y its value at the end, t.
         """
-        found: tuple[float, int, int] | None = None
+        before, self.before = self.before, [np.atleast_1d(f(t, y)) for f in self.watched]
+        found = self._earliest(before, self.before, piece, t)
+        # What rises in the step and falls again before its end may still be positive at an earlier rise.
+        while found is not None:
+            at = found[0]
+            values = [np.atleast_1d(f(at, piece(at))) for f in self.watched]
+            values[found[1]][found[2]] = 0.0
+            earlier = self._earliest(before, values, piece, at)
+            if earlier is None or not piece.t_old < earlier[0] < at:
+                break
+            found = earlier
+        return found
+
+    def _earliest(
+        self, before: list[Array], after: list[Array], piece: Any, end: float
+    ) -> tuple[float, int, int] | None:
+        """The first rise of the entries that are not positive before and positive after, at the time ``end``."""
+        rises = []
         for k, f in enumerate(self.watched):
-            before, after = self.before[k], np.atleast_1d(f(t, y))
-            self.before[k] = after
-            for i in np.flatnonzero((before <= 0) & (after > 0)).tolist():
+            for i in np.flatnonzero((before[k] <= 0) & (after[k] > 0)).tolist():
 
                 def entry(s: float, f: Levels = f, i: int = i) -> float:
                     return float(np.atleast_1d(f(s, piece(s)))[i])
 
-                at = _rise(entry, piece.t_old, t)
-                if found is None or at < found[0]:
-                    found = at, k, i
-        return found
+                rises.append((_rise(entry, piece.t_old, end), k, i))
+        return min(rises, default=None)
 
 
 def _rise(f: Callable[[float], float], start: float, end: float) -> float:

@@ -238,6 +238,19 @@ def test_friction_resumes_after_an_impact():
     assert_ledger_closes(run)
 
 
+def test_stop_just_before_friction_stops_the_cart():
+    """Within one step it passes its stop and would turn, 1 µm beyond, as friction does not reverse in the step."""
+    F, v = 0.5, 1.0
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    joint = sd.prismatic("x", friction=F, limits=(-1, v**2 / (2 * F) - 1e-6), name="x")
+    tree.attach(sd.Inertia.point(1.0), "base", joint, name="cart")
+    run = sd.simulate(tree, sd.State(tree, qd=[v]), 3.0, stops="inelastic", step=0.1)
+    (happened,) = run.events
+    assert_allclose(happened.event.energy_lost, F * 1e-6, rtol=1e-6)
+    assert run["x"].max() == run["x"][-1] == joint.limits[1]
+    assert_ledger_closes(run)
+
+
 def test_stops_that_strike_by_turns_without_end():
     """Each impact throws the other coordinate off its stop, in intervals that shrink to zero before 2 s."""
     tree = sd.KinematicTree(gravity=(0, 0, 0))

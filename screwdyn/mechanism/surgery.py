@@ -10,7 +10,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import TopologyError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import Locked
+from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at
@@ -22,7 +22,7 @@ from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws import screw
 
-__all__ = ["grafted", "lock", "move", "replace_joint", "separable", "set_inertia", "set_shapes", "unlock"]
+__all__ = ["grafted", "kept_joint", "lock", "move", "replace_joint", "separable", "set_inertia", "set_shapes", "unlock"]
 
 
 def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology:
@@ -109,6 +109,12 @@ def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: 
             )
     changed = remaining.attach([moved, *beyond, *moved.rotor])
     return replace(changed, revision=topology.revision + 1, loops=topology.loops)
+
+
+def kept_joint(at: Attachment) -> Joint:
+    """The joint of a link that is moved without another one: its own, but a fixed one for a link that moves freely."""
+    joint = at.unlocked.joint
+    return joint if joint.nv < 6 else FIXED
 
 
 def replace_joint(topology: Topology, link: str, joint: Joint, home: Array | None = None) -> Topology:

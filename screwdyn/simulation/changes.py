@@ -8,7 +8,7 @@ from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.screws import screw
 from screwdyn.simulation import impact, rearrange
@@ -205,10 +205,10 @@ class Changes(Closing):
         state: State | None = None,
         start: Start | None = None,
     ) -> ImpactEvent | None:
-        """Attach a link with all links beyond it to another parent. Handles stay valid; the moved links come last.
+        """Attach a link with all links beyond it to another parent, by its own joint unless another one is given.
 
-        With a state, this is a hand-over: the link passes from one parent to the other in one impact. The rotor of the
-        former joint is removed with it, and a lock of it ends.
+        With a state, this is a hand-over: the link passes from one parent to the other in one impact. The rotor of a
+        joint that is replaced is removed with it, and a lock of it ends. Handles stay valid; the moved links come last.
 
         Parameters
         ----------
@@ -217,7 +217,8 @@ class Changes(Closing):
         to : str
             The new parent, which is not beyond the link.
         joint : Joint, optional
-            As for :meth:`attach`; fixed by default.
+            As for :meth:`attach`. By default the joint that the link has, locked if it is locked; a link on a free
+            joint, which holds nothing, is fixed.
         at : (4, 4) pose or (3,) position, optional
             Pose of the link's frame in the frame of ``to`` while the joint is neutral, m. Without a state, the identity
             by default. With a state it is worked out from the present pose of the link; if it is given, the positions
@@ -225,7 +226,8 @@ class Changes(Closing):
         state : State, optional
             Of the tree just before.
         start : number, (nq,) array or mapping from position to number, optional
-            With a state: positions at which the new joint starts, rad and m; neutral by default.
+            With a state: positions at which the joint starts, rad and m. By default a new joint is neutral, and the
+            joint that the link has keeps its positions.
 
         Returns
         -------
@@ -247,8 +249,11 @@ class Changes(Closing):
             raise ShapeError("start= needs a state; without one, only the structure of the tree changes")
         root = self.resolve(what)
         self.resolve(to)
-        joint = fixed() if joint is None else joint
+        former = self.topology.attachments[root]
+        locked = former.locked if joint is None else None
+        joint = surgery.kept_joint(former) if joint is None else joint
         require_joint(joint)
         home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
-        self.topology = surgery.move(self.topology, root, to, joint, home)
+        topology = surgery.move(self.topology, root, to, joint, home)
+        self.topology = surgery.lock(topology, former.name, locked.q) if locked else topology
         return None

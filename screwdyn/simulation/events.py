@@ -221,7 +221,7 @@ class Release(Scheduled):
 
 @dataclass(frozen=True, eq=False)
 class HandOver(Scheduled):
-    """A payload passes from one hand to the other, at a time or on a condition in :func:`simulate`.
+    """A payload passes from one hand to the other, by its own joint unless another one is given, in :func:`simulate`.
 
     Unlike a release and a grasp, nothing flies in between: there is one impact (docs/mathematics.md §6).
 

@@ -70,7 +70,7 @@ def grasp(
     start: Start | Literal["hanging"] | None = None,
     shape: Shapes | None = None,
 ) -> GraspEvent:
-    """Attach a body while the robot moves, conserving momentum (docs/mathematics.md §6).
+    """Attach a body, or move a link by its own joint, conserving momentum in motion (docs/mathematics.md §6).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def grasp(
         :meth:`KinematicTree.move`.
     to, joint, at, name, prefix
         As for :meth:`KinematicTree.attach`. If the pose of the payload is known, ``at`` is worked out from it; if
-        ``at`` is given too, the positions of the joint are worked out.
+        ``at`` is given too, the positions of the joint are worked out. A link of the tree keeps its joint by default.
     twist : "co_moving", "at_rest" or (6,) array
         Motion of the payload's base just before the grasp: with the link that grasps it, at rest, or [ω; v] in the
         payload's own frame, rad/s and m/s. Required unless the payload brings it, because the outcome depends on it.
@@ -93,8 +93,9 @@ def grasp(
     pose : (4, 4) pose or (3,) position, optional
         Of the payload's frame in the base frame, m.
     start : number, (nq,) array, mapping from position to number, or "hanging", optional
-        Positions at which the new joint starts, rad and m; neutral by default. "hanging": the new joint and the passive
-        joints of the payload start where the payload hangs at rest, at a minimum of the energy of gravity and springs
+        Positions at which the joint starts, rad and m; by default neutral for a new joint, and the present ones for
+        the joint that a link of the tree keeps. "hanging": the new joint and the passive joints of the payload start
+        where the payload hangs at rest, at a minimum of the energy of gravity and springs
         (:func:`~screwdyn.simulation.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
     shape : Shape or sequence of Shape, optional
         As for :meth:`KinematicTree.attach`.

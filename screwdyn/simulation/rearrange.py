@@ -12,7 +12,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed
+from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.joint_pose import checked_positions, pose_at, positions_near
 from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.mechanism.structure import Handle, require_joint
@@ -109,9 +109,15 @@ def move(
 ) -> ImpactEvent:
     """See :meth:`KinematicTree.move`."""
     check_state(state, tree)
-    link, joint = tree.resolve(what), fixed() if joint is None else joint
+    link = tree.resolve(what)
+    former = tree.topology.attachments[link]
+    locked = former.locked if joint is None else None
+    if joint is None:
+        joint = surgery.kept_joint(former)
+        if at is None and start is None:
+            start = locked.q if locked else [state[name] for name in joint.position_names(former.name)]
     require_joint(joint)
-    require_independent(tree, joint, tree.topology.attachments[link])
+    require_independent(tree, joint, former)
     T = screw.inverse(tree.forward_kinematics(to, state.q)) @ tree.forward_kinematics(link, state.q)
     V = tree.jacobian(link, state.q, "body") @ state.qd
     carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(to, state.q, "body") @ state.qd
@@ -120,6 +126,8 @@ def move(
         tree.topology = surgery.move(tree.topology, link, to, joint, np.eye(4))
         home, q = seated(tree.topology.attachments[link], T, at, start)
         tree.topology = surgery.replace_joint(tree.topology, link, joint, home)
+        if locked:
+            tree.topology, q = surgery.lock(tree.topology, former.name, q), np.zeros(0)
         return _struck(tree, _anew(tree, state, link, q), link, V - carried, motor)
 
 

@@ -162,7 +162,11 @@ def test_replacing_a_joint_that_is_followed_is_checked():
 
 
 @pytest.mark.parametrize(
-    "change", [lambda tree: tree.replace_joint("l", sd.prismatic("x")), lambda tree: tree.move("l", "base")]
+    "change",
+    [
+        lambda tree: tree.replace_joint("l", sd.prismatic("x")),
+        lambda tree: tree.move("l", "base", sd.prismatic("x")),
+    ],
 )
 def test_a_lock_ends_with_its_joint_unless_others_are_locked_with_it(change):
     tree = gripper()

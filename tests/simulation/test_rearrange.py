@@ -331,6 +331,59 @@ def test_at_of_a_hand_over_tells_the_positions_of_the_joint():
         assert_allclose(pose[:2, 3], 0.3 * np.array([np.cos(0.4), np.sin(0.4)]))
 
 
+HANDED = {
+    "move": lambda tree, state: tree.move("lamp", "two", state=state),
+    "grasp": lambda tree, state: tree.grasp(state, "lamp", to="two"),
+    "hand over": lambda tree, state: sd.HandOver("lamp", "two", time=0.0).happen(tree, state),
+}
+
+
+def lamp(joint):
+    """A lamp that hangs by a joint on the first of two turntables, in motion."""
+    tree, _ = two_turntables()
+    tree.attach(sd.Inertia.box(0.5, (0.2, 0.3, 0.4), com=(0.1, 0.2, -0.4)), "one", joint, (0, 0.2, 0), "lamp")
+    rng = np.random.default_rng(3)
+    return tree, sd.State(tree, tree.random_configuration(rng), rng.normal(size=tree.nv))
+
+
+@pytest.mark.parametrize("change", HANDED)
+def test_a_link_that_is_handed_over_keeps_its_joint(change):
+    joint = sd.spherical(name="cord", damping=0.3, passive=True)
+    tree, state = lamp(joint)
+    pose = tree.forward_kinematics("lamp", state.q)
+    event = HANDED[change](tree, state)
+    assert tree.parent("lamp") == "two" and tree.joint("cord") == joint
+    assert_allclose(tree.forward_kinematics("lamp", event.state.q), pose, atol=1e-14)
+    assert [event.state[name] for name in joint.position_names("cord")] == pytest.approx(
+        [state[name] for name in joint.position_names("cord")], abs=1e-15
+    )
+    assert_allclose(event.impulse[:3], 0, atol=1e-14)  # a ball joint has no moment about its centre
+    assert norm(event.impulse[3:]) > 1e-3
+
+
+def test_a_link_that_is_handed_over_stays_locked_and_is_fixed_if_it_was_free():
+    for change in HANDED.values():
+        tree, state = lamp(sd.revolute("x", name="hinge"))
+        event = tree.lock("hinge", state)
+        angle = tree.lock_of("hinge").q
+        change(tree, event.state)
+        assert tree.locked == ("hinge",) and tree.lock_of("hinge").q == angle
+        tree, state = lamp(sd.free(passive=True))
+        change(tree, state)
+        assert tree.joint("lamp").kind == "fixed"
+
+
+def test_a_link_that_is_moved_at_rest_keeps_its_joint():
+    tree, _ = lamp(sd.revolute("x", name="hinge"))
+    tree.lock("hinge", at=0.3)
+    tree.move("lamp", "two", at=(0, 0, 1))
+    assert tree.lock_of("hinge").q == (0.3,)
+    assert_allclose(tree.forward_kinematics("lamp", [0, 0])[1:3, 2], [-np.sin(0.3), np.cos(0.3)])
+    tree.unlock("hinge")
+    tree.move("lamp", "one")
+    assert tree.coordinates == ("one", "two", "hinge") and tree.joint("hinge").kind == "revolute"
+
+
 # Without a state -----------------------------------------------------------------------------------------------------
 
 

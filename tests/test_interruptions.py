@@ -79,6 +79,24 @@ def interrupted(change, event):
     return False
 
 
+def interrupted_at_opcode(block, event):
+    """Raise KeyboardInterrupt before the n-th instruction of a function and of all that it calls, also of Python's."""
+    count = itertools.count(1)
+
+    def trace(frame, what, argument):
+        frame.f_trace_opcodes = True
+        if what == "opcode" and next(count) == event:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        block()
+    finally:
+        sys.settrace(None)
+
+
 def seen(tree):
     """Everything that a tree says."""
     at_rest = np.zeros(tree.nv)
@@ -115,6 +133,28 @@ def test_a_change_that_is_interrupted_anywhere_has_happened_or_not(change):
         event += 1 + event // 25
     assert event > 10
     assert seen(before) in found
+
+
+def test_a_payload_attached_for_a_block_never_stays_after_an_interrupt():
+    """At every instruction of the entry and the exit, also those of the with statement itself."""
+
+    def block():
+        with tree.attached(BODY, to="base", name="crate") as handle:
+            assert tree.resolve(handle) == "crate"
+
+    gc.disable()
+    try:
+        for event in itertools.count(1):
+            tree = sd.KinematicTree()
+            try:
+                interrupted_at_opcode(block, event)
+            except KeyboardInterrupt:
+                assert tree.links == ("base",) and tree.joints == (), event
+            else:
+                break
+    finally:
+        gc.enable()
+    assert event > 500
 
 
 def test_a_simulation_that_is_interrupted_anywhere_has_happened_or_not():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Self
 
 from screwdyn.core.errors import StaleHandleError, TopologyError
+from screwdyn.core.lease import Lease
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.attachment import FIXED, Attachment
@@ -162,7 +163,6 @@ class Structure(Holder):
         topology = self._topology
         self._become(replace(without_loop(topology, loop.name), revision=topology.revision + 1))
 
-    @contextmanager
     def attached(
         self,
         body: Body,
@@ -173,18 +173,37 @@ class Structure(Holder):
         *,
         prefix: str = "",
         shape: Shapes | None = None,
-    ) -> Iterator[Handle]:
+    ) -> Lease[Handle]:
         """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`.
 
         At the end of the block, the link is detached if it still stands. A link of the same name that has been attached
         in its place within the block stays.
+
+        An interrupt (KeyboardInterrupt) at any moment of a ``with`` statement does not leave the link attached: after
+        one at the start of the block the tree is as it was, and one at the end is raised after the link is detached.
         """
-        handle = self.attach(body, to, joint, at, name, prefix=prefix, shape=shape)
+        return Lease(self._lent(partial(self.attach, body, to, joint, at, name, prefix=prefix, shape=shape)))
+
+    def _lent(self, attach: Callable[[], Handle]) -> Generator[Handle | int]:
+        """The steps of :meth:`attached`: what an interrupt has broken off is repeated."""
+        before, handle = vars(self).copy(), None
         try:
+            handle = attach()
             yield handle
-        finally:
-            if self._stands(handle):
-                self.detach(handle)
+            self._end(handle)
+        except BaseException:
+            if handle is None:
+                self.__dict__ = before
+            else:
+                self._end(handle)
+            raise
+        while True:
+            yield 0
+
+    def _end(self, handle: Handle) -> None:
+        """Detach what a handle stands for, unless it is stale."""
+        if self._stands(handle):
+            self.detach(handle)
 
     def set_shapes(self, what: Handle | str, shapes: Shapes) -> None:
         """Give a link other shapes: one, several, or ``()`` for none. Dynamics, handles and states stay as they are.

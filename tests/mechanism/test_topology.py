@@ -1,5 +1,6 @@
 """Attaching and detaching. Errors are in ``test_topology_errors``."""
 
+import contextlib
 import copy
 import pickle
 
@@ -336,6 +337,14 @@ def test_attached_allows_other_changes_inside():
     with tree.attached(BODY, to="tool", name="box"):
         tree.detach("upper")
     assert tree.links == ("base", "lamp", "crate")
+
+
+def test_attached_in_an_exit_stack():
+    tree = arm()
+    with contextlib.ExitStack() as stack:
+        handle = stack.enter_context(tree.attached(BODY, to="tool", name="crate"))
+        assert tree.resolve(handle) == "crate"
+    assert tree.links == arm().links
 
 
 def test_attached_inside_attached():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -80,7 +81,8 @@ class HybridSimulation:
         state = _moving(self.tree, state)
         t, y, fired = self.start, np.concatenate([state.q, state.qd, np.zeros(ENERGIES)]), None
         layout = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
-        with tqdm(total=self.end - self.start, disable=not progress, bar_format=layout) as bar:
+        hidden = not progress or sys.stderr is None  # as under pythonw
+        with tqdm(total=self.end - self.start, disable=hidden, bar_format=layout) as bar:
             self._enter(t, y)
             self._begin_beyond(t, y)
             while True:

@@ -273,7 +273,7 @@ def _projected(
     jump, turn = J @ change - excess, turns @ change - spins
     impulses, of_motors = (bodies.inertias @ jump[..., None])[..., 0], bodies.armatures * turn
     lost = float(0.5 * (np.vdot(jump[moving], impulses[moving]) + turn @ of_motors))
-    return change, impulses, of_motors, max(0.0, lost)
+    return change, impulses, of_motors, max(lost, 0.0)  # NaN stays NaN
 
 
 def _least_squares(A: Array, b: Array) -> Array:

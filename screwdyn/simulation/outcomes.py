@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
@@ -63,6 +65,13 @@ class Change:
     link: str
     energy_lost: float = 0.0
     kinetic_energy_brought: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.energy_lost + self.kinetic_energy_brought):
+            raise ShapeError(
+                f"the kinetic energy in a change of {self.link!r} is not a finite number; the rates before it are too "
+                f"large"
+            )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -94,7 +94,8 @@ def set_inertia(tree: Robot, state: State, what: Handle | str, inertia: Inertia 
             np.zeros((6, 6)) if body is None else expressions.floats(body.matrix, f"the inertia of {link!r}")
             for body in (inertia, former)
         )
-        brought = 0.5 * (V @ new @ V - V @ old @ V)
+        with np.errstate(over="ignore", invalid="ignore"):
+            brought = 0.5 * (V @ new @ V - V @ old @ V)
         return Change(state=state.onto(tree)[0], link=link, kinetic_energy_brought=float(brought))
 
 

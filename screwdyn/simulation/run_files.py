@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -105,7 +104,7 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[tuple[Samples, ...], Energy,
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
         raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
-    except (ValueError, EOFError, TypeError, AttributeError, BadZipFile):
+    except Exception:  # damaged archives raise errors of many kinds
         raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
     if not np.array_equal(arrays.get("layout", 0), LAYOUT):
         raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")

@@ -180,10 +180,13 @@ def simulate(
 
 def _check_count(what: str, period: float, start: float, duration: float, counted: str) -> None:
     """Raise an error for a period that is too short for memory and time, or for the resolution of floats."""
-    if duration / period > MOST:
+    if duration / MOST > period:
         raise ScrewdynError(
             f"{what}={period:g} s makes {duration / period:.3g} {counted} in {duration:g} s, more than {MOST:g}; "
             f"choose it larger"
         )
     if not start + duration + period > start + duration:
-        raise ScrewdynError(f"{what}={period:g} s is shorter than the resolution of times at t0 = {start:g} s")
+        raise ScrewdynError(
+            f"{what}={period:g} s is shorter than the resolution of times at t0 = {start:g} s; choose it, or the "
+            f"duration of {duration:g} s, larger"
+        )

@@ -310,15 +310,20 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
     Raises
     ------
     ShapeError
-        If it is not a State.
+        If it is not a State, or its arrays have been exchanged for others that are no positions and rates.
     StaleHandleError
         If the tree has other coordinates than the state, or a joint of the same name has other screws or has been given
         another home pose or parent since.
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
-    if state.topology is tree.topology:
-        return
+    if state.topology is not tree.topology:
+        _check_current(state, tree, whose)
+    State(tree, state.q, state.qd)
+
+
+def _check_current(state: State, tree: Robot, whose: str) -> None:
+    """Raise StaleHandleError if a state of another structure does not fit the present one of the tree."""
     if state.coordinates != tree.coordinates:
         raise StaleHandleError(
             f"this state is over ({', '.join(state.coordinates)}), but the {whose} now has "

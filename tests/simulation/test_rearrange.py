@@ -516,6 +516,12 @@ def stand():
     return tree
 
 
+def with_rates(state, qd):
+    """A state whose rates have been exchanged."""
+    state.qd = qd
+    return state
+
+
 REFUSED = {
     "an unknown joint": (sd.UnknownNameError, "did you mean 'lid'", lambda t, s: t.lock("ldi", s)),
     "a link that is no joint": (sd.UnknownNameError, "which joint 'lid' carries", lambda t, s: t.lock("top", s)),
@@ -588,6 +594,15 @@ REFUSED = {
         lambda t, s: t.lock("one", t.set_inertia("top", None, s).state),
     ),
     "no state": (sd.ShapeError, "must be a State", lambda t, s: t.lock("lid", [0.1, 0.2, 0.3])),
+    "cut rates": (sd.ShapeError, "qd has shape", lambda t, s: t.release(with_rates(s, s.qd[:-1]), "top")),
+} | {
+    f"absurd rates, {name}": (sd.ShapeError, "is not a finite number; the rates before it are too large", change)
+    for name, change in {
+        "lock": lambda t, s: t.lock("one", with_rates(s, 1e200 * s.qd)),
+        "grasp": lambda t, s: t.grasp(with_rates(s, 1e200 * s.qd), CRATE, to="top", twist="at_rest"),
+        "release": lambda t, s: t.release(with_rates(s, 1e200 * s.qd), "top"),
+        "inertia": lambda t, s: t.set_inertia("top", CRATE, with_rates(s, 1e200 * s.qd)),
+    }.items()
 }
 
 

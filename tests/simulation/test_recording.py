@@ -136,7 +136,10 @@ def test_files_that_are_no_runs(run, tmp_path):
     with pytest.raises(sd.ScrewdynError, match=r"cannot write .*run\.csv'"):
         run.to_csv(tmp_path / "no folder" / "run.csv")
     other = tmp_path / "other.npz"
-    for content in (b"", b"text", b"PK\x03\x04 cut off"):
+    run.to_npz(other)
+    whole = bytearray(other.read_bytes())
+    whole[whole.index(b"PK\x01\x02") + 10] = 77  # a method of compression that there is not
+    for content in (b"", b"text", b"PK\x03\x04 cut off", bytes(whole)):
         other.write_bytes(content)
         with pytest.raises(sd.ScrewdynError, match=r"other\.npz' is not a file of Run\.to_npz"):
             sd.Run.from_npz(other)

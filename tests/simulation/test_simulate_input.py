@@ -1,5 +1,7 @@
 """Invalid input of simulations: the error, and an unchanged tree."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,16 @@ def refused(tree, error, match, **asked):
 @pytest.mark.parametrize("seconds", [0, -1, np.nan, np.inf, "1", None, [1.0]])
 def test_a_bad_duration(arm, seconds):
     refused(arm, sd.ScrewdynError, "duration", duration=seconds)
+
+
+def test_a_duration_of_which_a_thousandth_is_zero(arm):
+    with pytest.raises(sd.ScrewdynError, match="shorter than the resolution of times"):
+        sd.simulate(arm, sd.State(arm), 5e-324)
+
+
+def test_progress_without_a_terminal(arm, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert sd.simulate(arm, sd.State(arm), 1e-3, progress=True).t[-1] == 1e-3
 
 
 @pytest.mark.parametrize("step", [0, -0.1, np.nan, "1"])

@@ -230,14 +230,15 @@ def test_rates_continue_when_an_inertia_changes(motion):
 # Moves and hand-overs ------------------------------------------------------------------------------------------------
 
 
-@given(motions(), st.sampled_from(EVERY))
+@given(motions(), st.sampled_from([*EVERY, None]))
 def test_hand_over_in_maximal_coordinates(motion, kind):
     tree, before, where = motion.tree, twists(motion), poses(motion)
     beyond = tree.subtree(motion.link)
     rest = [link for link in tree.links if link not in beyond]
     to = rest[int(motion.rng.integers(len(rest)))]
     handle = sd.Handle(motion.link, tree.topology.attachments[motion.link].serial)
-    event = tree.move(handle, to, random_joint(motion.rng, kind, "seat"), state=motion.state)
+    joint = None if kind is None else random_joint(motion.rng, kind, "seat")
+    event = tree.move(handle, to, joint, state=motion.state)
     assert_poses_stay(tree, where, event.state)
     assert_impact(motion, event, before)
     assert tree.links == (*rest, *beyond)

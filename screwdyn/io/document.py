@@ -164,9 +164,11 @@ class Entry:
             else:
                 self.unexpected(what)
             return None
-        if -largest <= value <= largest:
+        # SymPy takes seconds to compare some exact numbers, which it evaluates at once.
+        size = float(value) if expressions.is_expression(value) else value
+        if -largest <= size <= largest:
             return value
-        bound = "not a finite number" if value != value or abs(value) == inf else f"larger than {largest:g}"
+        bound = "not a finite number" if size != size or abs(size) == inf else f"larger than {largest:g}"
         self.wrong(f"{_described(value)} is {bound}", "give a finite value in SI units")
         return None
 

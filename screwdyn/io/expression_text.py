@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from keyword import iskeyword
-from math import isfinite
+from math import inf, isfinite, prod
 from typing import Any
 from unicodedata import normalize
 
@@ -14,8 +14,10 @@ __all__ = ["assumptions_of", "expression_of", "symbol_of", "text_of"]
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "Abs")
 CONSTANTS = ("pi", "E")
 NOT_FINITE = ("nan", "inf", "infinity", "oo", "zoo")
-# They bound the time and memory that a text can take.
-LONGEST, DEEPEST, MOST_BITS = 100_000, 100, 2048
+# They bound the time and memory that a text can take: characters, levels, bits of a number, a power, and terms in the
+# arguments of what SymPy searches for real and imaginary parts.
+LONGEST, DEEPEST, MOST_BITS, HIGHEST, WIDEST = 100_000, 100, 2048, 32, 10
+SEARCHED = ("sinh", "cosh", "tanh")
 
 
 def text_of(expression: Any) -> str:
@@ -68,7 +70,7 @@ def expression_of(text: str, symbols: Mapping[str, Any]) -> Any:
     ------
     ValueError
         If the text is anything else, too long or too deeply nested, or contains a number that is not finite or has
-        more than ``MOST_BITS`` bits.
+        more than ``MOST_BITS`` bits, a power above ``HIGHEST``, or what :meth:`_Reader.width` forbids.
     """
     if len(text) > LONGEST:
         raise ValueError(f"it has {len(text)} characters; at most {LONGEST} are read")
@@ -78,6 +80,8 @@ def expression_of(text: str, symbols: Mapping[str, Any]) -> Any:
         raise ValueError(f"it is not an expression ({error.msg})") from None
     except (RecursionError, MemoryError):
         raise ValueError("it is nested too deeply") from None
+    except (TypeError, ArithmeticError) as error:  # of numbers that SymPy cannot tell from 0, or from real ones
+        raise ValueError(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})") from None
 
 
 def symbol_of(name: str, assumptions: Mapping[str, bool]) -> Any:
@@ -106,6 +110,7 @@ class _Reader:
 
     def __init__(self, symbols: Mapping[str, Any]) -> None:
         self.symbols = symbols
+        self.widths: dict[Any, float] = {}
 
     def value(self, node: ast.expr, depth: int) -> Any:
         import sympy
@@ -123,39 +128,83 @@ class _Reader:
                 x = self.value(operand, depth + 1)
                 return -x if isinstance(sign, ast.USub) else x
             case ast.BinOp(op=ast.Add() | ast.Sub()):
-                return _finite(sympy.Add(*self.chain(node, ast.Add, ast.Sub, depth)))
+                return self.bounded(sympy.Add(*self.chain(node, ast.Add, ast.Sub, depth)))
             case ast.BinOp(op=ast.Mult() | ast.Div()):
-                return _finite(sympy.Mul(*self.chain(node, ast.Mult, ast.Div, depth)))
+                return self.bounded(sympy.Mul(*self.chain(node, ast.Mult, ast.Div, depth)))
             case ast.BinOp(op=ast.Pow(), left=left, right=right):
-                return _power(self.value(left, depth + 1), self.value(right, depth + 1))
+                return self.power(self.value(left, depth + 1), self.value(right, depth + 1))
             case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
                 arguments = [self.value(x, depth + 1) for x in given]
                 if len(arguments) != (2 if name == "atan2" else 1):
                     raise ValueError(f"{name} is given {len(arguments)} arguments")
-                return _finite(getattr(sympy, name)(*arguments))
+                as_given = getattr(sympy, name)(*arguments, evaluate=False)
+                self.width(as_given)
+                value = getattr(sympy, name)(*arguments)
+                # SymPy writes the atan2 of some numbers as a complex logarithm.
+                return self.bounded(as_given if value.has(sympy.I) else value)
         raise ValueError(f"{ast.unparse(node)[:60]!r} is not allowed in an expression")
 
     def chain(self, node: ast.expr, plain: type[ast.operator], inverse: type[ast.operator], depth: int) -> list[Any]:
         """The terms of a sum or the factors of a product, which Python nests on the left."""
+        from sympy import sympify
+
         parts = []
         while isinstance(node, ast.BinOp) and isinstance(node.op, plain | inverse):
             x = self.value(node.right, depth + 1)
             if isinstance(node.op, inverse):
-                x = -x if inverse is ast.Sub else _power(x, -1)
+                x = -x if inverse is ast.Sub else self.power(x, -1)
             parts.append(x)
             node = node.left
+        if inverse is ast.Div and parts and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            # SymPy multiplies a sum out by a number that is its only other factor.
+            return [sympify(-1), self.value(node.operand, depth + 1), *reversed(parts)]
         return [self.value(node, depth + 1), *reversed(parts)]
 
+    def power(self, base: Any, exponent: Any) -> Any:
+        """A power; ValueError if it is too high, before it is computed."""
+        from sympy import Pow, sympify
 
-def _power(base: Any, exponent: Any) -> Any:
-    from sympy import Pow, sympify
+        exponent = sympify(exponent)
+        if base.is_Rational and exponent.is_Rational:
+            bits = max(int(base.p).bit_length(), int(base.q).bit_length())
+            if bits > 1 and bits * abs(exponent) > MOST_BITS:
+                raise ValueError("it contains a power that is too large")
+        self.width(Pow(base, exponent, evaluate=False))
+        return self.bounded(Pow(base, exponent))
 
-    exponent = sympify(exponent)
-    if base.is_Rational and exponent.is_Rational:
-        bits = max(int(base.p).bit_length(), int(base.q).bit_length())
-        if bits > 1 and bits * abs(exponent) > MOST_BITS:
-            raise ValueError("it contains a power that is too large")
-    return _finite(Pow(base, exponent))
+    def bounded(self, x: Any) -> Any:
+        """The same expression; errors as for :meth:`width` and :func:`_finite`."""
+        self.width(x)
+        return _finite(x)
+
+    def width(self, x: Any) -> float:
+        """About the number of terms of the real and the imaginary part; infinite for all but rational functions.
+
+        SymPy may search hyperbolic functions, and powers with a symbol in the exponent, for these parts whenever it
+        simplifies what contains them, which takes minutes unless they are short: ValueError.
+        """
+        if x in self.widths:
+            return self.widths[x]
+        parts = [self.width(part) for part in x.args]
+        power = x.is_Pow and x.exp.is_number
+        if power and not x.base.is_Number and abs(x.exp) > HIGHEST:
+            raise ValueError(f"it contains a power above {HIGHEST}")
+        found = sum(parts)
+        if x.is_number or x.is_Symbol:
+            found = float(not x.is_Number)
+        elif found > WIDEST and (str(x.func) in SEARCHED or (x.is_Pow and not power)):
+            raise ValueError(
+                f"{', '.join(SEARCHED)} and powers with symbols in the exponent can only have sums, products and whole "
+                f"powers of at most {WIDEST} terms"
+            )
+        elif x.is_Function or (x.is_Pow and not x.exp.is_Integer):
+            found = inf
+        elif x.is_Pow:
+            found *= int(x.exp) if x.exp > 0 else -4 * int(x.exp)
+        elif x.is_Mul:
+            found = max(found, prod(max(1.0, part) for part in parts))
+        self.widths[x] = found
+        return found
 
 
 def _finite(x: Any) -> Any:

@@ -364,4 +364,6 @@ def _made(given: Entry, make: Callable[[], Made]) -> Made | None:
         return make()
     except ScrewdynError as error:
         given.wrong(str(error))
-        return None
+    except ArithmeticError as error:  # of exact numbers that SymPy cannot tell from 0
+        given.wrong(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})")
+    return None

@@ -1,10 +1,14 @@
 """Expressions as text: they come back equal, and a text can neither run code nor take much time."""
 
+import json
+import signal
+
 import pytest
 import sympy
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import screwdyn as sd
 from screwdyn.io.expression_text import assumptions_of, expression_of, symbol_of, text_of
 
 X, Y = sympy.symbols("x y")
@@ -103,7 +107,7 @@ def test_other_texts_are_refused(text):
 
 def test_long_sums_and_products_are_read():
     assert expression_of("x+" * 500 + "x", {}) == 501 * X
-    assert expression_of("x*" * 500 + "x/y", {}) == X**501 / Y
+    assert expression_of("*".join(f"x{k}" for k in range(500)) + "*y/y", {}) == sympy.prod(sympy.symbols("x:500"))
     assert expression_of("x - (y - x) - y", {}) == 2 * X - 2 * Y
 
 
@@ -124,3 +128,60 @@ def test_an_expression_that_cannot_be_read_again_is_not_written():
         nested = sympy.sin(nested)
     with pytest.raises(ValueError, match="too deeply"):
         text_of(nested)
+
+
+def test_a_closed_form_comes_back_exactly():
+    """Of two links of a general shape, turned and moved by expressions."""
+    a, h, m, n = sympy.symbols("a h m n", positive=True)
+    alpha = sympy.Symbol("alpha", real=True)
+    turned = sympy.rot_axis3(alpha) * sympy.rot_axis1(alpha / 2)
+    place = turned.row_join(sympy.Matrix([a * sympy.cos(alpha), sympy.sqrt(a**2 + h**2), sympy.atan2(h, a)]))
+    body = sd.Inertia(m * (1 + h / a) ** n, (a / 2, 0, h), (m * h**2, m * a**2, m * (a**2 + h**2)))
+    tree = sd.KinematicTree()
+    tree.attach(body, to="base", joint=sd.revolute("z"), name="one")
+    home = place.col_join(sympy.Matrix([[0, 0, 0, 1]])).tolist()
+    tree.attach(body, to="one", joint=sd.revolute("x", (0, 0, h)), at=home, name="two")
+    assert sd.KinematicTree.from_json(tree.to_json()).to_json() == tree.to_json()
+    forms = [*tree.symbolic().mass_matrix(), *tree.symbolic().gravity_vector()]
+    symbols = {symbol.name: symbol for form in forms for symbol in form.free_symbols}
+    for form in forms:
+        assert expression_of(text_of(form), symbols) == form
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cosh(tanh(y**2000)**(tan(x)**y))",
+        "y**100",
+        "(1 + sqrt(2))**2000",
+        "tanh(" * 20 + "x" + ")" * 20,
+        "cosh(cosh(cosh(" + "+".join(f"x{k}" for k in range(200)) + ")))",
+        "log(cosh(sqrt(((x + atan(z))/z/(pi - cos(3 + log(y))))**2)))",
+        "Abs(cosh(1/(1/(1/(1/(1/(x + y) + z) + a) + b) + c)))",
+        "log(tanh((x + y + 1)*(z + w + 2)*(a + b + 3)*(c + d)))",
+        "x**" * 20 + "x",
+        "acos(0.3**atan2(atan(-1), 10**100))*(0.3 + E)**2",
+        "exp(atan2(-1, tan(cosh(pi))))",
+        "sqrt(atan2(E, tan(E)) + log(cosh(8)) + sqrt(3)*(7 + E))",
+    ],
+    ids=lambda text: text[:20],
+)
+@pytest.mark.parametrize("what", ["mass", "damping"])
+def test_any_text_is_read_or_refused_within_a_second(text, what):
+    document = json.loads(sd.robots.two_link().to_json())
+    link = document["links"][0]
+    (link["inertia"] if what == "mass" else link["joint"])[what] = text
+
+    def late(*_):
+        raise AssertionError(f"{text} takes longer than a second")
+
+    former = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    try:
+        tree = sd.KinematicTree.from_json(json.dumps(document))
+        print(tree, tree.mass)
+    except sd.JSONError as error:
+        assert what in str(error)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, former)

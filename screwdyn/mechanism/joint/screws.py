@@ -147,7 +147,7 @@ def number(what: str, value: float, least: float = -inf) -> Any:
         x = expressions.number(_no_flag(value))
     except (TypeError, ValueError):
         raise JointError(f"{what} must be a number; got {value!r}") from None
-    if expressions.is_number(x) and (not isfinite(x) or x < least):
+    if expressions.is_number(x) and (not isfinite(x) or float(x) < least):
         raise JointError(f"{what} must be a finite number{f' >= {least:g}' if isfinite(least) else ''}; got {value!r}")
     return x
 

@@ -97,6 +97,7 @@ CAUSES = [
     chatter,
     lambda: sd.KinematicTree.from_urdf("<robot name='a'><link name='x'/><link name='y'/></robot>"),
     lambda: sd.KinematicTree.from_urdf("nowhere.urdf"),
+    lambda: sd.KinematicTree.from_urdf("<robot name='a'><link name='${x}'/></robot>"),
     lambda: sd.KinematicTree.from_json('{"format": "x"}'),
 ]
 

@@ -12,7 +12,12 @@ __all__ = ["compare_files"]
 
 
 def compare_files(
-    files: Sequence[Path], path: Path | None, tip: str | None, limits: Sequence[str], output: Path
+    files: Sequence[Path],
+    path: Path | None,
+    tip: str | None,
+    limits: Sequence[str],
+    output: Path,
+    xacro: bool | None = None,
 ) -> str:
     """Compare the robots of files, draw a figure and return the table.
 
@@ -28,6 +33,8 @@ def compare_files(
         Ranges of joints, each as "NAME:POSITION=LOW,HIGH".
     output : Path
         The figure.
+    xacro : bool, optional
+        As for :meth:`KinematicTree.from_urdf`.
 
     Raises
     ------
@@ -42,7 +49,7 @@ def compare_files(
     names = stems if len({*stems}) == len(stems) else [str(file) for file in files]
     if len({*names}) < len(names):
         raise ScrewdynError("a robot is given twice; give different files")
-    arms = {name: read_robot(file) for name, file in zip(names, files, strict=True)}
+    arms = {name: read_robot(file, xacro=xacro) for name, file in zip(names, files, strict=True)}
     motions = None if path is None else {name: Trajectory.from_csv(path, arm) for name, arm in arms.items()}
     tips = None if tip is None else dict.fromkeys(arms, tip)
     try:

@@ -164,27 +164,47 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=_check)
+    for command in (demo, scenario, compare, convert, view, info, explain, check):
+        command.add_argument(
+            "--xacro",
+            action="store_true",
+            default=None,
+            help="expand xacro, which runs the Python expressions in it, in any file; without it only in files named "
+            ".xacro on the command line",
+        )
     return parser
 
 
 def _demo(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.demo import demo
 
-    demo(arguments.urdf, arguments.to, arguments.output, arguments.html, progress=sys.stderr.isatty())
+    demo(
+        arguments.urdf,
+        arguments.to,
+        arguments.output,
+        arguments.html,
+        xacro=arguments.xacro,
+        progress=sys.stderr.isatty(),
+    )
     return 0
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.scenario import run_scenario
 
-    print(run_scenario(arguments.file, arguments.output, progress=sys.stderr.isatty()))
+    progress, xacro = sys.stderr.isatty(), bool(arguments.xacro)
+    print(run_scenario(arguments.file, arguments.output, progress, xacro=xacro))
     return 0
 
 
 def _compare(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.compare import compare_files
 
-    print(compare_files(arguments.files, arguments.path, arguments.tip, arguments.limits, arguments.output))
+    print(
+        compare_files(
+            arguments.files, arguments.path, arguments.tip, arguments.limits, arguments.output, arguments.xacro
+        )
+    )
     return 0
 
 
@@ -192,19 +212,19 @@ def _convert(arguments: argparse.Namespace) -> int:
     source, target = arguments.source, arguments.target
     if target.exists() and source.exists() and target.samefile(source):
         raise ScrewdynError(f"{str(source)!r} is both the source and the target; give another target")
-    write_robot(read_robot(source, arguments.floating_base), target, source.stem)
+    write_robot(read_robot(source, arguments.floating_base, arguments.xacro), target, source.stem)
     return 0
 
 
 def _view(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.view import view
 
-    view(read_robot(arguments.file, arguments.floating_base), arguments.q, arguments.html)
+    view(read_robot(arguments.file, arguments.floating_base, arguments.xacro), arguments.q, arguments.html)
     return 0
 
 
 def _info(arguments: argparse.Namespace) -> int:
-    tree = read_robot(arguments.file, arguments.floating_base)
+    tree = read_robot(arguments.file, arguments.floating_base, arguments.xacro)
     print(tree)
     print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nv}")
     if tree.nq != tree.nv:
@@ -235,7 +255,7 @@ def _explain(arguments: argparse.Namespace) -> int:
         from screwdyn.views import figures
 
         output = figures.writable(arguments.output)
-    explanation = read_robot(arguments.file).explain(arguments.link)
+    explanation = read_robot(arguments.file, xacro=arguments.xacro).explain(arguments.link)
     print(explanation)
     if arguments.output is not None:
         figures.save(explanation.plot(), output)
@@ -254,7 +274,7 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 def _check(arguments: argparse.Namespace) -> int:
     require_readable(arguments.file)
-    problems = check_urdf(arguments.file)
+    problems = check_urdf(arguments.file, xacro=arguments.xacro)
     for p in problems:
         hint = f"; {p.hint}" if p.hint else ""
         print(f"{arguments.file}:{p.line}: {p.severity}: {p.element}: {p.message}{hint}")

@@ -28,8 +28,8 @@ def require_readable(path: Path) -> None:
         raise ScrewdynError(f"cannot read the file {str(path)!r}: {error.strerror}") from None
 
 
-def read_robot(path: Path, floating_base: bool = False) -> KinematicTree:
-    """Read a robot: JSON, MJCF or URDF with or without xacro, by its suffix.
+def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = None) -> KinematicTree:
+    """Read a robot: JSON, MJCF or URDF, by its suffix; `xacro` as for :meth:`KinematicTree.from_urdf`.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def read_robot(path: Path, floating_base: bool = False) -> KinematicTree:
         )
     read = _READERS.get(suffix)
     if read is None:
-        return KinematicTree.from_urdf(path, floating_base=floating_base)
+        return KinematicTree.from_urdf(path, floating_base=floating_base, xacro=xacro)
     if floating_base:
         raise ScrewdynError(f"--floating-base is for URDF; {str(path)!r} states itself how its base moves")
     return read(path)

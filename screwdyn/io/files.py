@@ -31,6 +31,7 @@ class Files(Structure):
         *,
         strict: bool = False,
         package_dirs: Folders = (),
+        xacro: bool | None = None,
     ) -> Self:
         """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
 
@@ -48,6 +49,9 @@ class Files(Structure):
         package_dirs : path or sequence of paths
             Folders that contain the packages of meshes named ``package://…``, or are packages. They are also looked for
             in ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH`` and the folders above that of the file.
+        xacro : bool, optional
+            Whether xacro is expanded, which runs the Python expressions in it: only for files that you trust. By
+            default files whose names end in ``.xacro`` are expanded, other files and texts are not.
 
         Returns
         -------
@@ -58,7 +62,7 @@ class Files(Structure):
         URDFError
             The message lists every problem of the file with its line.
         ScrewdynError
-            If ``floating_base`` is not a bool, or ``package_dirs`` are not paths.
+            If ``floating_base`` or ``xacro`` is not a bool, or ``package_dirs`` are not paths.
 
         Warns
         -----
@@ -71,7 +75,7 @@ class Files(Structure):
         """
         from screwdyn.io.urdf import read_urdf
 
-        return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs))
+        return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs, xacro=xacro))
 
     def to_urdf(self, name: str = "robot") -> str:
         """The tree as URDF text, from which :meth:`from_urdf` makes a tree with the same M, C and g within rounding.

@@ -35,6 +35,7 @@ def read_urdf(
     *,
     strict: bool = False,
     package_dirs: Folders = (),
+    xacro: bool | None = None,
 ) -> Topology:
     """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree from them.
 
@@ -53,8 +54,7 @@ def read_urdf(
     Parameters
     ----------
     path_or_text : str or path
-        XML text if it begins with ``<``, otherwise the path of a file. Xacro is expanded first, by the package
-        ``xacro`` (extra ``xacro``), which evaluates the expressions of the file: expand only files that you trust.
+        XML text if it begins with ``<``, otherwise the path of a file.
     floating_base : bool
         Attach the root link to a new base ``world`` by a passive free joint ``base``; ``world_2``, ``base_2``, … if the
         file uses these names.
@@ -62,6 +62,9 @@ def read_urdf(
         Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
     package_dirs : path or sequence of paths
         Folders that contain the packages of meshes named ``package://…``, or are packages.
+    xacro : bool, optional
+        Whether xacro is expanded first, by the package ``xacro`` (extra ``xacro``), which runs the Python expressions in
+        it: expand only files that you trust. By default only files whose names end in ``.xacro`` are.
 
     Returns
     -------
@@ -73,7 +76,7 @@ def read_urdf(
     URDFError
         Lists every problem of the file with its line, or states which file cannot be opened.
     ScrewdynError
-        If ``floating_base`` is not a bool, or ``package_dirs`` are not paths.
+        If ``floating_base`` or ``xacro`` is not a bool, or ``package_dirs`` are not paths.
 
     Warns
     -----
@@ -82,7 +85,7 @@ def read_urdf(
     """
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
-    title, report, model = _read(path_or_text, package_dirs)
+    title, report, model = _read(path_or_text, package_dirs, xacro)
     problems = _in_order(report)
     if model is None or (strict and problems):
         raise URDFError(listed(title, problems), problems)
@@ -91,12 +94,14 @@ def read_urdf(
     return _build(model, floating_base)
 
 
-def check_urdf(path_or_text: str | os.PathLike[str], package_dirs: Folders = ()) -> list[Problem]:
+def check_urdf(
+    path_or_text: str | os.PathLike[str], package_dirs: Folders = (), *, xacro: bool | None = None
+) -> list[Problem]:
     """All problems of a URDF file, errors and warnings, in the order of their lines.
 
     Parameters
     ----------
-    path_or_text, package_dirs
+    path_or_text, package_dirs, xacro
         As for :func:`read_urdf`.
 
     Raises
@@ -104,24 +109,36 @@ def check_urdf(path_or_text: str | os.PathLike[str], package_dirs: Folders = ())
     URDFError
         Only if the file cannot be opened.
     """
-    return _in_order(_read(path_or_text, package_dirs)[1])
+    return _in_order(_read(path_or_text, package_dirs, xacro)[1])
 
 
-def _read(path_or_text: str | os.PathLike[str], package_dirs: Folders) -> tuple[str, Report, Model | None]:
+def _read(
+    path_or_text: str | os.PathLike[str], package_dirs: Folders, xacro: bool | None
+) -> tuple[str, Report, Model | None]:
     """Title for messages, all problems, and the model if there was no error."""
+    if not (xacro is None or isinstance(xacro, bool)):
+        raise ScrewdynError(f"xacro must be True or False, or None for files named .xacro; got {xacro!r}")
     source = read_source(path_or_text, "URDF", "<", URDFError)
     report, meshes = Report(), Meshes(source.path and source.path.parent, package_dirs)
     expansion = False
     try:
         root = parse(source.document, report, source.encoding, source.skipped_lines)
     except Unexpanded as found:
-        root = _expand(source, found, report)
+        if xacro is None:
+            xacro = source.path is not None and source.path.suffix.lower() == ".xacro"
+        root = (_expand if xacro else _refuse)(source, found, report)
         expansion = root is not None
     model = None if root is None or report.failed else model_of(root, report, meshes)
     if expansion and report.problems:
         message = "this is xacro; lines are those of the URDF that it expands to"
         report.problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
     return source.title, report, None if report.failed else model
+
+
+def _refuse(source: Source, found: Unexpanded, report: Report) -> None:
+    """Report that a document is xacro, which is not to be expanded."""
+    hint = "if you trust it, expand it by xacro=True or --xacro, which runs the Python expressions in it"
+    report.add(found.element, f"this is xacro, not URDF{found.where}", hint)
 
 
 def _expand(source: Source, found: Unexpanded, report: Report) -> Element | None:

@@ -5,7 +5,8 @@ import sys
 import pytest
 from numpy.testing import assert_allclose
 
-from screwdyn import KinematicTree, ScrewdynWarning, URDFError
+from screwdyn import KinematicTree, ScrewdynError, ScrewdynWarning, URDFError
+from screwdyn.cli.main import main
 from screwdyn.io import check_urdf
 
 HEAD = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">\n'
@@ -20,13 +21,13 @@ TWO = """<link name="base"/><xacro:body name="arm" mass="${2 * pi}"/>
 
 
 def only_problem(text):
-    (problem,) = check_urdf(text)
+    (problem,) = check_urdf(text, xacro=True)
     return problem
 
 
 @pytest.mark.parametrize("front", ["", "\n  ", '<?xml version="1.0" encoding="latin-1"?>'])
 def test_text_is_expanded(front):
-    tree = KinematicTree.from_urdf(front + HEAD + MACRO + TWO + "</robot>", strict=True)
+    tree = KinematicTree.from_urdf(front + HEAD + MACRO + TWO + "</robot>", strict=True, xacro=True)
     assert tree.coordinates == ("turn",)
     assert tree.link("arm").inertia.mass == pytest.approx(6.283185307179586, rel=1e-15)
     assert_allclose(tree.forward_kinematics("arm", [0.0])[:2, :2], [[0, -1], [1, 0]], atol=1e-15)
@@ -39,20 +40,20 @@ def test_files_are_expanded_with_what_they_include(tmp_path, monkeypatch):
     assert KinematicTree.from_urdf(path).links == ("base", "arm")
     # Files included by a text are searched in the working directory.
     monkeypatch.chdir(tmp_path)
-    assert KinematicTree.from_urdf(path.read_text()).links == ("base", "arm")
+    assert KinematicTree.from_urdf(path.read_text(), xacro=True).links == ("base", "arm")
 
 
 def test_problems_after_expansion_say_whose_lines_they_have():
     text = HEAD + MACRO + TWO.replace("${2 * pi}", "-1") + "</robot>"
-    note, problem = check_urdf(text)
+    note, problem = check_urdf(text, xacro=True)
     assert (note.severity, note.line) == ("warning", 1)
     assert "lines are those of the URDF that it expands to" in note.message
     assert "the mass is negative (-1 kg)" in problem.message
     with pytest.raises(URDFError, match="lines are those of the URDF that it expands to"):
-        KinematicTree.from_urdf(text)
+        KinematicTree.from_urdf(text, xacro=True)
     heavy = HEAD + MACRO.replace('izz="${mass * 0.1}"', 'izz="${mass}"') + TWO + "</robot>"
     with pytest.warns(ScrewdynWarning, match="lines are those of the URDF"):
-        KinematicTree.from_urdf(heavy)
+        KinematicTree.from_urdf(heavy, xacro=True)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_what_cannot_be_expanded_is_refused_with_its_line(text, line, words):
     assert words in str(problem)
     assert problem.line == line or "still" in words
     with pytest.raises(URDFError):
-        KinematicTree.from_urdf(HEAD + text + "</robot>")
+        KinematicTree.from_urdf(HEAD + text + "</robot>", xacro=True)
 
 
 def test_without_xacro_installed_the_error_says_what_to_do(monkeypatch):
@@ -87,3 +88,35 @@ def test_without_xacro_installed_the_error_says_what_to_do(monkeypatch):
 def test_a_document_type_is_refused_before_anything_is_expanded():
     text = '<!DOCTYPE robot [<!ENTITY a "b">]>' + HEAD + MACRO + "</robot>"
     assert "document types are not allowed" in only_problem(text).message
+
+
+def test_code_in_a_file_runs_only_where_it_is_asked_for(tmp_path, capsys):
+    document = HEAD + "<link name=\"${open('%s', 'w').close() or 1}\"/></robot>"
+    mark, path = tmp_path / "mark", tmp_path / "robot.urdf"
+    text = document % mark
+    path.write_text(text)
+    scenario = tmp_path / "run.toml"
+    scenario.write_text('robot = "robot.urdf.xacro"\nduration = 0.1')
+    (tmp_path / "robot.urdf.xacro").write_text(text)
+    advice = "expand it by xacro=True or --xacro, which runs the Python expressions in it"
+    for given in (path, text):
+        for arguments in ({}, {"xacro": False}):
+            with pytest.raises(URDFError, match=advice):
+                KinematicTree.from_urdf(given, **arguments)
+    for command in (["check", path], ["info", path], ["simulate", scenario]):
+        assert main([str(word) for word in command])
+        out, err = capsys.readouterr()
+        assert advice in out + err
+    assert not mark.exists()
+    with pytest.raises(ScrewdynError, match="xacro must be True or False"):
+        KinematicTree.from_urdf(path, xacro="yes")
+
+
+def test_the_command_line_asks_by_an_option(tmp_path, capsys):
+    path, scenario = tmp_path / "robot.urdf", tmp_path / "run.toml"
+    path.write_text(HEAD + MACRO + TWO + "</robot>")
+    path.with_suffix(".xacro").write_text(path.read_text())
+    scenario.write_text('robot = "robot.xacro"\nduration = 0.1')
+    for command in (["info", path, "--xacro"], ["info", path.with_suffix(".xacro")], ["simulate", scenario, "--xacro"]):
+        assert main([str(word) for word in command]) == 0
+        assert "turn" in capsys.readouterr().out

@@ -25,7 +25,15 @@ __all__ = ["demo"]
 _UR5_START, _UR5_END = (-1.3, -1.0, 1.5, -2.07, -1.57, 0.0), (1.3, -1.6, 1.2, -1.17, -1.57, 0.5)
 
 
-def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = None, *, progress: bool) -> None:
+def demo(
+    urdf: Path | None,
+    to: str | None,
+    output: Path,
+    film: Path | None = None,
+    *,
+    progress: bool,
+    xacro: bool | None = None,
+) -> None:
     """Run the demonstration, print a report and draw a figure.
 
     Parameters
@@ -40,6 +48,8 @@ def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = No
         File of a film of the run with the payload model, as for :meth:`Run.animate`.
     progress : bool
         Show progress bars on stderr.
+    xacro : bool, optional
+        As for :meth:`KinematicTree.from_urdf`.
 
     Raises
     ------
@@ -56,7 +66,7 @@ def demo(urdf: Path | None, to: str | None, output: Path, film: Path | None = No
         task = plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
         title = "UR5"
     else:
-        robot = KinematicTree.from_urdf(urdf)
+        robot = KinematicTree.from_urdf(urdf, xacro=xacro)
         task = plan(robot, to or farthest(robot))
         title = urdf.name
     runs = []

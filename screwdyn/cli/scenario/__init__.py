@@ -11,7 +11,7 @@ from screwdyn.views.animation import film_path
 __all__ = ["run_scenario"]
 
 
-def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
+def run_scenario(path: Path, folder: Path, progress: bool = False, *, xacro: bool = False) -> str:
     """Simulate a scenario, write its output files to a folder, and return a summary.
 
     Raises
@@ -21,7 +21,7 @@ def run_scenario(path: Path, folder: Path, progress: bool = False) -> str:
     ScrewdynError
         If the simulation fails, an output file cannot be written, or what a film needs is not installed.
     """
-    scenario = read_scenario(path)
+    scenario = read_scenario(path, xacro)
     outputs = {what: _writable(folder, name) for what, name in scenario.outputs.items()}
     if "film" in outputs:
         film_path(outputs["film"])

@@ -11,7 +11,7 @@ from typing import Any
 from screwdyn import robots
 from screwdyn.cli.scenario.control import Hold, constant
 from screwdyn.cli.scenario.present import Present
-from screwdyn.cli.scenario.robot import named_robot
+from screwdyn.cli.scenario.robot import Beside, named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.io.document import Entry, PlacedProblem, listed
@@ -68,8 +68,8 @@ class Scenario:
     outputs: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_scenario(path: Path) -> Scenario:
-    """Read a scenario; files that it names are searched for in its own folder.
+def read_scenario(path: Path, xacro: bool = False) -> Scenario:
+    """Read a scenario; files that it names are searched for in its own folder, and xacro is expanded if `xacro`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def read_scenario(path: Path) -> Scenario:
         Lists every problem with the keys that lead to it, or states why the file cannot be read.
     """
     problems: list[PlacedProblem] = []
-    scenario = _scenario(Entry(_parsed(path), "", problems), path.parent)
+    scenario = _scenario(Entry(_parsed(path), "", problems), Beside(path.parent, xacro))
     if scenario is None or problems:
         raise ScenarioError(listed(str(path), problems), problems)
     return scenario
@@ -95,7 +95,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     raise ScenarioError(listed(str(path), [problem]), [problem])
 
 
-def _scenario(root: Entry, folder: Path) -> Scenario | None:
+def _scenario(root: Entry, beside: Beside) -> Scenario | None:
     given = root.table(
         ("robot", "duration"),
         (
@@ -115,13 +115,13 @@ def _scenario(root: Entry, folder: Path) -> Scenario | None:
     times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
     outputs = _outputs(given["output"]) if "output" in given else {}
     method = given["method"].one_of(*METHODS) if "method" in given else Scenario.method
-    robot = _robot(given, folder) if "robot" in given else None
+    robot = _robot(given, beside) if "robot" in given else None
     if robot is None:
         return None
     start = _start(given["start"], robot) if "start" in given else State(robot)
     duration = times.get("duration")
     present = Present(robot)
-    events = schedule(given["schedule"], present, duration, folder) if "schedule" in given else []
+    events = schedule(given["schedule"], present, duration, beside) if "schedule" in given else []
     joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
     stops = _stops(given["stops"], joints, present) if "stops" in given else None
     before = len(root.problems)
@@ -165,12 +165,12 @@ def _positive(given: Entry) -> float | None:
     return None if value is None else float(value)
 
 
-def _robot(given: dict[str, Entry], folder: Path) -> KinematicTree | None:
+def _robot(given: dict[str, Entry], beside: Beside) -> KinematicTree | None:
     floating = given["floating_base"].flag() if "floating_base" in given else False
     gravity = given["gravity"].numbers(3) if "gravity" in given else None
     if floating and given["robot"].value in robots.__all__:
         given["floating_base"].wrong("this is for URDF files")
-    robot = named_robot(given["robot"], folder, bool(floating))
+    robot = named_robot(given["robot"], beside, bool(floating))
     if robot is not None and gravity is not None:
         robot.gravity = gravity
     return robot

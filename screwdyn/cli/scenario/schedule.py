@@ -5,12 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from screwdyn.cli.scenario.conditions import condition
 from screwdyn.cli.scenario.present import Present
-from screwdyn.cli.scenario.robot import named_robot
+from screwdyn.cli.scenario.robot import Beside, named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.mechanism.inertia import Inertia
@@ -51,7 +50,7 @@ class _Given(NamedTuple):
     complete: bool
 
 
-def schedule(given: Entry, present: Present, duration: float | None, folder: Path) -> list[Scheduled]:
+def schedule(given: Entry, present: Present, duration: float | None, beside: Beside) -> list[Scheduled]:
     """The events of a list. Each is tried on the robot, in the order of the times, and must be possible.
 
     An event on a condition is tried after the event before it in the list.
@@ -79,7 +78,7 @@ def schedule(given: Entry, present: Present, duration: float | None, folder: Pat
     for _, entry, fields, kind, time, complete in sorted(found, key=lambda item: item.order):
         due = {"when": condition(fields["when"], present)} if "when" in fields else {"time": time}
         try:
-            make = _EVENTS[kind][2](fields, present, folder)
+            make = _EVENTS[kind][2](fields, present, beside)
         except ScrewdynError as error:
             make = None
             if not present.concerns(entry.value):
@@ -91,11 +90,11 @@ def schedule(given: Entry, present: Present, duration: float | None, folder: Pat
     return events
 
 
-def _grasp(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _grasp(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     before = len(fields["to"].problems)
     to = present.link(fields["to"])
     name = fields["name"].text()
-    body = named_robot(fields["body"], folder) if isinstance(fields["body"].value, str) else _body(fields["body"])
+    body = named_robot(fields["body"], beside) if isinstance(fields["body"].value, str) else _body(fields["body"])
     joint = _joint(fields["joint"]) if "joint" in fields else None
     at = _place(fields["at"]) if "at" in fields else None
     twist = _twist(fields["twist"])
@@ -110,7 +109,7 @@ def _grasp(fields: dict[str, Entry], present: Present, folder: Path) -> Change |
     )
 
 
-def _release(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _release(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     what = present.link(fields["what"])
     into_world = fields["into_world"].flag() if "into_world" in fields else False
     if what is None or into_world is None:
@@ -122,7 +121,7 @@ def _release(fields: dict[str, Entry], present: Present, folder: Path) -> Change
     return partial(Release, what, into_world=into_world)
 
 
-def _hand_over(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _hand_over(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     before = len(fields["to"].problems)
     what, to = present.link(fields["what"]), present.link(fields["to"])
     joint = _joint(fields["joint"]) if "joint" in fields else None
@@ -133,7 +132,7 @@ def _hand_over(fields: dict[str, Entry], present: Present, folder: Path) -> Chan
     return partial(HandOver, what, to=to, joint=joint, at=at)
 
 
-def _lock(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _lock(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     name = present.joint(fields["joint"])
     if name is None:
         return None
@@ -141,7 +140,7 @@ def _lock(fields: dict[str, Entry], present: Present, folder: Path) -> Change | 
     return partial(Lock, name)
 
 
-def _unlock(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _unlock(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     name = present.joint(fields["joint"])
     if name is None:
         return None
@@ -149,7 +148,7 @@ def _unlock(fields: dict[str, Entry], present: Present, folder: Path) -> Change 
     return partial(Unlock, name)
 
 
-def _replace_joint(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _replace_joint(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     link, joint = present.link(fields["link"]), _joint(fields["joint"])
     if link is None or joint is None:
         return None
@@ -157,7 +156,7 @@ def _replace_joint(fields: dict[str, Entry], present: Present, folder: Path) -> 
     return partial(ReplaceJoint, link, joint)
 
 
-def _set_inertia(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _set_inertia(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     link, inertia = present.link(fields["link"]), _body(fields["inertia"])
     if link is None or inertia is None:
         return None
@@ -165,7 +164,7 @@ def _set_inertia(fields: dict[str, Entry], present: Present, folder: Path) -> Ch
     return partial(SetInertia, link, inertia)
 
 
-def _close(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _close(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     before = len(fields["link"].problems)
     link, to = present.link(fields["link"]), present.link(fields["to"])
     joint = _joint(fields["joint"]) if "joint" in fields else None
@@ -177,7 +176,7 @@ def _close(fields: dict[str, Entry], present: Present, folder: Path) -> Change |
     return partial(Close, link, to, joint=joint, at=at, name=name)
 
 
-def _open(fields: dict[str, Entry], present: Present, folder: Path) -> Change | None:
+def _open(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
     name = present.loop(fields["loop"])
     if name is None:
         return None

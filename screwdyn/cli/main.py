@@ -90,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     scenario.add_argument(
         "--output", type=Path, default=Path(), metavar="FOLDER", help="folder of the output files (default: this one)"
     )
+    scenario.add_argument(
+        "--overwrite",
+        action="store_true",
+        help="replace files that no scenario has written, or that have changed since",
+    )
     scenario.set_defaults(run=_simulate)
 
     words = "compare arms by cost of their dynamics, workspace and manipulability; prints a table and draws a figure"
@@ -192,8 +197,8 @@ def _demo(arguments: argparse.Namespace) -> int:
 def _simulate(arguments: argparse.Namespace) -> int:
     from screwdyn.cli.scenario import run_scenario
 
-    progress, xacro = sys.stderr.isatty(), bool(arguments.xacro)
-    print(run_scenario(arguments.file, arguments.output, progress, xacro=xacro))
+    progress, options = sys.stderr.isatty(), {"overwrite": arguments.overwrite, "xacro": bool(arguments.xacro)}
+    print(run_scenario(arguments.file, arguments.output, progress, **options))
     return 0
 
 

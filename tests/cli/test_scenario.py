@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 import screwdyn as sd
 from screwdyn import ScenarioError
 from screwdyn.cli.main import main
-from screwdyn.cli.scenario import reading, run_scenario
+from screwdyn.cli.scenario import run_scenario
+from screwdyn.cli.scenario.outputs import FIGURES
 from screwdyn.cli.scenario.reading import read_scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "carry_a_crate.toml"
@@ -293,13 +294,44 @@ def test_folders_of_outputs_are_made(tmp_path):
 
 
 def test_names_of_outputs_are_checked_before_the_simulation(tmp_path):
-    outputs = '[output]\ncsv = "a"\nnpz = "a"\nfigure = "a.doc"\nfilm = "a.avi"\n'
+    outputs = '[output]\ncsv = ".csv"\nnpz = "a"\nfigure = "a.doc"\nfilm = "a.avi"\n'
     assert problems(tmp_path, START + outputs) == [
-        "output.npz: another output is 'a' too; give it another name",
-        "output.figure: figures cannot be written as '.doc'; use one of "
-        ".png, .svg, .pdf, .eps, .ps, .jpg, .jpeg, .tif, .tiff, .webp",
-        "output.film: films cannot be written as '.avi'; use one of .html, .gif, .mp4",
+        "output.csv: the name must end in .csv; got '.csv'",
+        "output.npz: the name must end in .npz; got 'a'",
+        "output.figure: the name must end in .png, .svg, .pdf, .eps, .ps, .jpg, .jpeg, .tif, .tiff, .webp; got 'a.doc'",
+        "output.film: the name must end in .html, .gif, .mp4; got 'a.avi'",
     ]
+
+
+def test_outputs_stay_in_their_folder(tmp_path, capsys):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "elsewhere").symlink_to(tmp_path)
+    (folder / "link.csv").symlink_to(tmp_path / "target.csv")
+    for name in ("../a.csv", str(tmp_path / "a.csv"), "elsewhere/a.csv", "link.csv", "b/../../a.csv"):
+        path = scenario(tmp_path, START.replace("1", "0.01") + f"[output]\ncsv = '{name}'\n")
+        assert main(["simulate", str(path), "--output", str(folder), "--overwrite"]) == 2
+        assert f"the output '{name}' is outside the folder" in capsys.readouterr().err
+    assert not [*tmp_path.glob("*.csv")]
+
+
+def test_a_scenario_replaces_its_own_outputs_only(tmp_path, capsys):
+    names = {"csv": "a.csv", "npz": "a.npz", "figure": "a.png", "film": "a.gif"}
+    outputs = "[output]\n" + "".join(f"{what} = '{name}'\n" for what, name in names.items())
+    path = scenario(tmp_path, START.replace("1", "0.01") + outputs)
+    command = ["simulate", str(path), "--output", str(tmp_path)]
+    for name in names.values():
+        (tmp_path / name).write_bytes(b"precious")
+        assert main(command) == 2
+        assert f"{name}' exists, and is not what a scenario wrote there" in capsys.readouterr().err
+        assert (tmp_path / name).read_bytes() == b"precious"
+        (tmp_path / name).unlink()
+    assert main(command) == main(command) == 0
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("a note\n")
+    assert main(command) == 2
+    assert main([*command, "--overwrite"]) == main(command) == 0
+    assert "a note" not in (tmp_path / "a.csv").read_text(encoding="utf-8")
 
 
 def test_a_scenario_has_a_film_and_says_before_the_simulation_what_it_lacks(tmp_path, monkeypatch, capsys):
@@ -315,7 +347,7 @@ def test_a_scenario_has_a_film_and_says_before_the_simulation_what_it_lacks(tmp_
 
 @pytest.mark.soak
 def test_every_format_of_figures_is_written(tmp_path):
-    for suffix in reading._FIGURES:
+    for suffix in FIGURES:
         path = scenario(tmp_path, START.replace("1", "0.01") + f'[output]\nfigure = "a{suffix}"\n')
         assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
         assert (tmp_path / f"a{suffix}").stat().st_size > 1000

@@ -2,17 +2,21 @@
 
 from pathlib import Path
 
+from screwdyn.cli.scenario.outputs import note, targets
 from screwdyn.cli.scenario.reading import read_scenario
 from screwdyn.cli.scenario.report import report
-from screwdyn.core.errors import ScrewdynError
 from screwdyn.simulation.simulate import simulate
 from screwdyn.views.animation import film_path
 
 __all__ = ["run_scenario"]
 
 
-def run_scenario(path: Path, folder: Path, progress: bool = False, *, xacro: bool = False) -> str:
+def run_scenario(
+    path: Path, folder: Path, progress: bool = False, *, overwrite: bool = False, xacro: bool = False
+) -> str:
     """Simulate a scenario, write its output files to a folder, and return a summary.
+
+    Files that no scenario has written are replaced only if `overwrite`; xacro is expanded only if `xacro`.
 
     Raises
     ------
@@ -22,7 +26,7 @@ def run_scenario(path: Path, folder: Path, progress: bool = False, *, xacro: boo
         If the simulation fails, an output file cannot be written, or what a film needs is not installed.
     """
     scenario = read_scenario(path, xacro)
-    outputs = {what: _writable(folder, name) for what, name in scenario.outputs.items()}
+    outputs = targets(scenario.outputs, folder, overwrite)
     if "film" in outputs:
         film_path(outputs["film"])
     tree = scenario.robot.copy()
@@ -46,14 +50,5 @@ def run_scenario(path: Path, folder: Path, progress: bool = False, *, xacro: boo
             run.animate(path, progress=progress)
         else:
             (run.to_csv if what == "csv" else run.to_npz)(path)
+        note(path, folder)
     return report(run, scenario.events)
-
-
-def _writable(folder: Path, name: str) -> Path:
-    """The path of an output, whose folder is made if there is none."""
-    path = folder / name
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ScrewdynError(f"cannot make the folder {str(path.parent)!r} of {name!r}: {error.strerror}") from None
-    return path

@@ -10,11 +10,13 @@ from typing import Any
 
 from screwdyn import robots
 from screwdyn.cli.scenario.control import Hold, constant
+from screwdyn.cli.scenario.outputs import FIGURES, FILMS
 from screwdyn.cli.scenario.present import Present
 from screwdyn.cli.scenario.robot import Beside, named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.io.document import Entry, PlacedProblem, listed
+from screwdyn.io.source import shown
 from screwdyn.mechanism.joint import Joint
 from screwdyn.simulation.callbacks import Torque
 from screwdyn.simulation.events import Scheduled
@@ -25,9 +27,7 @@ from screwdyn.tree import KinematicTree
 
 __all__ = ["Scenario", "read_scenario"]
 
-# Formats of figures that Matplotlib writes without further programs.
-_FIGURES = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
-_FILMS = (".html", ".gif", ".mp4")
+_SUFFIXES = {"csv": (".csv",), "npz": (".npz",), "figure": FIGURES, "film": FILMS}
 
 
 @dataclass(frozen=True)
@@ -141,19 +141,13 @@ def _scenario(root: Entry, beside: Beside) -> Scenario | None:
 
 
 def _outputs(given: Entry) -> dict[str, str]:
-    """The names of files by kind, which must differ."""
+    """The names of files by kind; each kind has suffixes of its own, so that the names differ."""
     found: dict[str, str] = {}
-    for what, entry in given.table((), ("csv", "npz", "figure", "film")).items():
+    for what, entry in given.table((), tuple(_SUFFIXES)).items():
         name = entry.text("the name of a file")
-        if name in found.values():
-            entry.wrong(f"another output is {name!r} too", "give it another name")
-        elif name is not None:
-            found[what] = name
-        suffix = Path(name or "").suffix.lower()
-        if what == "figure" and suffix and suffix not in _FIGURES:
-            entry.wrong(f"figures cannot be written as {suffix!r}", f"use one of {', '.join(_FIGURES)}")
-        if what == "film" and name is not None and suffix not in _FILMS:
-            entry.wrong(f"films cannot be written as {suffix!r}", f"use one of {', '.join(_FILMS)}")
+        if name is not None and Path(name).suffix.lower() not in _SUFFIXES[what]:
+            entry.wrong(f"the name must end in {', '.join(_SUFFIXES[what])}; got {shown(name)!r}")
+        found[what] = name or ""
     return found
 
 

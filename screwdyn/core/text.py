@@ -1,8 +1,25 @@
-"""Texts that interpreters show as they are printed."""
+"""Names, and texts that interpreters show as they are printed."""
 
 import html
+import re
+from typing import Any
 
-__all__ = ["Text"]
+__all__ = ["NAME", "Text", "is_name", "printable"]
+
+# What a name must be, for messages.
+NAME = "a non-empty string without control characters"
+# Terminals, figures and files act on controls and on marks that turn the direction of text, or cannot hold surrogates.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value can be the name of a link or a joint."""
+    return isinstance(value, str) and value != "" and _CONTROL.search(value) is None
+
+
+def printable(text: str) -> str:
+    """The text with control characters as Python writes them."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 class Text(str):

@@ -9,6 +9,7 @@ from math import inf
 from typing import Any
 
 from screwdyn.core import expressions
+from screwdyn.core.text import NAME, is_name
 from screwdyn.io.similar import similar
 from screwdyn.io.source import shown
 
@@ -118,10 +119,10 @@ class Entry:
             return []
         return [Entry(x, f"{self.place}[{k}]", self.problems) for k, x in enumerate(self.value)]
 
-    def text(self, what: str = "a non-empty string") -> str | None:
-        """A string that is not empty."""
-        if isinstance(self.value, str) and self.value and type(self.value) is not NotANumber:
-            return self.value
+    def text(self, what: str = NAME) -> str | None:
+        """A string that is not empty and has no control characters."""
+        if is_name(self.value) and type(self.value) is not NotANumber:
+            return str(self.value)
         self.unexpected(what)
         return None
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from screwdyn.core.errors import TopologyError
+from screwdyn.core.text import NAME, is_name
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.joint import Joint
@@ -44,7 +45,7 @@ def _check_tree(graph: nx.DiGraph) -> None:
     """Raise TopologyError with all reasons why the graph is not a tree with edges that point away from its root."""
     import networkx as nx
 
-    problems = [f"the name of a link must be a non-empty string; got {x!r}" for x in graph if not _is_name(x)]
+    problems = [f"the name of a link must be {NAME}; got {x!r}" for x in graph if not is_name(x)]
     roots = [name for name, degree in graph.in_degree if degree == 0]
     if len(roots) != 1:
         names = ", ".join(map(repr, roots[:8])) + ", …" * (len(roots) > 8)
@@ -58,10 +59,6 @@ def _check_tree(graph: nx.DiGraph) -> None:
         problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
         raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
-
-
-def _is_name(x: object) -> bool:
-    return isinstance(x, str) and bool(x)
 
 
 def _link(graph: nx.DiGraph, name: str) -> Link:

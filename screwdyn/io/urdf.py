@@ -63,7 +63,7 @@ def read_urdf(
     package_dirs : path or sequence of paths
         Folders that contain the packages of meshes named ``package://…``, or are packages.
     xacro : bool, optional
-        Whether xacro is expanded first, by the package ``xacro`` (extra ``xacro``), which runs the Python expressions in
+        Whether xacro is expanded first, by the package ``xacro`` (extra ``xacro``), which runs the expressions in
         it: expand only files that you trust. By default only files whose names end in ``.xacro`` are.
 
     Returns

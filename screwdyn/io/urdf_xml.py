@@ -12,6 +12,7 @@ from math import inf, isfinite
 from typing import Literal
 from xml.parsers import expat
 
+from screwdyn.core.text import is_name, printable
 from screwdyn.io.source import shown
 
 __all__ = ["Element", "Problem", "Report", "Severity", "Unexpanded", "parse"]
@@ -77,7 +78,7 @@ class Element:
 
     def __str__(self) -> str:
         name = self.attributes.get("name")
-        own = f"<{shown(self.tag)}>" if name is None else f'<{self.tag} name="{shown(name)}">'
+        own = f"<{shown(self.tag)}>" if name is None else f'<{self.tag} name="{printable(shown(name))}">'
         nested = self.owner is not None and self.owner.tag != "robot"
         return f"{own} of {self.owner}" if nested else own
 
@@ -110,8 +111,11 @@ class Report:
     def attribute(self, element: Element, name: str) -> str | None:
         """A required attribute that is not empty; otherwise adds a problem and returns ``None``."""
         value = element.attributes.get(name)
-        if value:
+        if is_name(value):
             return value
+        if value:
+            self.add(element, f"{name}={shown(value)!r} has control characters", "remove them")
+            return None
         self.add(element, f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
         return None
 

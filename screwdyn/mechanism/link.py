@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from screwdyn.core.errors import InertiaError, TopologyError
+from screwdyn.core.text import NAME, is_name
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.shape import Shape, shapes_of
 
@@ -27,7 +28,7 @@ class Link:
     Raises
     ------
     TopologyError
-        If the name is not a non-empty string.
+        If the name is not a non-empty string, or has control characters.
     InertiaError
         If ``inertia`` is neither an :class:`Inertia` nor ``None``.
     ShapeError
@@ -58,8 +59,8 @@ class Link:
             raise InertiaError(f"link {self.name!r}: {error}") from None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise TopologyError(f"a link needs a non-empty string as its name; got {self.name!r}")
+        if not is_name(self.name):
+            raise TopologyError(f"a link needs {NAME} as its name; got {self.name!r}")
         if self.inertia is not None and not isinstance(self.inertia, Inertia):
             raise InertiaError(
                 f"link {self.name!r}: inertia must be a screwdyn.Inertia or None; got {type(self.inertia).__name__}"

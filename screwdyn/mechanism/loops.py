@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from screwdyn.core.errors import LoopError, TopologyError, UnknownNameError
+from screwdyn.core.text import NAME, is_name
 from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.mechanism.topology import Topology
@@ -36,8 +37,8 @@ def with_loops(topology: Topology, loops: Iterable[Loop]) -> Topology:
             check_no_rotor(topology, link)
         if loop.link == loop.to:
             raise TopologyError(f"a loop connects two links; got {loop.link!r} twice")
-        if not isinstance(loop.name, str) or not loop.name:
-            raise TopologyError(f"the name of a loop must be a non-empty string; got {loop.name!r}")
+        if not is_name(loop.name):
+            raise TopologyError(f"the name of a loop must be {NAME}; got {loop.name!r}")
         if loop.name in topology:
             raise TopologyError(f"there is a link, joint or loop {loop.name!r} already; give the loop another name")
         topology = replace(topology, loops=topology.loops | {loop.name: loop})

@@ -167,7 +167,8 @@ class Recording:
         """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
 
         The columns are ``t``, ``q:<position>``, ``qd:<coordinate>``, ``qdd:<coordinate>``, ``tau:<coordinate>`` and
-        the entries of :class:`Energy`. Entries are empty while the tree does not have the joint.
+        the entries of :class:`Energy`. Entries are empty while the tree does not have the joint. In names, characters
+        that a spreadsheet or a shell may act on are written as in addresses of pages: ``a=b`` as ``a%3Db``.
         """
         run_files.write_csv(self.columns(), path)
 

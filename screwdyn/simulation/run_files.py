@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.text import NAME, is_name
 from screwdyn.core.types import Array
 from screwdyn.simulation.ledger import Energy, Event
 from screwdyn.simulation.motion import Samples
@@ -20,6 +22,8 @@ __all__ = ["PastEvent", "PastJoint", "frame", "read_npz", "write_csv", "write_np
 # Version of the layout of files.
 LAYOUT = 2
 _SAMPLES = ("t", "q", "qd", "qdd", "torque")
+# In a name, what a spreadsheet may take for the end of a cell or a formula, and a shell for a command.
+_ACTIVE = re.compile(r"[\x00-\x1f\x7f\"'`,;|=@$&<>\\!%]")
 
 
 class PastEvent(NamedTuple):
@@ -104,11 +108,13 @@ def read_npz(path: str | os.PathLike[str]) -> tuple[tuple[Samples, ...], Energy,
             arrays = {key: stored[key] for key in stored.files}
     except OSError as error:
         raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
-    except Exception:  # damaged archives raise errors of many kinds
+    except Exception:  # NumPy and zipfile raise anything, also MemoryError for an array that a damaged header announces
         raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
     if not np.array_equal(arrays.get("layout", 0), LAYOUT):
         raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")
     try:
+        if unfit := [key for key, x in arrays.items() if x.dtype.kind == "U" and not all(map(is_name, x.flat))]:
+            raise ValueError(f"{unfit[0]!r} has a name that is not {NAME}")
         motions = tuple(_samples(arrays, k) for k in range(int(_numbers(arrays, "motions", ()))))
         samples = sum(len(motion.t) for motion in motions)
         if not samples:
@@ -169,15 +175,10 @@ def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any
 def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
     """See :meth:`Run.to_csv`."""
     rows, path = np.column_stack([*columns.values()]).tolist(), _path(path)
-    for name in columns:
-        try:
-            name.encode()
-        except UnicodeEncodeError as error:
-            raise ScrewdynError(f"the name {name!r} cannot be written as UTF-8: {error.reason}") from None
     try:
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(columns)
+            writer.writerow(_ACTIVE.sub(lambda found: f"%{ord(found[0]):02X}", name) for name in columns)
             writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
     except OSError as error:
         raise ScrewdynError(f"cannot write {path!r}: {error.strerror or error}") from None
@@ -201,8 +202,4 @@ def _path(path: str | os.PathLike[str]) -> str:
 
 
 def _names(names: Iterable[str]) -> Any:
-    found = [*names]
-    for name in found:
-        if name.endswith("\0"):
-            raise ScrewdynError(f"the name {name!r} ends with a null character, which arrays of NumPy lose; rename it")
-    return np.array(found, dtype=str)
+    return np.array([*names], dtype=str)

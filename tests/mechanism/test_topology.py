@@ -470,12 +470,12 @@ def test_a_shallow_copy_is_a_tree_of_its_own_too():
     assert fingerprint(tree) == before
 
 
-@pytest.mark.parametrize("name", ["", 0, 3, ["a"]])
+@pytest.mark.parametrize("name", ["", 0, 3, ["a"], "a\x1b[2J", "a\0", "a\n", "a\x9b", "a\ud800", "a\u202e"])
 def test_a_name_that_is_none(name):
     tree = arm()
     before = fingerprint(tree)
     for body in (BODY, Link("a", BODY), KinematicTree("a")):
-        with pytest.raises(TopologyError, match="needs a non-empty string as its name"):
+        with pytest.raises(TopologyError, match="needs a non-empty string without control characters as its name"):
             tree.attach(body, to=tree.links[-1], name=name)
     with pytest.raises(UnknownLinkError, match="there is no joint"):
         tree.joint(name)

@@ -68,7 +68,7 @@ def test_everything_that_mjcf_cannot_express_is_listed() -> None:
     tree.attach(body, to="base", joint=sd.revolute(mimic=sd.Mimic("screw")), name="gear")
     tree.attach(sd.Inertia.point(1.0), to="base", joint=sd.revolute(), name="bob")
     tree.attach(sd.Link("world"), to="base", name="world")
-    tree.close("moon", to="puck", joint=sd.revolute(), name="pin\0")
+    tree.close("moon", to="puck", joint=sd.revolute(), name="pin\uffff")
     with pytest.raises(ModelError) as caught:
         tree.to_mjcf()
     words = ("'screw' has the helical", "'puck' is planar", "'moon' is not on the base", "'gear' follows 'screw'")

@@ -17,6 +17,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError
+from screwdyn.core.text import NAME, is_name
 from screwdyn.core.types import Array
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint.mimic import Mimic
@@ -102,8 +103,8 @@ class Joint:
         object.__setattr__(self, "limits", interval(self.limits))
         for what in ("effort", "velocity"):
             object.__setattr__(self, what, magnitude(what, getattr(self, what)))
-        if self.name is not None and (not isinstance(self.name, str) or not self.name):
-            raise JointError(f"a joint's name must be a non-empty string; got {self.name!r}")
+        if self.name is not None and not is_name(self.name):
+            raise JointError(f"a joint's name must be {NAME}; got {self.name!r}")
         if not isinstance(self.passive, bool | np.bool_):
             raise JointError(f"passive must be True or False; got {self.passive!r}")
         object.__setattr__(self, "passive", bool(self.passive))

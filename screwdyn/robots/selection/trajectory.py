@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from reprlib import repr as cut_repr
 from typing import Any, Self
+from urllib.parse import unquote
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
@@ -168,7 +169,7 @@ def _table(file: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
         raise ScrewdynError(f"cannot read the file {file!r}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ScrewdynError(f"{file!r} is not a table of comma-separated values: {error}") from None
-    header = [name.strip() for name in header]
+    header = [unquote(name.strip()) for name in header]
     if twice := [name for k, name in enumerate(header) if name in header[:k]]:
         raise ScrewdynError(f"{file!r} has the column {twice[0]!r} twice")
     return header, rows

@@ -5,8 +5,10 @@ viser is imported here only.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ try:
     import rich
     import viser
     from viser.transforms import SO3
+    from websockets.asyncio import server as asyncio_server
 except ImportError as missing:
     raise ScrewdynError(
         f"a view in a browser needs the extra view ({missing}): pip install 'screwdyn[view]'"
@@ -28,6 +31,8 @@ except ImportError as missing:
 __all__ = ["Drawing", "page", "server"]
 
 _LIGHT, _IMPACT = (1.0, 0.85, 0.2, 0.7), (1.0, 0.35, 0.1, 0.8)
+# Servers are started one after the other.
+_SERVING = threading.Lock()
 # Quaternions, and positions as fractions of the scene's size, are rounded to multiples of this: files halve.
 _GRAIN = 2.0**-20
 # The planes beyond which nothing is drawn, and the distance at which the grid fades, as multiples of the scene's size.
@@ -53,14 +58,56 @@ _SEEK = """<script>
 
 @contextmanager
 def server() -> Iterator[viser.ViserServer]:
-    """A server on a free port of 127.0.0.1, which stops at the end of the block."""
-    with _quiet():
+    """A server on a free port of 127.0.0.1 for its own page only, which stops at the end of the block."""
+    with _quiet(), _guarded() as guarded:
         found = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
     try:
+        if not guarded:
+            raise ScrewdynError(f"viser {viser.__version__} starts its servers in an unknown way; use version 1.1.1")
         yield found
     finally:
         with _quiet():
             found.stop()
+
+
+@contextmanager
+def _guarded() -> Iterator[list[Any]]:
+    """Servers that viser starts in the block refuse all requests but those of their own page; yields their handlers.
+
+    viser has no option for this; it looks the function ``serve`` up where it is replaced here.
+    """
+    serve = asyncio_server.serve
+    guarded: list[Any] = []
+
+    def checked(handler: Any, *arguments: Any, process_request: Any = None, **options: Any) -> Any:
+        if not handler.__module__.startswith("viser."):  # of another thread
+            return serve(handler, *arguments, process_request=process_request, **options)
+
+        def process(connection: Any, request: Any) -> Any:
+            if not _own(request.headers):
+                return connection.respond(HTTPStatus.FORBIDDEN, "This server is for its own page only.\n")
+            return process_request and process_request(connection, request)
+
+        guarded.append(handler)
+        return serve(handler, *arguments, process_request=process, **options)
+
+    with _SERVING:
+        asyncio_server.serve = checked  # type: ignore[misc, assignment]
+        try:
+            yield guarded
+        finally:
+            asyncio_server.serve = serve  # type: ignore[misc]
+
+
+def _own(headers: Any) -> bool:
+    """Whether a request is for a name of this machine, and comes from a page of the same address, or from none.
+
+    Browsers state the page of every websocket. The name keeps pages away whose own name has come to mean this machine.
+    """
+    hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
+    if len(hosts) != 1 or hosts[0].rpartition(":")[0] not in ("127.0.0.1", "localhost"):
+        return False
+    return origins == [f"http://{hosts[0]}"] if headers.get_all("Upgrade") or origins else True
 
 
 @contextmanager

@@ -1,3 +1,4 @@
+import socket
 import sys
 import urllib.request
 import webbrowser
@@ -5,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import viser
 from film import arm, recording, replay
 
 import screwdyn as sd
@@ -16,6 +18,13 @@ def opened(monkeypatch):
     urls = []
     monkeypatch.setattr(webbrowser, "open", urls.append)
     return urls
+
+
+@pytest.fixture(scope="module")
+def server_of_arm():
+    """The port of a viewer."""
+    with arm().show(browser=False) as viewer:
+        yield int(viewer.url.rpartition(":")[2])
 
 
 def drawn(viewer, link):
@@ -37,6 +46,44 @@ def test_a_viewer_serves_a_page_on_this_machine_only(opened, capsys) -> None:
     with pytest.raises(OSError):
         urllib.request.urlopen(viewer.url, timeout=1)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("127.0.0.1:{port}", "http://127.0.0.1:{port}", 101),
+        ("localhost:{port}", "http://localhost:{port}", 101),
+        ("localhost:{port}", "http://localhost:1", 403),
+        ("127.0.0.1:{port}", "http://attacker.example", 403),
+        ("127.0.0.1:{port}", "http://attacker.example:{port}", 403),
+        ("127.0.0.1:{port}", "null", 403),
+        ("127.0.0.1:{port}", None, 403),
+        # The name of the attacker means this machine by now.
+        ("attacker.example:{port}", "http://attacker.example:{port}", 403),
+        ("127.0.0.1.attacker.example:{port}", "http://127.0.0.1.attacker.example:{port}", 403),
+        ("127.0.0.1:{port}\r\nHost: attacker.example", "http://127.0.0.1:{port}", 403),
+        (None, "http://127.0.0.1:{port}", 403),
+    ],
+)
+def test_only_the_page_of_the_viewer_is_answered(server_of_arm, host, origin, status):
+    def answer(*lines):
+        with socket.create_connection(("127.0.0.1", server_of_arm), timeout=5) as connection:
+            connection.sendall("\r\n".join(["GET / HTTP/1.1", *lines, "", ""]).format(port=server_of_arm).encode())
+            return int(connection.recv(100).split()[1])
+
+    named = [] if host is None else [f"Host: {host}"]
+    upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
+    upgrade += [f"Sec-WebSocket-Key: {16 * 'A'}AAAAAA==", "Sec-WebSocket-Protocol: viser-v" + viser.__version__]
+    assert answer(*named, *([] if origin is None else [f"Origin: {origin}"]), *upgrade) == status
+    assert answer(*named) == (200 if host in ("127.0.0.1:{port}", "localhost:{port}") else 403)
+
+
+def test_a_server_whose_requests_would_not_be_checked_is_refused(monkeypatch):
+    stopped = []
+    monkeypatch.setattr(viser, "ViserServer", lambda **_: SimpleNamespace(stop=lambda: stopped.append(True)))
+    with pytest.raises(sd.ScrewdynError, match=r"viser .* starts its servers in an unknown way"):
+        arm().show(browser=False)
+    assert stopped
 
 
 def test_update_moves_the_robot_and_its_sliders_and_sliders_move_the_robot() -> None:

@@ -196,6 +196,7 @@ WHEN = GRASP.replace("time = 0.1", "when = {{{}}}").replace("{mass = 1}", "{{mas
         (START + "schedule = [3]", "schedule[0]", "got 3"),
         (START + "[[schedule]]\nevent = 'drop'", "schedule[0].event", "one of 'grasp', 'release', "),
         (START + "[[schedule]]\nevent = 'release'\ntime = 2", "schedule[0].time", "the run lasts from 0 to 1 s; got 2"),
+        ("robot = 'ur5'\n[[schedule]]\nevent = 'release'\ntime = -1", "schedule[0].time", "from 0 to … s; got -1"),
         (START + "[[schedule]]\nevent = 'release'\ntime = 0", "schedule[0]", "the key 'what' is missing"),
         (START + "[[schedule]]\nevent = 'release'\ntime = 0\nwhat = 'link3'", "schedule[0].what", "at that time"),
         (START + "[[schedule]]\nevent = 'release'\ntime = 0\nwhat = 'base'", "schedule[0]", "cannot be detached"),

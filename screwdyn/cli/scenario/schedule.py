@@ -68,7 +68,9 @@ def schedule(given: Entry, present: Present, duration: float | None, beside: Bes
         if ("time" in fields) == ("when" in fields):
             entry.wrong("an event has either a time or a condition", "give one of the keys 'time' and 'when'")
         elif time is not None and not 0 <= time <= (time if duration is None else duration):
-            fields["time"].wrong(f"the run lasts from 0 to {duration:g} s; got {time}")
+            fields["time"].wrong(
+                f"the run lasts from 0 to {'…' if duration is None else f'{duration:g}'} s; got {time}"
+            )
             time = None
         order = order if time is None else float(time)
         # The other keys are read too; what is missing is a problem already, so those of its value go to another list.

@@ -25,6 +25,8 @@ _WIDTH, _HEIGHT = 6.4, 4.8
 _FLASH, _IMPACT = (1.0, 0.85, 0.2, 0.6), (1.0, 0.35, 0.1, 0.7)
 # Longest edge of a triangle as a fraction of the robot: triangles are drawn in order of their distances.
 _FINE = 0.12
+# Solids with more triangles are not divided further.
+_MOST = 50_000
 # Details of solids with many triangles that are smaller than this fraction of the robot are merged.
 _DETAIL, _DENSE = 0.004, 2000
 # Direction to the light in axes of the picture: right, up, towards the viewer.
@@ -225,9 +227,9 @@ def _draw_grid(axes: Any, scene: Scene, project: Callable[[Array], Array]) -> No
 
 
 def _refined(triangles: Array, longest: float) -> Array:
-    """The triangles with edges halved until none is longer than some length."""
-    done = []
-    while len(triangles):
+    """The triangles with edges halved until none is longer than some length, or there are too many."""
+    done: list[Array] = []
+    while len(triangles) and sum(map(len, done)) + len(triangles) <= _MOST:
         edges = np.linalg.norm(np.roll(triangles, -1, axis=1) - triangles, axis=2)
         long = edges.max(axis=1) > longest
         done.append(triangles[~long])
@@ -236,7 +238,7 @@ def _refined(triangles: Array, longest: float) -> Array:
         a, b, c = np.moveaxis(turned, 1, 0)
         middle = (a + b) / 2
         triangles = np.concatenate([np.stack([a, middle, c], axis=1), np.stack([middle, b, c], axis=1)])
-    return np.concatenate(done) if done else triangles
+    return np.concatenate([*done, triangles])
 
 
 def _across(triangles: Array) -> Array:

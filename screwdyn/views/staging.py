@@ -10,6 +10,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.core.types import Array
+from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.subtree_wrench import subtree_wrench
@@ -32,6 +33,8 @@ _LOST = 1e-9
 _MARK, _LONGEST = 0.6, 0.5
 # Joints and rods are drawn as of a robot that is not larger than this multiple of the distance between its joints.
 _JOINTS_APART = 8.0
+# Shapes that reach farther than this multiple of the size of the robot are not in metres.
+_FAR_MESH, _FAR = 30.0, 1000.0
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,7 @@ def stage_scene(
             raise ScrewdynError(f"show may name {', '.join(map(repr, SHOWN))}; got {name!r}")
     acts = [act for stage in stages if (act := _act(stage, times)) is not None]
     size = _size(acts)
-    nodes = _nodes(acts, times, min(size, _JOINTS_APART * _apart(acts, size)))
+    nodes = _nodes(acts, times, size, min(size, _JOINTS_APART * _apart(acts, size)))
     camera = _camera(acts, nodes, size, stages[0].tree.gravity)
     if "com" in known:
         nodes.append(_com(acts, times, size))
@@ -192,8 +195,8 @@ def _act(stage: Stage, times: Array) -> _Act | None:
     return _Act(stage, frames, q, qd, qdd, stage.origin @ stage.tree.link_poses(q))
 
 
-def _nodes(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
-    """A node for each link of any act, with parts that differ between acts."""
+def _nodes(acts: Sequence[_Act], times: Array, robot: float, size: float) -> list[Node]:
+    """A node for each link of any act, with parts that differ between acts; sizes of the robot and for joints, m."""
     nodes: dict[str, Node] = {}
     for act in acts:
         topology, stage = act.stage.tree.topology, act.stage
@@ -205,7 +208,7 @@ def _nodes(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
             color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
             color = _WAITING if stage.waiting else color
             for what, solids in (
-                ("body", _body(topology, link, size, color)),
+                ("body", _body(topology, link, robot, size, color)),
                 ("joint", () if stage.waiting else tuple(joint_solids(topology, link, size))),
             ):
                 if solids:
@@ -227,15 +230,30 @@ def _loops(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
     return list(nodes.values())
 
 
-def _body(topology: Topology, link: str, size: float, color: Color) -> tuple[Solid, ...]:
-    """The visual shapes of a link; a grown body if it has none, or if a mesh cannot be read, with a warning."""
+def _body(topology: Topology, link: str, robot: float, size: float, color: Color) -> tuple[Solid, ...]:
+    """The visual shapes of a link; a grown body if it has none, or, with a warning, if they cannot be drawn."""
     shapes = [shape for shape in topology.attachments[link].link.shapes if shape.use == "visual"]
     try:
         if shapes:
-            return tuple(solid for shape in shapes for solid in shape_solids(shape, color))
+            return tuple(solid for shape in shapes for solid in _near(shape, color, robot))
     except ScrewdynError as error:
         warnings.warn(f"link {link!r} is drawn without its shapes: {error}", ScrewdynWarning, stacklevel=2)
     return tuple(grown_body(topology, link, size, color))
+
+
+def _near(shape: Shape, color: Color, robot: float) -> list[Solid]:
+    """The surface of a shape; ScrewdynError if its units look wrong."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        solids = [*shape_solids(shape, color)]
+    reach = max(float(np.abs(solid.vertices).max()) for solid in solids)
+    if not reach <= (_FAR_MESH if shape.kind == "mesh" else _FAR) * robot:
+        what = f"mesh {shape.path!r}" if shape.kind == "mesh" else shape.kind
+        advice = "a mesh in millimetres needs the scale 0.001" if shape.kind == "mesh" else "give metres"
+        raise ScrewdynError(
+            f"the {what} reaches {reach:.3g} m from the link, and the robot is {robot:.3g} m large: its units look "
+            f"wrong; {advice}"
+        )
+    return solids
 
 
 def _blank(name: str, frames: int, group: str = "links") -> Node:

@@ -122,6 +122,14 @@ def test_triangles_are_cut_into_small_ones_of_the_same_area() -> None:
     np.testing.assert_allclose(*normals, atol=1e-12)
 
 
+@pytest.mark.parametrize("scale", [1e3, 1e12])
+def test_triangles_of_a_large_solid_are_cut_up_to_a_number(scale) -> None:
+    whole = scale * np.array([[[0.0, 0, 0], [1, 0, 0], [0, 1, 0]]])
+    small = film._refined(whole, 0.1)
+    assert film._MOST / 2 < len(small) <= 2 * film._MOST
+    np.testing.assert_allclose(np.linalg.norm(film._across(small), axis=1).sum(), scale**2)
+
+
 def test_frames_of_a_gif_last_hundredths_of_a_second() -> None:
     assert film_rate(Path("a.gif"), 30) == pytest.approx(100 / 3)
     assert film_rate(Path("a.gif"), 1000) == 50 and film_rate(Path("a.html"), 30) == 30

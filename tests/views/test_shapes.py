@@ -1,3 +1,4 @@
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,22 @@ COLLADA = """<?xml version="1.0"?>
 <library_visual_scenes><visual_scene id="w"><node><instance_geometry url="#g"><bind_material><technique_common>
 <instance_material symbol="m" target="#blue"/></technique_common></bind_material></instance_geometry></node>
 </visual_scene></library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
+
+
+@pytest.mark.parametrize(
+    ("vertex", "scale", "drawn"), [(1.0, 0.5, True), (1.0, 1000.0, False), (1e30, 1.0, False), (1e300, 1e10, False)]
+)
+def test_shapes_whose_units_look_wrong_are_not_drawn(tmp_path, vertex, scale, drawn) -> None:
+    path = tetrahedron(tmp_path / "a.obj")
+    path.write_text(path.read_text().replace("v 1 0 0", f"v {vertex} 0 0"))
+    tree = sd.robots.two_link()
+    tree.set_shapes("link1", sd.Shape.mesh(path, scale))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        scene = stage_scene([still(tree, np.zeros(2))], np.zeros(1), (), ())
+    assert (len(scene.node("link1").parts[0].solids[0].faces) == 4) == drawn
+    words = "units look wrong; a mesh in millimetres needs the scale 0.001"
+    assert [words in str(warning.message) for warning in said] == [True] * (not drawn)
 
 
 def test_collada_files_have_the_colours_of_their_materials(tmp_path) -> None:

@@ -358,3 +358,11 @@ def test_expressions_that_cannot_be_written_are_listed():
         "two symbols have the name 'x'",
     ):
         assert words in str(caught.value)
+
+
+def test_names_have_no_control_characters():
+    text = sd.robots.two_link().to_json().replace('"link1"', '"link1\\u001b[2J"', 1)
+    with pytest.raises(
+        JSONError, match=r"links\[0\]\.name: expected a non-empty string without control characters; got "
+    ):
+        KinematicTree.from_json(text)

@@ -630,3 +630,11 @@ def test_mutated_attributes_are_read_or_refused(tmp_path_factory, data):
 def test_every_truncation_is_refused(length):
     with pytest.raises(URDFError, match="line"):
         KinematicTree.from_urdf("<" + ORIGINAL[:length].decode("ascii", "ignore")[1:])
+
+
+@pytest.mark.parametrize("character", ["&#10;", "&#x9b;", "\u202e"])
+def test_names_have_no_control_characters(character):
+    for place, line in ((f'<link name="a{character}"/>', 2), (f'<link name="a"/><joint name="j{character}"/>', 2)):
+        problems = check_urdf(f'<robot name="r">\n{place}</robot>')
+        assert any("has control characters" in str(p) and p.line == line for p in problems)
+        assert all(str(p).isprintable() for p in problems)

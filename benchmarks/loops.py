@@ -1,6 +1,10 @@
-"""Forward dynamics of two UR5 that hold one bar, against Pinocchio's proximal constrained dynamics from Python.
+"""Forward dynamics of two UR5 that hold one bar, against Pinocchio's two solvers with loops, called from Python.
 
 python benchmarks/loops.py
+
+``constraintDynamics`` is the proximal solver over the sparse factorisation of the whole system, ``lcaba`` the articulated
+bodies with loops. Both iterate to 1e-10. The regularisation of ``lcaba`` is the value that its documentation calls typical;
+its accelerations then agree with ours to 5e-10, and with smaller values to less.
 """
 
 import numpy as np
@@ -12,6 +16,11 @@ import screwdyn as sd
 
 FEET = {"left/": (0.0, 0.4, 0.0), "right/": (0.0, -0.4, 0.0)}
 BAR, TARGET = sd.Inertia.box(3.0, (0.6, 0.05, 0.05), com=(0.3, 0, 0)), 1.0
+# Solver, the call that prepares its data, and the regularisation of the constraints.
+SOLVERS = (
+    ("constraintDynamics", "pin.initConstraintDynamics(model, data, contacts, found)", 1e-9),
+    ("lcaba", "pin.computeJointMinimalOrdering(model, data, contacts)", 1e-6),
+)
 
 
 def tree_at_rest() -> tuple[sd.KinematicTree, np.ndarray]:
@@ -53,16 +62,18 @@ def compare() -> None:
     contacts, found = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     contacts.append(contact)
     found.append(contact.createData())
-    scope = {"pin": pin, "tree": tree, "model": model, "data": model.createData(), "contacts": contacts, "found": found}
+    scope = {"pin": pin, "tree": tree, "model": model, "contacts": contacts, "found": found}
     scope |= {"q": q, "v": v, "tau": tau, "p": q[order], "u": v[order], "t": tau[order]}
-    scope["settings"] = pin.ProximalSettings(1e-10, 1e-10, 1e-9, 20)
-    pin.initConstraintDynamics(model, scope["data"], contacts, found)
     ours = "tree.forward_dynamics(q, v, tau)"
-    theirs = "pin.constraintDynamics(model, data, p, u, t, contacts, found, settings)"
-    same(eval(ours, scope)[order], eval(theirs, scope))
-    a, b, ratio = side_by_side(clock(ours, scope), clock(theirs, scope))
-    verdict = "met" if ratio <= TARGET else "not met"
-    print(f"screwdyn {1e6 * a:.2f}, pinocchio {1e6 * b:.2f}, ratio {ratio:.2f}; target {TARGET}, {verdict}")
+    for solver, prepare, mu in SOLVERS:
+        scope["data"], scope["settings"] = model.createData(), pin.ProximalSettings(1e-10, 1e-10, mu, 20)
+        eval(prepare, scope)
+        theirs = f"pin.{solver}(model, data, p, u, t, contacts, found, settings)"
+        same(eval(ours, scope)[order], eval(theirs, scope))
+        a, b, ratio = side_by_side(clock(ours, scope), clock(theirs, scope))
+        verdict = "met" if ratio <= TARGET else "not met"
+        times = f"screwdyn {1e6 * a:.2f}, pinocchio {1e6 * b:.2f}, ratio {ratio:.2f}"
+        print(f"{solver:20s}{times}; target {TARGET}, {verdict}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 python benchmarks/loops.py
 
-``constraintDynamics`` is the proximal solver over the sparse factorisation of the whole system, ``lcaba`` the articulated
-bodies with loops. Both iterate to 1e-10. The regularisation of ``lcaba`` is the value that its documentation calls typical;
-its accelerations then agree with ours to 5e-10, and with smaller values to less.
+``constraintDynamics`` is the proximal solver over the sparse factorisation of the whole system, ``lcaba`` the
+articulated bodies with loops. Both iterate to 1e-10. The regularisation of ``lcaba`` is the value that its manual
+calls typical; with smaller values its accelerations agree less with the others.
 """
 
 import numpy as np

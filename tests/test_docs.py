@@ -4,9 +4,12 @@ import doctest
 import importlib
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 import screwdyn
 
@@ -85,6 +88,20 @@ def test_links_to_files_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_pages_install_from_a_clone_what_they_use():
+    """The package is on no index, so that `pip install 'screwdyn[view]'` finds nothing before it is installed."""
+    extras = set(
+        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    )
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert "install 'screwdyn" not in text and "install screwdyn" not in text, page.name
+        for named in re.findall(r"pip install [^`\n]*'\.\[([a-z,]+)\]'", text):
+            assert set(named.split(",")) <= extras, f"{page.name} installs {named}"
+    start = (ROOT / "docs/start.md").read_text(encoding="utf-8")
+    assert "run.plot()" in start and 'run.animate("run.html")' in start and "'.[plot,view]'" in start
+
+
 def test_every_page_is_in_a_table_of_contents():
     listed = set()
     for page in ROOT.glob("docs/**/*.md"):
@@ -96,6 +113,20 @@ def test_every_page_is_in_a_table_of_contents():
     pages = {page.with_suffix("") for page in sources if ROOT / "docs/gallery" not in page.parents}
     # paper.md is a paper, not a page
     assert sorted(pages - listed - {ROOT / "docs/index", ROOT / "docs/paper"}) == []
+
+
+def test_words_of_headings_fit_a_phone():
+    """A page is 320 px wide with margins of 16 px; DejaVu Sans is wider than the fonts of most phones."""
+    style = (ROOT / "docs/_static/site.css").read_text(encoding="utf-8")
+    em = re.search(r"@media \(max-width: 30em\) \{\s*h1 \{ font-size: ([\d.]+)em; \}", style)
+    font = FontProperties(family="DejaVu Sans", weight="bold")
+    first = [page.read_text(encoding="utf-8").lstrip("# ").partition("\n")[0] for page in ROOT.glob("docs/**/*.md")]
+    first += [page.read_text(encoding="utf-8").partition("\n")[0] for page in ROOT.glob("docs/reference/*.rst")]
+    words = {word for line in first for word in line.split()}
+    assert em and "KinematicTree:" in words
+    assert (
+        max(TextPath((0, 0), word, 16 * float(em[1]), prop=font).get_extents().width for word in words) < 320 - 2 * 16
+    )
 
 
 def test_every_public_name_is_in_the_reference():

@@ -278,7 +278,7 @@ def test_names_that_would_end_a_comment_or_are_not_ascii(compiled):
     tree = KinematicTree()
     body = Inertia(1.0, (0.1, 0.2, 0.3), (0.1, 0.1, 0.1))
     tree.attach(Link("*/ int x; /*", body), to="base", joint=revolute("y"))
-    tree.attach(Link("épaule??/\n\\", body), to="base", joint=revolute("y"))
+    tree.attach(Link("épaule??/\\", body), to="base", joint=revolute("y"))
     tree.attach(Link("//", body), to="base", joint=revolute("x"))
     text = tree.c_source(FUNCTIONS, optional=tree.links[1:])
     check(compiled(text), tree, np.random.default_rng(0), carried=7)

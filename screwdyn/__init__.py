@@ -48,6 +48,7 @@ from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
+from screwdyn.physics.point import Point
 from screwdyn.physics.steps import Feedback
 from screwdyn.robots.identification.identify import identify
 from screwdyn.screws import screw, screw_system
@@ -111,6 +112,7 @@ __all__ = [
     "ModelError",
     "Open",
     "Padded",
+    "Point",
     "Recording",
     "Release",
     "ReleaseEvent",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from screwdyn.backends.background import imported
 from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
-from screwdyn.core.errors import UnknownNameError
+from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
@@ -19,6 +21,7 @@ from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.model import Model
+from screwdyn.physics.point import Point
 from screwdyn.simulation.changes import Changes
 from screwdyn.simulation.equilibrium import equilibrium, holding_torque
 from screwdyn.simulation.inverse_kinematics import inverse_kinematics
@@ -434,6 +437,44 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         from screwdyn.forms.explanation import Explanation
 
         return Explanation(self.copy(), self.resolve(link), q, qd)
+
+    def at(self, q: ArrayLike, qd: ArrayLike | None = None) -> Point:
+        """The present tree at one state, which computes every link's terms from its parent's and keeps them.
+
+        Parameters
+        ----------
+        q : (nq,)
+        qd : (nv,), optional
+            Zero by default.
+
+        Returns
+        -------
+        Point
+            See :class:`screwdyn.Point`. Later changes of the tree do not affect it.
+
+        Raises
+        ------
+        ShapeError, UnboundSymbolError
+            As for :meth:`contribution`; ShapeError also for more than one state.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> point = sd.robots.two_link().at([0, 0.5], [0, 1])
+        >>> own = point.contribution("link2")
+        >>> caught = point.attach(sd.Inertia.point(1.0, (0.5, 0, 0)), to="link2", name="ball")
+        >>> caught.contribution("link2") is own
+        True
+        >>> caught.contribution("ball").coordinates
+        ('theta1', 'theta2')
+        """
+        model = self.model
+        (flat, rates), batch = model.flat(q=q, qd=np.zeros(model.nv) if qd is None else qd)
+        if batch:
+            raise ShapeError(f"a point is one state; got a batch of shape {batch}")
+        if model.ready is None:
+            raise UnboundSymbolError.of(self.free_symbols, "the robot")
+        return Point.of(self, flat, rates)
 
     # Inside
 

@@ -11,12 +11,14 @@ import numpy as np
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
+from screwdyn.io.mjcf_followers import followers_of
+from screwdyn.io.mjcf_homes import home_key
 from screwdyn.io.mjcf_loops import active_equalities, is_loop, loops_of
 from screwdyn.io.mjcf_shapes import shapes_of_body
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
 from screwdyn.mechanism.attachment import Attachment
-from screwdyn.mechanism.joint import Joint, fixed, free, prismatic, revolute, spherical
+from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.topology import Topology
@@ -69,6 +71,8 @@ class _Reader:
         self.bodies = _named("body", [model.body(k).name for k in range(model.nbody)])
         self.joints = [model.joint(k).name for k in range(model.njnt)]
         self.links, self.taken = Names(self.bodies), Names(filter(None, self.joints))
+        self.numerics = {model.numeric(k).name for k in range(model.nnumeric)}
+        self.followers = followers_of(model)
 
     def topology(self) -> Topology:
         m = self.model
@@ -77,7 +81,9 @@ class _Reader:
         equalities = _named("equality", [m.equality(k).name for k in range(m.neq)])
         taken = Names(name for at in attachments for name in (at.link.name, at.name))
         loops = list(loops_of(m, self.bodies, equalities, taken))
-        self.note("the equality constraint", [equalities[k] for k in active_equalities(m) if not is_loop(m, k)])
+        read = {k for k, *_ in self.followers.values()}
+        unread = [k for k in active_equalities(m) if k not in read and not is_loop(m, k)]
+        self.note("the equality constraint", [equalities[k] for k in unread])
         self.note_ignored()
         return with_loops(Topology.rooted(self.link(0), gravity).attach(attachments), loops)
 
@@ -101,7 +107,9 @@ class _Reader:
             last = k == first + count - 1
             link = self.link(body) if last else Link(self.links.unused(f"{self.bodies[body]}_{self.name(k)}"))
             joint, offset = self.joint(k)
-            yield Attachment(link, parent, joint, offset if m.jnt_type[k] == FREE else home @ offset)
+            # MuJoCo has the positions of a free joint from the world.
+            from_world = m.jnt_type[k] == FREE and home_key(self.name(k)) not in self.numerics
+            yield Attachment(link, parent, joint, np.eye(4) if from_world else home @ offset)
             parent, home = link.name, np.eye(4)
 
     def name(self, k: int) -> str:
@@ -130,6 +138,9 @@ class _Reader:
         q = m.jnt_qposadr[k]
         options: dict[str, Any] = friction | {"limits": tuple(m.jnt_range[k].tolist()) if m.jnt_limited[k] else None}
         options["armature"] = float(m.dof_armature[at])
+        if k in self.followers:
+            _, leader, ratio, constant = self.followers[k]
+            options["mimic"] = Mimic(self.name(leader), ratio, constant)
         if m.jnt_stiffness[k]:
             options |= {"stiffness": float(m.jnt_stiffness[k]), "rest": float(m.qpos_spring[q])}
         joint = revolute(axis, point, name=name, **options) if kind == HINGE else prismatic(axis, name=name, **options)

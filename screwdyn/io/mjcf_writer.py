@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isfinite
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynWarning, UnboundSymbolError
 from screwdyn.core.types import Array
+from screwdyn.io.mjcf_homes import home_key
 from screwdyn.io.names import Names
 from screwdyn.io.urdf_origin import numbers_text
 from screwdyn.io.xml_text import NOT_IN_XML, quoted
@@ -22,6 +23,8 @@ from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.mass_properties import failing_condition
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
+from screwdyn.screws.motions import Ad
+from screwdyn.screws.poses import inverse
 from screwdyn.screws.screw import axis as axis_of
 
 __all__ = ["write_mjcf"]
@@ -30,6 +33,10 @@ __all__ = ["write_mjcf"]
 _WORLD, _CONSTRAINTS = "world", {"spherical": "connect", "fixed": "weld"}
 # MuJoCo's mjMINVAL, kg and kg m²: the least mass and moments of a body that moves.
 _LEAST = 1e-15
+# Kinds of joints beside which a body has no other in MJCF, or which MJCF does not have.
+_ALONE = "free", "planar"
+# Of the joints of one body, in MuJoCo.
+_MOST_FREEDOMS = 6
 _HIDDEN = 3
 
 
@@ -45,6 +52,7 @@ def write_mjcf(topology: Topology, name: str = "robot") -> str:
     writer = _Writer(topology)
     constraints = [line for loop in loops for line in writer.loop(loop)]
     bodies = writer.bodies()
+    constraints += writer.couplings
     writer.check_name("model", name)
     if writer.problems:
         raise ModelError("\n  ".join(["MJCF cannot express this tree", *writer.problems]), writer.problems)
@@ -56,7 +64,8 @@ def write_mjcf(topology: Topology, name: str = "robot") -> str:
         '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>',
         f'  <option gravity="{numbers_text(topology.gravity)}"/>',
         *bodies,
-        *(["  <equality>", *constraints, "  </equality>"] if constraints else []),
+        *_section("equality", constraints),
+        *_section("custom", writer.numerics),
         "</mujoco>",
     ]
     return "\n".join(lines) + "\n"
@@ -69,6 +78,8 @@ class _Writer:
         self.topology = topology
         self.problems: list[str] = []
         self.lost: list[str] = []
+        self.couplings: list[str] = []
+        self.numerics: list[str] = []
         self.children: dict[str, list[Attachment]] = {name: [] for name in topology.attachments}
         for at in topology.attachments.values():
             if at.parent is not None:
@@ -87,26 +98,68 @@ class _Writer:
             if isinstance(item, str):
                 lines.append(item)
                 continue
-            lines += self.body(item)
-            todo += ["    </body>", *reversed(self.children[item.link.name])]
+            row = self.row(item)
+            lines += self.body(row)
+            todo += ["    </body>", *reversed(self.children[row[-1].link.name])]
         return [*lines, "  </worldbody>"]
 
-    def body(self, at: Attachment) -> Iterator[str]:
-        """The lines of a body up to those in it."""
+    def row(self, first: Attachment) -> list[Attachment]:
+        """An attachment and those beyond it whose joints become those of one body: the links between are massless."""
+        row = [first]
+        while self.is_only_between_joints(row[-1]):
+            (at,) = self.children[row[-1].link.name]
+            freedoms = sum(part.joint.screws.shape[1] for part in (*row, at))
+            if at.joint.kind in _ALONE or freedoms > _MOST_FREEDOMS:
+                break
+            # MuJoCo has a ball joint after all hinges of its body, and its quaternion in the body's axes.
+            turned = not np.array_equal(expressions.floats(at.home)[:3, :3], np.eye(3))
+            turns = expressions.floats(at.joint.screws)[:3].any()
+            if (turned or turns) and any(part.joint.kind == "spherical" for part in row):
+                break
+            row.append(at)
+        return row if len(row) == 1 or self.is_massive(row[-1]) else [first]
+
+    def is_only_between_joints(self, at: Attachment) -> bool:
+        """Whether a link has no other use than to connect its joint to that of the only link on it."""
+        link, children = at.link, self.children[at.link.name]
+        empty = link.inertia is None and not link.shapes and not self.sites[link.name]
+        moves = at.joint.screws.size and at.joint.kind not in _ALONE
+        return bool(empty and moves and len(children) == 1 and children[0].joint.screws.size)
+
+    def body(self, row: Sequence[Attachment]) -> Iterator[str]:
+        """The lines of a body, on which are the joints of a row of attachments, up to the bodies in it."""
+        at = row[-1]
         self.check_name("link", at.link.name)
         if at.link.name == _WORLD:
             self.problems.append(f"link {_WORLD!r} has the name of MuJoCo's world; rename it")
-        yield f"    <body name={quoted(at.link.name)} {_placed(expressions.floats(at.home))}>"
+        # From each link to the last one, whose frame MuJoCo has for all joints.
+        ahead = [np.eye(4)]
+        for part in reversed(row):
+            ahead.append(expressions.floats(part.home) @ ahead[-1])
+        home, *places = reversed(ahead)
+        yield f"    <body name={quoted(at.link.name)} {_placed(home)}>"
         if at.locked is not None:
             self.lost.append(f"the lock of joint {at.name!r}, which is fixed in the MJCF")
         if at.joint.screws.size:
-            self.check_name("joint", at.name)
-            self.check_heavy(at)
-            yield from self.joint(at)
+            self.check_massive(at)
+        for part, place in zip(row, places, strict=True):
+            if part.joint.screws.size:
+                self.check_name("joint", part.name)
+                yield from self.joint(part, inverse(place))
+            if part is not at:
+                self.note_between(part, at.link.name, not np.array_equal(place, np.eye(4)))
         inertia = None if at.link.inertia is None else at.link.inertia.evaluated()
         if inertia is not None:
             yield self.inertial(at.link.name, inertia)
         yield from self.content(at.link)
+
+    def note_between(self, at: Attachment, body: str, moved: bool) -> None:
+        """Note what is lost of a massless link between the joints of a body."""
+        name, read = at.link.name, f"{body}_{at.joint.row_names(at.name)[-1]}"
+        if name != read:
+            self.lost.append(f"the name of the massless link {name!r}, which is read as {read!r}")
+        if moved:
+            self.lost.append(f"the frame of the massless link {name!r}, which becomes that of {body!r}")
 
     def content(self, link: Link) -> Iterator[str]:
         """The shapes of a link, and the sites of its loops."""
@@ -117,11 +170,13 @@ class _Writer:
             else:
                 yield _geom(shape)
 
-    def joint(self, at: Attachment) -> Iterator[str]:
+    def joint(self, at: Attachment, place: Array) -> Iterator[str]:
+        """The lines of a joint, whose own frame has a pose in that of its body."""
         joint, name = at.joint, at.name
         if joint.mimic is not None:
-            hint = "MJCF has only constraints for that, which give way"
-            self.problems.append(f"joint {name!r} follows {joint.mimic.joint!r}; {hint}")
+            numbers = numbers_text([joint.mimic.offset, joint.mimic.ratio, 0, 0, 0])
+            ends = f"joint1={quoted(name)} joint2={quoted(joint.mimic.joint)}"
+            self.couplings.append(f'    <joint {ends} polycoef="{numbers}"/>')
         if joint.passive != (joint.kind == "free"):
             self.lost.append(f"joint {name!r} is {'passive' if joint.passive else 'a free joint that is not passive'}")
         if joint.effort is not None or joint.velocity is not None:
@@ -129,7 +184,7 @@ class _Writer:
         friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
         options = "".join(f' {what}="{numbers_text(x)}"' for what, x in friction.items() if x != 0)
         if joint.chart is not None:
-            yield from self.group(at, options)
+            yield from self.group(at, place, options)
             return
         if joint.stiffness != 0:
             options += f' stiffness="{numbers_text(joint.stiffness)}" springref="{numbers_text(joint.rest)}"'
@@ -137,17 +192,18 @@ class _Writer:
             options += f' range="{numbers_text(joint.limits)}"'
         elif joint.limits is not None:
             self.lost.append(f"the limit on one side of joint {name!r}")
-        for freedom, S in zip(joint.row_names(name), expressions.floats(joint.screws).T, strict=True):
+        screws = Ad(place) @ expressions.floats(joint.screws)
+        for freedom, S in zip(joint.row_names(name), screws.T, strict=True):
             kind, (direction, point) = Joint(S).kind, axis_of(S)
             if kind == "helical":
                 self.problems.append(f"joint {name!r} has the helical freedom {freedom!r}, which MJCF does not have")
                 continue
-            place = f' pos="{numbers_text(point)}"' if kind == "revolute" else ""
+            at_point = f' pos="{numbers_text(point)}"' if kind == "revolute" else ""
             sort = "hinge" if kind == "revolute" else "slide"
             axis = numbers_text(direction)
-            yield f'      <joint name={quoted(freedom)} type="{sort}" axis="{axis}"{place}{options}/>'
+            yield f'      <joint name={quoted(freedom)} type="{sort}" axis="{axis}"{at_point}{options}/>'
 
-    def group(self, at: Attachment, options: str) -> Iterator[str]:
+    def group(self, at: Attachment, place: Array, options: str) -> Iterator[str]:
         """A joint whose positions are no angles and lengths."""
         joint, name = at.joint, at.name
         if joint.kind == "planar":
@@ -157,8 +213,10 @@ class _Writer:
             self.problems.append(f"free joint {name!r} is not on the base, as in MJCF")
         elif joint.kind == "free":
             yield f'      <joint name={quoted(name)} type="free"{options}/>'
+            if not np.array_equal(expressions.floats(at.home), np.eye(4)):
+                self.numerics.append(f'    <numeric name={quoted(home_key(name))} data="1"/>')
         elif joint.chart is not None:
-            center = numbers_text(expressions.floats(joint.chart.center))
+            center = numbers_text(expressions.floats(joint.chart.center) + place[:3, 3])
             yield f'      <joint name={quoted(name)} type="ball" pos="{center}"{options}/>'
 
     def inertial(self, link: str, inertia: Inertia) -> str:
@@ -169,17 +227,22 @@ class _Writer:
         about = f'pos="{numbers_text(inertia.com)}" xyaxes="{axes}" diaginertia="{numbers_text(moments)}"'
         return f'      <inertial mass="{inertia.mass!r}" {about}/>'
 
-    def check_heavy(self, at: Attachment) -> None:
-        """MuJoCo requires a mass and moments of a body that moves, or of one that is welded to it."""
+    def is_massive(self, at: Attachment) -> bool:
+        """Whether a link, or one that is welded to it, has a mass and moments."""
         todo = [at]
         while todo:
             part = todo.pop()
             inertia = part.link.inertia
             if inertia is not None and min(float(inertia.mass), *inertia.evaluated().principal_moments) > _LEAST:
-                return
+                return True
             todo += [child for child in self.children[part.link.name] if not child.joint.screws.size]
-        hint = "MuJoCo requires a mass and three moments of what moves"
-        self.problems.append(f"link {at.link.name!r} and those fixed to it have no inertia; {hint}")
+        return False
+
+    def check_massive(self, at: Attachment) -> None:
+        """MuJoCo requires a mass and moments of a body that moves, or of one that is welded to it."""
+        if not self.is_massive(at):
+            hint = "MuJoCo requires a mass and three moments of what moves"
+            self.problems.append(f"link {at.link.name!r} and those fixed to it have no inertia; {hint}")
 
     def loop(self, loop: Loop) -> Iterator[str]:
         """The constraint of a loop between two sites, which are noted for their links."""
@@ -202,6 +265,11 @@ class _Writer:
         wrong = NOT_IN_XML.search(name)
         if wrong is not None:
             self.problems.append(f"the name {name!r} of a {what} contains {wrong[0]!r}, which XML does not have")
+
+
+def _section(name: str, lines: Sequence[str]) -> list[str]:
+    """The element of the model with some lines; nothing if there are none."""
+    return [f"  <{name}>", *lines, f"  </{name}>"] if lines else []
 
 
 def _placed(T: Array) -> str:

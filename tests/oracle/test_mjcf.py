@@ -154,6 +154,31 @@ def test_what_is_not_read_is_listed():
     assert len(refused.value.problems) == 8
 
 
+def test_joints_that_follow_others():
+    kinds = ("hinge", "slide", "hinge", "hinge", "hinge")
+    joints = [f'<joint name="j{k}" type="{kind}" axis="1 {k} 2" ref="{0.1 * k}"/>' for k, kind in enumerate(kinds)]
+    bodies = "".join(f'<body name="b{k}" pos="0 {k} 0">{joint}{GEOM}</body>' for k, joint in enumerate(joints))
+    ties = [("j1", "j0", "0.3 -2"), ("j2", "j1", "0.1 0.5")]
+    ties += [("j0", "j2", "0 1"), ("j1", "j3", "0 1"), ("j3", "j4", "0 1 0.2")]  # a circle, twice, and bent
+    tied = "".join(
+        f'<joint name="e{k}" joint1="{a}" joint2="{b}" polycoef="{numbers}"/>' for k, (a, b, numbers) in enumerate(ties)
+    )
+    text = f"""<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody><equality>{tied}</equality></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    with pytest.warns(ScrewdynWarning, match="the equality constraints 'e2', 'e3', 'e4'$"):
+        tree = KinematicTree.from_mjcf(model)
+    assert tree.coordinates == ("j0", "j3", "j4")
+    # The residuals of MuJoCo's constraints are zero where our followers are.
+    data, q = mujoco.MjData(model), np.array([0.4, 0.5, 0.6])
+    one = -2 * q[0] + 0.3 + 0.1
+    data.qpos[:] = [q[0], one, 0.5 * (one - 0.1) + 0.1 + 0.2, *q[1:]]
+    mujoco.mj_forward(model, data)
+    assert_allclose(data.efc_pos[:2], 0, atol=1e-15)
+    for body in ("b1", "b2"):
+        assert_allclose(tree.forward_kinematics(body, q)[:3, :3].ravel(), data.body(body).xmat, rtol=0, atol=1e-14)
+        assert_allclose(tree.forward_kinematics(body, q)[:3, 3], data.body(body).xpos, rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize(
     "text", ["<mujoco", "<model/>", "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"]
 )

@@ -108,8 +108,9 @@ def test_an_acceleration_with_a_hard_constraint():
 
 
 def test_constraints_that_are_no_joints_are_listed():
-    others = '<joint name="gear" joint1="a1" joint2="a2"/><connect name="off" body1="a" body2="b" anchor="0 0 0"'
-    others += ' active="false"/><weld body1="a" body2="b"/><connect name="a1" body1="a" body2="b" anchor="0 0 0"/>'
+    others = '<joint name="gear" joint1="a1" joint2="a2" polycoef="0 1 1"/>'
+    others += '<connect name="off" body1="a" body2="b" anchor="0 0 0" active="false"/>'
+    others += '<weld body1="a" body2="b"/><connect name="a1" body1="a" body2="b" anchor="0 0 0"/>'
     with pytest.warns(ScrewdynWarning, match="equality constraint 'gear'") as caught:
         tree = KinematicTree.from_mjcf(model_text(others))
     assert "off" not in str(caught[0].message)

@@ -213,10 +213,11 @@ class Files(Structure):
         ``<body>_<joint>``. Names are kept; unnamed bodies are ``body1``, …, and unnamed joints are named after their
         bodies. Inertias are those that MuJoCo has compiled, also from shapes. The equality constraints ``connect`` and
         ``weld`` that are active close loops, as spherical and fixed joints of ``body1`` on ``body2``; MuJoCo's give way
-        a little, these do not. Contacts are not read. Spheres, capsules,
-        cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer shows their group at
-        first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left out. A compiled
-        model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
+        a little, these do not. An active linear constraint ``joint`` of a hinge or slide on another one makes
+        ``joint1`` follow ``joint2`` (:class:`~screwdyn.Mimic`): it has no coordinate then. Contacts are not read.
+        Spheres, capsules, cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer shows
+        their group at first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left out.
+        A compiled model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
 
         Parameters
         ----------
@@ -251,9 +252,13 @@ class Files(Structure):
         """The tree as MJCF text, from which :meth:`from_mjcf` makes a tree with the same M, C and g within rounding.
 
         The base becomes MuJoCo's world. Coordinates keep their names, but not their order: MuJoCo goes through the tree
-        depth first. Loops with a spherical or fixed joint become equality constraints ``connect`` and ``weld`` between
-        sites, which give way a little in MuJoCo. There are no actuators. Visual shapes touch nothing; collision shapes
-        are in group 3. ``mujoco`` need not be installed.
+        depth first. Massless links between joints become several joints of one body, if nothing else needs them: no
+        shape, no loop, no second link. Joints that follow others become linear constraints ``joint``, which give way a
+        little in MuJoCo. A free joint has its home as the pose of its body: MuJoCo's qpos is then the pose in the
+        world, while a custom number makes :meth:`from_mjcf` read q from the home again. Loops with a spherical or fixed
+        joint become equality constraints ``connect`` and ``weld`` between sites, which give way a little in MuJoCo.
+        There are no actuators. Visual shapes touch nothing; collision shapes are in group 3. ``mujoco`` need not be
+        installed.
 
         Parameters
         ----------
@@ -268,8 +273,8 @@ class Files(Structure):
         ------
         ModelError
             Lists everything that MJCF cannot express: helical and planar joints, free joints that are not on the base,
-            joints that follow others, loops with other joints, links that move without an inertia, inertias that no
-            rigid body has, names with characters that XML does not have.
+            loops with other joints, links that move without an inertia, inertias that no rigid body has, names with
+            characters that XML does not have.
         UnboundSymbolError
             If numbers contain symbols.
 
@@ -277,7 +282,8 @@ class Files(Structure):
         -----
         ScrewdynWarning
             Once, with everything that MJCF has no place for: limits on one side, limits of effort and velocity, passive
-            joints other than free ones, free joints that are not passive, locks, meshes. :meth:`to_json` keeps it.
+            joints other than free ones, free joints that are not passive, locks, meshes, names and frames of massless
+            links between the joints of a body. :meth:`to_json` keeps it.
         """
         from screwdyn.io.mjcf_writer import write_mjcf
 

@@ -332,7 +332,7 @@ class Files(Structure):
         return cls._of(read_pinocchio(model, visual=visual, collision=collision, strict=strict))
 
     @classmethod
-    def from_graph(cls, graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Self:
+    def from_graph(cls, graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Self:
         """Make a tree of a NetworkX graph such as :attr:`graph`, for example after a change by NetworkX.
 
         Parameters
@@ -341,10 +341,12 @@ class Files(Structure):
             Its nodes are the names of the links; an edge leads from a parent to a child. A node may have the attribute
             ``link``, a :class:`Link` (by default massless; its own name is ignored), and an edge the attributes
             ``joint``, a :class:`Joint` (by default fixed), ``home``, the pose of the child in the parent while the
-            joint is neutral (by default the identity), and ``locked``, as in :attr:`graph`. Other attributes are
-            ignored. Links are attached in the order of the nodes, parents before children.
-        gravity : (3,) array
-            In the frame of the link without a parent, which becomes the base, m/s².
+            joint is neutral (by default the identity), and ``locked``, as in :attr:`graph`. The graph may have the
+            attributes ``loops`` and ``gravity``. Other attributes are ignored. Links are attached in the order of the
+            nodes, parents before children.
+        gravity : (3,) array, optional
+            In the frame of the link without a parent, which becomes the base, m/s²; by default the attribute of the
+            graph, or (0, 0, -9.81) if it has none.
 
         Returns
         -------
@@ -363,7 +365,7 @@ class Files(Structure):
         >>> import screwdyn as sd
         >>> arm = sd.robots.two_link()
         >>> renamed = nx.relabel_nodes(arm.graph, {"base": "floor"})
-        >>> print(sd.KinematicTree.from_graph(renamed, arm.gravity).base)
+        >>> print(sd.KinematicTree.from_graph(renamed).base)
         floor
         """
         from screwdyn.io.graph import from_graph

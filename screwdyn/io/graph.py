@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from screwdyn.core.errors import TopologyError
+from screwdyn.core.errors import ShapeError, TopologyError
 from screwdyn.core.text import NAME, is_name
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["from_graph"]
 
 
-def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
+def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     """Read the links and joints of a directed graph; :meth:`KinematicTree.from_graph` describes it."""
     import networkx as nx
 
@@ -36,7 +36,8 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Top
     if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
         raise TopologyError(f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}")
     attachments = [_attachment(graph, name) for name in others]
-    topology = with_loops(Topology.rooted(_link(graph, base), gravity).attach(attachments), loops)
+    rooted = _rooted(graph, base) if gravity is None else Topology.rooted(_link(graph, base), gravity)
+    topology = with_loops(rooted.attach(attachments), loops)
     check_rotors(topology)
     return topology
 
@@ -59,6 +60,15 @@ def _check_tree(graph: nx.DiGraph) -> None:
         problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
         raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
+
+
+def _rooted(graph: nx.DiGraph, base: str) -> Topology:
+    """The base with the gravity of the graph, by default that of a new tree."""
+    link, attributes = _link(graph, base), graph.graph
+    try:
+        return Topology.rooted(link, attributes["gravity"]) if "gravity" in attributes else Topology.rooted(link)
+    except ShapeError as error:
+        raise ShapeError(f"the attribute 'gravity' of the graph: {error}") from None
 
 
 def _link(graph: nx.DiGraph, name: str) -> Link:

@@ -61,13 +61,14 @@ class Holder:
 
     @property
     def graph(self) -> nx.DiGraph:
-        """The structure as a frozen NetworkX graph.
+        """The structure as a frozen NetworkX graph, the same object until the tree changes.
 
         Nodes have the attribute ``link``; edges have ``joint``, ``home``, ``name``, ``coordinates``, ``coordinate`` and
         ``locked``. ``home`` is the pose of the link in its parent while the joint is neutral; ``coordinates`` are the
         names of the joint's freedoms, and ``coordinate`` is the name of a single freedom, or ``None``. A locked joint
         is fixed; ``locked`` has its ``joint`` and ``home`` when it is unlocked, and is ``None`` for other joints. The
-        attribute ``loops`` of the graph contains each :class:`Loop`.
+        attribute ``loops`` of the graph contains each :class:`Loop`, and ``gravity`` is that of the tree. Attributes
+        cannot be changed either; ``networkx.DiGraph(tree.graph)`` is a copy that can.
         """
         return self._topology.graph
 

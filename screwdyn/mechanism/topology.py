@@ -15,6 +15,7 @@ from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.couplings import check_couplings, leaders
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.tree_graph import graph_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -269,21 +270,10 @@ class Topology(_Found):
         """
         return replace(self, gravity=_field(gravity), revision=self.revision + 1)
 
-    @property
+    @cached_property
     def graph(self) -> nx.DiGraph:
-        """The structure as a frozen graph; see :attr:`Structure.graph`."""
-        import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
-
-        graph = nx.DiGraph(loops=tuple(self.loops.values()))
-        for name, at in self.attachments.items():
-            graph.add_node(name, link=at.link, serial=at.serial)
-            if at.parent is not None:
-                named = at.coordinates
-                one = named[0] if len(named) == 1 else None
-                about = {"joint": at.joint, "home": at.home, "name": at.name, "coordinate": one, "coordinates": named}
-                about["locked"] = at.locked
-                graph.add_edge(at.parent, name, **about)
-        return nx.freeze(graph)
+        """The structure as a frozen graph; see :attr:`KinematicTree.graph`."""
+        return graph_of(self)
 
 
 def _field(gravity: ArrayLike) -> Array:

@@ -6,6 +6,7 @@ import pickle
 import networkx as nx
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
@@ -28,7 +29,9 @@ def same(twin, tree, rng):
 def test_a_tree_comes_back_from_its_graph_and_its_pickle(seed, n):
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n, EVERY)
-    same(KinematicTree.from_graph(tree.graph, tree.gravity), tree, rng)
+    twin = KinematicTree.from_graph(tree.graph)
+    same(twin, tree, rng)
+    assert twin.to_json() == tree.to_json()
     same(pickle.loads(pickle.dumps(tree)), tree, rng)
     same(copy.deepcopy(tree), tree, rng)
 
@@ -68,6 +71,36 @@ def test_a_graph_by_hand():
     assert (tree.base, tree.links, tree.coordinates) == ("base", ("base", "arm", "hand"), ("wrist",))
     assert tree.mass_matrix([0.7])[0, 0] == pytest.approx(2.0 * 0.1**2)
     assert tree.gravity_vector([0.0])[0] == pytest.approx(-2.0 * 9.81 * 0.1)
+
+
+def with_everything():
+    """A tree with symbols in its gravity, shapes, and joints that are locked, follow another, and close a loop."""
+    g, tilt = sp.symbols("g tilt", positive=True)
+    tree = KinematicTree("floor", gravity=(g * sp.sin(tilt), 0, -g * sp.cos(tilt)))
+    body = sd.Inertia.rod(2.0, 1.0, axis="x", com=(0.5, 0, 0))
+    tree.attach(body, to="floor", joint=sd.revolute("y", name="left"), name="a", shape=sd.Shape.sphere(0.1))
+    follower = sd.revolute("y", name="right", mimic=sd.Mimic("left", 2.0), stiffness=3.0, damping=0.1, limits=(-1, 1))
+    tree.attach(body, to="floor", joint=follower, name="b", at=(1, 0, 0))
+    tree.attach(body, to="a", joint=sd.revolute("y", name="wrist"), name="c", at=(1, 0, 0))
+    tree.lock("wrist", at=0.3)
+    tree.close("c", to="b", joint=sd.spherical((1, 0, 0)), name="pin")
+    return tree
+
+
+def test_gravity_locks_couplings_and_loops_come_back_from_the_graph():
+    tree = with_everything()
+    for graph in (tree.graph, nx.DiGraph(tree.graph), pickle.loads(pickle.dumps(tree.graph))):
+        assert KinematicTree.from_graph(graph).to_json() == tree.to_json()
+    assert list(KinematicTree.from_graph(tree.graph, (1, 2, 3)).gravity) == [1, 2, 3]
+    assert list(KinematicTree.from_graph(nx.DiGraph([("a", "b")])).gravity) == [0, 0, -9.81]
+
+
+@pytest.mark.parametrize("wrong", [None, "down", (0, 0), (0, 0, float("nan")), sd.Inertia(1.0)])
+def test_a_wrong_gravity_of_the_graph(wrong):
+    graph = nx.DiGraph([("a", "b")], gravity=wrong)
+    with pytest.raises(sd.ShapeError, match="attribute 'gravity' of the graph: gravity must be three"):
+        KinematicTree.from_graph(graph)
+    assert list(KinematicTree.from_graph(graph, (0, 0, 1)).gravity) == [0, 0, 1]
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ CHANGES = {
     "deep copy": copy.deepcopy,
     "pickle": lambda tree: pickle.loads(pickle.dumps(tree)),
     "subs": lambda tree: tree.subs({}),
-    "graph": lambda tree: sd.KinematicTree.from_graph(tree.graph, tree.gravity),
+    "graph": lambda tree: sd.KinematicTree.from_graph(tree.graph),
     "lock": lambda tree: tree.lock("hand"),
     "lock in motion": lambda tree: tree.lock("hand", moving(tree)),
     "lock and unlock": lambda tree: (tree.lock("hand"), tree.unlock("hand")),

@@ -214,10 +214,11 @@ class Files(Structure):
         bodies. Inertias are those that MuJoCo has compiled, also from shapes. The equality constraints ``connect`` and
         ``weld`` that are active close loops, as spherical and fixed joints of ``body1`` on ``body2``; MuJoCo's give way
         a little, these do not. An active linear constraint ``joint`` of a hinge or slide on another one makes
-        ``joint1`` follow ``joint2`` (:class:`~screwdyn.Mimic`): it has no coordinate then. Contacts are not read.
-        Spheres, capsules, cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer shows
-        their group at first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left out.
-        A compiled model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
+        ``joint1`` follow ``joint2`` (:class:`~screwdyn.Mimic`): it has no coordinate then. What the flags of
+        ``<option>`` disable (springs, dampers, friction, limits, constraints, gravity) is not there. Contacts are not
+        read. Spheres, capsules, cylinders, boxes and meshes in files become :meth:`shapes`: visual if MuJoCo's viewer
+        shows their group at first (0 to 2), else collision; planes, height fields, ellipsoids and other meshes are left
+        out. A compiled model does not tell ``refpos`` and ``refquat`` of a mesh, which are taken as zero.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ import numpy as np
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
+from screwdyn.io.mjcf_flags import disabled, sleeps
 from screwdyn.io.mjcf_followers import followers_of
 from screwdyn.io.mjcf_homes import home_key
 from screwdyn.io.mjcf_loops import active_equalities, is_loop, loops_of
@@ -71,12 +72,21 @@ class _Reader:
         self.bodies = _named("body", [model.body(k).name for k in range(model.nbody)])
         self.joints = [model.joint(k).name for k in range(model.njnt)]
         self.links, self.taken = Names(self.bodies), Names(filter(None, self.joints))
+        self.off = disabled(model)
+        self.stiffness = self.enabled("spring", model.jnt_stiffness)
+        self.limited = self.enabled("limit", model.jnt_limited)
+        self.damping = self.enabled("damper", model.dof_damping)
+        self.friction = self.enabled("frictionloss", model.dof_frictionloss)
         self.numerics = {model.numeric(k).name for k in range(model.nnumeric)}
         self.followers = followers_of(model)
 
+    def enabled(self, flag: str, values: Array) -> Array:
+        """Numbers of a model, or zeros if a flag disables what they are for."""
+        return np.zeros_like(values) if flag in self.off else values
+
     def topology(self) -> Topology:
         m = self.model
-        gravity = np.zeros(3) if m.opt.disableflags & _gravity_flag() else m.opt.gravity.copy()
+        gravity = self.enabled("gravity", m.opt.gravity.copy())
         attachments = [at for body in range(1, m.nbody) for at in self.attachments(body)]
         equalities = _named("equality", [m.equality(k).name for k in range(m.neq)])
         taken = Names(name for at in attachments for name in (at.link.name, at.name))
@@ -123,12 +133,12 @@ class _Reader:
         m, name = self.model, self.name(k)
         kind, at = m.jnt_type[k], m.jnt_dofadr[k]
         point, axis = m.jnt_pos[k].copy(), m.jnt_axis[k].copy()
-        friction: dict[str, Any] = {"damping": float(m.dof_damping[at]), "friction": float(m.dof_frictionloss[at])}
+        friction: dict[str, Any] = {"damping": float(self.damping[at]), "friction": float(self.friction[at])}
         if kind in (FREE, BALL):
             freedoms = slice(at, at + (6 if kind == FREE else 3))
             ignored = {
-                "the stiffness": m.jnt_stiffness[k],
-                "the limit": m.jnt_limited[k],
+                "the stiffness": self.stiffness[k],
+                "the limit": self.limited[k],
                 "the armature": m.dof_armature[freedoms].any(),
             }
             self.findings.warnings += [f"{what} of joint {name!r}" for what, value in ignored.items() if value]
@@ -136,33 +146,38 @@ class _Reader:
                 return free(passive=True, name=name, **friction), np.eye(4)
             return spherical(point, name=name, **friction), np.eye(4)
         q = m.jnt_qposadr[k]
-        options: dict[str, Any] = friction | {"limits": tuple(m.jnt_range[k].tolist()) if m.jnt_limited[k] else None}
+        options: dict[str, Any] = friction | {"limits": tuple(m.jnt_range[k].tolist()) if self.limited[k] else None}
         options["armature"] = float(m.dof_armature[at])
         if k in self.followers:
             _, leader, ratio, constant = self.followers[k]
             options["mimic"] = Mimic(self.name(leader), ratio, constant)
-        if m.jnt_stiffness[k]:
-            options |= {"stiffness": float(m.jnt_stiffness[k]), "rest": float(m.qpos_spring[q])}
+        if self.stiffness[k]:
+            options |= {"stiffness": float(self.stiffness[k]), "rest": float(m.qpos_spring[q])}
         joint = revolute(axis, point, name=name, **options) if kind == HINGE else prismatic(axis, name=name, **options)
         return joint, screw_motion(joint.screws[:, 0], -float(m.qpos0[q]))
 
     def note_ignored(self) -> None:
         """Warn about everything else that changes the motion."""
         m = self.model
-        bent = [
-            self.name(k)
-            for k in range(m.njnt)
-            if np.any(getattr(m, "jnt_stiffnesspoly", np.zeros(m.njnt))[k])
-            or np.any(getattr(m, "dof_dampingpoly", np.zeros(m.nv))[m.jnt_dofadr[k]])
-        ]
-        held = [self.bodies[k] for k in range(m.nbody) if m.body_gravcomp[k] or m.body_mocapid[k] >= 0]
+        poly = self.enabled("spring", getattr(m, "jnt_stiffnesspoly", np.zeros(m.njnt)))
+        yields = self.stiffness * getattr(m, "jnt_springyield", np.zeros(m.njnt))
+        damper = self.enabled("damper", getattr(m, "dof_dampingpoly", np.zeros(m.nv)))
+        bent = [self.name(k) for k in range(m.njnt) if np.any(poly[k]) or yields[k] or np.any(damper[m.jnt_dofadr[k]])]
+        lifted = self.enabled("gravcomp", m.body_gravcomp)
+        held = [self.bodies[k] for k in range(m.nbody) if lifted[k] or m.body_mocapid[k] >= 0]
+        actuators = _named("actuator", [m.actuator(k).name for k in range(m.nu)])
+        if "actuation" in self.off:  # their inertias and dampers stay
+            passive = np.array([getattr(m, f"actuator_{x}", np.zeros(m.nu)) for x in ("armature", "damping")])
+            actuators = [name for name, own in zip(actuators, passive.T, strict=True) if own.any()]
         self.note("the nonlinear spring or damper of joint", bent)
         self.note("compensation of gravity or motion capture of body", held)
         self.note("the tendon", _named("tendon", [m.tendon(k).name for k in range(m.ntendon)]))
-        self.note("the actuator", _named("actuator", [m.actuator(k).name for k in range(m.nu)]))
+        self.note("the actuator", actuators)
         self.note("the flexible body", _named("flex", [m.flex(k).name for k in range(m.nflex)]))
-        if m.opt.density or m.opt.viscosity:
-            self.findings.warnings.append("the forces of the medium (density, viscosity)")
+        if (m.opt.density or m.opt.viscosity) and "medium" not in self.off:
+            self.findings.warnings.append("the forces of the medium (density, viscosity, wind)")
+        if sleeps(m):
+            self.findings.warnings.append("the flag sleep, which lets MuJoCo hold bodies still that hardly move")
 
     def note(self, what: str, names: Iterable[str]) -> None:
         listed = list(names)
@@ -175,9 +190,3 @@ def _named(kind: str, names: list[str]) -> list[str]:
     """Names, made from the index where there is none."""
     taken = Names(names)
     return [name or taken.unused(f"{kind}{k}") for k, name in enumerate(names)]
-
-
-def _gravity_flag() -> int:
-    import mujoco
-
-    return int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)

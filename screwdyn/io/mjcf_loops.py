@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core.types import Array
+from screwdyn.io.mjcf_flags import disabled
 from screwdyn.io.mjcf_shapes import pose_of_quaternion
 from screwdyn.io.names import Names
 from screwdyn.mechanism.joint import fixed, spherical
@@ -16,17 +17,14 @@ from screwdyn.screws.poses import inverse, pose
 
 __all__ = ["active_equalities", "is_loop", "loops_of"]
 
-# Values of mjtEq, mjtObj and mjtDisableBit.
+# Values of mjtEq and mjtObj.
 _CONNECT, _WELD = 0, 1
 _SITE = 6
-_NO_CONSTRAINT, _NO_EQUALITY = 1, 2
 
 
 def active_equalities(m: Any) -> list[int]:
     """The equality constraints that act at first."""
-    if m.opt.disableflags & (_NO_CONSTRAINT | _NO_EQUALITY):
-        return []
-    return [k for k in range(m.neq) if m.eq_active0[k]]
+    return [] if "equality" in disabled(m) else [k for k in range(m.neq) if m.eq_active0[k]]
 
 
 def is_loop(m: Any, k: int) -> bool:

@@ -91,6 +91,7 @@ class _Writer:
         self.problems: list[str] = []
         self.lost: list[str] = []
         self.shapes = ShapeWriter()
+        self.base = topology.base
         labels = (label for at in topology.attachments.values() for label in at.labels)
         self.names = Names([*topology.attachments, *topology.carried, *topology.loops, *labels])
 
@@ -153,15 +154,17 @@ class _Writer:
     def link(self, link: Link) -> str:
         """The lines of a link."""
         lines = []
-        if link.inertia is not None:
-            inertia = link.inertia.evaluated()
-            com, tensor = inertia.entries
+        if link.inertia is not None or link.name != self.base:
+            mass, com, tensor = 0.0, (0.0,) * 3, (0.0,) * 6  # left out, some readers would take 1 kg
+            if link.inertia is not None:
+                inertia = link.inertia.evaluated()
+                mass, (com, tensor) = inertia.mass, inertia.entries
             named = zip(("xx", "xy", "xz", "yy", "yz", "zz"), tensor, strict=True)
             entries = " ".join(f'i{k}="{x!r}"' for k, x in named)
             lines = [
                 "    <inertial>",
                 f'      <origin xyz="{numbers_text(com)}"/>',
-                f'      <mass value="{inertia.mass!r}"/>',
+                f'      <mass value="{mass!r}"/>',
                 f"      <inertia {entries}/>",
                 "    </inertial>",
             ]

@@ -1,5 +1,7 @@
 """URDF read by both libraries: floating bases, floating and planar joints, entry by entry against Pinocchio."""
 
+from xml.etree import ElementTree
+
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -14,6 +16,23 @@ pytestmark = pytest.mark.oracle
 
 # Indices of a joint's freedoms and positions in Pinocchio's order.
 FREEDOMS = {"free": [3, 4, 5, 0, 1, 2], "planar": [2, 0, 1], "revolute": [0], "prismatic": [0]}
+
+
+def test_links_without_inertia_have_no_mass_in_other_readers():
+    arm = robots.ur5()  # some readers take a link without <inertial> as 1 kg
+    root = ElementTree.fromstring(arm.to_urdf())
+    links = {link.get("name"): link for link in root.iter("link")}
+    masses = {name: link.find("inertial/mass") for name, link in links.items()}
+    assert [name for name, mass in masses.items() if mass is None] == [arm.base]
+    massless = [name for name in arm.links[1:] if arm.link(name).inertia is None]
+    assert massless and all(float(masses[name].get("value")) == 0 for name in massless)
+    for name in massless:
+        links[name].remove(links[name].find("inertial"))
+    without = ElementTree.tostring(root, encoding="unicode")
+    for read in (pin.buildModelFromXML, lambda text: KinematicTree.from_urdf(text).to_json()):
+        assert read(arm.to_urdf()) == read(without)
+    model = mujoco.MjModel.from_xml_string(arm.to_urdf())
+    assert_allclose(sum(model.body_mass), arm.mass - arm.link("base_link").inertia.mass, rtol=1e-12)
 
 
 def test_a_loop_is_an_element_that_other_readers_ignore():

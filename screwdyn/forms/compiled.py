@@ -28,7 +28,7 @@ from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.declared import TakesOut
 from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import WITH_LOOPS
+from screwdyn.physics.internal import SOLVING, WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
 from screwdyn.physics.table import PLACE
@@ -161,8 +161,10 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     # Inside
 
     def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> code_cache.Compilation | None:
-        """Request the compilation of a quantity; None if a result has no entries, or if it is refused with loops."""
+        """Request the compilation of a quantity; None if a result has no entries, or if it is refused."""
         if self._programs is None or (self._model.constraints and WITH_LOOPS.get(entry.name, "") is None):
+            return None
+        if entry.name in SOLVING and self._model.unresisted:
             return None
         code = frame_code(frame) if "frame" in entry.parameters else BODY
         rows = written_places(entry, self._model, link or "", code)

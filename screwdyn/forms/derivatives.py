@@ -23,7 +23,7 @@ from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms import loop_derivatives
-from screwdyn.forms.numbers import Numbers
+from screwdyn.forms.numbers import Numbers, require_resisted
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import Charts
@@ -126,6 +126,7 @@ class Derivatives:
                 memory.check(out, [x.shape for x in found])
             dq, dqd, inverse = memory.hand_over(found, out)
             return dq, dqd, inverse
+        require_resisted(CATALOGUE["forward_dynamics"], self._model)
         if self._in_one_piece:
             (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
             if sound:
@@ -208,6 +209,7 @@ class Derivatives:
 
     def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
+        require_resisted(entry, self._model)
         given = entry.signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         link, frame = given.arguments.get("link"), given.arguments.get("frame")

@@ -25,7 +25,7 @@ from screwdyn.physics.charts import recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import INTERNAL
+from screwdyn.physics.internal import INTERNAL, SOLVING
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
@@ -36,10 +36,12 @@ if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import 
     from screwdyn.backends.numba.kernels import Kernels
     from screwdyn.physics.model import Model
 
-__all__ = ["Dynamics", "Frame", "Numbers"]
+__all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "undetermined"]
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
+# Coordinates that a message names at most.
+_SHOWN = 6
 
 
 def undetermined(status: int, model: Model, link: str | None, felt: str = "") -> Exception | None:
@@ -61,6 +63,21 @@ def undetermined(status: int, model: Model, link: str | None, felt: str = "") ->
             f"operational-space inertia is undefined"
         )
     return None
+
+
+def require_resisted(entry: Quantity, model: Model) -> None:
+    """Raise SingularAttachmentError if a quantity needs the inverse of an M that is singular in every configuration."""
+    if entry.name not in SOLVING or not model.unresisted:
+        return
+    names = [repr(name) for name in model.unresisted]
+    what = f"nothing beyond joint {names[0]} resists its motion"
+    if len(names) > 1:
+        shown = [*names[:_SHOWN], f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else names
+        what = f"nothing resists a motion of {', '.join(shown[:-1])} and {shown[-1]} together"
+    raise SingularAttachmentError(
+        f"{what} in any configuration, so its acceleration is undetermined; give a link that moves an inertia about "
+        f"all axes, give a joint an armature, or make one fixed"
+    )
 
 
 class Dynamics(Quantities):
@@ -171,6 +188,8 @@ class Dynamics(Quantities):
         kernels, named = self._kernels, given.arguments
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
+        require_resisted(entry, model)
+        vars(kernels).pop(entry.name, None)  # M has an inverse, so that the next call asks no more
         if model.constraints and entry.name == "inverse_dynamics":
             wrenches = named["wrenches"]
             given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)

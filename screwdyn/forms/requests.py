@@ -17,7 +17,7 @@ from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constan
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.independent_constraints import written_places
-from screwdyn.forms.numbers import undetermined
+from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantity
@@ -136,6 +136,8 @@ def results(
     InertiaError
         If there is no centre of mass, because no link has a mass.
     """
+    if model.ready is not None:
+        require_resisted(request.entry, model)
     subject = request.subject(model, tape) if subject is None else subject
     try:
         return outputs(tape, request.entry.name, subject, extra)

@@ -21,11 +21,13 @@ from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.numbers import require_resisted
 from screwdyn.forms.rollout_inputs import Inputs
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.steps import STEPS, Feedback
 
 __all__ = ["Rollout", "Rollouts"]
@@ -289,6 +291,7 @@ def _made(model: Model, kind: Kind, values: Mapping[Hashable, float]) -> Stepper
     SingularAttachmentError
         If a joint feels no inertia in any run.
     """
+    require_resisted(CATALOGUE["forward_dynamics"], model)
     try:
         return Stepper(model, kind, values)
     except TooLong:

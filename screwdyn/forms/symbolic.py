@@ -22,7 +22,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.independent_constraints import independent_constraints
-from screwdyn.forms.numbers import undetermined
+from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.forms.requests import Request, requested
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import BODY, FRAMES, frame_code
@@ -345,6 +345,8 @@ class Symbolic:
         entry, link, model = request.entry, request.link, self._model
         key = entry.name, link, request.code
         if key not in self._found:
+            if model.ready is not None:
+                require_resisted(entry, model)
             subject = request.subject(model, self._derivation.tape, self._derivation.scalars)
             subject = subject._replace(positions=self.positions, coordinates=self.coordinates)
             try:

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, TopologyError
 from screwdyn.core.text import NAME, is_name
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.shape import Shape, shapes_of
 
 __all__ = ["Link"]
+
+# Product of the moments of inertia, relative to the cube of their sum, below which one may be zero.
+_LEAN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,15 @@ class Link:
     name: str
     inertia: Inertia | None = None
     shapes: tuple[Shape, ...] = ()
+
+    @cached_property
+    def lean(self) -> bool:
+        """Whether the inertia, of numbers, may be zero for some twist, as that of a thin rod; a determinant tells."""
+        if self.inertia is None:
+            return True
+        xx, xy, xz, yy, yz, zz = self.inertia.entries[1]
+        determinant = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
+        return not (self.inertia.mass > 0 and determinant > _LEAN * (xx + yy + zz) ** 3 > 0)
 
     def prefixed(self, prefix: str) -> "Link":
         """The link with a prefix before its name."""

@@ -9,7 +9,7 @@ from screwdyn.physics.catalogue import Coupled, Dimension, Places, Quantity, Res
 from screwdyn.physics.quantities import CONSTRAINTS, CONSTRAINTS_DOT, QDD, TAU
 from screwdyn.physics.recursions import constrained, joint_space, loops
 
-__all__ = ["INTERNAL", "WITH_LOOPS"]
+__all__ = ["INTERNAL", "SOLVING", "WITH_LOOPS"]
 
 
 def _internal(
@@ -47,3 +47,6 @@ INTERNAL = {entry.name: entry for entry in _INTERNAL}
 
 # What computes a quantity of a tree with loops, if the forces in these change it; None if it is not available there.
 WITH_LOOPS = {"forward_dynamics": "constrained_dynamics", "inverse_dynamics": None, "operational_inertia": None}
+
+# What needs the inverse of M.
+SOLVING = ("forward_dynamics", "operational_inertia")

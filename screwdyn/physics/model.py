@@ -19,6 +19,7 @@ from screwdyn.physics.frames import BODY
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.rows import Rows
 from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE
+from screwdyn.physics.unresisted import unresisted
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -102,6 +103,16 @@ class Model(Rows):
         rows = np.empty(len(self.index) - 1)
         spread(self.charts.couplings, qd, rows)
         return rows
+
+    @cached_property
+    def lean(self) -> bool:
+        """Whether M may be singular in every configuration: without loops, if a link that a joint moves is lean."""
+        return not self.topology.loops and any([at.link.lean for at in self.placements.values() if at.freedoms])
+
+    @cached_property
+    def unresisted(self) -> tuple[str, ...]:
+        """The coordinates of a motion that no inertia resists in any configuration; none of most trees."""
+        return unresisted(self) if self.lean else ()
 
     @cached_property
     def weight_bound(self) -> float:

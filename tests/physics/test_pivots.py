@@ -50,23 +50,17 @@ def test_a_thin_rod_has_none_about_itself(seed):
         tree.forward_dynamics([rng.normal()], [0.0], [1.0])
 
 
-@pytest.mark.parametrize(("joint", "unit"), [(revolute, "kg m"), (prismatic, "kg")])
-def test_more_axes_than_a_point_can_move_are_refused(joint, unit):
-    """Rounding is relative to the inertia before the subtraction: the difference is rounding alone."""
-    refused = 0
+@pytest.mark.parametrize("joint", [revolute, prismatic])
+def test_more_axes_than_a_point_can_move_are_refused(joint):
+    """Four screws of a space of three: some motion of the joints moves nothing, in any configuration."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         tree = KinematicTree()
         for k in range(4):
             body = random_inertia(rng) if k == 3 else None
             tree.attach(Link(f"link{k}", body), to=tree.links[-1], joint=joint(rng.normal(size=3)))
-        try:
-            qdd = tree.forward_dynamics(rng.normal(size=4), np.zeros(4), np.ones(4))
-            assert np.abs(qdd).max() > 1e10
-        except SingularAttachmentError as error:
-            assert unit in str(error)
-            refused += 1
-    assert refused >= 36
+        with pytest.raises(SingularAttachmentError, match="motion of 'link0', 'link1', 'link2' and 'link3' together"):
+            tree.forward_dynamics(rng.normal(size=4), np.zeros(4), np.ones(4))
 
 
 def test_a_small_inertia_beside_a_far_one():
@@ -108,7 +102,7 @@ def test_what_was_compared_is_told_of_the_first_state_that_fails():
         tree.forward_dynamics(q, np.zeros((2, 3)), np.ones((2, 3)))
     ball = KinematicTree()
     ball.attach(Link("socket"), to="base", joint=sd.spherical())
-    with pytest.raises(SingularAttachmentError, match=r"it feels 0 of the 0 kg m\^2"):
+    with pytest.raises(SingularAttachmentError, match=r"'socket\[wz\]' resists its motion in any configuration"):
         ball.forward_dynamics([0, 0, 0, 1], np.zeros(3), np.ones(3))
     lumped = KinematicTree()
     with pytest.warns(sd.ScrewdynWarning):

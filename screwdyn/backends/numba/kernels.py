@@ -36,7 +36,7 @@ from screwdyn.backends.numba.source import (
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import Contribution, share_of
 from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import INTERNAL, WITH_LOOPS
+from screwdyn.physics.internal import INTERNAL, SOLVING, WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
@@ -216,6 +216,8 @@ class Kernels:
         arrays = (at, of_where, of_groups, of_terms, moved, address(places), work, address(parents), address(firsts))
         self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}
+        if model.lean:  # the first call asks whether M has an inverse
+            vars(self).update(dict.fromkeys(SOLVING, _refuse))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses are not valid in another process."""

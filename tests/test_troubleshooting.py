@@ -88,6 +88,9 @@ CAUSES = [
     lambda: sd.Inertia.box(-1, (1, 1, 1)),
     lambda: sd.revolute((0, 0, 0)),
     lambda: on_a_joint(sd.Inertia.point(1), sd.revolute("x")).forward_dynamics([0], [0], [0]),
+    lambda: on_a_joint(sd.Inertia.rod(1, 1, (1, 1, 1), (1, 0, 0)), sd.spherical((2, 1, 1))).forward_dynamics(
+        [0.6, 0, 0, 0.8], np.zeros(3), np.zeros(3)
+    ),
     lambda: arm().operational_inertia(tip(), q),
     lambda: sd.formulations.newton_euler(four_bar()),
     lambda: four_bar().assemble([0.3, 0.2, 0.1]),

@@ -104,7 +104,7 @@ class Model(Rows):
         spread(self.charts.couplings, qd, rows)
         return rows
 
-    @cached_property
+    @property
     def lean(self) -> bool:
         """Whether M may be singular in every configuration: without loops, if a link that a joint moves is lean."""
         return not self.topology.loops and any([at.link.lean for at in self.placements.values() if at.freedoms])

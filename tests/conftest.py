@@ -12,13 +12,15 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
-from screwdyn.backends.native import disk
+from screwdyn.backends.llvm import program
+from screwdyn.backends.native import disk, machine
 from screwdyn.backends.numba.kernels import kernel
 from screwdyn.backends.numba.source import KERNELS
 
@@ -87,9 +89,11 @@ def pytest_runtestloop(session: pytest.Session) -> None:
 
 @pytest.fixture(autouse=True)
 def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
-    """Code is neither written to the disk nor read from it while modules are patched."""
+    """Code, but for the kernels, is neither written to the disk nor read from it while modules are patched."""
     if "monkeypatch" in request.fixturenames:
-        request.getfixturevalue("monkeypatch").setattr(disk, "user_folder", lambda: None)
+        none = SimpleNamespace(key=disk.key, read=lambda key: None, write=lambda key, content: None)
+        for module in (machine, program):
+            request.getfixturevalue("monkeypatch").setattr(module, "disk", none)
 
 
 @pytest.fixture(scope="session")

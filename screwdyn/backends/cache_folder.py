@@ -3,16 +3,11 @@
 Loading a file from it executes the code in the file, so a file written by another user would run that user's code.
 """
 
-import atexit
-import hashlib
 import os
-import shutil
 import stat
-import sys
-import tempfile
 from pathlib import Path
 
-__all__ = ["Refused", "checked_folder", "fault", "kernel_folder", "user_folder"]
+__all__ = ["Refused", "checked_folder", "fault", "user_folder"]
 
 
 class Refused(Exception):
@@ -70,39 +65,6 @@ def checked_folder(path: Path) -> Path:
     return folder
 
 
-def kernel_folder(base: Path | None, text: bytes) -> Path:
-    """The folder for the kernels compiled from a text, created if it is missing.
-
-    Parameters
-    ----------
-    base : Path or None
-        As :func:`user_folder` returns it.
-    text : bytes
-        The source of the kernels; each text has its own folder.
-
-    Returns
-    -------
-    Path
-        ``base/<hash of the text>`` as :func:`checked_folder` returns it, if no other user has put anything there and
-        this user can write to it. Otherwise a new folder that is removed when this process ends; a line on stderr gives
-        the reason, unless ``base`` is None.
-    """
-    if base is not None:
-        try:
-            folder = checked_folder(base / hashlib.sha256(text).hexdigest()[:16])
-            reason = _foreign(folder, os.getuid()) if hasattr(os, "getuid") else ""
-            if not reason and not os.access(folder, os.W_OK):
-                reason = f"{folder} is not writable"
-            if not reason:
-                return folder
-        except (Refused, OSError) as error:
-            reason = str(error)
-        print(f"screwdyn: compiled kernels are not kept after this process: {reason}", file=sys.stderr, flush=True)
-    private = Path(tempfile.mkdtemp(prefix="screwdyn-"))
-    atexit.register(shutil.rmtree, private, ignore_errors=True)
-    return private
-
-
 def fault(folder: Path, user: int) -> str:
     """Why another user could put an entry into a folder, or could replace it; empty if this is impossible.
 
@@ -127,15 +89,6 @@ def fault(folder: Path, user: int) -> str:
             return f"its group can write to {path}; chmod g-w {path}"
     if os.lstat(folder).st_mode & 0o077:
         return f"{folder} is open to other users; remove it"
-    return ""
-
-
-def _foreign(folder: Path, user: int) -> str:
-    """An entry inside a folder that another user has put there; empty if there is none."""
-    for inside in folder.rglob("*"):
-        entry = os.lstat(inside)
-        if stat.S_ISLNK(entry.st_mode) or entry.st_uid != user:
-            return f"{inside} was put there by another user; remove {folder}"
     return ""
 
 

@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from screwdyn.backends.cache_folder import user_folder
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.call import Function
-from screwdyn.backends.native import disk
+from screwdyn.backends.native import disk, machine
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.robots import two_link
 
@@ -28,7 +28,8 @@ NAME, CONTENT = disk.key("a function"), bytes(range(97))
 def folder(tmp_path, monkeypatch):
     """The folder of the files, which is still missing."""
     monkeypatch.setenv("SCREWDYN_CACHE", str(tmp_path / "caches"))
-    monkeypatch.setattr(disk, "user_folder", user_folder)
+    for module in (machine, native):
+        monkeypatch.setattr(module, "disk", disk)
     monkeypatch.setattr(disk, "_written", None)
     return tmp_path / "caches" / "screwdyn" / "code"
 
@@ -87,7 +88,16 @@ def replace(file, make):
 def test_what_another_user_may_have_put_there_is_ignored(folder, attack):
     disk.write(NAME, CONTENT)
     attack(folder / NAME)
+    free = next_descriptor()
     assert disk.read(NAME) is None
+    assert next_descriptor() == free
+
+
+def next_descriptor():
+    """The number of the next file that is opened, which shows whether others were closed."""
+    file = os.open(os.devnull, os.O_RDONLY)
+    os.close(file)
+    return file
 
 
 def test_a_file_of_another_user_is_ignored(folder, monkeypatch):
@@ -213,6 +223,9 @@ def test_code_of_another_version_or_processor_has_another_key(tmp_path, monkeypa
         for package in disk._PACKAGES:
             shutil.rmtree(tmp_path / package)
         assert disk._compiler.__wrapped__() == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, "PYTHON", ".cpython-399-x86_64-linux-gnu.so")
+        assert disk._compiler.__wrapped__() not in (here, "")
     other = disk.processor()._replace(name="another")
     monkeypatch.setattr(disk, "processor", lambda: other)
     assert disk._compiler.__wrapped__() not in (here, "")

@@ -51,7 +51,7 @@ def test_compilation_leaves_the_garbage_collector_as_it_was(collected, monkeypat
         assert not gc.isenabled()
         raise MemoryError
 
-    monkeypatch.setattr(jit.numba, "cfunc", failing)
+    monkeypatch.setattr(jit.CFunc, "compile", failing)
     before = gc.isenabled()
     try:
         (gc.enable if collected else gc.disable)()

@@ -1,6 +1,8 @@
 """The compiled kernels: invalid input, many rows, and the cache folder."""
 
 import itertools
+import os
+import pickle
 import subprocess
 import sys
 import tracemalloc
@@ -8,10 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.registry import cpu_target
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute
+from screwdyn.backends.native import disk
+from screwdyn.backends.native.entry import Computation
 from screwdyn.backends.numba import jit, kernels
 from screwdyn.physics import link_steps
 from screwdyn.physics.quantities import CATALOGUE
@@ -122,16 +127,79 @@ def test_long_chains_take_memory_in_proportion_to_their_length():
     assert np.abs(residual).max() < 1e-12 * np.abs(tau).max()
 
 
-def test_kernels_are_kept_in_a_folder_named_after_the_text_of_the_physics(tmp_path, monkeypatch):
+def third(context, arrays):
+    return context[2]
+
+
+def value(kernel):
+    """What the kernel ``third`` returns for a context with 17 at place 2."""
+    context = np.array([3, 5, 17])
+    return Computation(kernel.address)(context.ctypes.data, context.ctypes.data)
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    """The file of a kernel."""
     monkeypatch.setenv("SCREWDYN_CACHE", str(tmp_path))
-    folder = Path(jit._cache_folder.__wrapped__())
-    assert folder.is_dir()
-    assert folder.parent == tmp_path / "screwdyn"
-    assert Path(jit._cache_folder.__wrapped__()) == folder
+    jit.compiled(third)
+    (file,) = (file for file in tmp_path.rglob("*") if file.is_file())
+    return file
+
+
+def test_a_kernel_is_compiled_once_for_each_text_of_the_physics(kept, tmp_path, monkeypatch, capsys):
+    kept.unlink()
+    for printed in (f"screwdyn: compiling third for this machine (once; kept in {kept.parent})\n", ""):
+        assert value(jit.compiled(third)) == 17
+        assert capsys.readouterr().err == printed
+    assert kept.exists()
     edited = tmp_path / "steps.py"
     edited.write_text(Path(link_steps.__file__).read_text() + "\n# edited\n")
     monkeypatch.setattr(link_steps, "__file__", str(edited))
-    assert Path(jit._cache_folder.__wrapped__()) != folder
+    monkeypatch.setattr(jit, "_source", jit._source.__wrapped__)
+    assert value(jit.compiled(third)) == 17
+    assert "compiling third" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("left", [0.0, 0.01, 0.5, 0.999, "list", "nothing", "folder"])
+def test_a_damaged_kernel_is_compiled_anew(kept, left, capsys):
+    """Cut, of another type with a digest that is right, or no file at all."""
+    whole = kept.read_bytes()
+    if left == "folder":
+        kept.unlink()
+        kept.mkdir()
+    elif isinstance(left, str):
+        disk.write(kept.name, pickle.dumps([1, 2]) if left == "list" else b"")
+    else:
+        kept.write_bytes(whole[: int(left * len(whole))])
+    capsys.readouterr()
+    for compilations in (1, int(left == "folder")):
+        assert value(jit.compiled(third)) == 17
+        assert capsys.readouterr().err.count("compiling third") == compilations
+
+
+def test_no_bit_of_a_kernel_can_be_flipped_unnoticed(kept):
+    whole, rng = kept.read_bytes(), np.random.default_rng(45)
+    target, here = cpu_target.target_context, jit._OnDisk(third)
+    for _ in range(45):
+        place, bit = int(rng.integers(len(whole))), int(rng.integers(8))
+        kept.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+        assert here.load_overload(None, target) is None
+    kept.write_bytes(whole)
+    assert here.load_overload(None, target) is not None
+
+
+def test_kernels_need_no_disk(kept, monkeypatch, capsys):
+    """It is full, or off; /dev/full is always full."""
+    kept.unlink()
+    with monkeypatch.context() as full:
+        full.setattr(disk.tempfile, "mkstemp", lambda dir: (os.open("/dev/full", os.O_WRONLY), str(kept)))
+        full.setattr(disk.os, "unlink", lambda path: None)
+        assert value(jit.compiled(third)) == 17
+    assert not kept.exists()
+    capsys.readouterr()
+    monkeypatch.setenv("SCREWDYN_CACHE", "off")
+    assert value(jit.compiled(third)) == 17
+    assert capsys.readouterr().err == "screwdyn: compiling third for this machine (not kept on disk)\n"
 
 
 def test_a_function_that_calls_may_be_using_is_never_replaced():

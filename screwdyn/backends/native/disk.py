@@ -1,17 +1,19 @@
-"""Compiled code on disk, for later processes of this user.
+"""Compiled code and kernels on disk, for later processes of this user.
 
-A file is named by a key: a digest of what the code is made from, of this library's source, of LLVM's version and of the
-processor. It begins with a digest of the key and of its content. Files that are damaged, or that another user owns or
-can write to, are ignored: the code is compiled again.
+A file is named by a key: a digest of what the code is made from, of this library's source, of the versions of LLVM and
+Python and of the processor. It begins with a digest of the key and of its content. Files that are damaged, or that
+another user owns or can write to, are ignored: the code is compiled again.
 """
 
 import functools
 import hashlib
+import importlib.machinery
 import os
 import stat
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,12 +23,14 @@ import llvmlite.binding as llvm
 from screwdyn.backends.cache_folder import Refused, checked_folder, user_folder
 from screwdyn.backends.native.processor import processor
 
-__all__ = ["MOST", "key", "read", "write"]
+__all__ = ["MOST", "PYTHON", "digest_of", "folder", "key", "read", "write"]
 
 # Bytes of all files; when there are more, the least recently used ones are removed.
 MOST = 256_000_000
 # Seconds after which reading a file marks it as used again.
 _DAY = 86_400
+# Names the version and the build of Python, which determine the layout of objects.
+PYTHON = importlib.machinery.EXTENSION_SUFFIXES[0]
 # Packages whose source determines the code.
 _PACKAGES = "core", "screws", "physics", "backends"
 # Bytes written by this process since it last looked at the size of the folder; None if it has not looked yet.
@@ -40,13 +44,13 @@ def key(*parts: object) -> str:
 
 def read(name: str) -> bytes | None:
     """The content of the file of a key; None if there is none that can be used."""
-    folder = _folder(user_folder())
-    if folder is None:
+    where = folder()
+    if where is None:
         return None
     try:
-        path = folder / name
-        flags = (getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-        with open(os.open(path, sum(flags, os.O_RDONLY)), "rb") as file:
+        path = where / name
+        careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | careful)) as file:
             entry = os.fstat(file.fileno())
             if not _own(entry):
                 return None
@@ -62,20 +66,38 @@ def read(name: str) -> bytes | None:
 
 def write(name: str, content: bytes) -> None:
     """Keep a content under a key; without effect if this is impossible, as on a full disk."""
-    folder = _folder(user_folder())
-    if folder is None:
+    where = folder()
+    if where is None:
         return
     with suppress(OSError):
-        file, temporary = tempfile.mkstemp(dir=folder)
+        file, temporary = tempfile.mkstemp(dir=where)
         try:
             with open(file, "wb") as opened:
                 opened.write(_digest(name, content) + content)
             # Other processes see the old file or the new one, never a part.
-            os.replace(temporary, folder / name)
+            os.replace(temporary, where / name)
         except BaseException:
             os.unlink(temporary)
             raise
-        _bound(folder, len(content))
+        _bound(where, len(content))
+
+
+def folder() -> Path | None:
+    """The folder of the files; None if nothing is kept on disk."""
+    return _folder(user_folder())
+
+
+def digest_of(files: Iterable[str | os.PathLike[str]]) -> str:
+    """A digest of the contents of some files in order; empty if there are none, or if one cannot be read."""
+    digest, some = hashlib.sha256(), False
+    try:
+        for file in files:
+            with open(file, "rb") as opened:
+                digest.update(hashlib.sha256(opened.read()).digest())
+            some = True
+    except OSError:
+        return ""
+    return digest.hexdigest() if some else ""
 
 
 def _digest(name: str, content: bytes) -> bytes:
@@ -103,20 +125,14 @@ def _folder(base: Path | None) -> Path | None:
 
 @functools.cache
 def _compiler() -> str:
-    """A digest of what compiles, and of the processor that it compiles for; empty if the source cannot be read."""
+    """A digest of what compiles, for which Python and processor; empty if the source cannot be read."""
     root = Path(__file__).parents[2]
-    digest = hashlib.sha256(repr((llvmlite.__version__, llvm.llvm_version_info, processor())).encode())
-    try:
-        inside = [place for package in _PACKAGES for place in os.walk(root / package)]
-        files = sorted(
-            os.path.join(folder, name) for folder, _, names in inside for name in names if name.endswith(".py")
-        )
-        for file in files:
-            with open(file, "rb") as opened:
-                digest.update(hashlib.sha256(opened.read()).digest())
-    except OSError:
-        return ""
-    return digest.hexdigest() if files else ""
+    inside = [place for package in _PACKAGES for place in os.walk(root / package)]
+    source = digest_of(
+        sorted(os.path.join(place, name) for place, _, names in inside for name in names if name.endswith(".py"))
+    )
+    versions = llvmlite.__version__, llvm.llvm_version_info, PYTHON, processor()
+    return source and hashlib.sha256(repr((versions, source)).encode()).hexdigest()
 
 
 def _bound(folder: Path, added: int) -> None:

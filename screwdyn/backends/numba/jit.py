@@ -1,8 +1,11 @@
-"""Compilation of the physics by numba: registration of its functions, access to memory, and the cache folder."""
+"""Compilation of the physics by numba: registration of its functions, access to memory, and kernels on disk."""
 
 import functools
 import gc
+import hashlib
 import math
+import os
+import pickle
 import sys
 from collections.abc import Callable
 from inspect import isfunction
@@ -13,9 +16,13 @@ from typing import Any
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.core.caching import NullCache
+from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload, register_jitable
 
-from screwdyn.backends.cache_folder import kernel_folder, user_folder
+from screwdyn.backends.native import disk
 from screwdyn.physics import charts, couplings, frames, internal, link_steps, quantities, row_steps, spatial, table
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.recursions import (
@@ -50,7 +57,6 @@ PHYSICS: tuple[ModuleType, ...] = (
     coupled,
     constrained,
 )
-config: Any = numba.config
 Array = Any
 # The arguments of a kernel are the address of its context and that of the addresses of its arrays; see
 # ``backends.native.entry``.
@@ -89,34 +95,59 @@ _register()
 
 
 @functools.cache
-def _cache_folder() -> str:
-    """A folder named after all source of the kernels, because numba does not notice an edited link step."""
-    files = [
-        *(Path(str(module.__file__)) for module in (*PHYSICS, internal, quantities)),
-        *sorted(Path(__file__).parent.glob("*.py")),
-    ]
-    return str(kernel_folder(user_folder(), b"".join(file.read_bytes() for file in files)))
+def _source() -> str:
+    """A digest of all source of the kernels."""
+    physics = (str(module.__file__) for module in (*PHYSICS, internal, quantities))
+    return disk.digest_of([*physics, *sorted(Path(__file__).parent.glob("*.py"))])
+
+
+class _OnDisk(NullCache):
+    """A kernel on disk, for numba, whose own files have no digests and which fails on a full disk."""
+
+    def __init__(self, function: Callable[..., int]) -> None:
+        self._function = function
+
+    def _key(self, codegen: Any) -> str:
+        function = self._function.__name__, self._function.__code__.co_code
+        made_from = _source(), numba.__version__, disk.PYTHON, codegen.magic_tuple(), function
+        return hashlib.sha256(repr(made_from).encode()).hexdigest()
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The compiled kernel; None if it is not on disk, so that numba compiles it, which stderr announces."""
+        target.refresh()
+        content = disk.read(self._key(target.codegen()))
+        if content is not None:
+            try:
+                return CompileResult._rebuild(target, *pickle.loads(content))
+            except Exception:  # whatever it is, the kernel is compiled anew
+                pass
+        folder = disk.folder()
+        kept = folder is not None and os.access(folder, os.W_OK)
+        name, where = self._function.__name__, f"once; kept in {folder}" if kept else "not kept on disk"
+        print(f"screwdyn: compiling {name} for this machine ({where})", file=sys.stderr, flush=True)
+        return None
+
+    def save_overload(self, signature: Any, made: Any) -> None:
+        """Keep a compiled kernel, unless it contains addresses of this process."""
+        if not made.library.has_dynamic_globals:
+            disk.write(self._key(made.codegen), dumps(made._reduce()))
 
 
 def compiled(function: Callable[..., int]) -> Any:
     """A kernel as machine code at ``.address``, compiled or loaded from disk; stderr announces compilation."""
-    folder, previous, name = _cache_folder(), config.CACHE_DIR, function.__name__
-    if not any(Path(folder).glob(f"*/*.{name}-*.nbi")):
-        print(f"screwdyn: compiling {name} for this machine (once; kept in {folder})", file=sys.stderr, flush=True)
-    # numba reads the name of the folder only when the function is decorated.
-    config.CACHE_DIR = folder
+    # A kernel must not raise errors, because its caller cannot receive them.
+    options = {"error_model": "numpy", "fastmath": {"contract"}}
+    kernel: Any = CFunc(function, ((_ADDRESSES, _ADDRESSES), types.int64), {}, options)
+    kernel._cache = _OnDisk(function)
     # Walks through all objects of the compiler would take a tenth of the time.
     collected = gc.isenabled()
     gc.disable()
     try:
-        # A kernel must not raise errors, because its caller cannot receive them.
-        return numba.cfunc(types.int64(_ADDRESSES, _ADDRESSES), cache=True, error_model="numpy", fastmath={"contract"})(
-            function
-        )
+        kernel.compile()
     finally:
-        config.CACHE_DIR = previous
         if collected:
             gc.enable()
+    return kernel
 
 
 @intrinsic

@@ -18,9 +18,10 @@ def test_the_layout_of_objects_is_understood_here():
     assert platform_layout.understood()
 
 
-@pytest.mark.parametrize("constant", ["TYPE", "TUPLE_SIZE", "DATA", "SHAPE", "DESCRIPTOR", "FLAGS"])
+@pytest.mark.parametrize("constant", ["TYPE", "TUPLE_SIZE", "TUPLE_ITEMS", "DATA", "SHAPE", "DESCRIPTOR", "FLAGS"])
 def test_another_layout_is_noticed(monkeypatch, constant):
-    monkeypatch.setattr(platform_layout, constant, getattr(platform_layout, constant) + 8)
+    step = -8 if constant == "TUPLE_ITEMS" else 8  # as if there were no hash before the items, or no length
+    monkeypatch.setattr(platform_layout, constant, getattr(platform_layout, constant) + step)
     assert not platform_layout.understood.__wrapped__()
 
 

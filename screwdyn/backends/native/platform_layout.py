@@ -19,9 +19,11 @@ import numpy as np
 __all__ = ["address", "address_of", "array_function", "builtin", "understood"]
 
 # Offsets in bytes, on CPython and NumPy 2 with 64 bits: of an object's type, of a tuple's length and items, of an
-# array's data, number of axes, shape, descriptor and flags.
-TYPE, TUPLE_SIZE, TUPLE_ITEMS = 8, 16, 24
-DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = 16, 24, 32, 56, 64
+# array's data, number of axes, shape, descriptor and flags. An object begins with its head, which ends with its type;
+# since Python 3.14, a tuple has a hash between its length and its items.
+_HEAD = object.__basicsize__
+TYPE, TUPLE_SIZE, TUPLE_ITEMS = _HEAD - 8, _HEAD, tuple.__basicsize__
+DATA, NDIM, SHAPE, DESCRIPTOR, FLAGS = _HEAD, _HEAD + 8, _HEAD + 16, _HEAD + 40, _HEAD + 48
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 # NumPy's number of float64, and the indices of PyArray_New and PyArray_Scalar in its table of functions.
 DOUBLE, NEW, SCALAR = 12, 93, 60
@@ -35,9 +37,10 @@ def understood() -> bool:
     """Whether objects have the assumed layout, tested on arrays with known contents."""
     if sys.implementation.name != "cpython" or struct.calcsize("P") != 8 or np.__version__.split(".")[0] != "2":
         return False
+    # Without the global lock, another thread may change an array while it is read.
     if sysconfig.get_config_var("Py_GIL_DISABLED") or hasattr(sys, "gettotalrefcount"):
         return False
-    if (object.__basicsize__, tuple.__basicsize__, np.ndarray.__basicsize__ >= FLAGS + 4) != (16, 24, True):
+    if np.ndarray.__basicsize__ < FLAGS + 4 or TUPLE_ITEMS < TUPLE_SIZE + 8:
         return False
     kinds = ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
     make = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(array_function(NEW))
@@ -81,8 +84,11 @@ def address(a: np.ndarray) -> int:
     """Address of an array's first entry."""
     if understood():
         return _read(id(a) + DATA, ctypes.c_int64)
-    where: int = a.__array_interface__["data"][0]
-    return where
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(a.data))
+    except (TypeError, ValueError):  # read-only, with gaps or empty; the other way takes four times as long
+        where: int = a.__array_interface__["data"][0]
+        return where
 
 
 def array_function(place: int) -> int:

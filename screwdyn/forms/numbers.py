@@ -181,17 +181,15 @@ class Dynamics(Quantities):
         kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
         return tau.reshape(*batch, model.nv)
 
-    def _evaluate(self, entry: Quantity, *args: Any, **kwargs: Any) -> Any:
+    def _evaluate(self, entry: Quantity, **named: Any) -> Any:
         """Check all arguments of a quantity and compute its results."""
-        given = entry.signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        kernels, named = self._kernels, given.arguments
+        kernels = self._kernels
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
         require_resisted(entry, model)
         vars(kernels).pop(entry.name, None)  # M has an inverse, so that the next call asks no more
         if model.constraints and entry.name == "inverse_dynamics":
-            wrenches = named["wrenches"]
+            wrenches = named.get("wrenches")
             given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)
             return torques(Numbers(model), model, named["q"], named["qd"], named["qdd"], given_forces)
         if model.constraints and entry.name == "operational_inertia":
@@ -310,7 +308,7 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
         "kernels = self._kernels",
         *lines,
         "if found is None:",
-        f"    return self._evaluate(entry, {', '.join(p.name for p in parameters)})",
+        f"    return self._evaluate(entry, {', '.join(f'{p.name}={p.name}' for p in parameters)})",
         f"return {found}",
     ]
     text = "\n    ".join([f"def {entry.name}(self, {', '.join(signature)}):", *lines])

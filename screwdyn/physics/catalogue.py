@@ -182,7 +182,10 @@ def quantity(
 
         @functools.wraps(declaration)
         def ask(form: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-            result: R = form._evaluate(entry, *args, **kwargs)
+            given = signature.bind(form, *args, **kwargs)
+            given.apply_defaults()
+            _, *named = given.arguments.items()
+            result: R = form._evaluate(entry, **dict(named))
             return result
 
         return cast("Declared[P, R]", ask)

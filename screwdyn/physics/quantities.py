@@ -70,8 +70,8 @@ class Quantities(ABC):
     """
 
     @abstractmethod
-    def _evaluate(self, entry: Quantity, *args: Any, **kwargs: Any) -> Any:
-        """Evaluate a quantity; arguments as in its declaration."""
+    def _evaluate(self, entry: Quantity, **named: Any) -> Any:
+        """Evaluate a quantity; all arguments of its declaration by name, but for ``wrenches`` if there are none."""
 
     # Dynamics
 

@@ -1,14 +1,22 @@
 """The assumed memory layout of objects holds here; results are the same where it does not."""
 
+import ctypes
+import inspect
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from screwdyn.testing import random_tree
 
 from screwdyn import ShapeError
 from screwdyn.backends.llvm import code_cache
-from screwdyn.backends.native import platform_layout
+from screwdyn.backends.native import entry, platform_layout
 from screwdyn.backends.numba import kernels
-from screwdyn.forms.compiled import AT_ONCE
+from screwdyn.forms.compiled import AT_ONCE, Compiled
+from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import two_link
 
@@ -55,16 +63,86 @@ def test_without_the_layout_all_answers_are_the_same(unknown):
                 plain(wrong, *state[1:, 0])
 
 
+def slow_kernels(monkeypatch):
+    """Kernels of trees as on a platform whose layout is unknown."""
+    monkeypatch.setattr(platform_layout, "understood", lambda: False)
+    made = {
+        name: kernels.Kernels.function(name) for name in ("gravity_vector", "dynamics", "inverse_dynamics", "jacobian")
+    }
+    assert not any(isinstance(x, type(len)) for x in made.values())
+    monkeypatch.setattr(kernels, "Kernels", type("Slow", (kernels.Kernels,), made))
+
+
+def test_without_the_layout_one_state_is_passed_on_directly(unknown, monkeypatch):
+    """Not by the general functions, which check and convert arguments of all kinds and take ten times as long."""
+    tree, q, qd = two_link(), np.array([0.25, -0.5]), np.array([1.0, 2.0])
+    expected = tree.gravity_vector(q), tree.dynamics(q, qd), tree.jacobian(tree.links[-1], q)
+    slow_kernels(monkeypatch)
+    tree, tau = two_link(), np.empty(2)
+
+    def refuse(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr(Numbers, "_evaluate", refuse)
+    monkeypatch.setattr(Compiled, "_answer", refuse)
+    assert_array_equal(tree.gravity_vector(q), expected[0])
+    for found, wanted in zip(tree.dynamics(q, qd), expected[1], strict=True):
+        assert_array_equal(found, wanted)
+    assert_array_equal(tree.jacobian(tree.links[-1], q), expected[2])
+    assert unknown.gravity_vector(q, out=tau) is tau
+    assert_allclose(tau, expected[0], rtol=1e-14)
+    assert_allclose(unknown.mass_matrix(q), expected[1][0], rtol=1e-14)
+    assert_allclose(pickle.loads(pickle.dumps(unknown.gravity_vector))(q), tau, rtol=1e-14)
+
+
+def test_without_the_layout_what_overlaps_or_is_read_only_is_computed_aside(unknown):
+    q, qd, qdd = np.array([[0.25, -0.5], [1.0, 2.0], [3.0, -4.0]])
+    expected = unknown.inverse_dynamics(q, qd, qdd)
+    given = qdd.copy()
+    assert unknown.inverse_dynamics(q, qd, given, out=given) is given
+    assert_array_equal(given, expected)
+    for array in (q, qd, qdd, frozen := np.zeros(2)):
+        array.setflags(write=False)
+    assert_array_equal(unknown.inverse_dynamics(q, qd, qdd), expected)
+    with pytest.raises(ShapeError, match="read-only"):
+        unknown.inverse_dynamics(q, qd, qdd, out=frozen)
+
+
+def test_batches_and_lists_are_bound_without_inspect(monkeypatch):
+    tree = two_link()
+    tree.mass_matrix([0, 0]), tree.jacobian(tree.links[-1], [0, 0])  # numba compiles with inspect
+    monkeypatch.setattr(inspect.Signature, "bind", None)
+    M, at_tip = tree.mass_matrix(np.zeros((3, 2))), tree.jacobian(link=tree.links[-1], q=[0, 0], frame="com")
+    assert (M.shape, at_tip.shape) == ((3, 2, 2), (6, 2))
+
+
+@pytest.mark.parametrize("states", [1, 400])
+def test_without_the_global_lock_kernels_do_not_share_scratch_space_at_once(monkeypatch, states):
+    """Of one state by the function in Python, and of many; a call of a CFUNCTYPE releases the lock of this build."""
+    computation, lock = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p), threading.RLock()
+    for module in (entry, kernels):
+        monkeypatch.setattr(module, "Computation", computation)
+        monkeypatch.setattr(module, "TURN", lock)
+    slow_kernels(monkeypatch)
+    tree, rng = random_tree(np.random.default_rng(0), 40), np.random.default_rng(1)
+    given = [
+        np.squeeze(rng.normal(size=(3, states, 40)), axis=1) if states == 1 else rng.normal(size=(3, states, 40))
+        for _ in range(2)
+    ]
+    expected = [tree.inverse_dynamics(*state).tobytes() for state in given]
+
+    def agrees(k):
+        return all(tree.inverse_dynamics(*given[k]).tobytes() == expected[k] for _ in range(4000 // states))
+
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(agrees, range(2)))
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_kernels_take_arrays_of_any_kind(monkeypatch, known):
     """Unaligned, of the other byte order, a list, a row of a matrix; with the entry and without."""
     if not known:
-        monkeypatch.setattr(platform_layout, "understood", lambda: False)
-        slow = kernels.Kernels.function("gravity_vector")
-        assert not isinstance(slow, type(len))
-        monkeypatch.setattr(
-            kernels, "Kernels", type("Slow", (kernels.Kernels,), {"gravity_vector": staticmethod(slow)})
-        )
+        slow_kernels(monkeypatch)
     tree, q = two_link(), np.array([0.25, -0.5])
     unaligned = np.zeros(q.nbytes + 1, np.uint8)[1:].view(float)
     unaligned[:] = q

@@ -4,13 +4,18 @@ Such a function is ``int64 f(context, arrays)``. Its arguments are an address th
 with the addresses of its inputs and outputs. It returns 0 if it has computed its outputs. The entry computes f(q, …)
 and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if ``out`` is writeable and overlaps
 no other array. For any other call, and if the function does not return 0, it calls a Python function that accepts all
-arguments.
+arguments. Where the layout of Python's objects is unknown, :class:`_InPython` does the same.
 """
 
 import ctypes
 import functools
 import itertools
+import os
+import struct
+import sysconfig
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +27,7 @@ from screwdyn.backends.native.ir import Code
 from screwdyn.backends.native.machine import Loaded, shared_code
 from screwdyn.backends.native.platform_layout import address
 
-__all__ = ["Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_context", "prepare"]
+__all__ = ["TURN", "Computation", "Extent", "Read", "addresses", "builtin", "builtin_of_context", "prepare"]
 
 Array = npt.NDArray[Any]
 _NAME = "entry"
@@ -35,8 +40,13 @@ _PLACE = {name: 1 + k for k, name in enumerate((*_PYTHON, *_NUMPY, *_OBJECTS))}
 # Place of the context, which precedes the lengths.
 _CONTEXT = 1 + len(_PLACE)
 # ``int64 f(context, arrays)``. The call holds Python's global lock, because a context may contain the address of
-# scratch space.
+# scratch space; in a build without that lock, it holds this one, as a fork does.
 Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+TURN: Any = nullcontext()
+if sysconfig.get_config_var("Py_GIL_DISABLED"):
+    TURN = threading.RLock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=TURN.acquire, after_in_parent=TURN.release, after_in_child=TURN.release)
 
 
 def addresses(arrays: Sequence[Array]) -> Array:
@@ -86,11 +96,11 @@ def builtin(
     Returns
     -------
     callable
-        ``slow`` if the layout of Python's objects is unknown.
+        A built-in function, or :class:`_InPython` if the layout of Python's objects is unknown.
     """
     code = prepare(len(lengths), [*map(len, shapes)])
     if code is None:
-        return slow
+        return _InPython(computation, context, [(n,) for n in lengths], shapes, slow, owner)
     numbers = np.array([computation, *_addresses(), context, *lengths, *itertools.chain(*shapes)], dtype=np.int64)
     return layout.builtin(name, code.address(_NAME), numbers, slow, (owner, code))
 
@@ -114,9 +124,75 @@ def builtin_of_context(
 ) -> Any:
     """As :func:`builtin`, but the context is the first argument: an array of integers that contains the lengths."""
     if not layout.understood():
-        return slow
+        return _InPython(computation, None, inputs, outputs, slow, owner)
     code = _code(tuple(inputs), tuple(outputs), True)
     return layout.builtin(name, code.address(_NAME), np.array([computation, *_addresses()]), slow, (owner, code))
+
+
+class _InPython:
+    """What :func:`builtin` returns where the layout of Python's objects is unknown, or where there is no global lock.
+
+    ``context`` is None if it is the first argument of each call.
+    """
+
+    def __init__(
+        self,
+        computation: int,
+        context: int | None,
+        inputs: Sequence[tuple[Extent, ...]],
+        outputs: Sequence[tuple[Extent, ...]],
+        slow: Any,
+        owner: Any,
+    ) -> None:
+        self._compute, self._context, self._shapes = Computation(computation), context, [*inputs, *outputs]
+        self._inputs, self._slow, self._owner = len(inputs), slow, owner
+        self._turn = TURN if context is None else nullcontext()
+        self._packed = struct.Struct(f"{len(self._shapes)}q").pack
+        functools.update_wrapper(self, slow)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._slow.__self__, self._slow.__name__)
+
+    def __call__(self, *given: Any, out: Any = None, **others: Any) -> Any:
+        found = None if others else self._computed(given, out)
+        return self._slow(*given, out=out, **others) if found is None else found
+
+    def _computed(self, given: Sequence[Any], out: Any) -> Any:
+        """The result for one state in contiguous arrays; None for other arguments, or if there is none."""
+        context, first = self._context, self._inputs
+        shapes: Any = self._shapes
+        if context is None:
+            numbers, *given = given
+            context, numbers = address(numbers), numbers.tolist()
+            shapes = [tuple([numbers[n.place] if isinstance(n, Read) else n for n in shape]) for shape in shapes]
+        outs = out
+        if out is None:
+            outs = tuple([np.empty(shape) for shape in shapes[first:]])
+        elif len(shapes) == first + 1:
+            outs = (out,)
+        if type(outs) is not tuple:
+            return None
+        arrays = [*given, *outs]
+        # Inlined, because each call of a function takes a twentieth of the time.
+        if shapes != [
+            a.shape
+            if type(a) is np.ndarray and a.dtype is layout.FLOAT64 and (f := a.flags).c_contiguous and f.aligned
+            else None
+            for a in arrays
+        ]:
+            return None
+        starts = [address(a) for a in arrays]
+        if out is not None:
+            ends = [start + a.nbytes for start, a in zip(starts, arrays, strict=True)]
+            for k, a in enumerate(outs, first):
+                if not a.flags.writeable or any([starts[k] < ends[j] and starts[j] < ends[k] for j in range(k)]):
+                    return None
+        with self._turn:
+            if self._compute(context, self._packed(*starts)):
+                return None
+        if out is not None:
+            return out
+        return outs if len(outs) > 1 else outs[0][()]
 
 
 @functools.cache

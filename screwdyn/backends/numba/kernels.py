@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from screwdyn.backends.background import compiling
-from screwdyn.backends.native.entry import Computation, Extent, Read, addresses, builtin_of_context
+from screwdyn.backends.native.entry import TURN, Computation, Extent, Read, addresses, builtin_of_context
 from screwdyn.backends.native.platform_layout import address
 from screwdyn.backends.numba.arrays import address_of, array, integers
 from screwdyn.backends.numba.jit import compiled, finite, run
@@ -110,7 +110,7 @@ class _Memory:
 def _memory(rows: int, coupled: bool) -> _Memory:
     """Scratch space for kernels of one kind and tables with ``rows`` rows.
 
-    All models share it, because a kernel runs under Python's global lock.
+    All models share it, because one kernel runs at a time: see ``backends.native.entry.TURN``.
     """
     return _Memory()
 
@@ -140,8 +140,7 @@ def _kernel_function(name: str) -> Callable[..., int]:
     """The kernel of a quantity as a Python function."""
     entry, coupled = _entry(name), name.startswith(COUPLED)
     scope = _GLOBALS | functions(entry, coupled)
-    # The source file that numba checks for changes; the name of the folder depends on all source of the physics.
-    code = compile(coupled_text(entry) if coupled else kernel_text(entry), str(joint_space.__file__), "exec")
+    code = compile(coupled_text(entry) if coupled else kernel_text(entry), f"<{name}>", "exec")
     exec(code, scope)
     function: Callable[..., int] = scope[name]
     function.__module__, function.__qualname__ = joint_space.__name__, name
@@ -288,7 +287,9 @@ class Kernels:
         """Compute the results for some states; returns the status. All arrays are contiguous, state after state."""
         own, arrays = context.copy(), addresses([*arguments, *results])
         own[_STATES] = states
-        status: int = Computation(self.kernel(entry.name).address)(address(own), address(arrays))
+        compute = Computation(self.kernel(entry.name).address)
+        with TURN:
+            status: int = compute(address(own), address(arrays))
         if status == NO_SPACE:
             self._reserve(_entry(self._instead.get(entry.name) or entry.name), context)
             return self.fill(entry, context, states, arguments, results)

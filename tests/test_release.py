@@ -18,3 +18,10 @@ def test_changelog_has_a_section_of_this_version_or_announces_it():
     changelog = (ROOT / "CHANGELOG.md").read_text()
     version = re.escape(screwdyn.__version__)
     assert re.search(rf"^## \[{version}\] - \d{{4}}-\d\d-\d\d$|^To be released as {version}\b", changelog, re.MULTILINE)
+
+
+def test_continuous_integration_has_all_supported_pythons():
+    classifiers = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
+    workflow = re.findall(r"^ +(3\.\d+)$", (ROOT / ".github/workflows/ci.yml").read_text(), re.MULTILINE)
+    assert sorted(workflow) == sorted(classifiers)
+    assert classifiers[-2:] == ["3.14", "3.15"]

@@ -144,7 +144,7 @@ def impact(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
     S = tree.jacobian(root, q, "body")[:, own]
     rates = np.zeros(tree.nv)
     rates[own] = np.linalg.lstsq(S, slip)[0]
-    slips = np.array([name in beyond for name in links])
+    slips = np.array([name in beyond for name in links], dtype=bool)  # it may be empty
     X = screw.Ad(screw.inverse(poses[slips]) @ tree.forward_kinematics(root, q))
     excess = -(J[:, :, own] @ rates[own])  # also of the rotor and the armature, which do not turn with the joint yet
     excess[slips] += X @ slip

@@ -212,6 +212,17 @@ def test_a_free_joint_takes_the_motion_on(motion):
     close(after[motion.link], before[motion.link], norm(before[motion.link]), 1e-12)
 
 
+def test_joints_of_links_without_mass_that_only_armatures_resist():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("hub"), to="base", joint=sd.revolute(name="a", armature=0.1))
+    tree.attach(sd.Link("rim"), to="hub", joint=sd.revolute(name="b", armature=0.2))
+    event = tree.replace_joint("hub", sd.prismatic(name="slide", armature=0.3), sd.State(tree, [0.0, 0.0], [2.0, 3.0]))
+    assert_array_equal(event.state.qd, [0.0, 3.0])
+    assert_array_equal(event.impulse, np.zeros(6))
+    # The armature of the former joint leaves with its energy.
+    assert (event.energy_lost, event.kinetic_energy_brought) == (0.0, -0.5 * 0.1 * 2.0**2)
+
+
 @given(motions())
 def test_rates_continue_when_an_inertia_changes(motion):
     tree, state = motion.tree, motion.state

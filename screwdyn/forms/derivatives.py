@@ -23,7 +23,7 @@ from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms import loop_derivatives
-from screwdyn.forms.numbers import Numbers, require_resisted
+from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import Charts
@@ -275,6 +275,9 @@ class Derivatives:
             if all(y.flags.c_contiguous and y.flags.aligned and memory.apart(y, given) for y in out):
                 whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
         found, sound = function.many([x.reshape(count, x.size // max(count, 1)) for x in flat], whole)
+        overflow = None if sound else too_large(self._model, dict(zip(_arguments(name), flat, strict=True)))
+        if overflow is not None:
+            raise overflow
         results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
         if out is None or not sound:
             return results, sound

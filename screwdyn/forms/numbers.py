@@ -80,6 +80,18 @@ def require_resisted(entry: Quantity, model: Model) -> None:
     )
 
 
+def too_large(model: Model, state: Mapping[str, ArrayLike]) -> ShapeError | None:
+    """The error for results that are not finite, if an entry of the state is so large that they may overflow."""
+    ratio = max(1.0, np.abs(model.charts.couplings[:, RATIO]).max()) if model.charts and model.coupled else 1.0
+    for name, value in state.items():
+        a = np.abs(np.asarray(value, dtype=float))
+        if a.max(initial=0.0) >= LARGEST / ratio:
+            names = model.positions if name == "q" else model.coordinates
+            where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
+            return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow")
+    return None
+
+
 class Dynamics(Quantities):
     """Numeric values of the quantities of a tree, by the default back-end."""
 
@@ -246,17 +258,13 @@ class Dynamics(Quantities):
     ) -> Exception:
         """The error for a status other than 0."""
         model = kernels.model
+        overflow = too_large(model, state)
+        if overflow is not None:
+            return overflow
         felt = self._felt(kernels, status - 1, state["q"]) if status > 0 and "tau" in state else ""
         reason = undetermined(status, model, named.get("link"), felt)
         if reason is not None:
             return reason
-        ratio = max(1.0, np.abs(model.charts.couplings[:, RATIO]).max()) if model.charts and model.coupled else 1.0
-        for name, value in state.items():
-            a = np.abs(np.asarray(value, dtype=float))
-            if a.max(initial=0.0) * ratio >= LARGEST:
-                names = model.positions if name == "q" else model.coordinates
-                where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
-                return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow beyond 1e60")
         return ShapeError(f"a quaternion in q differs from length 1 by more than {LENGTH_TOLERANCE:g}; normalise it")
 
 

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 Frame = Literal["com", "body", "base", "mixed"]
-# Largest magnitude of an entry of a state: products of five such entries do not overflow.
+# Products of five entries of a state up to this do not overflow; results of larger ones are checked.
 LARGEST = 1e60
 
 _M = Result("M", ("v", "v"), "kg m^2, kg m or kg", symmetric=True)
@@ -62,8 +62,8 @@ class Quantities(ABC):
     for each of ``coordinates``; leading axes are batch axes and are broadcast. Units are SI and radians. For spherical,
     free and planar joints ``qd`` contains quasi-velocities ν and ``qdd`` their rates (docs/mathematics.md §7).
 
-    Every function raises :class:`ShapeError` if an array has a wrong shape, an entry that is not finite or so large,
-    beyond 1e60, that results could overflow, or a quaternion whose length differs from 1 by more than 1e-3;
+    Every function raises :class:`ShapeError` if an array has a wrong shape, an entry that is not finite or so large
+    that results overflow, or a quaternion whose length differs from 1 by more than 1e-3;
     :class:`UnknownNameError` for a link that is not in the tree; and :class:`UnboundSymbolError` if numbers of the tree
     contain symbols. Damping, friction and springs of joints are not part of the rigid-body equation: see
     ``joint_force``.

@@ -27,7 +27,7 @@ def model():
     return random_tree(np.random.default_rng(0), 3).model
 
 
-BAD = [np.zeros(2), np.zeros(4), np.array([0, np.nan, 0]), np.array([0, 0, np.inf]), np.array([1e160, 0, 0])]
+BAD = [np.zeros(2), np.zeros(4), np.array([0, np.nan, 0]), np.array([0, 0, np.inf])]
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if not CATALOGUE[name].places])

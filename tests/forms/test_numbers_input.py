@@ -9,6 +9,7 @@ from cases import unaligned
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_tree
 
+import screwdyn as sd
 from screwdyn import (
     Inertia,
     KinematicTree,
@@ -249,3 +250,19 @@ def test_a_tree_that_changes_while_an_argument_is_converted_answers_as_it_was():
 
     assert_array_equal(tree.gravity_vector(Late()), expected)
     assert tree.gravity_vector(np.zeros(5)).shape == (5,)
+
+
+def test_huge_angles_are_refused_only_if_results_are_not_finite():
+    """A hub turns at a huge angle, on which its accelerations do not depend; a huge slide overflows the mass matrix."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia(2.0, (0.1, 0, 0), 0.1), to="base", joint=sd.revolute("z", name="spindle"), name="hub")
+    tree.attach(sd.Inertia(1.0, (0.1, 0, 0), 0.1), to="hub", joint=sd.prismatic("x", name="slide"), name="bob")
+    for robot in (tree, tree.compile().wait()):
+        expected = robot.forward_dynamics([0.0, 0.3], [1.0, 2.0], [0.1, 0.2])
+        for angle in (1e61, -1e200, 1.7e308):
+            found = robot.forward_dynamics([angle, 0.3], [1.0, 2.0], [0.1, 0.2])
+            np.testing.assert_allclose(found, expected, rtol=1e-14)
+            pose = robot.forward_kinematics("hub", [angle, 0.3])
+            np.testing.assert_allclose(pose[:2, 0], [np.cos(angle), np.sin(angle)], rtol=0, atol=1e-15)
+        with pytest.raises(sd.ShapeError, match=r"q is 1e\+200 at 'slide'; results would overflow"):
+            robot.mass_matrix([0.0, 1e200])

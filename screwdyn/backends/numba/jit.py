@@ -24,7 +24,6 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from screwdyn.backends.native import disk
 from screwdyn.physics import charts, couplings, frames, internal, link_steps, quantities, row_steps, spatial, table
-from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.recursions import (
     constrained,
     contributions,
@@ -37,7 +36,7 @@ from screwdyn.physics.recursions import (
 )
 from screwdyn.screws import rotations
 
-__all__ = ["compiled", "finite", "run"]
+__all__ = ["bounded", "compiled", "run"]
 
 PHYSICS: tuple[ModuleType, ...] = (
     rotations,
@@ -165,9 +164,9 @@ def run(context: Any, kernel: Any, of: Any, arrays: Any) -> Any:
 
 
 @register_jitable
-def finite(x: Array) -> bool:
-    """Whether all numbers are finite and so small that M does not overflow."""
+def bounded(x: Array, largest: float) -> bool:
+    """Whether no number is NaN or larger than a bound."""
     fits = True
     for k in range(x.shape[0]):
-        fits = fits and abs(x[k]) <= LARGEST
+        fits = fits and abs(x[k]) <= largest
     return fits

@@ -2,13 +2,15 @@
 
 A kernel is a computation of ``backends.native.entry`` for consecutive states. Its context contains the numbers of the
 model; see :class:`Context`. Its arrays are those of the state, then those of the results. It checks that the state is
-finite and returns 0, ``WRONG_INPUT`` or ``NO_SPACE`` if it has computed nothing, or the status of the recursion. Plan:
+finite, and the results if an entry of the state is beyond ``LARGEST``. It returns 0, ``WRONG_INPUT`` if a check has
+failed, ``NO_SPACE`` if it has computed nothing, or the status of the recursion. Plan:
 the source of the kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it
 on disk. Call: :class:`Kernels`.
 """
 
 import functools
 import math
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +21,7 @@ from screwdyn.backends.background import compiling
 from screwdyn.backends.native.entry import TURN, Computation, Extent, Read, addresses, builtin_of_context
 from screwdyn.backends.native.platform_layout import address
 from screwdyn.backends.numba.arrays import address_of, array, integers
-from screwdyn.backends.numba.jit import compiled, finite, run
+from screwdyn.backends.numba.jit import bounded, compiled, run
 from screwdyn.backends.numba.source import (
     COUPLED,
     KERNELS,
@@ -38,13 +40,13 @@ from screwdyn.physics.contribution import Contribution, share_of
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.internal import INTERNAL, SOLVING, WITH_LOOPS
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, Dimension, Quantity
 from screwdyn.physics.recursions import joint_space
 from screwdyn.physics.table import PLACE, ROW, Workspace, integers_of
 
 __all__ = ["OPERATIONS", "WRONG_INPUT", "Kernels", "kernels_of", "play"]
 
-# Statuses of a kernel that has computed nothing: for invalid input, and for scratch space that is too small.
+# Statuses of a kernel for invalid input, and for scratch space that is too small.
 WRONG_INPUT, NO_SPACE = -1, -4
 # The operations of ``play``, by number.
 OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
@@ -60,14 +62,16 @@ _NO_PLACES = np.zeros((0, PLACE))
 _KERNELS = np.zeros(len(KERNELS), dtype=np.int64)
 
 _GLOBALS: dict[str, Any] = {
+    "LARGEST": LARGEST,
+    "LARGEST_FINITE": sys.float_info.max,
     "NO_SPACE": NO_SPACE,
     "WRONG_INPUT": WRONG_INPUT,
     "Workspace": Workspace,
     "add_drift_of_columns": charts.add_drift_of_columns,
     "address_of": address_of,
     "array": array,
+    "bounded": bounded,
     "drift": charts.drift,
-    "finite": finite,
     "follow": couplings.follow,
     "integers": integers,
     "recentre": charts.recentre,

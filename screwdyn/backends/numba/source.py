@@ -5,7 +5,7 @@ trees in which joints follow others (``physics.couplings``): it calls kernels of
 addresses, and contracts the results.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -177,16 +177,36 @@ def _scratch(arrays: Arrays, freedoms: str) -> list[str]:
 
 def _checked(entry: Quantity, sizes: Sizes) -> list[str]:
     """Statements that refuse states that are not finite."""
-    whole = [f"array(arrays[{k}], (count * {_size(STATE[x], sizes)},))" for k, x in enumerate(entry.arguments)]
-    checks = [f"finite({states})" for x, states in zip(entry.arguments, whole, strict=True) if x != "wrenches"]
+    given = [(k, STATE[x]) for k, x in enumerate(entry.arguments) if x != "wrenches"]
     return [
-        f"if not ({' and '.join(checks)} and unit_quaternions(groups, {whole[0]}, nq, count)):",
+        f"small = {_all_bounded(given, 'LARGEST', sizes)}",
+        f"if not (small or {_all_bounded(given, 'LARGEST_FINITE', sizes)}):",
+        "    return WRONG_INPUT",
+        f"if not unit_quaternions(groups, {_of_all_states(0, STATE['q'], sizes)}, nq, count):",
         "    return WRONG_INPUT",
     ]
 
 
-def _for_each_state(statements: Sequence[str]) -> list[str]:
-    return ["for b in range(count):", *(f"    {line}" for line in statements), "return 0"]
+def _of_all_states(k: int, dimensions: Sequence[Dimension], sizes: Sizes) -> str:
+    """Text of the array of index k as one vector."""
+    return f"array(arrays[{k}], (count * {_size(dimensions, sizes)},))"
+
+
+def _all_bounded(arrays: Iterable[tuple[int, Sequence[Dimension]]], largest: str, sizes: Sizes) -> str:
+    """Text of the condition that no entry of some arrays is NaN or beyond a bound."""
+    return " and ".join(f"bounded({_of_all_states(k, dimensions, sizes)}, {largest})" for k, dimensions in arrays)
+
+
+def _for_each_state(entry: Quantity, sizes: Sizes, statements: Sequence[str]) -> list[str]:
+    """Statements for each state; at the end they refuse results that are not finite, which a small state never has."""
+    results = [(len(entry.arguments) + k, r.shape) for k, r in enumerate(entry.given)]
+    return [
+        "for b in range(count):",
+        *(f"    {line}" for line in statements),
+        f"if not (small or {_all_bounded(results, 'LARGEST_FINITE', sizes)}):",
+        "    return WRONG_INPUT",
+        "return 0",
+    ]
 
 
 def _of_one_state(entry: Quantity, sizes: Sizes) -> list[str]:
@@ -212,7 +232,7 @@ def kernel_text(entry: Quantity) -> str:
         f"places = array({_CONTEXT.Places}, (links, {PLACE}))",
         *_scratch(scratch_space(entry), "n"),
         *_checked(entry, _SIZES),
-        *_for_each_state(_one_state(entry)),
+        *_for_each_state(entry, _SIZES, _one_state(entry)),
     ]
     return _indented(lines)
 
@@ -263,7 +283,7 @@ def coupled_text(entry: Quantity) -> str:
         *_scratch(scratch_space(entry, True), "nv"),
         f"handed = integers(at, ({max(len(part.arguments) + len(part.given) for part in parts(entry))},))",
         *_checked(entry, _FREEDOMS),
-        *_for_each_state(_one_coupled_state(entry)),
+        *_for_each_state(entry, _FREEDOMS, _one_coupled_state(entry)),
     ]
     return _indented(lines)
 

@@ -255,8 +255,8 @@ def test_a_tree_that_changes_while_an_argument_is_converted_answers_as_it_was():
 def test_huge_angles_are_refused_only_if_results_are_not_finite():
     """A hub turns at a huge angle, on which its accelerations do not depend; a huge slide overflows the mass matrix."""
     tree = sd.KinematicTree()
-    tree.attach(sd.Inertia(2.0, (0.1, 0, 0), 0.1), to="base", joint=sd.revolute("z", name="spindle"), name="hub")
-    tree.attach(sd.Inertia(1.0, (0.1, 0, 0), 0.1), to="hub", joint=sd.prismatic("x", name="slide"), name="bob")
+    tree.attach(sd.Inertia(2.0, (0.1, 0, 0), np.eye(3)), to="base", joint=sd.revolute("z", name="spindle"), name="hub")
+    tree.attach(sd.Inertia(1.0, (0.1, 0, 0), np.eye(3)), to="hub", joint=sd.prismatic("x", name="slide"), name="bob")
     for robot in (tree, tree.compile().wait()):
         expected = robot.forward_dynamics([0.0, 0.3], [1.0, 2.0], [0.1, 0.2])
         for angle in (1e61, -1e200, 1.7e308):

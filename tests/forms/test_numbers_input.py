@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import unaligned
 from numpy.testing import assert_array_equal
+from scipy.integrate import solve_ivp
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
@@ -266,3 +267,28 @@ def test_huge_angles_are_refused_only_if_results_are_not_finite():
             np.testing.assert_allclose(pose[:2, 0], [np.cos(angle), np.sin(angle)], rtol=0, atol=1e-15)
         with pytest.raises(sd.ShapeError, match=r"q is 1e\+200 at 'slide'; results would overflow"):
             robot.mass_matrix([0.0, 1e200])
+
+
+@pytest.mark.parametrize(
+    ("method", "rtol", "duration", "conserved"), [("Radau", 1e-6, 2.5, 1e-5), ("BDF", 1e-3, 10, 0.3)]
+)
+def test_implicit_integrators_may_probe_a_coordinate_on_which_nothing_depends(method, rtol, duration, conserved):
+    """SciPy multiplies the step of its differences by ten each time it has no effect; the spin is conserved."""
+    tree = KinematicTree()
+    shaft = Inertia.cylinder(1.0, 0.05, 0.5)
+    tree.attach(shaft, to="base", joint=revolute("z", name="spindle"), name="shaft")
+    for side in (1, -1):
+        joint = revolute((0, side, 0), name=f"arm {side}")
+        tree.attach(Inertia.sphere(1.2, 0.02, (0, 0, -0.3)), to="shaft", joint=joint, at=(0.05 * side, 0, 0.25))
+    angles = []
+
+    def rate(t, y):
+        angles.append(abs(y[0]))
+        return np.concatenate([y[3:], tree.forward_dynamics(y[:3], y[3:], np.zeros(3))])
+
+    start = np.array([0, 0.3, 0.5, 60.0, 0, 0])
+    found = solve_ivp(rate, (0, duration), start, method=method, rtol=rtol, atol=1e-10)
+    assert found.success
+    assert max(angles) > 1e60
+    first, last = (tree.momentum(y[:3], y[3:])[2] for y in (start, found.y[:, -1]))
+    assert last == pytest.approx(first, rel=conserved)

@@ -3,9 +3,8 @@
 A kernel is a computation of ``backends.native.entry`` for consecutive states. Its context contains the numbers of the
 model; see :class:`Context`. Its arrays are those of the state, then those of the results. It checks that the state is
 finite, and the results if an entry of the state is beyond ``LARGEST``. It returns 0, ``WRONG_INPUT`` if a check has
-failed, ``NO_SPACE`` if it has computed nothing, or the status of the recursion. Plan:
-the source of the kernel is made from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it
-on disk. Call: :class:`Kernels`.
+failed, ``NO_SPACE`` if it has computed nothing, or the status of the recursion. Plan: the source of the kernel is made
+from the entry of the catalogue. Emit: numba compiles it in the first call and keeps it on disk. Call: :class:`Kernels`.
 """
 
 import functools

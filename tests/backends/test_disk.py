@@ -187,9 +187,9 @@ def test_a_file_that_is_too_large_is_not_read(folder, monkeypatch):
 
 
 def rewrite(number):
-    """Write and read a few keys many times; returns what was read."""
-    names, found = [disk.key("shared", k) for k in range(3)], set()
-    for turn in range(100):
+    """Write and read a few keys many times, and until a content of its own was read; returns what was read."""
+    names, found, turn = [disk.key("shared", k) for k in range(3)], set(), 0
+    while turn < 100 or (number, 1, 20_000) not in found:
         for name in names:
             disk.write(name, bytes([number]) * 20_000)
             content = disk.read(name)
@@ -197,6 +197,7 @@ def rewrite(number):
         if number == 0 and turn % 10 == 0:
             shutil.rmtree(user_folder(), ignore_errors=True)
             disk._folder.cache_clear()
+        turn += 1
     return found
 
 

@@ -151,7 +151,7 @@ class Scene:
         The edge is 1, 2 or 5 times a power of ten.
         """
         power = 10.0 ** float(np.floor(np.log10(self.size / 3)))
-        cell = max(k * power for k in (1, 2, 5) if k * power <= self.size / 3)
+        cell = max([power, *(k * power for k in (2, 5) if k * power <= self.size / 3)])
         return cell, int(np.ceil(1.5 * self.size / cell))
 
     def node(self, name: str) -> Node:

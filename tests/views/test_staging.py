@@ -284,3 +284,10 @@ def test_unknown_things_to_show_are_refused(run) -> None:
         sd.ScrewdynError, match=r"1e\+09 frames per second are [0-9]+ frames, and a film has at most 100000"
     ):
         run.animate("run.html", fps=1e9)
+
+
+@pytest.mark.parametrize("size", [0.03, 0.3, 3.0, 0.7])
+def test_a_grid_has_cells_of_round_sizes(scene, size):
+    cell, cells = replace(scene, size=size).grid
+    assert size / 10 < cell <= size / 3 * (1 + 1e-9) and cell * cells >= 1.5 * size
+    assert f"{cell:.0e}"[0] in "125"

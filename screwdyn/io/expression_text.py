@@ -135,6 +135,8 @@ class _Reader:
                 return self.power(self.value(left, depth + 1), self.value(right, depth + 1))
             case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
                 arguments = [self.value(x, depth + 1) for x in given]
+                if name == "exp":
+                    _check_logarithms(*arguments)
                 if len(arguments) != (2 if name == "atan2" else 1):
                     raise ValueError(f"{name} is given {len(arguments)} arguments")
                 as_given = getattr(sympy, name)(*arguments, evaluate=False)
@@ -169,6 +171,7 @@ class _Reader:
             bits = max(int(base.p).bit_length(), int(base.q).bit_length())
             if bits > 1 and bits * abs(exponent) > MOST_BITS:
                 raise ValueError("it contains a power that is too large")
+        _check_logarithms(exponent)
         self.width(Pow(base, exponent, evaluate=False))
         return self.bounded(Pow(base, exponent))
 
@@ -205,6 +208,16 @@ class _Reader:
             found = max(found, prod(max(1.0, part) for part in parts))
         self.widths[x] = found
         return found
+
+
+def _check_logarithms(*exponents: Any) -> None:
+    """Raise ValueError for large numbers beside a logarithm: SymPy computes 3**10**9 of 2**(10**9*log(3)/log(2))."""
+    from sympy import Rational, log
+
+    for exponent in exponents:
+        large = any(max(abs(int(n.p)), int(n.q)) > MOST_BITS for n in exponent.atoms(Rational))
+        if large and exponent.has(log):
+            raise ValueError("it contains a power that is too large")
 
 
 def _finite(x: Any) -> Any:

@@ -314,6 +314,10 @@ def test_outputs_stay_in_their_folder(tmp_path, capsys):
         assert main(["simulate", str(path), "--output", str(folder), "--overwrite"]) == 2
         assert f"the output '{name}' is outside the folder" in capsys.readouterr().err
     assert not [*tmp_path.glob("*.csv")]
+    path = scenario(tmp_path, START.replace("1", "0.01") + "[output]\ncsv = 'k.csv'\nnpz = 'k.csv/k.npz'\n")
+    assert main(["simulate", str(path), "--output", str(folder)]) == 2
+    assert "would also be the folder of" in capsys.readouterr().err
+    assert not (folder / "k.csv").exists()
 
 
 def test_a_scenario_replaces_its_own_outputs_only(tmp_path, capsys):

@@ -44,6 +44,11 @@ def targets(names: Mapping[str, str], folder: Path, overwrite: bool) -> dict[str
             )
         found[what] = path
     for path in found.values():
+        if inside := [str(other) for other in found.values() if path in other.parents]:
+            raise ScrewdynError(
+                f"the output {str(path)!r} would also be the folder of {inside[0]!r}; rename one of them"
+            )
+    for path in found.values():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

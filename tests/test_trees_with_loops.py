@@ -58,6 +58,7 @@ UNCHANGED = {
     **{name: None for name, entry in CATALOGUE.items() if not name.startswith("constraint_jacobian")},
     "active": lambda tree: tree.active,
     "actuation_matrix": lambda tree: tree.actuation_matrix,
+    "at": lambda tree: [*tree.at(q, q).contributions(), tree.at(q, q).M],
     "base": lambda tree: tree.base,
     "contributions": lambda tree: tree.contributions(q, q),
     "coordinates": lambda tree: tree.coordinates,

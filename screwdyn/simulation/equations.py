@@ -9,6 +9,7 @@ import numpy as np
 from screwdyn.core.errors import LoopError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array
 from screwdyn.physics.closure import Closure
+from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.robot import Robot
 from screwdyn.simulation.callbacks import Controller, Disturbance
 from screwdyn.simulation.holding import Holding
@@ -151,7 +152,7 @@ class Equations:
         """Write ẏ to ``rate``, (nq + nv + 3,): NaN for trial states out of range, so that a shorter step is tried."""
         nq, n = self.nq, self.n
         q, qd = y[:nq], y[nq:n]
-        if self.tried and not qd @ qd < TRIAL**2:
+        if not qd @ qd < (TRIAL if self.tried else LARGEST) ** 2:
             rate[nq:n] = np.nan
             return
         if self.model.charts is None:

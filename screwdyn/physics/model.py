@@ -106,8 +106,8 @@ class Model(Rows):
 
     @property
     def lean(self) -> bool:
-        """Whether M may be singular in every configuration: without loops, if a link that a joint moves is lean."""
-        return not self.topology.loops and any([at.link.lean for at in self.placements.values() if at.freedoms])
+        """Whether M may be singular in every configuration: if a link that a joint moves is lean."""
+        return any([at.link.lean for at in self.placements.values() if at.freedoms])
 
     @cached_property
     def unresisted(self) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.physics.couplings import COLUMN
+from screwdyn.physics.charts import recentre
+from screwdyn.physics.couplings import COLUMN, RATIO, follow
 from screwdyn.physics.link_steps import joint_pose
 from screwdyn.physics.placement import Placement
 from screwdyn.physics.table import ARMATURE, FIRST_MOMENT, INERTIA, MASS, SLIDE, TURN, home, integers_of, joint_screw
@@ -27,15 +28,12 @@ __all__ = ["unresisted"]
 
 # Random configurations that must agree; the sine of an angle between spaces, and a moment of inertia relative to the
 # largest, that are rounding; the share of the largest rate from which a coordinate is named.
-_CONFIGURATIONS, _ALIGNED, _NO_MOMENT, _NAMED = 3, 1e-11, 1e-14, 1e-6
+_CONFIGURATIONS, _ALIGNED, _SHARED, _NO_MOMENT, _NAMED = 3, 1e-9, 1e-9, 1e-14, 1e-6
 _NONE = np.zeros((6, 0))
 
 
 def unresisted(model: Model) -> tuple[str, ...]:
-    """The coordinates of a motion that costs no kinetic energy in any configuration; none if there is no such motion.
-
-    Joints that follow others, and those that they follow, count as held: motions in which they move are not found.
-    """
+    """The coordinates of a motion that costs no kinetic energy in any configuration; none if there is none."""
     rng = np.random.default_rng(0)
     found: tuple[str, ...] = ()
     for _ in range(_CONFIGURATIONS):
@@ -49,21 +47,24 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     """The coordinates of such a motion in a random configuration."""
     table, (parents, _) = model.table, integers_of(model.table)
     n, length = len(parents), _length(table)
-    held = table[:-1, ARMATURE] != 0
+    held, turns = table[:-1, ARMATURE] != 0, table[:-1, TURN] != 0
+    W = None
     if model.charts is not None and model.coupled:
         columns = model.charts.couplings[:, COLUMN].astype(np.intp)
-        held |= np.bincount(columns)[columns] > 1
+        W = np.eye(model.nv)[columns] * model.charts.couplings[:, RATIO, None]
+        turns = np.array([turns[columns == k].any() for k in range(model.nv)])
+    table, x = _moved(model, rng.uniform(0.3, 1.3, model.nv) * np.where(turns, 1.0, length))
     free = _free_of_bodies(model, length)
     S = np.zeros((n, 6))
     S[:, 2], S[:, 5] = table[:-1, TURN], table[:-1, SLIDE] / length
     S /= np.linalg.norm(S, axis=1, keepdims=True)
-    x = rng.uniform(0.3, 1.3, n) * np.where(table[:-1, TURN] == 0, length, 1.0)
 
     def to_parent(i: int) -> Array:
         """Ad of the pose of a row in its parent, with lengths in units of the tree's."""
         R, p = joint_pose(home(table, i), joint_screw(table, i), x[i])
         return screw.Ad(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
 
+    idle = []  # joints that move at no cost, while those beyond them move as they like
     for i in range(n - 1, -1, -1):
         F, k = free[i], parents[i]
         carries = k >= 0 and free[k].size > 0
@@ -73,24 +74,44 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
             beside = _beside(F, S[i])
             size = float(np.linalg.norm(beside))
             if size < _ALIGNED:
-                break
-            F = np.column_stack([F, beside / size])
+                idle.append(i)
+            else:
+                F = np.column_stack([F, beside / size])
         if carries:
             free[k] = _common(free[k], np.linalg.qr(to_parent(i) @ F)[0])
-    else:
+    if not idle:
         return ()
-    # The motion: joint i turns, and the joints beyond it keep the twists of their links free.
-    rates, twists = np.zeros(n), {i: S[i]}
-    rates[i] = 1.0
-    for c in range(i + 1, n):
-        if parents[c] in twists:
-            V = np.linalg.solve(to_parent(c), twists[parents[c]])
-            if not held[c]:
-                beside = _beside(free[c], S[c])
-                rates[c] = -(beside @ V) / (beside @ beside)
-            twists[c] = V + rates[c] * S[c]
-    names = [name for name in model.index if name is not None]
-    return tuple(names[c] for c in np.flatnonzero(np.abs(rates) > _NAMED * np.abs(rates).max()))
+    # The motions: such a joint moves, and the joints beyond it keep the twists of their links free.
+    motions = np.zeros((n, len(idle) if W is not None else 1))
+    for rates, i in zip(motions.T, idle, strict=False):
+        twists = {i: S[i]}
+        rates[i] = 1.0
+        for c in range(i + 1, n):
+            if parents[c] in twists:
+                V = np.linalg.solve(to_parent(c), twists[parents[c]])
+                if not held[c] and c not in idle:
+                    beside = _beside(free[c], S[c])
+                    rates[c] = -(beside @ V) / (beside @ beside)
+                twists[c] = V + rates[c] * S[c]
+    moves = motions[:, 0]
+    if W is not None:  # the freedoms move the rows at rates W v, which must be a sum of these motions
+        _, sines, Vt = np.linalg.svd(_beside(np.linalg.qr(motions)[0], W / np.linalg.norm(W, axis=0)))
+        if sines[-1] > _SHARED:
+            return ()
+        moves = Vt[-1]
+    moves = np.abs(moves)
+    return tuple(model.coordinates[c] for c in np.flatnonzero(moves > _NAMED * moves.max()))
+
+
+def _moved(model: Model, v: Array) -> tuple[Array, Array]:
+    """The table with its charts re-centred, and the coordinates of its rows, after motion at v for unit time."""
+    if model.charts is None:
+        return model.table, v
+    q = model.configurations.integrate(model.configurations.neutral, v)
+    table, x = model.table.copy(), np.zeros(len(model.table) - 1)
+    recentre(model.table, model.charts.where, model.charts.groups, q, table, x)
+    follow(model.charts.couplings, x)
+    return table, x
 
 
 def _length(table: Array) -> float:

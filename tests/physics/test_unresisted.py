@@ -125,3 +125,38 @@ def test_a_grasp_in_motion_refuses_and_changes_nothing():
     with pytest.raises(sd.SingularAttachmentError, match=NAMED):
         tree.grasp(state, rod, to="tool0", joint=sd.spherical(), twist="at_rest")
     assert tree.nv == 6
+
+
+def test_joints_that_follow_others_are_found():
+    """A rod that turns about itself leads another one that does."""
+    for seed in range(40):
+        rng, tree = np.random.default_rng(seed), sd.KinematicTree()
+        tree.attach(random_inertia(rng), to="base", joint=sd.revolute(rng.normal(size=3)), at=random_pose(rng))
+        for name, mimic in (("lead", None), ("tail", sd.Mimic("lead", 2.0))):
+            a, b = rng.normal(size=(2, 3))
+            joint = sd.revolute(b - a, a, name=name, mimic=mimic)
+            tree.attach(rod_between(1.0, a, b), to=tree.links[1], joint=joint, at=random_pose(rng))
+        with pytest.raises(sd.SingularAttachmentError, match=r"'lead' resists its motion in any"):
+            tree.forward_dynamics(*rng.normal(size=(3, 2)))
+
+
+def test_loops_elsewhere_do_not_hide_them():
+    for seed in range(40):
+        rng, tree = np.random.default_rng(seed), sd.KinematicTree()
+        for k in range(3):
+            bar = sd.Inertia(1.0, (0.5, 0, 0), (0.1, 0.1, 0.1))
+            tree.attach(bar, tree.links[-1], sd.revolute("z"), name=f"bar{k}", at=(1.0 if k else 0.0, 0, 0))
+        a, b = rng.normal(size=(2, 3))
+        tree.attach(rod_between(1.0, a, b), "bar1", sd.spherical(a, name="ball"), at=random_pose(rng))
+        q = np.array([0.5, 1.0, 1.2, 0, 0, 0, 1])
+        tree.close("bar2", "base", sd.revolute("z"), at=tree.forward_kinematics("bar2", q))
+        with pytest.raises(sd.SingularAttachmentError, match=NAMED):
+            tree.forward_dynamics(q, np.zeros(6), rng.normal(size=6))
+
+
+@pytest.mark.parametrize("axis", "xyz")
+def test_only_the_freedoms_that_move_are_named(axis):
+    tree, u = sd.KinematicTree(), np.eye(3)["xyz".index(axis)]
+    tree.attach(rod_between(1.0, -u, 2 * u), to="base", joint=sd.spherical(name="ball"))
+    with pytest.raises(sd.SingularAttachmentError, match=rf"nothing beyond joint 'ball\[w{axis}\]' resists its motion"):
+        tree.forward_dynamics(tree.neutral(), *np.zeros((2, 3)))

@@ -327,40 +327,43 @@ def spread_to_parent(T: Pose, spread: Scalar, mass: Scalar) -> Scalar:
     return spread + 2 * dot(T.p, T.p) * mass
 
 
-def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar) -> ArticulatedInertia:
-    """Iᵃ = Iᴬ − U Uᵀ / D: the inertia that the parent feels while the joint moves freely."""
+def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar, S: JointScrew) -> ArticulatedInertia:
+    """Iᵃ = Iᴬ − U Uᵀ / D: the inertia that the parent feels while the joint moves freely.
+
+    Without armature Iᵃ S = 0, and no rounding remains where S has only a turn or a slide: with U_z / D = 1 the entries
+    along z cancel. A free joint then transmits no inertia at all, whatever its distance.
+    """
     A, H, L = inertia
     n, f = U
+    k, l = n[2] / D, f[2] / D
     x, y = scale(1 / D, n), scale(1 / D, f)
+    corner = S.turn * (k * f[2]) + (1.0 - S.turn) * (l * n[2])
     return ArticulatedInertia(
-        (
-            A[0] - x[0] * n[0],
-            A[1] - x[0] * n[1],
-            A[2] - x[2] * n[0],
-            A[3] - x[1] * n[1],
-            A[4] - x[2] * n[1],
-            A[5] - x[2] * n[2],
-        ),
+        (A[0] - x[0] * n[0], A[1] - x[0] * n[1], A[2] - k * n[0], A[3] - x[1] * n[1], A[4] - k * n[1], A[5] - k * n[2]),
         (
             H[0] - x[0] * f[0],
             H[1] - x[0] * f[1],
-            H[2] - x[0] * f[2],
+            H[2] - l * n[0],
             H[3] - x[1] * f[0],
             H[4] - x[1] * f[1],
-            H[5] - x[1] * f[2],
-            H[6] - x[2] * f[0],
-            H[7] - x[2] * f[1],
-            H[8] - x[2] * f[2],
+            H[5] - l * n[1],
+            H[6] - k * f[0],
+            H[7] - k * f[1],
+            H[8] - corner,
         ),
-        (
-            L[0] - y[0] * f[0],
-            L[1] - y[0] * f[1],
-            L[2] - y[0] * f[2],
-            L[3] - y[1] * f[1],
-            L[4] - y[1] * f[2],
-            L[5] - y[2] * f[2],
-        ),
+        (L[0] - y[0] * f[0], L[1] - y[0] * f[1], L[2] - l * f[0], L[3] - y[1] * f[1], L[4] - l * f[1], L[5] - l * f[2]),
     )
+
+
+def transmitted(F: Wrench, U: Wrench, D: Scalar, u: Scalar, tau: Scalar, S: JointScrew) -> Wrench:
+    """F + U u / D: the bias wrench that the parent feels while the joint moves freely, with u = τ − Sᵀ F.
+
+    Without armature its component along S is τ, without rounding where S has only a turn or a slide.
+    """
+    a, t = u / D, S.turn
+    n, f = add(F.n, scale(a, U.n)), add(F.f, scale(a, U.f))
+    about, along = tau - (1.0 - U.n[2] / D) * u - S.slide * F.f[2], tau - (1.0 - U.f[2] / D) * u
+    return Wrench((n[0], n[1], t * about + (1.0 - t) * n[2]), (f[0], f[1], t * f[2] + (1.0 - t) * along))
 
 
 def articulated_times(inertia: ArticulatedInertia, V: Twist) -> Wrench:

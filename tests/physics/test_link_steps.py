@@ -227,7 +227,9 @@ def test_articulated_inertia(link, joint):
     U = link.IA @ S
     equal(six(column), U)
     D = float(S @ U)
-    equal(articulated(*steps.project_out_joint(link.blocks, column, D)), link.IA - np.outer(U, U) / D)
+    equal(articulated(*steps.project_out_joint(link.blocks, column, D, joint)), link.IA - np.outer(U, U) / D)
+    u = 0.7 - float(S @ six(link.wrench))
+    equal(six(steps.transmitted(link.wrench, column, D, u, 0.7, joint)), six(link.wrench) + U * u / D)
     equal(articulated(*steps.articulated_to_parent(link.pose, link.blocks)), link.X.T @ link.IA @ link.X)
     equal(six(steps.articulated_times(link.blocks, link.twist)), link.IA @ link.V)
 

@@ -119,3 +119,19 @@ def test_compiled_trees_give_what_the_tree_gives_near_a_lock():
     assert np.array_equal(
         fast.forward_dynamics(q, np.zeros(3), np.ones(3)), tree.forward_dynamics(q, np.zeros(3), np.ones(3))
     )
+
+
+def test_a_free_body_feels_nothing_of_small_ones_far_beyond_it():
+    """Bodies of millimetres and milligrams, metres apart on free joints: each flies as it would alone."""
+    for seed in range(20):
+        rng, tree = np.random.default_rng(seed), sd.KinematicTree()
+        alone = sd.KinematicTree()
+        for k in range(3):
+            body = sd.Inertia(1e-6, 1e-3 * rng.normal(size=3), 1e-12 * np.array([1.0, 1.2, 1.5]))
+            tree.attach(body, tree.links[-1], sd.free(), name=f"body{k}")
+            if not k:
+                alone.attach(body, "base", sd.free())
+        q, qd = tree.random_configuration(rng), rng.normal(size=18)
+        expected = alone.forward_dynamics(q[:7], qd[:6], np.zeros(6))
+        found = tree.forward_dynamics(q, qd, np.zeros(18))[:6]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())

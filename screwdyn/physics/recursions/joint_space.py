@@ -23,6 +23,7 @@ from screwdyn.physics.link_steps import (
     scale_twist,
     screw_rate,
     spread_to_parent,
+    transmitted,
     twist_to_child,
     weight,
     wrench_to_parent,
@@ -45,7 +46,6 @@ from screwdyn.physics.spatial import (
     Twist,
     Vector,
     Wrench,
-    add,
     dot,
     exceeds,
     scale,
@@ -273,12 +273,8 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
             T = load_pose(work.poses, i)
             work.pivots[k, 2] += spread_to_parent(T, spread, mass)
             work.pivots[k, 3] += mass
-            inertia = project_out_joint(inertia, U, D)
-            G = articulated_times(inertia, load_twist(work.drifts, i))
-            F = Wrench(
-                add(F.n, add(G.n, scale(u / D, U.n))),
-                add(F.f, add(G.f, scale(u / D, U.f))),
-            )
+            inertia = project_out_joint(inertia, U, D, S)
+            F = add_wrenches(transmitted(F, U, D, u, tau[i], S), articulated_times(inertia, load_twist(work.drifts, i)))
             add_wrench(work.wrenches, k, wrench_to_parent(T, F))
             add_articulated(work.articulated, k, articulated_to_parent(T, inertia))
     for i in range(n):

@@ -11,11 +11,10 @@ import numpy as np
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.findings import Findings
+from screwdyn.io.mjcf_equalities import active_equalities, followers_of, is_loop, loops_of
 from screwdyn.io.mjcf_flags import disabled, sleeps
-from screwdyn.io.mjcf_followers import followers_of
-from screwdyn.io.mjcf_homes import home_key
-from screwdyn.io.mjcf_loops import active_equalities, is_loop, loops_of
 from screwdyn.io.mjcf_shapes import shapes_of_body
+from screwdyn.io.mjcf_writer import home_key
 from screwdyn.io.names import Names
 from screwdyn.io.source import Source, read_source
 from screwdyn.mechanism.attachment import Attachment

@@ -11,7 +11,6 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynWarning, UnboundSymbolError
 from screwdyn.core.types import Array
-from screwdyn.io.mjcf_homes import home_key
 from screwdyn.io.names import Names
 from screwdyn.io.urdf_origin import numbers_text
 from screwdyn.io.xml_text import NOT_IN_XML, quoted
@@ -27,7 +26,7 @@ from screwdyn.screws.motions import Ad
 from screwdyn.screws.poses import inverse
 from screwdyn.screws.screw import axis as axis_of
 
-__all__ = ["write_mjcf"]
+__all__ = ["home_key", "write_mjcf"]
 
 # Names of the world in MuJoCo, and of constraints that are joints of loops.
 _WORLD, _CONSTRAINTS = "world", {"spherical": "connect", "fixed": "weld"}
@@ -38,6 +37,11 @@ _ALONE = "free", "planar"
 # Of the joints of one body, in MuJoCo.
 _MOST_FREEDOMS = 6
 _HIDDEN = 3
+
+
+def home_key(joint: str) -> str:
+    """Name of the custom number that says that q of a free joint is that from the pose of its body in the file."""
+    return f"screwdyn_q_from_pose_of_body/{joint}"
 
 
 def write_mjcf(topology: Topology, name: str = "robot") -> str:

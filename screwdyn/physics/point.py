@@ -76,12 +76,7 @@ class Point:
     @classmethod
     def of(cls, tree: Structure, q: Array, qd: Array) -> Point:
         """The point of a copy of a tree without symbols, at positions (nq,) and rates (nv,) that have been checked."""
-        state, at_q, at_v = {}, 0, 0
-        for at in tree.topology.attached:
-            joint = at.joint
-            state[at.name] = q[at_q : at_q + joint.nq].copy(), qd[at_v : at_v + joint.nv].copy()
-            at_q, at_v = at_q + joint.nq, at_v + joint.nv
-        return cls(tree.copy(), state, {tree.base: _base(tree)})
+        return cls(tree.copy(), _state_of([*tree.topology.attached], q, qd), {tree.base: _base(tree)})
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -307,7 +302,7 @@ def _base(tree: Structure) -> _Step:
 
 
 def _state_of(new: Sequence[Attachment], q: ArrayLike | None, qd: ArrayLike | None) -> _State:
-    """Positions and rates of new joints; ShapeError if they do not fit."""
+    """Positions and rates of joints by name, neutral and at rest by default; ShapeError if they do not fit."""
     nq, nv = (sum(getattr(at.joint, size) for at in new) for size in ("nq", "nv"))
     given = {}
     for what, value, size in (("q", q, nq), ("qd", qd, nv)):

@@ -1,9 +1,9 @@
-"""Reader of MJCF: the equality constraints of a compiled model that are joints between two bodies."""
+"""Reader of MJCF: equality constraints of a compiled model, by which bodies close loops and joints follow others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,12 @@ from screwdyn.mechanism.joint import fixed, spherical
 from screwdyn.mechanism.loop import Loop
 from screwdyn.screws.poses import inverse, pose
 
-__all__ = ["active_equalities", "is_loop", "loops_of"]
+__all__ = ["Follower", "active_equalities", "followers_of", "is_loop", "loops_of"]
 
-# Values of mjtEq and mjtObj.
-_CONNECT, _WELD = 0, 1
+# Values of mjtEq, mjtObj and mjtJoint.
+_CONNECT, _WELD, _JOINT = 0, 1, 2
 _SITE = 6
+_SLIDE, _HINGE = 2, 3
 
 
 def active_equalities(m: Any) -> list[int]:
@@ -69,3 +70,37 @@ def _frames(m: Any, k: int) -> tuple[Array, Array]:
     if m.eq_type[k] == _CONNECT:
         return pose(np.eye(3), data[:3]), pose(np.eye(3), data[3:6])
     return pose_of_quaternion(data[6:10], data[3:6]), pose(np.eye(3), data[:3])
+
+
+class Follower(NamedTuple):
+    """The constraint by which a joint follows another one, q = ratio · q_leader + offset, by their indices."""
+
+    equality: int
+    leader: int
+    ratio: float
+    offset: float
+
+
+def followers_of(m: Any) -> dict[int, Follower]:
+    """The joints that follow others by an active linear constraint, which is the first of each.
+
+    MuJoCo has q₁ − ref₁ = a₀ + a₁ (q₂ − ref₂) + a₂ (q₂ − ref₂)² + …. A constraint of a joint that follows already, or
+    that would close a circle, is left out.
+
+    Parameters
+    ----------
+    m : mujoco.MjModel
+    """
+    found: dict[int, Follower] = {}
+    for k in active_equalities(m):
+        joint, leader = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
+        if m.eq_type[k] != _JOINT or leader < 0 or m.eq_data[k, 2:5].any() or joint in found:
+            continue
+        passed = leader
+        while passed in found:
+            passed = found[passed].leader
+        if passed != joint and {int(m.jnt_type[joint]), int(m.jnt_type[leader])} <= {_SLIDE, _HINGE}:
+            constant, ratio = m.eq_data[k, :2].tolist()
+            one, other = (float(m.qpos0[m.jnt_qposadr[x]]) for x in (joint, leader))
+            found[joint] = Follower(k, leader, ratio, constant + one - ratio * other)
+    return found

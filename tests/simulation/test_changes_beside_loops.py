@@ -81,6 +81,17 @@ def poses(tree, q):
     return {link: tree.forward_kinematics(link, q) for link in tree.links}
 
 
+def resolution(tree, q, J):
+    """To which part of their terms the rates keep the loops.
+
+    Near a singular position, a constraint that the others imply to 1e-5 of its length is left to them (docs §12).
+    """
+    A = np.linalg.solve(np.linalg.cholesky(tree.mass_matrix(q)), J.T)
+    A = A[:, np.abs(A).max(axis=0, initial=0) > 1e-12]
+    sizes = np.linalg.svd(A / np.linalg.norm(A, axis=0), compute_uv=False)
+    return 1e-5 if ((sizes > 1e-9) & (sizes < 1e-4)).any() else 1e-8
+
+
 def check(seed, steps):
     """How often each change has happened in a sequence; "graft" counts releases onto a loop."""
     rng = np.random.default_rng(seed)
@@ -117,13 +128,17 @@ def check(seed, steps):
             close(now[link], before[link], 1 + norm(before[link]), 1e-9)
         gap, J = tree.gap(state.q), tree.constraint_jacobian(state.q)
         close(gap, np.zeros(len(J)), 1.0, 1e-8)
-        close(J @ state.qd, np.zeros(len(J)), 1 + norm(np.abs(J) @ np.abs(state.qd)), 1e-8)
+        close(J @ state.qd, np.zeros(len(J)), 1 + norm(np.abs(J) @ np.abs(state.qd)), resolution(tree, state.q, J))
     return done
 
 
 def test_every_change_beside_loops_keeps_poses_momentum_and_energy():
     done = sum((check(seed, 8) for seed in range(12)), Counter())
     assert {*CHANGES, "graft"} <= {*done}
+
+
+def test_loops_that_become_almost_singular_are_kept_to_what_separates_them():
+    check(102419, 9)  # the third loop is within 1.4e-5 of being implied by two others
 
 
 @pytest.mark.soak

@@ -34,7 +34,7 @@ ON_OTHER_PYTHONS = [
 # source and figures.
 ON_OTHER_VERSIONS = [
     "tests/simulation",
-    "tests/robots/selection",
+    "tests/papers/selection",
     *(
         f"tests/forms/test_{name}.py"
         for name in ("papers", "symbolic", "symbolic_papers", "operation_count", "c_parameters")

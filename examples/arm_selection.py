@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 
 import screwdyn as sd
-from screwdyn.robots.selection import Trajectory, compare
+from screwdyn.papers.selection import Trajectory, compare
 
 A = 0.8584
 # What Tables III and V have: multiplications and additions of M (GIM) and C (MCI), time, s.

@@ -74,8 +74,8 @@ from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
     from screwdyn import io, robots
-    from screwdyn.forms import formulations
-    from screwdyn.robots import identification, selection
+    from screwdyn.papers import formulations, selection
+    from screwdyn.robots import identification
     from screwdyn.robots import random_trees as testing
 
 moved.install()

@@ -37,7 +37,7 @@ settings.register_profile("full", max_examples=3000, print_blob=True, **UNTIMED)
 # Modules whose properties have many examples in runs with the mark soak, besides some in everyday runs.
 LAWS = [
     "forms/test_numbers.py",
-    "forms/formulations/test_dominance.py",
+    "papers/formulations/test_dominance.py",
     "io/test_fuzz.py",
     "mechanism/test_armature.py",
     "physics/test_couplings.py",

@@ -1,1 +1,1 @@
-"""The forms of a quantity: numbers, machine code, derivatives, closed forms, C source, counts, formulations."""
+"""The forms of a quantity: numbers, machine code, derivatives, closed forms, C source, operation counts."""

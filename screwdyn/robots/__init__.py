@@ -1,4 +1,4 @@
-"""Robots of the literature, with the source of their numbers; the parameters of a robot, and the choice among several.
+"""Robots of the literature, with the source of their numbers, and the parameters of a robot.
 
 Each function returns a new :class:`~screwdyn.KinematicTree`. The tests compare results for these robots with values
 from independent engines.

@@ -1,0 +1,25 @@
+"""The equations of motion as seven publications compute them: a teaching collection, and independent witnesses.
+
+Each class takes a tree and has the methods `mass_matrix`, `velocity_product`, `gravity_vector`, `inverse_dynamics` and,
+where the source defines the matrix, `coriolis_matrix`. None of them uses the recursions of the library. See
+docs/formulations.md. `dominance` compares the parts of `generalized_dalembert` along a trajectory.
+"""
+
+from screwdyn.papers.formulations import dominance as dominance
+from screwdyn.papers.formulations.denoc import DeNOC as denoc
+from screwdyn.papers.formulations.generalized_dalembert import GeneralizedDAlembert as generalized_dalembert
+from screwdyn.papers.formulations.kronecker import Kronecker as kronecker
+from screwdyn.papers.formulations.lagrange_euler import LagrangeEuler as lagrange_euler
+from screwdyn.papers.formulations.lagrangian import Lagrangian as lagrangian
+from screwdyn.papers.formulations.newton_euler import NewtonEuler as newton_euler
+from screwdyn.papers.formulations.progressive import Progressive as progressive
+
+__all__ = [
+    "denoc",
+    "generalized_dalembert",
+    "kronecker",
+    "lagrange_euler",
+    "lagrangian",
+    "newton_euler",
+    "progressive",
+]

@@ -1,0 +1,197 @@
+"""The workspace of an arm: which positions its tip can reach, and by which configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.spatial import cKDTree
+from scipy.stats import qmc
+
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import Array
+from screwdyn.papers.selection.arm import Arm
+
+__all__ = ["Estimate", "NoSizeError", "Reach", "sobol"]
+
+# Configurations from which Newton's method starts, and those that are tried for one position.
+_CONFIGURATIONS, _STARTS = 2048, 6
+_STEPS = 25
+# Relative to the size of the workspace.
+_TOLERANCE, _FLAT = 1e-6, 1e-9
+_REPLICATES = 16
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error."""
+
+    value: float
+    error: float
+
+
+class NoSizeError(ScrewdynError):
+    """A workspace that has no length, area or volume."""
+
+
+class Reach:
+    """Positions of the tip in axes of their line, plane or space, and the configurations that reach them.
+
+    Parameters
+    ----------
+    arm : Arm
+    rng : numpy.random.Generator
+        Shifts the samples.
+
+    Attributes
+    ----------
+    axes : (3, k) array
+        Unit vectors in the base frame.
+    low, high : (k,) arrays
+        The smallest box that contains the workspace.
+
+    Raises
+    ------
+    NoSizeError
+        If the tip moves on a curve or surface that is not straight, whose workspace has no area or volume.
+    """
+
+    def __init__(self, arm: Arm, rng: np.random.Generator) -> None:
+        self.arm, self.rng = arm, rng
+        self._q = sobol(_CONFIGURATIONS, arm.low, arm.high, rng)
+        points = arm.position(self._q)
+        _, sizes, directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+        if sizes[0] < 1e-12:
+            raise NoSizeError(f"the tip {arm.tip!r} of {arm.name!r} does not move; choose another link as the tip")
+        basis = directions[sizes > _FLAT * sizes[0]]
+        self.axes = _axes(basis)
+        x = self.position(self._q)
+        self._points, self._size = cKDTree(x), float(np.ptp(x, axis=0).max())
+        if self.manipulability(self._q).max() < _FLAT * self._size ** len(basis):
+            raise NoSizeError(
+                f"the tip {arm.tip!r} of {arm.name!r} moves on a surface or curve that is not straight; "
+                f"its workspace has no size in {len(basis)} dimensions; choose another link as the tip"
+            )
+        unit = np.eye(x.shape[1])
+        self.low = np.array([-self._farthest(-u) for u in unit])
+        self.high = np.array([self._farthest(u) for u in unit])
+
+    def position(self, q: Array) -> Array:
+        """Positions of the tip, (…, k), m; the origin is that of the base frame, projected."""
+        return np.asarray(self.arm.position(q) @ self.axes)
+
+    def jacobian(self, q: Array) -> Array:
+        """Derivatives of the positions, (…, k, n)."""
+        return np.asarray(self.axes.T @ self.arm.jacobian(q))
+
+    def manipulability(self, q: Array) -> Array:
+        """w = √det(J Jᵀ), (…,) (Bhangale Eq. 21), of the velocity of the tip."""
+        J = self.jacobian(q)
+        if J.shape[-1] < J.shape[-2]:
+            return np.zeros(J.shape[:-2])
+        return np.asarray(np.prod(np.linalg.svd(J, compute_uv=False), axis=-1))
+
+    def measure(self, samples: int) -> tuple[Estimate, Array]:
+        """The size of the workspace, and configurations whose positions are uniform in it.
+
+        The size is the fraction of a box that is reached, from 16 replicates of a Sobol sequence with random shifts.
+
+        Parameters
+        ----------
+        samples : int
+            Number of positions in the box; rounded up to 16 times a power of 2.
+
+        Returns
+        -------
+        Estimate
+            Length, area or volume, m, m² or m³, with the standard error of the mean of the replicates, but at least
+            the share of one position.
+        (reached, n) array
+            A configuration for each of the positions that are reached.
+
+        Raises
+        ------
+        NoSizeError
+            If no position is reached.
+        """
+        low, high = self.low, self.high
+        x = [sobol(-(-samples // _REPLICATES), low, high, self.rng) for _ in range(_REPLICATES)]
+        q, reached = self.solve(np.concatenate(x))
+        if not reached.any():
+            raise NoSizeError(f"the tip of {self.arm.name!r} reaches none of {len(q)} positions; give more samples")
+        fractions = reached.reshape(_REPLICATES, -1).mean(axis=1)
+        error = max(np.std(fractions, ddof=1) / np.sqrt(_REPLICATES), 1 / len(q))
+        box = np.prod(high - low)
+        return Estimate(float(box * fractions.mean()), float(box * error)), q[reached]
+
+    def solve(self, x: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Configurations (m, n) that reach positions x (m, k), and whether they do, (m,).
+
+        Newton's method from the sampled configurations whose positions are nearest. A position that is not reached from
+        any of them counts as out of reach.
+        """
+        nearest = np.reshape(self._points.query(x, _STARTS)[1], (len(x), _STARTS))
+        q, missed = self._q[nearest[:, 0]], np.arange(len(x))
+        for starts in nearest.T:
+            found, reached = self._newton(x[missed], self._q[starts[missed]])
+            q[missed[reached]] = found[reached]
+            missed = missed[~reached]
+        return q, ~np.isin(np.arange(len(x)), missed)
+
+    def _newton(self, x: Array, q: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Levenberg-Marquardt with damping |r|², which keeps steps below ½ and converges quadratically."""
+        arm, q = self.arm, q.copy()
+        low, high = np.where(arm.turning, -np.inf, arm.low), np.where(arm.turning, np.inf, arm.high)
+        open_ = np.arange(len(x))
+        eye = np.eye(x.shape[1])
+        for _ in range(_STEPS):
+            at = q[open_]
+            r = x[open_] - self.position(at)
+            short = np.linalg.norm(r, axis=1) > _TOLERANCE * self._size
+            open_, at, r = open_[short], at[short], r[short]
+            if not len(open_):
+                break
+            J = self.jacobian(at)
+            slope = np.einsum("mki,mk->mi", J, r)
+            # A joint at its limit whose motion outward would bring the tip nearer stays there.
+            J = J * ~(((at <= low) & (slope < 0)) | ((at >= high) & (slope > 0)))[:, None]
+            damped = J @ J.swapaxes(1, 2) + np.sum(r * r, axis=1)[:, None, None] * eye
+            step = np.einsum("mki,mk->mi", J, np.linalg.solve(damped, r[..., None])[..., 0])
+            q[open_] = np.clip(at + step, low, high)
+        q = np.where(arm.turning, arm.low + (q - arm.low) % (2 * np.pi), q)
+        return q, np.linalg.norm(x - self.position(q), axis=1) <= _TOLERANCE * self._size
+
+    def largest_manipulability(self) -> float:
+        """The greatest w over all configurations in the ranges of the joints."""
+        return self._greatest(self.manipulability, None)
+
+    def _farthest(self, u: Array) -> float:
+        """The greatest uᵀ x, m."""
+        return self._greatest(lambda q: self.position(q) @ u, lambda q: u @ self.jacobian(q))
+
+    def _greatest(self, value: Callable[[Array], Array], gradient: Callable[[Array], Array] | None) -> float:
+        """The greatest value in the ranges of the joints, by SLSQP from the best of the sampled configurations."""
+        slope = None if gradient is None else lambda q: -gradient(q)
+        bounds = [*zip(self.arm.low, self.arm.high, strict=True)]
+        best = self._q[np.argsort(value(self._q))[-3:]]
+        found = [
+            minimize(lambda q: -value(q), q, jac=slope, method="SLSQP", bounds=bounds, options={"ftol": 1e-12})
+            for q in best
+        ]
+        return float(max(-one.fun for one in found))
+
+
+def sobol(count: int, low: Array, high: Array, rng: np.random.Generator) -> Array:
+    """At least ``count`` points in a box, a power of 2: a Sobol sequence with a random shift, (points, n)."""
+    points = qmc.Sobol(len(low), scramble=False).random_base2((count - 1).bit_length())
+    return np.asarray(low + (high - low) * ((points + rng.random(len(low))) % 1))
+
+
+def _axes(basis: Array) -> Array:
+    """An orthonormal basis (3, k) of the span of rows (k, 3), along axes of the base frame as far as possible."""
+    projector = basis.T @ basis
+    kept = np.sort(np.argsort(-np.diag(projector).round(9), kind="stable")[: len(basis)])
+    Q, R = np.linalg.qr(projector[:, kept])
+    return np.asarray(Q * np.sign(np.diag(R)))

@@ -19,6 +19,7 @@ from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.recursions import (
     contributions,
     coupled,
+    energies,
     joint_space,
     links,
     loops,
@@ -328,14 +329,14 @@ class Quantities(ABC):
         Σ Ad(T_0i)⁻ᵀ I_i V_i (docs/mathematics.md §2). Errors as for :class:`Quantities`.
         """
 
-    @quantity(whole_tree.kinetic_energy, Result("T", (), "J"))
+    @quantity(energies.kinetic_energy, Result("T", (), "J"))
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy ½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J.
 
         docs/mathematics.md §2. Errors as for :class:`Quantities`.
         """
 
-    @quantity(whole_tree.potential_energy, Result("U", (), "J"))
+    @quantity(energies.potential_energy, Result("U", (), "J"))
     def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy of gravity U(q) = −Σ m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
 
@@ -388,6 +389,35 @@ class Quantities(ABC):
 
         Its coordinates are those on the path to the link and those beyond it (docs/mathematics.md §11). Parameters and
         errors as for :meth:`contribution`.
+        """
+
+    @quantity(energies.kinetic_energy_of_links, Result("T", (), "J"))
+    def link_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Kinetic energy of one link, T_i = ½ V_iᵀ M̄_i V_i = ½ q̇_iᵀ M_i q̇_i over its path, (…), J (Laus Eqs. 1, 18).
+
+        The armature of its own joint is included, as in M_i; the rotor of a joint is a link of its own. The sum over
+        all links is :meth:`kinetic_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
+        """
+
+    @quantity(energies.potential_energy_of_links, Result("U", (), "J"))
+    def link_potential_energy(self, link: str, q: ArrayLike) -> Array:
+        """Potential energy of one link, U_i = −m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
+
+        The sum over all links is :meth:`potential_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
+        """
+
+    @quantity(energies.kinetic_energy_of_links, Result("T", (), "J"), places="subtree")
+    def subtree_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Kinetic energy of a link and all links beyond it, the sum of their :meth:`link_kinetic_energy`, (…), J.
+
+        Errors as for :class:`Quantities`.
+        """
+
+    @quantity(energies.potential_energy_of_links, Result("U", (), "J"), places="subtree")
+    def subtree_potential_energy(self, link: str, q: ArrayLike) -> Array:
+        """Potential energy of a link and all links beyond it, the sum of their :meth:`link_potential_energy`, (…), J.
+
+        Errors as for :class:`Quantities`.
         """
 
     @quantity(

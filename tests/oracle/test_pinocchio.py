@@ -170,6 +170,9 @@ def test_contributions(kinds):
             shares = engine.mass_matrix(q).copy(), engine.coriolis_matrix(q, qd).copy(), engine.gravity_vector(q).copy()
             part = tree.contribution(link, q, qd)
             columns = [tree.coordinates.index(name) for name in part.coordinates]
+            agree(tree.link_kinetic_energy(link, q, qd), engine.kinetic_energy(q, qd))
+            if part.coordinates:  # Pinocchio does not include bodies welded to the base
+                agree(tree.link_potential_energy(link, q), engine.potential_energy(q), weight)
             engine.kinematics(q, qd, qdd)
             agree(part.J, engine.jacobian(link, "com")[:, columns], weight)
             agree(part.J_dot, engine.jacobian_dot(link, "com")[:, columns], weight * (1 + np.abs(qd).sum()))

@@ -1,4 +1,4 @@
-"""Centre of mass, momentum and energy of the whole tree."""
+"""Centre of mass and momentum of the whole tree."""
 
 from screwdyn.physics.link_steps import (
     add_rate,
@@ -9,13 +9,11 @@ from screwdyn.physics.link_steps import (
     inertia_to_parent,
     moment_to_parent,
     momentum,
-    power,
     scale_twist,
     screw_in_base,
     wrench_about,
 )
 from screwdyn.physics.recursions.joint_space import (
-    gravity_of,
     outward_forces,
     wrench_on_base,
 )
@@ -38,7 +36,6 @@ from screwdyn.physics.spatial import (
     Wrench,
     add,
     cross,
-    dot,
     exceeds,
     scale,
 )
@@ -48,7 +45,6 @@ from screwdyn.physics.table import (
     Workspace,
     add_inertia,
     add_moment,
-    armature,
     body,
     carries_link,
     joint_screw,
@@ -274,22 +270,3 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
         F_dot = wrench_about(c, F_dot)
         store_wrench_column(A_dot, i, Wrench(add(F_dot.n, cross(F.f, c_dot)), F_dot.f))
     return 0
-
-
-def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table) -> None:
-    """½ Σ Vᵀ I V, and that of the armatures."""
-    store_poses(table, q, work)
-    total, V = 0.0, AT_REST
-    for i in range(table.shape[0] - 1):
-        V = add_rate(twist_of_parent(work, i, V), joint_screw(table, i), qd[i])
-        store_twist(work.twists, i, V)
-        if carries_link(work, i):
-            total = total + power(V, momentum(body(table, i), V)) + armature(table, i) * (qd[i] * qd[i])
-    T[0] = 0.5 * total
-
-
-def potential_energy(table: Table, q: Table, work: Workspace, U: Table) -> None:
-    """−g₀ᵀ Σ m c."""
-    store_poses(table, q, work)
-    _, h = moment_of_tree(table, work)
-    U[0] = -dot(gravity_of(table), h)

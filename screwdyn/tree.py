@@ -16,12 +16,15 @@ from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics
+from screwdyn.forms.screw_systems import Links, screw_system, system_order
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.model import Model
 from screwdyn.physics.point import Point
+from screwdyn.physics.quantities import Frame
+from screwdyn.screws.screw_system import ScrewSystem
 from screwdyn.simulation.changes import Changes
 from screwdyn.simulation.equilibrium import equilibrium, holding_torque
 from screwdyn.simulation.inverse_kinematics import inverse_kinematics
@@ -475,6 +478,67 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         if model.ready is None:
             raise UnboundSymbolError.of(self.free_symbols, "the robot")
         return Point.of(self, flat, rates)
+
+    # Over all configurations
+
+    def system_order(self, links: Links = None, *, tol: float = 1e-9) -> int:
+        """Order λ ≤ 6 of the screw system of a chain over all configurations (docs/mathematics.md §9).
+
+        The dimension of the space that the joint screws span in the base frame: 3 for a planar or spherical arm, also
+        where the screws of one configuration span less. It is that of :meth:`screw_system`, but exists for almost all
+        values of symbols even if the system depends on them. Parameters and errors as there.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> arm.system_order(), arm.system_order("link1")
+        (3, 1)
+        """
+        return system_order(self.copy(), links, tol)
+
+    def screw_system(self, links: Links = None, frame: Frame = "base", *, tol: float = 1e-9) -> ScrewSystem:
+        """The space of the twists of some links over all configurations, in which Jacobians have λ rows.
+
+        docs/mathematics.md §9. Loops are not considered: the configurations are those of the tree. Limits of joints
+        have no influence, unless a joint cannot move at all.
+
+        Parameters
+        ----------
+        links : Handle or str, or iterable of these, optional
+            All links by default. A link stands for the chain of joints from the base to it.
+        frame : "com", "body", "base" or "mixed"
+            As for :meth:`jacobian`. In "base" it is the screw system of the joints. In "com" it is that of the twists
+            of ``contribution``, in which the inertia M̄ of a link is constant.
+        tol : float
+            What is below this fraction of the largest counts as zero. A file whose angles are rounded to 1.5708 needs a
+            larger one, such as 1e-4.
+
+        Returns
+        -------
+        ScrewSystem
+            Its ``jacobian`` and ``inertia`` take λ rows of numbers and of closed forms.
+
+        Raises
+        ------
+        UnknownNameError, StaleHandleError, ShapeError
+            If there is no such link, a handle is stale, the frame is unknown, or tol is not between 0 and 1.
+        UnboundSymbolError
+            If the space depends on the values of symbols.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> arm = sd.robots.two_link()
+        >>> system = arm.screw_system(frame="com")
+        >>> system
+        <ScrewSystem of order 3 with components (2, 3, 4)>
+        >>> part = arm.contribution("link2", [0.1, 0.2], [0, 0])
+        >>> J, M_bar = system.jacobian(part.J), system.inertia(arm.link("link2").inertia.com_matrix)
+        >>> J.shape, bool(abs(J.T @ M_bar @ J - part.M.array).max() < 1e-15)
+        ((3, 2), True)
+        """
+        return screw_system(self.copy(), links, frame, tol)
 
     # Inside
 

@@ -15,7 +15,15 @@ from screwdyn.core.types import Array
 from screwdyn.screws.motions import ad, exp, log
 from screwdyn.screws.poses import inverse
 
-__all__ = ["NEAREST", "constrained_wrenches", "is_group", "nearest_element", "projection", "whole_turns"]
+__all__ = [
+    "NEAREST",
+    "constrained_wrenches",
+    "is_group",
+    "nearest_element",
+    "projection",
+    "reduced_rows",
+    "whole_turns",
+]
 
 # Relative remainder below which a bracket lies in the span of screws.
 _IN_SPAN = 1e-12
@@ -45,18 +53,7 @@ def constrained_wrenches(screws: Array) -> Array:
     -----
     Gauss elimination of Sᵀ, with pivots among the rotations first.
     """
-    rows: list[list[Any]] = [list(S) for S in screws.T]
-    pivots: list[int] = []
-    for _ in range(len(rows)):
-        k, column = _pivot(rows[len(pivots) :])
-        done = len(pivots)
-        rows[done], rows[done + k] = rows[done + k], rows[done]
-        head = rows[done][column]
-        rows[done] = [x / head for x in rows[done]]
-        for i, row in enumerate(rows):
-            if i != done:
-                rows[i] = [x - row[column] * y for x, y in zip(row, rows[done], strict=True)]
-        pivots.append(column)
+    rows, pivots = reduced_rows(screws.T)
     others = [column for column in range(6) if column not in pivots]
     N = np.zeros((6, len(others)), dtype=screws.dtype)
     for at, column in enumerate(others):
@@ -66,10 +63,30 @@ def constrained_wrenches(screws: Array) -> Array:
     return expressions.array(N)
 
 
-def _pivot(rows: list[list[Any]]) -> tuple[int, int]:
+def reduced_rows(screws: Array, least: float = _IN_SPAN) -> tuple[list[list[Any]], list[int]]:
+    """Independent screws (k, 6) combined so that each has a component 1 in which all others are 0; these components.
+
+    Numbers below ``least`` are no pivots. Entries may contain symbols.
+    """
+    rows: list[list[Any]] = [list(S) for S in screws]
+    pivots: list[int] = []
+    for _ in range(len(rows)):
+        k, column = _pivot(rows[len(pivots) :], least)
+        done = len(pivots)
+        rows[done], rows[done + k] = rows[done + k], rows[done]
+        head = rows[done][column]
+        rows[done] = [x / head for x in rows[done]]
+        for i, row in enumerate(rows):
+            if i != done:
+                rows[i] = [x - row[column] * y for x, y in zip(row, rows[done], strict=True)]
+        pivots.append(column)
+    return rows, pivots
+
+
+def _pivot(rows: list[list[Any]], least: float) -> tuple[int, int]:
     """Row and column of the largest rotation of some screws, or translation if none of them turns."""
     for columns in (range(3), range(3, 6)):
-        found = [(k, c) for k in range(len(rows)) for c in columns if not _vanishes(rows[k][c])]
+        found = [(k, c) for k in range(len(rows)) for c in columns if not _vanishes(rows[k][c], least)]
         if found:
             return max(found, key=lambda place: _size(rows[place[0]][place[1]]))
     raise AssertionError("the screws of a joint are independent")
@@ -80,8 +97,8 @@ def _size(x: Any) -> float:
     return abs(float(x)) if expressions.is_number(x) else 0.0
 
 
-def _vanishes(x: Any) -> bool:
-    return abs(x) < _IN_SPAN if expressions.is_number(x) else expressions.is_zero(x)
+def _vanishes(x: Any, least: float) -> bool:
+    return abs(x) < least if expressions.is_number(x) else expressions.is_zero(x)
 
 
 def projection(screws: Array) -> Array:

@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.screws.groups import reduced_rows
 from screwdyn.screws.screw import to_linear_first
 
-__all__ = ["reciprocal_system", "system_basis", "system_order"]
+__all__ = ["ScrewSystem", "reciprocal_system", "system_basis", "system_order"]
 
 
-def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
-    """Orthonormal basis, (6, 6), whose first rows span the screws, and the number of these rows."""
+@dataclass(frozen=True, eq=False)
+class ScrewSystem:
+    """A space of twists of dimension λ, in which Jacobians have λ rows (docs/mathematics.md §9).
+
+    ``J = system.basis.T @ system.jacobian(J)`` for every Jacobian J whose columns are in the space.
+
+    Attributes
+    ----------
+    basis : (λ, 6) array
+        Twists [ω; v] as rows. Each has a component 1 in which all others are 0.
+    components : tuple of int
+        These components, rotations first: a twist in the space has them as its coordinates.
+    """
+
+    basis: Array
+    components: tuple[int, ...]
+
+    @classmethod
+    def of(cls, screws: ArrayLike, tol: float = 1e-9, length: float = 1.0) -> ScrewSystem:
+        """The system that some screws (…, 6) span, all in one frame, with their sizes as weights.
+
+        Singular values and components below ``tol`` times the largest count as zero, with lengths in units of
+        ``length``, m: the size of the robot. Errors as for `system_basis`.
+        """
+        units = np.repeat([1.0, length], 3)
+        _, sizes, space = np.linalg.svd(_numbers(screws) / units)
+        rows, pivots = reduced_rows(space[: np.sum(sizes > tol * sizes.max(initial=0.0))], tol)
+        basis = np.reshape(rows, (-1, 6))[np.argsort(pivots)]
+        components = tuple(sorted(pivots))
+        basis[np.abs(basis) <= tol] = 0.0
+        return cls(basis * units / units[list(components), None], components)
+
+    @property
+    def order(self) -> int:
+        """λ."""
+        return len(self.components)
+
+    def jacobian(self, J: Any) -> Any:
+        """The λ rows of a Jacobian (…, 6, k), its time derivative, or a SymPy matrix of either, (…, λ, k)."""
+        rows = list(self.components)
+        return J[rows, :] if expressions.is_matrix(J) else np.asarray(J)[..., rows, :]
+
+    def inertia(self, M: Any) -> Any:
+        """An inertia (…, 6, 6), or a SymPy matrix, restricted to the space: B M Bᵀ, (…, λ, λ), with B the basis."""
+        if expressions.is_matrix(M):
+            return expressions.as_matrix(self.inertia(expressions.entries_of(M)))
+        M, B = np.asarray(M), self.basis
+        if M.dtype == object:  # so that 1.0 x is x
+            B = np.array([expressions.whole(x) for x in B.ravel().tolist()], dtype=object).reshape(B.shape)
+        return B @ M @ B.T
+
+    def __repr__(self) -> str:
+        return f"<ScrewSystem of order {self.order} with components {self.components}>"
+
+
+def _numbers(screws: ArrayLike) -> Array:
+    """Screws as rows, (k, 6), without those that are zero."""
     try:
         S = expressions.real(screws)
     except (TypeError, ValueError):
@@ -23,9 +82,13 @@ def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
     if not np.isfinite(S).all():
         raise ShapeError("screws have entries that are not finite")
     S = S.reshape(-1, 6)
-    length = np.linalg.norm(S, axis=1)
-    S = S[length > 0.0] / length[length > 0.0, None]
-    _, sizes, basis = np.linalg.svd(S)
+    return np.asarray(S[np.linalg.norm(S, axis=1) > 0.0])
+
+
+def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
+    """Orthonormal basis, (6, 6), whose first rows span the screws, and the number of these rows."""
+    S = _numbers(screws)
+    _, sizes, basis = np.linalg.svd(S / np.linalg.norm(S, axis=1, keepdims=True))
     return basis, int(np.sum(sizes > tol * sizes.max(initial=0.0)))
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from screwdyn.core.errors import ShapeError
 from screwdyn.screws.screw import Ad, exp, reciprocal_product, screw_from_axis
-from screwdyn.screws.screw_system import reciprocal_system, system_basis, system_order
+from screwdyn.screws.screw_system import ScrewSystem, reciprocal_system, system_basis, system_order
 
 RNG = np.random.default_rng(7)
 number = st.floats(-3.0, 3.0, allow_subnormal=False)
@@ -50,6 +50,25 @@ def test_reciprocal_system_is_reciprocal_and_complete(screws, order):
     np.testing.assert_allclose(products, np.zeros_like(products), atol=1e-13)
     again = system_basis(reciprocal_system(others))
     np.testing.assert_allclose(again.T @ again, system_basis(screws).T @ system_basis(screws), atol=1e-13)
+
+
+@pytest.mark.parametrize(("screws", "order"), SYSTEMS)
+def test_components_of_a_system_are_coordinates(screws, order):
+    system = ScrewSystem.of(screws)
+    assert system.order == order
+    np.testing.assert_array_equal(system.basis[:, list(system.components)], np.eye(order))
+    J = np.reshape(screws, (-1, 6)).T
+    np.testing.assert_allclose(system.basis.T @ system.jacobian(J), J, atol=1e-13)
+    M = np.diag([1.0, 2, 3, 4, 5, 6])
+    twist = system.basis.T @ np.arange(1.0, order + 1)
+    own = system.jacobian(twist[:, None])
+    np.testing.assert_allclose(own.T @ system.inertia(M) @ own, twist @ M @ twist, rtol=1e-13)
+
+
+def test_components_are_rotations_where_screws_turn():
+    assert ScrewSystem.of(SPHERICAL).components == (0, 1, 2)
+    assert ScrewSystem.of(PLANAR).components == (2, 3, 4)
+    np.testing.assert_array_equal(ScrewSystem.of(PLANAR).basis, np.eye(6)[[2, 3, 4]])
 
 
 def test_a_planar_arm_feels_no_force_across_and_no_moment_in_its_plane():

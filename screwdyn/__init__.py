@@ -29,6 +29,7 @@ from screwdyn.core.errors import (
     UnknownNameError,
     URDFError,
 )
+from screwdyn.forms.point import Point
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
     Joint,
@@ -48,7 +49,6 @@ from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
-from screwdyn.physics.point import Point
 from screwdyn.physics.steps import Feedback
 from screwdyn.robots.identification.identify import identify
 from screwdyn.screws import screw, screw_system

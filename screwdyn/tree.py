@@ -16,13 +16,13 @@ from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Dynamics
+from screwdyn.forms.point import Point
 from screwdyn.forms.screw_systems import Links, screw_system, system_order
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.physics.model import Model
-from screwdyn.physics.point import Point
 from screwdyn.physics.quantities import Frame
 from screwdyn.screws.screw_system import ScrewSystem
 from screwdyn.simulation.changes import Changes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CATALOGUE", "Coupled", "Dimension", "Places", "Quantity", "Result", "quantity"]
 
 # A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
-# link.
+# link, "p" on that to its parent.
 Dimension = str | int
 Places = Literal["one", "subtree", "all", "loops"]
 P = ParamSpec("P")

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 
 from screwdyn.physics.catalogue import Coupled, Dimension, Places, Quantity, Result
-from screwdyn.physics.quantities import CONSTRAINTS, CONSTRAINTS_DOT, QDD, TAU
-from screwdyn.physics.recursions import constrained, joint_space, loops
+from screwdyn.physics.quantities import CATALOGUE, CONSTRAINTS, CONSTRAINTS_DOT, QDD, TAU
+from screwdyn.physics.recursions import constrained, contributions, joint_space, loops
 
 __all__ = ["INTERNAL", "SOLVING", "WITH_LOOPS"]
 
@@ -30,6 +30,16 @@ _GRAM_SCHMIDT = (("L", "L"), ("L", 2))
 _INTERNAL = (
     # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
     _internal("wrench_torque", ("q", "wrenches"), joint_space.wrench_torque, TAU),
+    # What a link has at one state, from what its parent has; see ``forms.point``.
+    _internal(
+        "link_step",
+        ("q", "qd", "onto", "frame_above", "columns_above"),
+        contributions.link_step,
+        Result("frame", (1, 18), ""),
+        Result("columns", ("k", 12), ""),
+        *CATALOGUE["contribution"].results,
+        places="one",
+    ),
     _internal("constraints", ("q", "qd"), loops.constraint_jacobian_dot, CONSTRAINTS, CONSTRAINTS_DOT, places="loops"),
     _internal(
         "constrained_dynamics",

@@ -233,11 +233,7 @@ class Model(Rows):
     def place(self, link: str, frame: int) -> list[Any]:
         """The place of a link, which may contain expressions."""
         at = self.placements[link]
-        place = [self.index[at.coordinate], frame, *at.R, *at.p, *at.com]
-        inertia = at.link.inertia
-        if inertia is None:
-            return [*place, *[0.0] * 7, len(at.freedoms)]
-        return [*place, inertia.mass, *inertia.entries[1], len(at.freedoms)]
+        return at.place(self.index[at.coordinate], frame)
 
     def carrier(self, link: str) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in that row's frame.

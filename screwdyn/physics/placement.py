@@ -111,6 +111,23 @@ class Placement(NamedTuple):
         com: Vector = _tidied(add(p, rotate(R, c)))
         return com
 
+    def rows(self, first: int, above: int) -> list[list[Any]]:
+        """The rows of the link's joint in a table, the first of which has a given number and parent."""
+        rows: list[list[Any]] = []
+        joint, last = self.joint, first + len(self.freedoms) - 1
+        for row, freedom in enumerate(self.freedoms, first):
+            assert joint is not None
+            body = self.body if row == last else NOTHING
+            rows.append([*freedom, *body, above, row if joint.chart is None else first, joint.armature])
+            above = row
+        return rows
+
+    def place(self, row: int, frame: int) -> list[Any]:
+        """The place of the link on a row with a given number, for the code of a frame; see ``physics.table``."""
+        inertia = self.link.inertia
+        own = [0.0] * 7 if inertia is None else [inertia.mass, *inertia.entries[1]]
+        return [row, frame, *self.R, *self.p, *self.com, *own, len(self.freedoms)]
+
 
 class JointFrames(NamedTuple):
     """The frames of a joint's rows, as far as they depend on the joint alone.

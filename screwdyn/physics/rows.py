@@ -175,13 +175,10 @@ class Rows:
 
     def _rows(self, at: Placement) -> list[list[Any]]:
         """The rows of a link's joint, which are also stored in the index."""
-        index, rows = self.index, []
-        first, above = len(index) - 1, index[at.parent]
-        for row, name in enumerate(at.names, first):
-            freedom, body = at.freedoms[row - first], at.body if name == at.coordinate else NOTHING  # in the last row
-            armature = 0.0 if at.joint is None else at.joint.armature
-            rows.append([*freedom, *body, above, first if at.grouped else row, armature])
-            index[name] = above = row
+        index = self.index
+        rows = at.rows(len(index) - 1, index[at.parent])
+        for name in at.names:
+            index[name] = len(index) - 1
         return rows
 
     @cached_property

@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 from cases import cases, norm, total
 from hypothesis import given
+from kinds import EVERY
+from numpy.testing import assert_allclose
 
+import screwdyn as sd
+from screwdyn.backends.numba import steps
 from screwdyn.core.errors import InertiaError, SingularAttachmentError
+from screwdyn.physics.charts import recentre
 from screwdyn.physics.frames import FRAMES
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.physics.table import workspace
+from screwdyn.physics.recursions.contributions import link_step
+from screwdyn.physics.table import COLUMNS, PLACE, workspace
 
 # Compiled code may round a product and a sum once instead of twice.
 ROUNDING = 1e-13
@@ -75,3 +81,27 @@ def test_plain_python_is_what_is_compiled(numbers, case):
             worst = scale * (kappa * (1 + norm(expected)) ** 2 if may_fail else 1)
             mine = np.asarray(mine, dtype=float).reshape(np.shape(expected))
             assert np.abs(mine - expected).max(initial=0) <= ROUNDING * worst, entry.name
+
+
+def test_the_step_of_a_link_in_plain_python_is_what_is_compiled(monkeypatch):
+    compared, compiled = [], steps.link_step
+
+    def both(numbers, rows, group, path, state):
+        found = compiled(numbers, rows, group, path, state)
+        table, q = numbers[:-PLACE].reshape(rows + 1, COLUMNS), state[0]
+        if group:
+            given, table, q = table, table.copy(), empty(rows)
+            recentre(given, np.full(rows, -1), np.array([[0, 0, *group]]), state[0], table, q)
+        arguments = (table, q, *state[1:], numbers[-PLACE:].reshape(1, PLACE))
+        outs = [empty(*out.shape) for out in found]
+        link_step(*arguments, workspace(table, empty), *outs)
+        compared.extend(zip(outs, found, strict=True))
+        return found
+
+    monkeypatch.setattr(steps, "link_step", both)
+    rng = np.random.default_rng(0)
+    tree = sd.testing.random_tree(rng, 2 * len(EVERY), joints=EVERY)
+    tree.at(tree.random_configuration(rng), rng.normal(size=tree.nv)).contributions()
+    assert len(compared) == 7 * len(tree.links)
+    for mine, expected in compared:
+        assert_allclose(mine, expected, rtol=0, atol=ROUNDING * (1 + np.abs(expected).max(initial=0)))

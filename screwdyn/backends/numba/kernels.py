@@ -169,7 +169,7 @@ def _function(name: str, prefix: str = "") -> Any:
 
 def _read(dimensions: Sequence[Dimension]) -> tuple[Extent, ...]:
     """The places in a context from which a shape is read."""
-    fields = {"v": "rows", "q": "positions", "L": "links", "k": "path"}
+    fields = {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above"}
     return tuple(Read(Context._fields.index(fields[d])) if isinstance(d, str) else d for d in dimensions)
 
 
@@ -214,7 +214,7 @@ class Kernels:
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)
-        sizes = (1, model.nv, model.nq, len(places), 0, groups, terms, space)
+        sizes = (1, model.nv, model.nq, len(places), 0, 0, groups, terms, space)
         arrays = (at, of_where, of_groups, of_terms, moved, address(places), work, address(parents), address(firsts))
         self.context = np.array(sizes + arrays, np.int64)  # in the order of Context
         self._contexts: dict[tuple[str, str, int], Array] = {}

@@ -39,10 +39,13 @@ STATE: dict[str, Sequence[Dimension]] = {
     "qdd": ("v",),
     "tau": ("v",),
     "wrenches": ("n", 6),
+    "onto": ("v", 2),
+    "frame_above": (1, 18),
+    "columns_above": ("p", 12),
 }
 Sizes = Mapping[str, str]
 # What dimensions stand for: in a kernel without couplings; over the rows and over the freedoms in one with couplings.
-_SIZES: Sizes = {"v": "n", "n": "n", "q": "nq", "L": "links", "k": "path"}
+_SIZES: Sizes = {"v": "n", "n": "n", "q": "nq", "L": "links", "k": "path", "p": "above"}
 _ROWS: Sizes = {**_SIZES, "k": "steps"}
 _FREEDOMS: Sizes = {**_SIZES, "v": "nv"}
 # Arrays of the rows that follow from those of the freedoms.
@@ -53,7 +56,8 @@ Arrays = Mapping[str, tuple[Sequence[Dimension], Sizes]]
 class Context(NamedTuple):
     """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter.
 
-    ``rows`` is the number of freedoms, ``space`` the number of entries of the scratch space at ``Work``.
+    ``rows`` is the number of freedoms, ``path`` and ``above`` those on the paths to a link and to its parent, ``space``
+    the number of entries of the scratch space at ``Work``.
     """
 
     states: Any
@@ -61,6 +65,7 @@ class Context(NamedTuple):
     positions: Any
     links: Any
     path: Any
+    above: Any
     groups: Any
     terms: Any
     space: Any
@@ -226,7 +231,7 @@ def kernel_text(entry: Quantity) -> str:
     """Source of a quantity's kernel."""
     lines = [
         f"def {entry.name}(context, arrays):",
-        f"count, n, nq, links, path = {', '.join(_CONTEXT[:5])}",
+        f"count, n, nq, links, path, above = {', '.join(_CONTEXT[:6])}",
         *_arrays_of_model(),
         f"terms = array({_CONTEXT.Terms}, ({_CONTEXT.terms}, 4))",
         f"places = array({_CONTEXT.Places}, (links, {PLACE}))",

@@ -7,6 +7,7 @@ from screwdyn.physics.link_steps import (
     com_coriolis,
     com_momentum,
     compose,
+    link_twist,
     power,
     scale_twist,
     twist_to_child,
@@ -25,26 +26,31 @@ from screwdyn.physics.row_steps import (
 from screwdyn.physics.spatial import (
     AT_REST,
     ZERO,
+    JointScrew,
     Pose,
+    Scalar,
     Twist,
-    add,
+    Vector,
     dot,
     rotate_back,
-    scale,
 )
 from screwdyn.physics.table import (
     Table,
     Workspace,
     armature,
     joint_screw,
+    load3,
     load_pose,
+    load_twist,
     place_com,
     place_inertia,
     place_mass,
     place_pose,
     place_row,
     place_rows,
+    store3,
     store_pose,
+    store_twist,
 )
 
 
@@ -57,8 +63,18 @@ def rows_on_path(work: Workspace, row: int) -> int:
     return k
 
 
+def unit_twist(S: JointScrew) -> Twist:
+    """A joint's screw in the frame of its row."""
+    return Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
+
+
+def rate_to_child(T: Pose, rate: Twist, S: JointScrew, qd: Scalar, column: Twist) -> Twist:
+    """Ad(T)⁻¹ J̇_p − ad(S ν) J: the rate of a column J of a row's Jacobian, from that of its parent's."""
+    return add_twists(twist_to_child(T, rate), scale_twist(-qd, bracket(unit_twist(S), column)))
+
+
 def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table, work: Workspace) -> None:
-    """J and J̇ of every row on the paths to some links, in ``rows`` (2, n, k, 6), and their poses in the base.
+    """Poses in the base, twists, J and J̇ of every row on the paths to some links; ``rows`` (2, n, k, 6) has J and J̇.
 
     The columns of a row are those of the rows on its path, at most k. J = [X J_p | S] and
     J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the row's joint: rows of one
@@ -78,17 +94,15 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table,
         above, first = work.parents[i], work.firsts[i]
         T, S = row_pose(table, i, q, work), joint_screw(table, i)
         store_pose(work.poses, i, T if above < 0 else compose(load_pose(work.poses, above), T))
-        screw = Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
+        store_twist(work.twists, i, link_twist(T, AT_REST if above < 0 else load_twist(work.twists, above), S, qd[i]))
         k, row = rows_on_path(work, above), above
         for c in range(k - 1, -1, -1):
             column = twist_to_child(T, load_row_column(rows, 0, above, c))
-            rate = twist_to_child(T, load_row_column(rows, 1, above, c))
-            if row < first:
-                rate = add_twists(rate, scale_twist(-qd[i], bracket(screw, column)))
+            rate = load_row_column(rows, 1, above, c)
             store_row_column(rows, 0, i, c, column)
-            store_row_column(rows, 1, i, c, rate)
+            store_row_column(rows, 1, i, c, rate_to_child(T, rate, S, qd[i] if row < first else 0.0, column))
             row = work.parents[row]
-        store_row_column(rows, 0, i, k, screw)
+        store_row_column(rows, 0, i, k, unit_twist(S))
         store_row_column(rows, 1, i, k, AT_REST)
 
 
@@ -108,7 +122,7 @@ def contribution(
     """J, J̇, M, C and g of a link over the k rows on its path."""
     rows_of_links(table, q, qd, places, rows, work)
     k = rows_on_path(work, place_row(places, 0))
-    contribution_of_link(table, qd, places, 0, k, rows, work, J, J_dot, M, C, g)
+    contribution_of_link(table, places, 0, k, rows, work, J, J_dot, M, C, g)
 
 
 def load_row_column(rows: Table, which: int, i: int, c: int) -> Twist:
@@ -128,7 +142,6 @@ def store_row_column(rows: Table, which: int, i: int, c: int, V: Twist) -> None:
 
 def contribution_of_link(
     table: Table,
-    qd: Table,
     places: Table,
     l: int,
     k: int,
@@ -140,25 +153,36 @@ def contribution_of_link(
     C: Table,
     g: Table,
 ) -> None:
-    """M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from its row's J and J̇.
+    """The contribution of a link from the pose, the twist, J and J̇ of its row.
 
     The armature of the link's own joint is added to M.
     """
-    row = place_row(places, l)
-    X = Pose(place_pose(places, l).R, place_com(places, l))
-    m, I = place_mass(places, l), place_inertia(places, l)
-    w, i = ZERO, row
-    for c in range(k - 1, -1, -1):
-        column, rate = (
-            twist_to_child(X, load_row_column(rows, 0, row, c)),
-            twist_to_child(X, load_row_column(rows, 1, row, c)),
-        )
-        store_column(J, c, column)
-        store_column(J_dot, c, rate)
-        w = add(w, scale(qd[i], column.w))
-        i = work.parents[i]
-    T = compose(load_pose(work.poses, row), X) if row >= 0 else X
-    down = rotate_back(T.R, gravity_of(table))
+    row, X = place_row(places, l), com_pose(places, l)
+    for c in range(k):
+        store_column(J, c, twist_to_child(X, load_row_column(rows, 0, row, c)))
+        store_column(J_dot, c, twist_to_child(X, load_row_column(rows, 1, row, c)))
+    down, w = gravity_of(table), ZERO
+    if row >= 0:
+        down, w = rotate_back(load_pose(work.poses, row).R, down), load_twist(work.twists, row).w
+    dynamics_at_com(places, l, down, w, J, J_dot, k, M, C, g)
+    for own in range(1, place_rows(places, l) + 1):
+        M[k - own, k - own] += armature(table, row)
+
+
+def com_pose(places: Table, l: int) -> Pose:
+    """Pose of a link's com frame in the frame of its row."""
+    return Pose(place_pose(places, l).R, place_com(places, l))
+
+
+def dynamics_at_com(
+    places: Table, l: int, down: Vector, w: Vector, J: Table, J_dot: Table, k: int, M: Table, C: Table, g: Table
+) -> None:
+    """M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from the k columns of its J and J̇.
+
+    Gravity and the angular velocity are in the frame of its row.
+    """
+    m, I, R = place_mass(places, l), place_inertia(places, l), place_pose(places, l).R
+    down, w = rotate_back(R, down), rotate_back(R, w)
     for c in range(k):
         column = load_column(J, c)
         F = com_momentum(m, I, column)
@@ -168,8 +192,6 @@ def contribution_of_link(
             M[b, c] = power(other, F)
             C[b, c] = power(other, G)
         g[c] = -m * dot(column.v, down)
-    for own in range(1, place_rows(places, l) + 1):
-        M[k - own, k - own] += armature(table, row)
 
 
 def subtree_contribution(
@@ -200,7 +222,7 @@ def subtree_contribution(
         g[i] = 0.0
     for l in range(places.shape[0]):
         k = rows_on_path(work, place_row(places, l))
-        contribution_of_link(table, qd, places, l, k, rows, work, own_J, own_J_dot, own_M, own_C, own_g)
+        contribution_of_link(table, places, l, k, rows, work, own_J, own_J_dot, own_M, own_C, own_g)
         i = place_row(places, l)
         for c in range(k - 1, -1, -1):
             if l == 0:
@@ -213,3 +235,68 @@ def subtree_contribution(
                 j = work.parents[j]
             g[i] += own_g[c]
             i = work.parents[i]
+
+
+# A column of a link's J and J̇ in the frame of its row: a row of twelve numbers.
+
+
+def link_step(
+    table: Table,
+    q: Table,
+    qd: Table,
+    onto: Table,
+    frame_above: Table,
+    columns_above: Table,
+    places: Table,
+    work: Workspace,
+    frame: Table,
+    columns: Table,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """The contribution of a link from what its parent's row has: one step, which gives what the link's row has.
+
+    The table has the rows of the link's own joint only, and ``onto`` their columns in J with the ratios of the rows to
+    the freedoms of these: a row that follows a joint on the path is added to the column of that joint. A row has a pose
+    and a twist (1, 18), and columns (k, 12) of J and J̇. Equations as for ``rows_of_links``.
+    """
+    T, V = load_pose(frame_above, 0), Twist(load3(frame_above, 0, 12), load3(frame_above, 0, 15))
+    p = columns_above.shape[0]
+    for c in range(columns.shape[0]):
+        for r in range(12):
+            columns[c, r] = columns_above[c, r] if c < p else 0.0
+    for i in range(table.shape[0] - 1):
+        X, S, before = row_pose(table, i, q, work), joint_screw(table, i), p + work.firsts[i]
+        T, V = compose(T, X), link_twist(X, V, S, qd[i])
+        for c in range(p + i):
+            column = twist_to_child(X, load_twist(columns, c))
+            rate = rate_to_child(X, load_rate(columns, c), S, qd[i] if c < before else 0.0, column)
+            store_twist(columns, c, column)
+            store_rate(columns, c, rate)
+        c = int(onto[i, 0])
+        store_twist(columns, c, add_twists(load_twist(columns, c), scale_twist(onto[i, 1], unit_twist(S))))
+    store_pose(frame, 0, T)
+    store3(frame, 0, 12, V.w)
+    store3(frame, 0, 15, V.v)
+    X = com_pose(places, 0)
+    for c in range(columns.shape[0]):
+        store_column(J, c, twist_to_child(X, load_twist(columns, c)))
+        store_column(J_dot, c, twist_to_child(X, load_rate(columns, c)))
+    dynamics_at_com(places, 0, rotate_back(T.R, gravity_of(table)), V.w, J, J_dot, columns.shape[0], M, C, g)
+    for i in range(table.shape[0] - 1):
+        c = int(onto[i, 0])
+        M[c, c] += onto[i, 1] * onto[i, 1] * armature(table, i)
+
+
+def load_rate(columns: Table, c: int) -> Twist:
+    """Column c of J̇."""
+    return Twist(load3(columns, c, 6), load3(columns, c, 9))
+
+
+def store_rate(columns: Table, c: int, V: Twist) -> None:
+    """Write column c of J̇."""
+    store3(columns, c, 6, V.w)
+    store3(columns, c, 9, V.v)

@@ -1,5 +1,7 @@
 """The progressive evaluation at one state: each term from its parent's, kept, and the same as by the recursions."""
 
+import pickle
+
 import numpy as np
 import pytest
 import sympy
@@ -85,6 +87,27 @@ def _with_crate(point):
     return tree, point.q, point.qd
 
 
+def test_points_share_what_either_has_computed(point):
+    caught = point.attach(CRATE, to="tool0", name="crate")
+    caught.contribution("crate")
+    assert point.contribution("tool0") is caught.contribution("tool0")
+    assert point.attach(CRATE, to="tool0", name="crate").contribution("crate") == caught.contribution("crate")
+
+
+def test_closed_loops_change_no_term():
+    arm, q, qd = sd.robots.ur5(), np.full(6, 0.3), np.arange(6.0)
+    arm.close("tool0", to=arm.base, joint=sd.spherical(), at=arm.forward_kinematics("tool0", q))
+    agree(arm.at(q, qd), arm, q, qd)
+    two = arm.at(q, qd).attach(arm, to="forearm_link", prefix="other/", q=q, qd=qd)
+    assert len(two.tree.loops) == 2
+    agree(two, two.tree, two.q, two.qd)
+
+
+def test_a_copy_from_a_pickle_computes_the_same(point):
+    caught = point.attach(CRATE, to="tool0", joint=sd.spherical(), q=[0, 0, 0.6, 0.8])
+    assert pickle.loads(pickle.dumps(caught)).contributions() == caught.contributions()
+
+
 def test_a_point_is_of_the_tree_as_it_was():
     arm = sd.robots.two_link()
     point = arm.at([0.1, 0.2])
@@ -104,6 +127,8 @@ def test_wrong_input_is_refused(point):
         point.attach(CRATE, to="tool0", joint=sd.revolute("x"), q=[1, 2])
     with pytest.raises(ShapeError, match="qd of the new links"):
         point.attach(CRATE, to="tool0", joint=sd.revolute("x"), qd=[np.nan])
+    with pytest.raises(ShapeError, match="path to link 'upper_arm_link' are so large"):
+        sd.robots.ur5().at(np.zeros(6), [0, 1e308, 0, 0, 0, 0]).contribution("upper_arm_link")
     with pytest.raises(UnknownNameError):
         point.contribution("hand")
     with pytest.raises(TopologyError):

@@ -8,38 +8,16 @@ from time import process_time
 import numpy as np
 import pinocchio as pin
 from clock import Timed, clock, machine, seconds_per_call, side_by_side
+from progressive import AT, BODY, whole
 from robots import GROUPED, ROBOTS, Pair
 from scaling import attaching, grown
 
 import screwdyn as sd
 
-MASS, COM, TENSOR = 3.0, np.array([0.0, 0.0, -0.2]), np.diag([0.03, 0.03, 0.01])
-AT = np.array([0.0, 0.0, 0.1])
-
-
-def here(pair: Pair, q: np.ndarray, v: np.ndarray) -> Timed:
-    """Attach a payload by a passive hinge and compute M, C and g; creating and detaching the payload are not timed."""
-    tree, body, hinge = pair.tree, sd.Inertia(MASS, COM, TENSOR), sd.revolute("x", passive=True)
-    to = tree.links[-1]
-
-    def timed(number: int) -> float:
-        seconds = 0.0
-        for _ in range(number):
-            start = process_time()
-            handle = tree.attach(body, to=to, joint=hinge, at=AT)
-            tree.mass_matrix(q)
-            tree.coriolis_matrix(q, v)
-            tree.gravity_vector(q)
-            seconds += process_time() - start
-            tree.detach(handle)
-        return seconds
-
-    return timed
-
 
 def there(pair: Pair, q: np.ndarray, v: np.ndarray) -> Timed:
-    """The same on a copy of a Pinocchio model."""
-    body, hinge, at = pin.Inertia(MASS, COM, TENSOR), pin.JointModelRX(), pin.SE3(np.eye(3), AT)
+    """Attach a payload by a passive hinge to a copy of a Pinocchio model, and compute M, C and g."""
+    body, hinge, at = pin.Inertia(BODY.mass, BODY.com, BODY.tensor), pin.JointModelRX(), pin.SE3(np.eye(3), AT)
     model = pair.model
     last = model.njoints - 1
 
@@ -64,7 +42,7 @@ def compare(name: str) -> None:
     """One line of the table: attach, then the first M, C and g; the target of the ratio is 1."""
     pair = Pair(name)
     (q, v, _), (p, u, _) = pair.states(np.random.default_rng(0))
-    ours = here(pair, np.append(q, 0.1), np.append(v, 0.2))
+    ours = whole(pair.tree, np.append(q, 0.1), np.append(v, 0.2))
     a, b, ratio = side_by_side(ours, there(pair, np.append(p, 0.1), np.append(u, 0.2)))
     print(f"  {name:20s}{1e6 * a:11.1f}{1e6 * b:11.1f}{ratio:8.2f}{'' if ratio <= 1 else '  not met'}", flush=True)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from screwdyn.core.errors import ShapeError, TopologyError
+from screwdyn.core.errors import MOST_LISTED, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.text import NAME, is_name
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
@@ -22,23 +23,38 @@ if TYPE_CHECKING:
 
 __all__ = ["from_graph"]
 
+_RENAMED = (
+    "networkx.relabel_nodes renames links only; a prefix renames everything: attach the robot to a tree, "
+    "tree.attach(robot, to=…, prefix='left/'), and take tree.graph"
+)
+
 
 def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     """Read the links and joints of a directed graph; :meth:`KinematicTree.from_graph` describes it."""
     import networkx as nx
 
     if not isinstance(graph, nx.DiGraph) or graph.is_multigraph():
-        raise TopologyError(f"a tree is read from a networkx.DiGraph; got {type(graph).__name__}")
+        raise TopologyError(
+            f"a tree is read from a networkx.DiGraph, whose edges lead from parents to children, such as "
+            f"networkx.DiGraph(tree.graph); got {type(graph).__name__}"
+        )
     _check_tree(graph)
     position = {name: k for k, name in enumerate(graph)}
     base, *others = nx.lexicographical_topological_sort(graph, position.__getitem__)
     loops: Any = graph.graph.get("loops", ())
     if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
         raise TopologyError(f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}")
+    _check_ends(graph, loops)
     attachments = [_attachment(graph, name) for name in others]
+    _check_joints(attachments)
     rooted = _rooted(graph, base) if gravity is None else Topology.rooted(_link(graph, base), gravity)
-    topology = with_loops(rooted.attach(attachments), loops)
-    check_rotors(topology)
+    try:
+        topology = with_loops(rooted.attach(attachments), loops)
+        check_rotors(topology)
+    except (TopologyError, UnknownNameError) as error:
+        if any(link is not None and link.name != name for name, link in graph.nodes(data="link")):
+            error.add_note(_RENAMED)
+        raise
     return topology
 
 
@@ -46,11 +62,15 @@ def _check_tree(graph: nx.DiGraph) -> None:
     """Raise TopologyError with all reasons why the graph is not a tree with edges that point away from its root."""
     import networkx as nx
 
-    problems = [f"the name of a link must be {NAME}; got {x!r}" for x in graph if not is_name(x)]
+    problems, unnamed = [], [x for x in graph if not is_name(x)]
+    if unnamed:
+        problems.append(
+            f"the name of a link must be {NAME}, as networkx.relabel_nodes gives it; got {_listed(unnamed)}"
+        )
     roots = [name for name, degree in graph.in_degree if degree == 0]
     if len(roots) != 1:
-        names = ", ".join(map(repr, roots[:8])) + ", …" * (len(roots) > 8)
-        problems.append(f"there must be one link without a parent, the base; got {names or 'none'}")
+        join = "; join them: graph.add_edge(parent, child, home=…)" if roots else ""
+        problems.append(f"there must be one link without a parent, the base; got {_listed(roots) or 'none'}{join}")
     for name, degree in graph.in_degree:
         if degree > 1:
             parents = " and ".join(map(repr, graph.predecessors(name)))
@@ -60,6 +80,33 @@ def _check_tree(graph: nx.DiGraph) -> None:
         problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
         raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
+
+
+def _check_ends(graph: nx.DiGraph, loops: Iterable[Loop]) -> None:
+    """Raise UnknownNameError if a loop connects a link that is not in the graph."""
+    for loop in loops:
+        for link in (loop.link, loop.to):
+            if link not in graph:
+                raise UnknownNameError(
+                    f"loop {loop.name!r} connects {link!r}, which is not in the graph; remove the loop from "
+                    f"graph.graph['loops'], or rename its ends there: dataclasses.replace(loop, link=…, to=…)"
+                )
+
+
+def _check_joints(attachments: list[Attachment]) -> None:
+    """Raise TopologyError if two joints have the same name, as after a union of graphs of the same robot."""
+    carried: dict[str, Attachment] = {}
+    for at in attachments:
+        other, link = carried.setdefault(at.name, at), at.link.name
+        if other is not at:
+            raise TopologyError(
+                f"the joints of {other.link.name!r} and {link!r} are both named {at.name!r}. {_RENAMED}; or name one: "
+                f"graph.edges[{at.parent!r}, {link!r}]['joint'] = dataclasses.replace(joint, name=…)"
+            )
+
+
+def _listed(names: list[Any]) -> str:
+    return ", ".join(map(repr, names[:MOST_LISTED])) + ", …" * (len(names) > MOST_LISTED)
 
 
 def _rooted(graph: nx.DiGraph, base: str) -> Topology:
@@ -72,7 +119,14 @@ def _rooted(graph: nx.DiGraph, base: str) -> Topology:
 
 
 def _link(graph: nx.DiGraph, name: str) -> Link:
-    link: Any = graph.nodes[name].get("link", Link(name))
+    data = graph.nodes[name]
+    if "contraction" in data:
+        lost = _listed(list(data["contraction"]))
+        raise TopologyError(
+            f"link {name!r} is contracted with {lost}, whose inertia and joint would be lost; keep both links, and fix "
+            f"the joint between them: tree.lock(joint)"
+        )
+    link: Any = data.get("link", Link(name))
     if not isinstance(link, Link):
         raise TopologyError(f"the attribute 'link' of node {name!r} must be a Link; got {type(link).__name__}")
     return link if link.name == name else replace(link, name=name)

@@ -21,7 +21,8 @@ class _ReadOnly(dict[str, Any]):
         """Raise TopologyError: ``networkx.freeze`` protects the nodes and edges only."""
         raise TopologyError(
             "the graph of a tree cannot be changed; change the tree, or a copy of the graph, "
-            "networkx.DiGraph(tree.graph), and read it by KinematicTree.from_graph"
+            "networkx.DiGraph(tree.graph), and read it by KinematicTree.from_graph; tree.to_json() writes all of it to "
+            "a file, and writers of NetworkX take a copy with numbers and words only"
         )
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse

@@ -1,6 +1,7 @@
 """Trees from NetworkX graphs, and pickles."""
 
 import copy
+import dataclasses
 import pickle
 
 import networkx as nx
@@ -109,7 +110,8 @@ def test_a_wrong_gravity_of_the_graph(wrong):
         ([("a", "b"), ("c", "b")], ["one link without a parent", "'a', 'c'", "'b' has several parents: 'a' and 'c'"]),
         ([("a", "b"), ("b", "c"), ("c", "b")], ["a cycle: 'b' → 'c'"]),
         ([("a", "b"), ("b", "a")], ["got none", "a cycle"]),
-        ([("a", 3), ("a", "")], ["got 3", "got ''"]),
+        ([("a", 3), ("a", "")], ["got 3, ''", "relabel_nodes"]),
+        ([("a", "b"), ("c", "d")], ["'a', 'c'; join them: graph.add_edge("]),
         ([], ["got none"]),
     ],
 )
@@ -118,6 +120,56 @@ def test_graphs_that_are_no_trees(edges, words):
         KinematicTree.from_graph(nx.DiGraph(edges))
     for word in words:
         assert word in str(caught.value)
+
+
+def relabelled(tree, prefix):
+    return nx.relabel_nodes(tree.graph, lambda link: prefix + link)
+
+
+def test_robots_with_the_same_names_are_composed_with_prefixes():
+    """Not by relabel_nodes, after which joints still have the same names; the error says so."""
+    arm, sides = sd.robots.two_link(), []
+    both = nx.compose(relabelled(arm, "left/"), relabelled(arm, "right/"))
+    both.add_edges_from([("torso", "left/base"), ("torso", "right/base")])
+    with pytest.raises(TopologyError, match="'left/link1' and 'right/link1' are both named 'theta1'") as caught:
+        KinematicTree.from_graph(both)
+    assert "relabel_nodes renames links only" in str(caught.value)
+    for prefix, y in (("left/", 0.4), ("right/", -0.4)):  # what it advises
+        sides.append(KinematicTree("torso", arm.gravity))
+        sides[-1].attach(arm, to="torso", at=(0, y, 0), prefix=prefix)
+        both.edges["torso", f"{prefix}base"]["home"] = (0, y, 0)
+    joint = both.edges["left/base", "left/link1"]["joint"]
+    both.edges["left/base", "left/link1"]["joint"] = dataclasses.replace(joint, name="left/theta1")
+    both.edges["left/link1", "left/link2"]["joint"] = sd.revolute("z", name="left/theta2")
+    pair, renamed = (
+        KinematicTree.from_graph(nx.compose(*(side.graph for side in sides))),
+        KinematicTree.from_graph(both),
+    )
+    assert pair.coordinates == ("left/theta1", "left/theta2", "right/theta1", "right/theta2")
+    assert {*renamed.coordinates} == {"left/theta1", "left/theta2", "theta1", "theta2"}
+    q = np.array([0.4, -0.9])
+    M, g = pair.mass_matrix([*q, *-q]), pair.gravity_vector([*q, *-q])
+    assert_array_equal(M, np.block([[arm.mass_matrix(q), np.zeros((2, 2))], [np.zeros((2, 2)), arm.mass_matrix(-q)]]))
+    assert_array_equal(g, [*arm.gravity_vector(q), *arm.gravity_vector(-q)])
+
+
+def test_names_of_loops_followers_and_rotors_after_relabelling():
+    linkage, driven = with_everything(), KinematicTree()
+    graph = nx.relabel_nodes(linkage.graph, {"c": "C"})
+    with pytest.raises(sd.UnknownLinkError, match=r"loop 'pin' connects 'c', which is not in the graph; remove"):
+        KinematicTree.from_graph(graph)
+    graph.graph["loops"] = [dataclasses.replace(loop, link="C") for loop in graph.graph["loops"]]
+    assert KinematicTree.from_graph(graph).loop("pin").link == "C"
+    driven.attach(sd.Inertia(1.0), to="base", joint=sd.revolute("y", rotor=sd.Rotor(1e-4, ratio=100)), name="arm")
+    with pytest.raises(sd.UnknownNameError, match="no joint 'arm'") as caught:
+        KinematicTree.from_graph(relabelled(driven, "left/"))
+    assert any("relabel_nodes renames links only" in note for note in caught.value.__notes__)
+
+
+def test_contracted_links_would_lose_their_mass():
+    arm = sd.robots.two_link()
+    with pytest.raises(TopologyError, match=r"'link1' is contracted with 'link2', whose inertia and joint"):
+        KinematicTree.from_graph(nx.contracted_edge(arm.graph, ("link1", "link2"), self_loops=False))
 
 
 def test_wrong_types():

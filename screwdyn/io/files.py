@@ -343,8 +343,8 @@ class Files(Structure):
             ``link``, a :class:`Link` (by default massless; its own name is ignored), and an edge the attributes
             ``joint``, a :class:`Joint` (by default fixed), ``home``, the pose of the child in the parent while the
             joint is neutral (by default the identity), and ``locked``, as in :attr:`graph`. The graph may have the
-            attributes ``loops`` and ``gravity``. Other attributes are ignored. Links are attached in the order of the
-            nodes, parents before children.
+            attributes ``loops`` and ``gravity``. Other attributes are ignored, also ``name`` and ``coordinates`` of an
+            edge, which follow from its joint. Links are attached in the order of the nodes, parents before children.
         gravity : (3,) array, optional
             In the frame of the link without a parent, which becomes the base, m/s²; by default the attribute of the
             graph, or (0, 0, -9.81) if it has none.
@@ -356,7 +356,10 @@ class Files(Structure):
         Raises
         ------
         TopologyError
-            If the graph is not a tree, or an attribute has a wrong type.
+            If the graph is not a tree, an attribute has a wrong type, joints have the same name, or a link is
+            contracted with another.
+        UnknownNameError
+            If a loop connects a link, or a joint follows another one, that is not in the graph.
         ShapeError
             If a ``home`` is not a pose, or gravity is not three finite numbers.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
+from screwdyn.core.layered import Entries, growing
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.couplings import check_couplings, leaders
@@ -48,8 +49,8 @@ class Topology(_Found):
         Joints between links of the tree that the tree does not have, in the order in which they were closed.
     """
 
-    attachments: dict[str, Attachment]
-    carried: dict[str, str]
+    attachments: Entries[Attachment]
+    carried: Entries[str]
     gravity: Array
     revision: int = 0
     followers: int = 0
@@ -134,7 +135,7 @@ class Topology(_Found):
         """Whether a link, a joint or a loop has a given name."""
         return name in self.attachments or name in self.carried or name in self.loops
 
-    def attach(self, newcomers: Iterable[Attachment]) -> Topology:
+    def attach(self, newcomers: Sequence[Attachment]) -> Topology:
         """The structure with further links, each of which comes after its parent.
 
         Raises
@@ -145,7 +146,8 @@ class Topology(_Found):
         UnknownNameError
             If there is no link to which one of them is attached, or no joint that it follows.
         """
-        attachments, carried, followers = self.attachments.copy(), self.carried.copy(), self.followers
+        followers, further = self.followers, len(newcomers)
+        attachments, carried = growing(self.attachments, further), growing(self.carried, further)
         hint = "give the new one another name, or attach it with a prefix: attach(…, prefix='left/')"
         for new in newcomers:
             if new.parent not in attachments:
@@ -226,7 +228,7 @@ class Topology(_Found):
 
     def with_attachments(self, *new: Attachment) -> Topology:
         """The structure with other attachments of some links, at the same places in the order."""
-        attachments = self.attachments | {at.link.name: at for at in new}
+        attachments = self.attachments.copy() | {at.link.name: at for at in new}
         carried = {at.name: link for link, at in attachments.items() if at.parent is not None}
         followers = sum([at.follows for at in attachments.values()])
         if followers:

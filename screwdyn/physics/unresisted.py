@@ -46,7 +46,7 @@ def unresisted(model: Model) -> tuple[str, ...]:
 def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     """The coordinates of such a motion in a random configuration."""
     table, (parents, _) = model.table, integers_of(model.table)
-    n, length = len(parents), _length(table)
+    n, length = len(parents), _length(table, parents)
     held, turns = table[:-1, ARMATURE] != 0, table[:-1, TURN] != 0
     W = None
     if model.charts is not None and model.coupled:
@@ -114,11 +114,11 @@ def _moved(model: Model, v: Array) -> tuple[Array, Array]:
     return table, x
 
 
-def _length(table: Array) -> float:
-    """The largest distance in the frames of the rows, m; 1 if there is none."""
+def _length(table: Array, parents: Array) -> float:
+    """The largest distance in the frames of the rows, m; 1 if there is none. Where the tree stands does not matter."""
     massive = table[table[:, MASS] > 0]
     centres = massive[:, FIRST_MOMENT:INERTIA] / massive[:, MASS, None]
-    return float(max(np.abs(table[:-1, 9:12]).max(initial=0.0), np.abs(centres).max(initial=0.0)) or 1.0)
+    return float(max(np.abs(table[:-1][parents >= 0, 9:12]).max(initial=0.0), np.abs(centres).max(initial=0.0)) or 1.0)
 
 
 def _free_of_bodies(model: Model, length: float) -> list[Array]:

@@ -90,6 +90,17 @@ def test_a_chain_of_points_is_not_refused():
     assert not tree.model.unresisted
 
 
+def test_where_a_robot_stands_does_not_matter():
+    """A pendulum of a millimetre whose base has coordinates of the Earth's centre moves as one that stands at 0."""
+    found = []
+    for at in (0.0, 6.4e6, 1e12):
+        tree = sd.KinematicTree()
+        tree.attach(sd.Inertia.point(1.0, (0, 0, -1e-3)), to="base", joint=sd.universal("x", "y"), at=(at, 0, 0))
+        found.append(tree.forward_dynamics([0.7, 0.5], [0, 0], [1, 2]))
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
 DOORS = {
     "batch": lambda t, q, v: t.forward_dynamics(np.stack([q, q]), v, v),
     "frozen": lambda t, q, v: t.copy().forward_dynamics(q, v, v),

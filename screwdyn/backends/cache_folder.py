@@ -5,13 +5,22 @@ Loading a file from it executes the code in the file, so a file written by anoth
 
 import os
 import stat
+import sys
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["Refused", "checked_folder", "fault", "user_folder"]
+__all__ = ["Refused", "announce", "checked_folder", "fault", "user_folder"]
 
 
 class Refused(Exception):
     """A folder cannot be used; the message gives the reason."""
+
+
+def announce(line: str) -> None:
+    """Write a line on stderr, if there is one that takes it: a file on a full disk does not."""
+    if sys.stderr is not None:  # print would write on stdout
+        with suppress(OSError, ValueError):
+            print(f"screwdyn: {line}", file=sys.stderr, flush=True)
 
 
 def user_folder() -> Path | None:

@@ -1,15 +1,18 @@
 """Code is kept only where no other user can write: which folders are refused."""
 
+import errno
 import grp
+import io
 import os
 import pwd
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
 from screwdyn.backends import cache_folder as keeping
-from screwdyn.backends.cache_folder import Refused, checked_folder, fault, user_folder
+from screwdyn.backends.cache_folder import Refused, announce, checked_folder, fault, user_folder
 
 
 @pytest.fixture
@@ -169,3 +172,16 @@ def test_a_user_without_a_home_keeps_nothing(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(keeping.os.path, "expanduser", lambda path: path)
     assert user_folder() is None
+
+
+class FullDisk(io.StringIO):
+    def write(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("stderr", [FullDisk(), None])
+def test_what_cannot_be_announced_stops_nothing(stderr, monkeypatch, capsys):
+    """Stderr may be a file on a full disk, or None, as under pythonw."""
+    monkeypatch.setattr(sys, "stderr", stderr)
+    announce("compiling")
+    assert capsys.readouterr().out == ""

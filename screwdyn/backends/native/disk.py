@@ -10,7 +10,6 @@ import hashlib
 import importlib.machinery
 import os
 import stat
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -20,7 +19,7 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-from screwdyn.backends.cache_folder import Refused, checked_folder, user_folder
+from screwdyn.backends.cache_folder import Refused, announce, checked_folder, user_folder
 from screwdyn.backends.native.processor import processor
 
 __all__ = ["MOST", "PYTHON", "digest_of", "folder", "key", "read", "write"]
@@ -119,7 +118,7 @@ def _folder(base: Path | None) -> Path | None:
     try:
         return checked_folder(base / "code")
     except Refused as refused:
-        print(f"screwdyn: compiled code is not kept on disk: {refused}", file=sys.stderr, flush=True)
+        announce(f"compiled code is not kept on disk: {refused}")
         return None
 
 

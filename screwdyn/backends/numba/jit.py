@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import pickle
-import sys
 from collections.abc import Callable
 from inspect import isfunction
 from pathlib import Path
@@ -22,6 +21,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.extending import intrinsic, overload, register_jitable
 
+from screwdyn.backends.cache_folder import announce
 from screwdyn.backends.native import disk
 from screwdyn.physics import charts, couplings, frames, internal, link_steps, quantities, row_steps, spatial, table
 from screwdyn.physics.recursions import (
@@ -125,7 +125,7 @@ class _OnDisk(NullCache):
         folder = disk.folder()
         kept = folder is not None and os.access(folder, os.W_OK)
         name, where = self._function.__name__, f"once; kept in {folder}" if kept else "not kept on disk"
-        print(f"screwdyn: compiling {name} for this machine ({where})", file=sys.stderr, flush=True)
+        announce(f"compiling {name} for this machine ({where})")
         return None
 
     def save_overload(self, signature: Any, made: Any) -> None:

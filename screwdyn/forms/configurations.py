@@ -8,6 +8,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.numbers import of_finite
 from screwdyn.physics.model import Model
 
 __all__ = ["Configurations"]
@@ -47,10 +48,7 @@ class Configurations(ABC):
         v are the components of a twist in the link's own frame (docs/mathematics.md §7). Quaternions of the result have
         length 1. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        model = self.model
-        (q, v), batch = model.flat(q=q, v=v)
-        space = model.configurations
-        return space.integrate(q.reshape(*batch, space.nq), v.reshape(*batch, space.nv))
+        return of_finite(self.model, self.model.configurations.integrate, q=q, v=v)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The constant rates v, (…, nv), that move q0 to q1 in unit time: the inverse of :meth:`integrate`.
@@ -59,11 +57,7 @@ class Configurations(ABC):
         ``integrate(q0, v)`` may differ from q1 by the sign of a quaternion or by whole turns. Errors as for
         :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        model = self.model
-        (q0, q1), batch = model.flat(q0=q0, q1=q1)
-        space = model.configurations
-        shape = (*batch, space.nq)
-        return space.difference(q0.reshape(shape), q1.reshape(shape))
+        return of_finite(self.model, self.model.configurations.difference, q0=q0, q1=q1)
 
     def position_rate(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The time derivative dq/dt, (…, nq), at the rates qd (…, nv) of the freedoms.
@@ -71,7 +65,4 @@ class Configurations(ABC):
         ½ q ∘ (ω, 0) for quaternions and R(q) v for positions of spherical, free and planar joints
         (docs/mathematics.md §7); qd for all others. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
-        model = self.model
-        (q, qd), batch = model.flat(q=q, qd=qd)
-        space = model.configurations
-        return space.rate(q.reshape(*batch, space.nq), qd.reshape(*batch, space.nv))
+        return of_finite(self.model, self.model.configurations.rate, q=q, qd=qd)

@@ -26,6 +26,7 @@ from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.frames import BODY, frame_code
 from screwdyn.physics.internal import INTERNAL, SOLVING
+from screwdyn.physics.model import POSITIONS, Model
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
@@ -34,7 +35,6 @@ from screwdyn.screws.rotations import LENGTH_TOLERANCE
 
 if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import screwdyn`
     from screwdyn.backends.numba.kernels import Kernels
-    from screwdyn.physics.model import Model
 
 __all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "undetermined"]
 
@@ -86,10 +86,21 @@ def too_large(model: Model, state: Mapping[str, ArrayLike]) -> ShapeError | None
     for name, value in state.items():
         a = np.abs(np.asarray(value, dtype=float))
         if a.max(initial=0.0) >= LARGEST / ratio:
-            names = model.positions if name == "q" else model.coordinates
-            where = np.unravel_index(int(np.argmax(a)), a.shape)[-1]
-            return ShapeError(f"{name} is {a.max():g} at {names[where]!r}; results would overflow")
+            names = model.positions if name in POSITIONS else model.coordinates
+            where = names[int(np.argmax(a)) % len(names)]  # in a batch too, flat or not
+            return ShapeError(f"{name} is {a.max():g} at {where!r}; results would overflow")
     return None
+
+
+def of_finite(model: Model, function: Callable[[Array, Array], Array], **state: ArrayLike) -> Array:
+    """The value of a function of two arrays; ShapeError if an entry of them is so large that it has overflowed."""
+    flat, batch = model.flat(**state)
+    sizes = [model.configurations.nq if name in POSITIONS else model.nv for name in state]
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = function(*[x.reshape(*batch, size) for x, size in zip(flat, sizes, strict=True)])
+    if not np.isfinite(result).all():
+        raise too_large(model, state) or ShapeError("results would overflow")
+    return result
 
 
 class Dynamics(Quantities):
@@ -115,11 +126,12 @@ class Dynamics(Quantities):
         :class:`~screwdyn.physics.quantities.Quantities`.
         """
         model = self.model
-        (q, qd), batch = model.flat(q=q, qd=qd)
         forces = model.joint_forces
-        qd = qd.reshape(*batch, model.nv)
-        own = forces.viscous_force(qd) + forces.smoothed_friction(qd)
-        return own + forces.spring_force(q.reshape(*batch, model.nq))
+
+        def own(q: Array, qd: Array) -> Array:
+            return forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
+
+        return of_finite(model, own, q=q, qd=qd)
 
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8).

@@ -158,7 +158,11 @@ class Chart:
         """Orientation in the joint's own axes, (…, 3, 3)."""
         if self.orientation == 4:
             return rotation_of(q[..., :4])
-        return rotation_of(quaternion_of(q[..., :1] * np.array([0.0, 0.0, 1.0])))
+        R = np.zeros((*q.shape[:-1], 3, 3))
+        R[..., 0, 0] = R[..., 1, 1] = np.cos(q[..., 0])
+        R[..., 1, 0] = np.sin(q[..., 0])
+        R[..., 0, 1], R[..., 2, 2] = -R[..., 1, 0], 1.0
+        return R
 
     def _twist(self, nu: Array) -> Array:
         """S ν as a twist about the center in the joint's own axes, (…, 6)."""

@@ -82,4 +82,5 @@ class JointForces(NamedTuple):
 
     def spring_energy(self, q: Array) -> Array:
         """Σ ½ stiffness (q − rest)², (…), J: with joints that follow others, up to a constant."""
-        return np.asarray(0.5 * ((q[..., self.where] - self.rest) ** 2 @ self.stiffness))
+        strain = q[..., self.where] - self.rest
+        return np.asarray(0.5 * np.sum(self.stiffness * strain * strain, axis=-1))  # 0 without stiffness, however far

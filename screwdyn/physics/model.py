@@ -25,12 +25,12 @@ from screwdyn.screws import screw
 if TYPE_CHECKING:
     from screwdyn.physics.catalogue import Places, Quantity
 
-__all__ = ["Model"]
+__all__ = ["POSITIONS", "Model"]
 
 T = TypeVar("T")
 
 # Arguments with an entry for each position; all others have one for each freedom.
-_POSITIONS = ("q", "q0", "q1")
+POSITIONS = ("q", "q0", "q1")
 
 
 class Model(Rows):
@@ -284,7 +284,7 @@ class Model(Rows):
         arrays = []
         for what, value in named.items():
             a = self.numbers(what, value)
-            names = self.positions if what in _POSITIONS else self.coordinates
+            names = self.positions if what in POSITIONS else self.coordinates
             if a.ndim == 0 or a.shape[-1] != len(names):
                 raise ShapeError(
                     f"{what} has shape {a.shape}; expected (…, {len(names)}), one entry for each of: "
@@ -294,7 +294,7 @@ class Model(Rows):
             if not finite.all():
                 where = tuple(np.argwhere(~finite)[0])
                 raise ShapeError(f"{what} is {a[where]} at {names[where[-1]]!r}; every entry must be finite")
-            if self.charts is not None and what in _POSITIONS:
+            if self.charts is not None and what in POSITIONS:
                 self.configurations.check(what, a)
             arrays.append(a)
         batch = arrays[0].shape[:-1]

@@ -403,6 +403,14 @@ def test_wrong_out_is_named(monkeypatch, wrong, limit):
             function(*np.zeros((3, 2)), out=wrong)
 
 
+def test_a_batch_that_would_overflow_names_the_coordinate():
+    q = np.zeros((3, 6))
+    qd = q.copy()
+    qd[2, 4] = 1e200
+    with pytest.raises(ShapeError, match=r"qd is 1e\+200 at 'wrist_2_joint'; results would overflow"):
+        sd.robots.ur5().derivatives.inverse_dynamics(q, qd, q)
+
+
 @pytest.mark.parametrize("state", [([0.1, 0.2], [1e160, 0], [0, 0]), ([0.1, 1e160], [0, 0], [0, 0])])
 def test_results_that_would_overflow_are_refused(state):
     tree = KinematicTree()

@@ -292,3 +292,28 @@ def test_implicit_integrators_may_probe_a_coordinate_on_which_nothing_depends(me
     assert max(angles) > 1e60
     first, last = (tree.momentum(y[:3], y[3:])[2] for y in (start, found.y[:, -1]))
     assert last == pytest.approx(first, rel=conserved)
+
+
+@pytest.mark.filterwarnings("error")
+def test_configurations_and_joint_forces_are_finite():
+    """What overflows is refused, with the coordinate; the angle of a plate may be any number."""
+    tree = sd.KinematicTree()
+    tree.attach(sd.Inertia(1.0, 0, (1, 1, 1)), "base", sd.planar(name="foot"))
+    tree.attach(sd.Inertia(1.0, 0, (1, 1, 1)), tree.links[-1], sd.free(name="fly"))
+    tree.attach(sd.Inertia(1.0, 0, (1, 1, 1)), tree.links[-1], sd.revolute(stiffness=10.0, name="spring"))
+    q, v = tree.neutral(), np.ones(tree.nv)
+    for angle in (1e160, 1.7e308):
+        q[0] = angle
+        s, c = np.sin(angle), np.cos(angle)
+        assert_array_equal(tree.position_rate(q, v)[:3], [1, c - s, s + c])
+        assert tree.difference(q, q)[0] == 0
+    assert tree.model.joint_forces.spring_energy(q) == 0
+    q[0] = 0.0
+    q[3:7], v[6:8] = [0, 0, np.sin(0.4), np.cos(0.4)], 1.7e308
+    for call in (
+        lambda: tree.integrate(q, v),
+        lambda: tree.position_rate(q, v),
+        lambda: tree.joint_force([*q[:-1], 1e308], np.zeros(tree.nv)),
+    ):
+        with pytest.raises(sd.ShapeError, match=r"at '(fly.vx.|spring)'; results would overflow"):
+            call()

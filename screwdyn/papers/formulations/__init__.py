@@ -2,10 +2,12 @@
 
 Each class takes a tree and has the methods `mass_matrix`, `velocity_product`, `gravity_vector`, `inverse_dynamics` and,
 where the source defines the matrix, `coriolis_matrix`. None of them uses the recursions of the library. See
-docs/formulations.md. `dominance` compares the parts of `generalized_dalembert` along a trajectory.
+docs/formulations.md. `dominance` compares the parts of `generalized_dalembert` along a trajectory. `link_frames` has
+the matrices of `denoc` by the steps of their source, with the operations of each step.
 """
 
 from screwdyn.papers.formulations import dominance as dominance
+from screwdyn.papers.formulations import link_frames as link_frames
 from screwdyn.papers.formulations.denoc import DeNOC as denoc
 from screwdyn.papers.formulations.generalized_dalembert import GeneralizedDAlembert as generalized_dalembert
 from screwdyn.papers.formulations.kronecker import Kronecker as kronecker

@@ -4,6 +4,7 @@
 matrices in axes of the base, for trees.
 """
 
+from screwdyn.papers.formulations.link_frames.planar_arm import Planar
 from screwdyn.papers.formulations.link_frames.spatial_arm import Spatial
 
-__all__ = ["Spatial"]
+__all__ = ["Planar", "Spatial"]

@@ -95,7 +95,9 @@ def mci(links: Sequence[Link], rates: Sequence[Any], begin: Begin) -> dict[tuple
     """
     found, at = {}, composites(links, begin)
     motion = [*velocities(links, at, rates, begin)]
-    for j, (body, link, (X, Y), (omega, _)) in enumerate(zip(at, links, blocks(links, at, motion, begin), motion, strict=True)):
+    for j, (body, link, (X, Y), (omega, _)) in enumerate(
+        zip(at, links, blocks(links, at, motion, begin), motion, strict=True)
+    ):
         begin("columns")
         wrench = _column(body, link, X, Y, omega)
         y, u = column(body, link), (Y if link.fixed else X)[6:]

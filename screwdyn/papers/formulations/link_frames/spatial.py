@@ -1,8 +1,7 @@
-"""The GIM and the MCI of an arm in link frames: Bhangale 2004, sections 3.1 and 3.2.
+"""The GIM of an arm in link frames: Bhangale 2004, section 3.2, whose steps are the rows.
 
-Vectors of link i are in axes of frame i, whose z is the axis of joint i. The rows are the steps of the paper, which has
-them for the GIM. Those of the MCI follow from Eqs. 10 and 12: A_{i+1,i} = [1 0; −a_i× 1], and the sum of
-A_{j+1,j}ᵀ H̃_{j+1,j} and M̃'_j is [X_j 0; Y_j 0].
+Vectors of link i are in axes of frame i, whose z is the axis of joint i. A wrench is [n; f], and A_{i+1,i} is
+[1 0; −a_i × 1 1].
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import Any, NamedTuple
 
 from screwdyn.papers.formulations.link_frames.counting import Begin
 from screwdyn.papers.formulations.link_frames.routines import (
-    Matrix,
     Q,
     Tensor,
     Vector,
@@ -23,7 +21,19 @@ from screwdyn.papers.formulations.link_frames.routines import (
     twice_crossed,
 )
 
-__all__ = ["Body", "Composite", "Link", "composites", "gim", "mci"]
+__all__ = [
+    "Body",
+    "Composite",
+    "Link",
+    "Wrench",
+    "along",
+    "column",
+    "composites",
+    "element",
+    "gim",
+    "moved",
+    "slides",
+]
 
 Wrench = tuple[Vector, Vector]
 

@@ -7,9 +7,12 @@ bodies in their plane. *Written* counts each addition and multiplication that in
 often as the formulas ask for it. *Folded* is the count of the tape: operations with zeros and ones and on constants are
 left out, and equal operations are counted once. Constants that differ by rounding are one number, so that the counts do
 not depend on the numbers of the arm. Sines and cosines are not counted.
+
+``--rows`` prints Fu's Tables 3.1, 3.4 and 3.5 row by row beside the operations of the same steps here.
 """
 
 import argparse
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -18,9 +21,12 @@ from screwdyn.testing import random_inertia
 import screwdyn as sd
 from screwdyn import formulations
 from screwdyn.backends.tape.counting import CountingTape
+from screwdyn.backends.tape.trace import inputs
 from screwdyn.forms.operation_count import operations_of
 from screwdyn.forms.requests import requested
 from screwdyn.forms.requests import results as results_of
+from screwdyn.papers.formulations.newton_euler_steps import Vectors, backward, forward
+from screwdyn.papers.formulations.pose_derivatives import PoseDerivatives
 
 # Multiplications and additions, as coefficients of n⁴, n³, n², n and 1.
 PAPERS = {
@@ -129,6 +135,91 @@ def counts(n, seed=0):
     return found
 
 
+# Fu's tables by row
+
+
+def lagrange_euler_rows(n):
+    """Table 3.1: (row, Fu, here) for n joints, as written. Here the poses ^{j-1}A_j are not in the first row."""
+    pairs, triples = n * (n - 1) // 2, n * (n + 1) * (n + 2)
+    fu = {
+        "^jA_i": (32 * n * (n - 1), 24 * n * (n - 1)),
+        "c_i": (4 * n * (9 * n - 7), n * (51 * n - 45) // 2 + pairs),
+        "D_ik": (128 * triples // 3, 65 * triples // 2 + pairs * (n + 1) // 3),
+        "h_ikm": (128 * n * triples // 3, n * (65 * triples // 2 + pairs * (n + 1) // 3)),
+    }
+    witness = formulations.lagrange_euler(serial_arm(n))
+
+    def count(function):
+        return np.array(written(lambda q, qd, qdd: function(q), n))
+
+    poses = count(lambda q: PoseDerivatives(witness.rows, q))
+    single = count(lambda q: [row.pose(x) for row, x in zip(witness.rows, q, strict=True)])
+    here = [poses - single, *(count(f) - poses for f in (witness.c, witness.D, witness.h_ikm))]
+    return [(row, fu[row], tuple(map(int, count))) for row, count in zip(fu, here, strict=True)]
+
+
+def newton_euler_rows():
+    """Table 3.4: (row, Fu, here) for one link between others, with any rotation matrix; without τ."""
+    fu = {
+        "ω": (9, 7),
+        "ω̇": (9, 9),
+        "v̇": (27, 22),
+        "a": (15, 14),
+        "F": (3, 0),
+        "f": (9, 9),
+        "N": (24, 18),
+        "n": (21, 24),
+    }
+    tape, count, k = CountingTape(), 4, 1
+    row = formulations.newton_euler(serial_arm(1)).rows[0]
+    rows, links = [], []
+    for i in range(count):
+        m, R, p, s, I = (
+            inputs(tape, f"{name}{i}", range(size)) for name, size in zip("mRpsI", (1, 9, 3, 3, 6), strict=True)
+        )
+        rows.append(row._replace(parent=i - 1, m=m))
+        tensor = I[[0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(3, 3)
+        links.append(Vectors(R.reshape(3, 3), row.z, row.p, p, s, tensor, np.zeros(6)))
+    motion = forward(
+        rows, links, *(inputs(tape, name, range(count)) for name in ("qd", "qdd")), np.array([0, 0, -9.81])
+    )
+    steps = backward(rows, links, motion)
+    others = [x for step in (*motion, *steps[k + 1 :]) for x in step]
+    order = [([*motion[k - 1]], motion[k]), (others, (steps[k].F, steps[k].f, steps[k].N, steps[k].n))]
+    here = []
+    for before, parts in order:
+        totals = [np.array(folded_of(tape, [*before, *parts[:i]])) for i in range(len(parts) + 1)]
+        here += [tuple(map(int, after - so_far)) for so_far, after in itertools.pairwise(totals)]
+    return [(name, fu[name], x) for name, x in zip(fu, here, strict=True)]
+
+
+def folded_of(tape, arrays):
+    """Multiplications and additions on a tape that some arrays depend on."""
+    found = tape.count([x for array in arrays for x in np.ravel(array)])
+    return found["mul"], found["add"]
+
+
+def dalembert_rows(n):
+    """Table 3.5, generalized d'Alembert: (term, written, folded) of the terms for n joints."""
+    witness = formulations.generalized_dalembert(serial_arm(n))
+    terms = {name: getattr(witness, name) for name in ("D_rot", "D_tran", "h_tran", "h_rot", "c")}
+    functions = {x: (lambda q, qd, qdd, f=f, h=x[0] == "h": f(q, qd) if h else f(q)) for x, f in terms.items()}
+    return [(name, written(f, n), folded(f, n)) for name, f in functions.items()]
+
+
+def row_tables(n):
+    """Fu's tables by row, as lines of Markdown."""
+    for title, heads, rows in (
+        (f"Table 3.1, {n} joints", ("Fu", "here, written"), lagrange_euler_rows(n)),
+        ("Table 3.4, one link between others", ("Fu", "here"), newton_euler_rows()),
+        (f"Table 3.5, generalized d'Alembert, {n} joints", ("written", "folded"), dalembert_rows(n)),
+    ):
+        sums = ["/".join(map(str, map(sum, zip(*column, strict=True)))) for column in list(zip(*rows, strict=True))[1:]]
+        yield from (f"**{title}**", "", f"| | {' | '.join(heads)} |", "| --- | --- | --- |")
+        yield from (f"| {name} | {a[0]}/{a[1]} | {b[0]}/{b[1]} |" for name, a, b in rows)
+        yield from (f"| sum | {' | '.join(sums)} |", "")
+
+
 def tables(table):
     """The tables of docs/papers/counts.md: multiplications/additions for each number of joints."""
     torque = [*formulations.__all__, "tree"]
@@ -181,7 +272,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--joints", type=int, default=6, help="the largest number of joints")
     parser.add_argument("--plot", help="file of the figure")
+    parser.add_argument("--rows", action="store_true", help="Fu's tables by row instead")
     options = parser.parse_args()
+    if options.rows:
+        print("\n".join(row_tables(options.joints)))
+        return
     table = {n: counts(n) for n in range(1, options.joints + 1)}
     for title, columns in tables(table):
         print("\n".join(markdown(table, title, columns)))

@@ -81,17 +81,20 @@ def test_bhangale_tables_1_and_2_are_the_sums_of_their_rows():
     assert [(sum(rows) + c)(2) for rows, c in zip(planar, MCI, strict=True)] == [88, 63]
 
 
-def test_bhangale_equation_14_lacks_the_rotation_of_the_composite_masses():
-    """16M 17A for the tensor and 8M 4A for the first moment, appendix B, are more than step 5(b), 18M 18A."""
+def test_bhangale_equation_14_lacks_parts_of_the_composite_masses():
+    """24M 21A of a rotation by appendix B are more than step 5(b), 18M 18A; with all parts, Eq. 15 is less to n = 11.
+
+    `test_rows_of_table_1` counts the same total.
+    """
     M, A = 11 * n**2 + 42 * n - 18, 7 * n**2 + 44 * n - 18
     rotation = 16 + 8, 17 + 4
     assert min(rotation) > 18
-    with_it = M + rotation[0] * (n - 1), A + rotation[1] * (n - 1)
-    equal([with_it[0]], 11, 66, -42)
-    equal([with_it[1]], 7, 65, -39)
-    assert [x(6) for x in with_it] == [750, 603]
+    whole = M + (rotation[0] + 3) * (n - 1), A + (rotation[1] + 3 + 9) * (n - 1)
+    equal([whole[0]], 11, 69, -45)
+    equal([whole[1]], 7, 77, -51)
+    assert [x(6) for x in whole] == [765, 663]
     walker_orin = 12 * n**2 + 56 * n - 27  # Eq. 15
-    assert [k for k in range(1, 13) if walker_orin(k) < with_it[0](k)] == [*range(2, 9)]
+    assert [k for k in range(1, 13) if walker_orin(k) < whole[0](k)] == [*range(2, 12)]
     assert all(walker_orin(k) > M(k) for k in range(1, 13))  # as the paper says of Eq. 14
 
 
@@ -122,3 +125,47 @@ def test_the_tables_of_the_documentation_are_those_of_the_benchmark(benchmark):
         assert lines in page, "run benchmarks/formulation_counts.py --joints 12, which prints the tables"
     for name in benchmark["PAPERS"]:
         assert "/".join(f"{x:.1f}".removesuffix(".0") for x in benchmark["published"](name, 12)) in page
+
+
+def test_fu_s_tables_by_row_are_those_of_the_documentation(benchmark):
+    page = (ROOT / "docs/papers/counts.md").read_text(encoding="utf-8")
+    lines = "\n".join(benchmark["row_tables"](6)).split("\n\n")
+    assert len(lines) == 6
+    for title_or_table in lines:
+        assert title_or_table.strip() in page, "run benchmarks/formulation_counts.py --rows --joints 6"
+
+
+def test_fu_table_3_4_row_by_row(benchmark):
+    """Three rows differ; the counts of vectors by hand: a rotation is 9M 6A, a cross product 6M 3A, a sum 3A."""
+    here = {row: np.array(count) for row, _, count in benchmark["newton_euler_rows"]()}
+    printed = {row: np.array(count) for row, count, _ in benchmark["newton_euler_rows"]()}
+    rotation, product, total = np.array([[9, 6], [6, 3], [0, 3]])
+    assert_allclose(here["ω̇"], rotation + np.array([2, 3]))  # z_0 q̈ and ω × z_0 q̇ = (ω_y q̇, −ω_x q̇, 0)
+    assert_allclose(here["v̇"], rotation + 3 * product + 2 * total)
+    assert_allclose(here["a"], 3 * product + 2 * total)
+    assert_allclose(here["f"], rotation + total)
+    assert_allclose(here["N"], 2 * rotation + product + total)
+    assert_allclose(here["n"], rotation + 2 * product + 4 * total)
+    differing = {row: tuple(here[row] - printed[row]) for row in here if (here[row] != printed[row]).any()}
+    assert differing == {"ω̇": (2, 0), "v̇": (0, -1), "a": (3, 1)}
+    assert tuple(sum(printed.values())) == (117, 103)
+
+
+def test_fu_table_3_5_for_six_joints():
+    """As printed and corrected, beside the counts of this version in the table for six joints."""
+    page = (ROOT / "docs/papers/counts.md").read_text(encoding="utf-8")
+
+    def at(*coefficients):
+        return round(np.polyval(coefficients, 6))
+
+    additions = at(98 / 3, 781 / 6, 559 / 3, 245 / 6, 0), at(4 / 3, 44, 146 / 3, 45)
+    euler = [at(128 / 3, c / 3, 739 / 3, 169 / 3, 0) for c in (112, 512)]
+    dalembert = [at(13 / 6, c, 268 / 3, 69) for c in (105 / 12, 105 / 2)]
+    for name, label, products, total in (
+        ("lagrange_euler", "Lagrange-Euler", euler, additions[0]),
+        ("generalized_dalembert", "generalized d'Alembert", dalembert, additions[1]),
+    ):
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{name}` |") and "Fu" in line)
+        folded, written = (cell.strip() for cell in row.split("|")[2:4])
+        assert f"| {label} | {products[0]}/{total} | {products[1]}/{total} | {folded} | {written} |" in page
+    assert f"| Newton-Euler | {132 * 6}/{111 * 6 - 4} |" in page

@@ -21,19 +21,7 @@ from screwdyn.papers.formulations.link_frames.routines import (
     twice_crossed,
 )
 
-__all__ = [
-    "Body",
-    "Composite",
-    "Link",
-    "Wrench",
-    "along",
-    "column",
-    "composites",
-    "element",
-    "gim",
-    "moved",
-    "slides",
-]
+__all__ = ["Body", "Composite", "Link", "Wrench", "along", "column", "composites", "element", "gim", "moved", "slides"]
 
 Wrench = tuple[Vector, Vector]
 

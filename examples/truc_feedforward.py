@@ -2,13 +2,15 @@
 
 The matrices of the paper's formulation are compared with its closed forms, Eqs. 56 to 70, in its order. Then the torque
 of Eq. 72, with the Coriolis matrix of Eq. 52, drives a simulation of the arm along Eq. 73 without feedback: the
-tracking error shows whether the model is exact. The paper reports at most 1e-12 rad.
+tracking error shows whether the model is exact. The paper reports at most 1e-12 rad. The figure has the paper's Figs. 4
+(the scheme of the control), 5 (torques) and 6 (responses and errors).
 
     python examples/truc_feedforward.py
 """
 
 import numpy as np
 import sympy as sp
+from matplotlib.figure import Figure
 
 import screwdyn as sd
 from screwdyn import formulations
@@ -98,6 +100,48 @@ def reference(t):
 start = sd.State(arm, np.zeros(3), np.zeros(3))
 run = sd.simulate(arm, start, 1.0, torque=lambda t, state: torque(*reference(t)), rtol=1e-12, atol=1e-12)
 response = np.array([run[name] for name in arm.coordinates])
-error = np.abs(response - np.array([reference(t)[0] for t in run.t]).T).max()
-print(f"largest tracking error in {run.t[-1]:g} s: {error:.1e} rad")
-assert error < 1e-9
+references = np.moveaxis([reference(t) for t in run.t], 0, -1)  # q, rates and accelerations, (3, 3, times)
+errors = response - references[0]
+print(f"largest tracking error in {run.t[-1]:g} s: {np.abs(errors).max():.1e} rad")
+assert np.abs(errors).max() < 1e-9
+
+torques = np.array([torque(*x) for x in np.moveaxis(references, -1, 0)]).T
+np.testing.assert_allclose(torques, arm.inverse_dynamics(*np.moveaxis(references, -1, 1)).T, rtol=1e-9, atol=1e-9)
+for k, tau in enumerate(torques, start=1):
+    print(f"τ_{k} from {tau.min():.3f} to {tau.max():.3f} N m")
+
+
+def scheme(axes):
+    """The blocks of Fig. 4, from the reference to the response."""
+    blocks = (
+        "reference\n$q_r, \\dot q_r, \\ddot q_r$\nEq. 73",
+        ("feed-forward\n$M(q_r)\\ddot q_r + C(q_r, \\dot q_r)\\dot q_r + g(q_r)$\nEq. 72"),
+    )
+    for x, label in zip((0.1, 0.43, 0.76), (*blocks, "arm\n(simulation)"), strict=True):
+        axes.text(x, 0.5, label, ha="center", va="center", bbox={"boxstyle": "square,pad=0.7", "fc": "white"})
+    for start, end, label in ((0.145, 0.335, ""), (0.535, 0.7, "$\\tau$"), (0.82, 0.97, "$q, \\dot q$")):
+        axes.annotate("", (end, 0.5), (start, 0.5), arrowprops={"arrowstyle": "->"})
+        axes.text((start + end) / 2, 0.6, label, ha="center")
+    axes.set(xlim=(0, 1), ylim=(0, 1), title="Fig. 4: feed-forward control, without feedback")
+    axes.axis("off")
+
+
+figure = Figure(figsize=(11, 8), layout="constrained")
+panels = figure.subplot_mosaic(
+    [["scheme", "scheme"], ["torques", "responses"], ["torques", "errors"]], height_ratios=(2, 3, 3)
+)
+scheme(panels["scheme"])
+for k, name in enumerate(arm.coordinates):
+    color = f"C{k}"
+    panels["torques"].plot(run.t, torques[k], color, label=rf"$\tau_{k + 1}$")
+    panels["responses"].plot(run.t, references[0, k], color, lw=5, alpha=0.3, label=f"reference of {name}")
+    panels["responses"].plot(run.t, response[k], color, lw=1, label=f"response of {name}")
+    panels["errors"].plot(run.t, errors[k], color, label=name)
+panels["torques"].set(title="Fig. 5: torques", xlabel="t, s", ylabel="N m")
+panels["responses"].set(title="Fig. 6a: references and responses", ylabel="rad")
+panels["errors"].set(title="Fig. 6b: tracking errors", xlabel="t, s", ylabel="rad")
+for name in ("torques", "responses", "errors"):
+    panels[name].grid(alpha=0.3)
+    panels[name].legend(fontsize="small")
+figure.savefig("truc_feedforward.png", dpi=80)
+print("Figure: truc_feedforward.png")

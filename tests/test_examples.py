@@ -16,6 +16,13 @@ EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 ELSEWHERE = {"export_controller": "forms/test_c_source.py", "dask_study": "cluster/test_dask.py"}
 # Examples with a test of their own below, which runs them too.
 BELOW = {"lightest_arm", "pelican_crucible"}
+# Figures that examples draw, besides those that tests below name.
+FIGURES = {
+    "arm_selection": ["arm_selection_planar.png", "arm_selection_spatial.png"],
+    "dominance_puma": ["dominance_puma.png"],
+    "truc_feedforward": ["truc_feedforward.png"],
+    "well_conditioned_arm": ["well_conditioned_arm.png"],
+}
 # Arguments that shorten an example.
 ARGUMENTS = {"arm_selection": ["--samples", "256"]}
 
@@ -40,6 +47,9 @@ def test_an_example_runs_and_says_something(path, tmp_path, monkeypatch, capsys)
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) > 3
     assert "nan" not in shown.out
+    drawn = sorted(tmp_path.glob("*.png"))
+    assert [made.name for made in drawn] == FIGURES.get(path.stem, [])
+    assert all(made.read_bytes().startswith(b"\x89PNG") and made.stat().st_size > 20_000 for made in drawn)
 
 
 def test_the_paper_in_its_own_order(tmp_path, monkeypatch, capsys):

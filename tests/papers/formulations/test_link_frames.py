@@ -207,6 +207,14 @@ def test_the_counts_of_the_arms_beside_the_paper(name):
     assert cells[1:3] + cells[4:] == found
 
 
+@pytest.mark.parametrize(("name", "expected"), [("RTX", (172, 144)), ("Stanford", (176, 147))])
+def test_without_the_parts_that_table_1_lacks(name, expected):
+    form, make = FORMS[name]
+    rows = form(make()).operations("GIM")
+    kept = [count for row, count in rows.items() if row != "total" and not row.startswith("5(b) ")]
+    assert tuple(np.sum(kept, axis=0)) == expected
+
+
 def test_12m_6a_are_the_vectors_of_one_revolute_link():
     """What Table III has for RP: rows 1 to 4 of one revolute link, and one rotation of a vector."""
     rows = Planar(robots.planar_pr()).operations("GIM")

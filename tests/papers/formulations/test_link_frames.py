@@ -180,9 +180,18 @@ def test_totals_of_the_mci(n):
     assert planar["total"] == (7 * n**2 + 27 * n - 22, 5 * n**2 + 23 * n - 21)
     if n > 1:
         assert spatial["total"] == (30 * n**2 + 179 * n - 137, 20 * n**2 + 192 * n - 156)
-        assert planar["c_ij, i < j"] == (6 * pairs, 4 * pairs) and planar["c_ij, i > j"] == (8 * pairs, 6 * pairs)
-        assert spatial["c_ij, i < j"] == (22 * pairs, 14 * pairs)
-        assert spatial["c_ij, i > j"] == (38 * pairs, 26 * pairs)
+    for rows, each in (
+        (spatial, {"ȧ": (6, 3), "X, Y rotation": (48, 44), "X, Y": (30, 54), "W M E": (27, 12), "columns": (10, 10)}),
+        (planar, {"ȧ": (2, 0), "X, Y rotation": (4, 2), "X, Y": (6, 8), "W M E": (2, 0), "columns": (0, 0)}),
+    ):
+        for row, (M, A) in each.items():
+            times = n if row in ("W M E", "columns") else n - 1
+            assert rows.get(row, (0, 0)) == (M * times, A * times)
+    pair = {"c_ij, i < j": ((22, 14), (6, 4)), "c_ij, i > j": ((38, 26), (8, 6))}
+    for row, expected in pair.items():
+        for rows, (M, A) in zip((spatial, planar), expected, strict=True):
+            assert rows.get(row, (0, 0)) == (M * pairs, A * pairs)
+    assert spatial["ω"] == (8 * (n - 1), n + 4 * (n - 1)) and planar["ω"] == (0, n)
 
 
 # The arms of Tables III and V

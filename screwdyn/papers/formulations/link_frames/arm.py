@@ -13,12 +13,10 @@ from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.structure import Structure
 from screwdyn.papers.formulations.formulation import MatrixFormulation, whole
-from screwdyn.papers.formulations.link_frames.counting import Begin, Counted, Tally, silent
+from screwdyn.papers.formulations.link_frames.counting import Begin, Counted, Elements, Tally, silent
 from screwdyn.papers.formulations.rows import Row
 
 __all__ = ["InLinkFrames", "is_none"]
-
-Elements = dict[tuple[int, int], Any]
 
 
 class InLinkFrames(MatrixFormulation):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from screwdyn.papers.formulations.link_frames.counting import Begin
+from screwdyn.papers.formulations.link_frames.counting import Begin, Elements
 from screwdyn.papers.formulations.link_frames.routines import Matrix, Vector, added, cross, times
 from screwdyn.papers.formulations.link_frames.spatial import (
     Composite,
@@ -86,7 +86,7 @@ def _swapped(a: Vector, b: Vector) -> Matrix:
     )
 
 
-def mci(links: Sequence[Link], rates: Sequence[Any], begin: Begin) -> dict[tuple[int, int], Any]:
+def mci(links: Sequence[Link], rates: Sequence[Any], begin: Begin) -> Elements:
     """c_ij (Eq. 10).
 
     For i ≤ j, (M̃_j W_j + A_{j+1,j}ᵀ H̃_{j+1,j} + M̃'_j) p_j goes to O_i as M̃_i p_i does for the GIM. For i > j the row

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Begin", "Counted", "Tally", "silent"]
+__all__ = ["Begin", "Counted", "Elements", "Tally", "silent"]
 
 Begin = Callable[[str], None]
+Elements = dict[tuple[int, int], Any]  # entries of a matrix by row and column
 
 
 def silent(row: str) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from screwdyn.papers.formulations.link_frames.counting import Begin
+from screwdyn.papers.formulations.link_frames.counting import Begin, Elements
 
 __all__ = ["Body", "Link", "added", "along", "column", "composites", "crossed", "element", "gim", "moved", "slides"]
 
 Vector = tuple[Any, Any]
-Elements = dict[tuple[int, int], Any]
 
 
 class Body(NamedTuple):

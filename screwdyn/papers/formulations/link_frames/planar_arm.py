@@ -10,8 +10,8 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, is_none
-from screwdyn.papers.formulations.link_frames.counting import Begin, silent
-from screwdyn.papers.formulations.link_frames.planar import Body, Elements, Link, Vector, composites, gim
+from screwdyn.papers.formulations.link_frames.counting import Begin, Elements, silent
+from screwdyn.papers.formulations.link_frames.planar import Body, Link, Vector, composites, gim
 from screwdyn.papers.formulations.link_frames.planar_convective import mci
 from screwdyn.papers.formulations.rows import Row
 

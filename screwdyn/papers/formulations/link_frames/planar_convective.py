@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from screwdyn.papers.formulations.link_frames.counting import Begin
+from screwdyn.papers.formulations.link_frames.counting import Begin, Elements
 from screwdyn.papers.formulations.link_frames.planar import (
     Body,
-    Elements,
     Link,
     Vector,
     added,

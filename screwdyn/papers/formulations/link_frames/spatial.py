@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from screwdyn.papers.formulations.link_frames.counting import Begin
+from screwdyn.papers.formulations.link_frames.counting import Begin, Elements
 from screwdyn.papers.formulations.link_frames.routines import (
     Q,
     Tensor,
@@ -134,7 +134,7 @@ def element(link: Link, wrench: Wrench) -> Any:
     return wrench[1][2] if link.fixed else wrench[0][2]
 
 
-def gim(links: Sequence[Link], begin: Begin) -> dict[tuple[int, int], Any]:
+def gim(links: Sequence[Link], begin: Begin) -> Elements:
     """i_ij for j ≤ i: steps 1 to 6."""
     found, at = {}, composites(links, begin)
     begin("6")

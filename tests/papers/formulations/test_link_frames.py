@@ -241,10 +241,10 @@ def test_arms_that_are_not_covered_are_named():
     screwed = spatial_arm("RR")
     screwed.attach(sd.Link("nut"), to="link2", joint=sd.helical("z", 0.1, name="thread"))
     for form, tree, message in (
-        (Spatial, branched, "Spatial is for serial arms; 'wrist' begins a branch"),
-        (Spatial, modified, "as KinematicTree.from_dh makes them; those of 'joint1', 'elbow' are others"),
+        (Spatial, branched, "Spatial is for serial arms; 'hand' begins a branch: Bhangale, section 2"),
+        (Spatial, modified, "as KinematicTree.from_dh makes them; those of 'link1', 'link2' are others"),
         (Spatial, screwed, "Spatial covers joints with revolute and prismatic axes; 'thread' is helical"),
-        (Planar, robots.stanford(), "needs joints about z .* those of 'theta1', 'theta2', 'b3' are others"),
+        (Planar, robots.stanford(), "needs joints about z .* those of 'link1', 'link2', 'link3' are others"),
     ):
         with pytest.raises(sd.ScrewdynError, match=message):
             form(tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -12,11 +13,11 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.structure import Structure
-from screwdyn.papers.formulations.formulation import MatrixFormulation, whole
+from screwdyn.papers.formulations.formulation import MatrixFormulation
 from screwdyn.papers.formulations.link_frames.counting import Begin, Counted, Elements, Tally, silent
 from screwdyn.papers.formulations.rows import Row
 
-__all__ = ["InLinkFrames", "is_none"]
+__all__ = ["InLinkFrames", "carried_masses", "is_none"]
 
 
 class InLinkFrames(MatrixFormulation):
@@ -25,15 +26,19 @@ class InLinkFrames(MatrixFormulation):
     kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic")
     frames: ClassVar[str]
     """What the frames must be, for the error."""
+    scope = "Bhangale, section 2, has an open-loop serial robot with one displacement θ_i for each joint"
 
     def __init__(self, tree: Structure) -> None:
         super().__init__(tree)
-        serial = [row.parent == i - 1 for i, row in enumerate(self.rows)]
         name = type(self).__name__
-        if not all(serial):
-            raise ScrewdynError(f"{name} is for serial arms; {self.coordinates[serial.index(False)]!r} begins a branch")
-        if wrong := [x for x, row in zip(self.coordinates, self.rows, strict=True) if not self._covers(row)]:
-            raise ScrewdynError(f"{name} needs {self.frames}; those of {', '.join(map(repr, wrong))} are others")
+        if wrong := [i for i, row in enumerate(self.rows) if row.parent != i - 1]:
+            raise ScrewdynError(f"{name} is for serial arms; {self._links_of(wrong[:1])} begins a branch: {self.scope}")
+        if wrong := [i for i, row in enumerate(self.rows) if not self._covers(row)]:
+            raise ScrewdynError(f"{name} needs {self.frames}; those of {self._links_of(wrong)} are others")
+
+    def _links_of(self, rows: Sequence[int]) -> str:
+        """Names of the links that these rows move."""
+        return ", ".join(repr(next(link for link, (at, _) in self.places.items() if at >= i)) for i in rows)
 
     def operations(self, matrix: str) -> Mapping[str, tuple[int, int]]:
         """(Multiplications, additions) of the GIM or the MCI by row, and in "total", as the steps are written.
@@ -76,7 +81,7 @@ class InLinkFrames(MatrixFormulation):
         found = np.zeros((n, n), dtype=np.result_type(self._dtype, *states))
         for at, x in elements.items():
             found[at] = x
-        return whole(found)
+        return found
 
     @abstractmethod
     def _covers(self, row: Row) -> bool:
@@ -94,6 +99,11 @@ class InLinkFrames(MatrixFormulation):
 
     # The names of the library
     _mass_matrix, _coriolis_matrix = GIM, MCI
+
+
+def carried_masses(rows: Sequence[Row]) -> list[Any]:
+    """m̃_i of all rows: the masses of link i and of those beyond it."""
+    return [*itertools.accumulate(row.m for row in reversed(rows))][::-1]
 
 
 def is_none(*entries: Any) -> bool:

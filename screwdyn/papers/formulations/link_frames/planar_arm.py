@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, is_none
+from screwdyn.mechanism.structure import Structure
+from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, carried_masses, is_none
 from screwdyn.papers.formulations.link_frames.counting import Begin, Elements, silent
 from screwdyn.papers.formulations.link_frames.planar import Body, Link, Vector, composites, gim
 from screwdyn.papers.formulations.link_frames.planar_convective import mci
 from screwdyn.papers.formulations.rows import Row
 
 __all__ = ["Planar"]
+
+
+class _Shape(NamedTuple):
+    """Cosine and sine of the angle from frame i to frame i + 1 at q = 0, and constants of `Link`."""
+
+    turn: Vector
+    a: Any
+    r: Vector
+    carried: Any
+    slide: Vector
 
 
 class Planar(InLinkFrames):
@@ -36,6 +47,10 @@ class Planar(InLinkFrames):
     """
 
     frames = "joints about z or along the plane x-y, and frames that turn about z only"
+
+    def __init__(self, tree: Structure) -> None:
+        super().__init__(tree)
+        self._shapes = _shapes(self.rows)
 
     def _covers(self, row: Row) -> bool:
         upright = is_none(*row.home[2, :2], row.home[2, 2] - 1)
@@ -60,17 +75,22 @@ class Planar(InLinkFrames):
         return np.array(found, dtype=np.result_type(q, self._dtype))
 
     def _links(self, q: Sequence[Any]) -> list[Link]:
-        """The links; x of frame i + 1 is along a_i, at an angle of the tree's frame of link i."""
-        starts = [row.p[:2] if row.sigma else row.home[:2, 3] for row in self.rows]
-        ends = [*starts[1:], np.zeros(2)]
-        total = np.cumsum([row.m for row in self.rows][::-1])[::-1]
-        found, before = [], (1.0, 0.0)
-        for row, start, end, x, carried in zip(self.rows, starts, ends, q, total, strict=True):
-            turn = row.home[:2, :2]
-            a, along = _polar(end - turn.T @ (start - row.home[:2, 3]))
-            found.append(_link(row, x, carried, a, end, before, along))
-            before = along
-        return found
+        return [_link(row, shape, x) for row, shape, x in zip(self.rows, self._shapes, q, strict=True)]
+
+
+def _shapes(rows: Sequence[Row]) -> list[_Shape]:
+    """What is constant of the links; x of frame i + 1 is along a_i, at an angle to the tree's frame of link i."""
+    starts = [row.p[:2] if row.sigma else row.home[:2, 3] for row in rows]
+    ends = [*starts[1:], np.zeros(2)]
+    found: list[_Shape] = []
+    before, masses = (1.0, 0.0), carried_masses(rows)
+    for row, start, end, carried in zip(rows, starts, ends, masses, strict=True):
+        a, along = _polar(end - row.home[:2, :2].T @ (start - row.home[:2, 3]))
+        r = _back((end[0] - row.com[0], end[1] - row.com[1]), along)
+        turn = _turned(_back((row.home[0, 0], row.home[1, 0]), before), along)
+        found.append(_Shape(turn, a, r, carried, _back((row.z[0], row.z[1]), before)))
+        before = along
+    return found
 
 
 def _polar(r: Array) -> tuple[Any, tuple[Any, Any]]:
@@ -91,17 +111,15 @@ def _back(r: Vector, by: Vector) -> Vector:
     return _turned(r, (by[0], -by[1]))
 
 
-def _link(row: Row, q: Any, carried: Any, a: Any, end: Array, before: Vector, along: Vector) -> Link:
-    """Link i, whose a_i ends at ``end`` of its frame in the tree; x of frames i and i + 1 are before and along."""
+def _link(row: Row, shape: _Shape, q: Any) -> Link:
+    """Link i at a configuration."""
+    (x, y), a, r, carried, slide = shape
     m, I = row.m, row.I[2, 2]
-    r = _back((end[0] - row.com[0], end[1] - row.com[1]), along)
-    at_zero = _turned(_back((row.home[0, 0], row.home[1, 0]), before), along)
     if row.sigma:
-        c, s = _turned(expressions.cos_sin(q), at_zero)
+        c, s = _turned(expressions.cos_sin(q), shape.turn)
         return Link(c, s, a, r, I, m, carried, None, None, q)
-    x, y = at_zero
-    r_x, r_y = _turned(r, at_zero)
+    r_x, r_y = _turned(r, shape.turn)
     d = (a * x - r_x, a * y - r_y)
     first = (m * d[0], m * d[1])
     fixed = Body(I + d[0] * first[0] + d[1] * first[1], first, (a * x, a * y))
-    return Link(x, y, a, r, I, m, carried, fixed, _back((row.z[0], row.z[1]), before), q)
+    return Link(x, y, a, r, I, m, carried, fixed, slide, q)

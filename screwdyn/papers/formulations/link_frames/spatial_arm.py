@@ -9,7 +9,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, is_none
+from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, carried_masses, is_none
 from screwdyn.papers.formulations.link_frames.convective import mci
 from screwdyn.papers.formulations.link_frames.counting import Begin, Elements, silent
 from screwdyn.papers.formulations.link_frames.routines import Q, added, times, twice_crossed
@@ -44,12 +44,7 @@ class Spatial(InLinkFrames):
         return is_none(*row.z[:2], row.z[2] - 1, *row.p, R[2, 0], turned)
 
     def _links(self, q: Sequence[Any]) -> list[Link]:
-        found: list[Link] = []
-        carried: Any = 0
-        for row, x in reversed([*zip(self.rows, q, strict=True)]):
-            carried = carried + row.m
-            found.append(_link(row, x, carried))
-        return found[::-1]
+        return [_link(row, x, m) for row, x, m in zip(self.rows, q, carried_masses(self.rows), strict=True)]
 
     def _gim(self, links: list[Link], begin: Begin) -> Elements:
         return gim(links, begin)

@@ -3,6 +3,7 @@
 import inspect
 import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ def test_zeros_and_ones_are_folded_exactly():
         assert y == 0 and not isinstance(y, Recorded)
     assert x / x == 1 and x / -x == -1
     assert len(tape.nodes) == 1
+
+
+def test_arrays_are_operands_entry_by_entry_and_exact_numbers_are_constants():
+    _, x = fresh("x")
+    a = np.array([2.0, 3.0])
+    for found, expected in ((x * a, 2 * x), (x + a, x + 2), (x - a, x - 2), (a - x, 2 - x)):
+        assert found.shape == (2,) and same(found[0], expected)
+    assert same(x * Fraction(1, 2), 0.5 * x) and same(x + np.int64(2), x + 2)
 
 
 def test_a_quotient_times_its_divisor_is_its_dividend():

@@ -43,18 +43,18 @@ class Recorded:
         return Recorded(self.tape, self.node, not self.minus)
 
     def __add__(self, other: "Scalar") -> "Scalar":
-        return self.tape.add(self, other)
+        return self.tape.add(self, other) if _is_scalar(other) else NotImplemented
 
     __radd__ = __add__
 
     def __sub__(self, other: "Scalar") -> "Scalar":
-        return self.tape.add(self, -other)
+        return self.tape.add(self, -other) if _is_scalar(other) else NotImplemented
 
     def __rsub__(self, other: "Scalar") -> "Scalar":
-        return self.tape.add(-self, other)
+        return self.tape.add(-self, other) if _is_scalar(other) else NotImplemented
 
     def __mul__(self, other: "Scalar") -> "Scalar":
-        return self.tape.multiply(self, other)
+        return self.tape.multiply(self, other) if _is_scalar(other) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -83,6 +83,12 @@ class Recorded:
 
 
 Scalar = Recorded | float
+_SCALARS = Recorded, float, int
+
+
+def _is_scalar(x: object) -> bool:
+    """Whether an operand is a traced scalar or any number; arrays and dual numbers have operations of their own."""
+    return isinstance(x, _SCALARS) or (hasattr(x, "__float__") and not hasattr(x, "__len__"))
 
 
 class Tape:

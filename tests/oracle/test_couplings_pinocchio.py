@@ -43,6 +43,8 @@ def test_trees_with_mimic_joints(seed):
     close(tree.mass_matrix(q), M, norm(M), 1e-12)
     tau = pin.rnea(model, data, q, qd, qdd)
     close(tree.inverse_dynamics(q, qd, qdd), tau, norm(tau), 1e-11)
+    for name in set(sd.formulations.__all__) - {"generalized_dalembert"}:  # of revolute joints
+        close(getattr(sd.formulations, name)(tree).inverse_dynamics(q, qd, qdd), tau, norm(tau), 1e-11)
     pin.forwardKinematics(model, data, q)
     for k in range(4):
         found = data.oMi[model.getJointId(f"follow{k}")].homogeneous
@@ -60,6 +62,14 @@ def test_a_rotor_on_the_base_is_pinocchio_s_armature():
     model.armature[0] = 1e-4 * 100**2
     data = model.createData()
     rng = np.random.default_rng(0)
+    armed = plain.copy()
+    armed.replace_joint("shoulder_link", replace(armed.joint("shoulder_pan_joint"), armature=1e-4 * 100**2))
+    q, qd, qdd = rng.uniform(-2, 2, (3, 6))
+    expected = pin.rnea(model, data, q, qd, qdd)
+    for name in sd.formulations.__all__:
+        for robot in (tree, armed):
+            tau = getattr(sd.formulations, name)(robot).inverse_dynamics(q, qd, qdd)
+            close(tau, expected, norm(expected), 1e-11)
     for _ in range(5):
         q, qd, tau = rng.uniform(-2, 2, (3, 6))
         close(tree.mass_matrix(q), symmetric(pin.crba(model, data, q)), norm(tree.mass_matrix(q)), 1e-13)

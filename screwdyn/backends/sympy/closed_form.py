@@ -98,6 +98,12 @@ class Derivation:
         """Constants of the robot as an array of scalars."""
         return np.array([self.scalar(x) for x in constants], dtype=object)
 
+    def expressions(self, outputs: Scalars) -> Scalars:
+        """Outputs as an array of expressions, which are not shortened."""
+        found = np.empty(outputs.shape, dtype=object)
+        found.ravel()[:] = self._play(outputs.ravel().tolist(), self._expressions)
+        return found
+
     def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
         """Outputs as a matrix of expressions, shortened if it has few terms; equal outputs return the same object.
 

@@ -45,6 +45,8 @@ class DeNOC(MatrixFormulation):
     Parameters as for `Formulation`.
     """
 
+    scope = "Bhangale, section 2, has an open-loop robot with one displacement θ_i for each joint"
+
     def blocks(self, q: ArrayLike) -> Blocks:
         """The vectors and matrices of the links at θ = q."""
         q = self._vector(q, "q")
@@ -54,11 +56,10 @@ class DeNOC(MatrixFormulation):
             O, R = point + e * (row.h * x), T[:3, :3]
             d = c - O
             D, m = skew_of(d), row.m
-            I = R @ row.I @ R.T - m * (D @ D)
             found.O.append(O)
             found.d.append(d)
             found.p.append(np.concatenate([row.sigma * e, row.h * e]))
-            found.M.append(np.block([[I, m * D], [-m * D, m * np.eye(3)]]))
+            found.M.append(np.block([[R @ row.I @ R.T - m * (D @ D), m * D], [-m * D, m * np.eye(3)]]))
         return found
 
     def twists(self, at: Blocks, thetad: ArrayLike) -> list[Array]:

@@ -20,6 +20,7 @@ class GeneralizedDAlembert(Formulation):
     """
 
     kinds = ("revolute",)
+    scope = "Fu, section 3.4, has arms with rotary joints only"
 
     def D_rot(self, q: ArrayLike) -> Array:
         """Σ_s (ˢR_0 z_{i−1})ᵀ I_s (ˢR_0 z_{j−1}), the sum over all links beyond joints i and j, (n, n) (Eq. 3.4-25)."""

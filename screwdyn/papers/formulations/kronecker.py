@@ -6,7 +6,7 @@ import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.papers.formulations.formulation import MatrixFormulation
-from screwdyn.papers.formulations.pose_derivatives import PoseDerivatives
+from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives
 
 __all__ = ["Kronecker", "derivative_of_product"]
 
@@ -32,6 +32,8 @@ class Kronecker(MatrixFormulation):
     `M` is `mass_matrix`, `C` `coriolis_matrix` and `g` `gravity_vector`. C is the Christoffel matrix, as in the tree.
     Parameters as for `Formulation`.
     """
+
+    scope = "Truc, Eqs. 15 and 16, has one chain of poses, and joint variables whose derivatives are the rates"
 
     def jacobians(self, q: ArrayLike) -> list[tuple[Array, Array, Array, Array]]:
         """J_Ti⁰ = ∂p_Ci/∂q (Eq. 24), J_Ri = ∂ω_i/∂q̇ (Eq. 25), and their derivatives by q, of all links.

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.papers.formulations.differentiation import christoffel, partial
-from screwdyn.papers.formulations.formulation import MatrixFormulation, whole
+from screwdyn.papers.formulations.formulation import MatrixFormulation
+from screwdyn.papers.formulations.states import symbolic
 
 __all__ = ["Lagrangian"]
 
@@ -20,6 +20,8 @@ class Lagrangian(MatrixFormulation):
 
     `B` is `mass_matrix`, `C` `coriolis_matrix` and `g` `gravity_vector`. Parameters as for `Formulation`.
     """
+
+    scope = "the lecture, Eq. 35, has an open chain with prismatic and revolute joints"
 
     def jacobians(self, q: ArrayLike) -> list[tuple[Array, Array]]:
         """J_P and J_O of all links, (3, n): velocity of the centre of mass and angular velocity (Eq. 35).
@@ -86,21 +88,19 @@ class Lagrangian(MatrixFormulation):
         UnknownNameError
             If there is no such link.
         """
-        q, qd = self._vector(q, "q"), self._vector(qd, "qd")
-        F_v = np.array([row.damping for row in self.rows])
-        F_s = np.array([row.friction for row in self.rows])
-        try:
-            sgn = np.sign(expressions.real(qd))
-        except TypeError:
-            raise ShapeError(f"qd must be numbers, because friction has their signs; got {qd.tolist()}") from None
-        tau: Array = self.inverse_dynamics(q, qd, qdd) + F_v * qd + F_s * sgn
-        A = self.poses(q)
+        x, rates = self.joint_positions(q), self.joint_rates(qd)
+        unknown = [name for name, rate in zip(self.joints, rates, strict=True) if symbolic(rate)]
+        if unknown:
+            raise ShapeError(f"qd must be numbers, because friction has their signs; not so {', '.join(unknown)}")
+        tau = np.array([row.damping * v + row.friction * np.sign(v) for row, v in zip(self.rows, rates, strict=True)])
+        A = self.poses(x)
         axes = self.axes(A)
         for i, wrench in enumerate(self._loads(wrenches)):
             J_P, J_O = self._jacobian(i, A[i][:3, 3], axes)
             h_e = -np.kron(np.eye(2), A[i][:3, :3]) @ wrench
             tau = tau + J_O.T @ h_e[:3] + J_P.T @ h_e[3:]
-        return whole(tau)
+        total: Array = self.inverse_dynamics(q, qd, qdd) + self.contracted(tau)
+        return total
 
     def _jacobian(self, i: int, p: Array, axes: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """J_P and J_O, (3, n), of the point p of link i; the columns of joints that do not carry it are zero."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.papers.formulations.formulation import Formulation, whole
+from screwdyn.papers.formulations.formulation import Formulation
 from screwdyn.papers.formulations.newton_euler_steps import Step, Vectors, backward, forward
 
 __all__ = ["NewtonEuler"]
@@ -25,6 +25,10 @@ class NewtonEuler(Formulation):
 
     Parameters as for `Formulation`.
     """
+
+    scope = (
+        "Fu, section 3.3, has an open chain with rotational and translational joints of one variable q_i (Eq. 3.3-58)"
+    )
 
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -45,22 +49,22 @@ class NewtonEuler(Formulation):
         UnknownNameError
             If there is no such link.
         """
-        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches))
-        return self._torques(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
+        links = self._in_link_frames(self.joint_positions(q), self._loads(wrenches))
+        return self._motor_side(links, qd, qdd)
 
     def inverse_dynamics_in_base_frame(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
         """τ, (n,), by the recursion in the base frame; arguments and errors as for `inverse_dynamics`."""
-        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches))
-        return self._torques(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
+        links = self._in_base_frame(self.joint_positions(q), self._loads(wrenches))
+        return self._motor_side(links, qd, qdd)
 
     def motor_torque(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
         """τ_i with the damping b_i q̇_i of the joints, (n,) (Eq. 3.3-45); arguments and errors as above."""
         damping = np.array([row.damping for row in self.rows])
-        return whole(self.inverse_dynamics(q, qd, qdd, wrenches) + damping * self._vector(qd, "qd"))
+        return self.inverse_dynamics(q, qd, qdd, wrenches) + self.contracted(damping * self.joint_rates(qd))
 
     def steps(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -99,8 +103,13 @@ class NewtonEuler(Formulation):
         return found
 
     def _steps(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Step]:
-        found = backward(self.rows, links, forward(self.rows, links, qd, qdd, gravity))
-        return [Step(*map(whole, step)) for step in found]
+        return backward(self.rows, links, forward(self.rows, links, qd, qdd, gravity))
+
+    def _motor_side(self, links: list[Vectors], qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """The torques at the freedoms, with the armatures of the joints."""
+        rates, accelerations = self.joint_rates(qd), self.joint_rates(qdd, "qdd")
+        tau = self._torques(links, rates, accelerations, self.gravity)
+        return self.contracted(tau + self.armature * accelerations if self.armature.any() else tau)
 
     def _torques(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> Array:
         """n_i · z_{i−1} or f_i · z_{i−1} (Eq. 3.3-58, without damping)."""
@@ -108,7 +117,7 @@ class NewtonEuler(Formulation):
         for row, at, step in zip(self.rows, links, self._steps(links, qd, qdd, gravity), strict=True):
             z = at.R @ at.z
             tau.append(row.sigma * (step.n @ z) + row.h * (step.f @ z))
-        return whole(np.array(tau))
+        return np.array(tau)
 
     # The names of the library: probing
 

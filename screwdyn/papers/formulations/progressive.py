@@ -23,6 +23,11 @@ class Progressive(MatrixFormulation):
     `Formulation`.
     """
 
+    scope = (
+        "Laus, Eq. 23, has an open chain with one screw for each joint, rotative or prismatic (footnote 3), and leaves "
+        "closed chains to future works (section 4)"
+    )
+
     # The inertia of link i
 
     def M_bar(self, i: int) -> Array:

@@ -27,6 +27,8 @@ class Row(NamedTuple):
 
     Attributes
     ----------
+    name : str
+        Of the freedom of the joint, or of the joint if it follows another one.
     parent : int
         −1 for the base.
     path : tuple of int
@@ -41,10 +43,11 @@ class Row(NamedTuple):
         Pose of link i in link i − 1 at q = 0.
     m, com, I
         Mass; centre of mass (3,) and inertia tensor about it (3, 3), in the frame of link i.
-    damping, friction : float
-        Viscous and Coulomb friction of the joint.
+    damping, friction, armature : float
+        Viscous and Coulomb friction of the joint, and what its motor adds to the diagonal of the mass matrix.
     """
 
+    name: str
     parent: int
     path: tuple[int, ...]
     z: Array
@@ -57,6 +60,7 @@ class Row(NamedTuple):
     I: Array
     damping: Any
     friction: Any
+    armature: Any
 
     def pose(self, q: Any) -> Array:
         """^{i−1}A_i(q): a screw motion about the axis, then home."""
@@ -68,7 +72,9 @@ class Row(NamedTuple):
         return np.vstack([np.column_stack([R @ self.home[:3, :3], p]), [0.0, 0.0, 0.0, 1.0]])
 
 
-def read(tree: Structure, kinds: Sequence[str], name: str) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
+def read(
+    tree: Structure, kinds: Sequence[str], name: str, scope: str
+) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
     """The rows of a tree, and for each link its row and its pose in the frame of that row.
 
     Bodies on the base have row −1; they do not move.
@@ -78,19 +84,22 @@ def read(tree: Structure, kinds: Sequence[str], name: str) -> tuple[tuple[Row, .
     tree : Structure
     kinds : sequence of str
         Kinds of screws that are accepted, of "revolute", "prismatic" and "helical".
-    name : str
-        Who reads it, for the error.
+    name, scope : str
+        Who reads it, and what the source is about, for the errors.
 
     Raises
     ------
+    LoopError
+        If the tree has closed loops.
     ScrewdynError
-        If the tree has other joints, joints that follow others, or armatures; the message names all of them.
+        If it has other joints; the message names all of them.
     """
-    check_open(tree.topology, name)
+    check_open(tree.topology, name, f"open the loops in a copy of the tree first: {scope}")
     edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
-    refused = _refused([(edge["name"], edge["joint"]) for edge in edges.values()], kinds)
+    joints = [(edge["name"], edge["joint"]) for edge in edges.values()]
+    refused = [f"{name!r} is {joint.kind}" for name, joint in joints if not _covered(joint, kinds)]
     if refused:
-        raise ScrewdynError(f"{name} covers joints with {' and '.join(kinds)} axes; {', '.join(refused)}")
+        raise ScrewdynError(f"{name} covers joints with {' and '.join(kinds)} axes; {', '.join(refused)}: {scope}")
     places: dict[str, tuple[int, Array]] = {tree.base: (-1, np.eye(4))}
     rows: list[Row] = []
     bodies: dict[int, Inertia] = {}
@@ -98,8 +107,8 @@ def read(tree: Structure, kinds: Sequence[str], name: str) -> tuple[tuple[Row, .
         edge = edges[link]
         joint, (at, T) = edge["joint"], places[str(tree.parent(link))]
         T = T @ edge["home"]
-        for S in joint.screws.T:
-            rows.append(_row(rows, at, S, T, joint))
+        for S, freedom in zip(joint.screws.T, joint.row_names(edge["name"]), strict=True):
+            rows.append(_row(rows, at, S, T, joint)._replace(name=freedom))
             at, T = len(rows) - 1, np.eye(4)
         places[link] = at, T
         body = tree.link(link).inertia
@@ -111,16 +120,8 @@ def read(tree: Structure, kinds: Sequence[str], name: str) -> tuple[tuple[Row, .
     return tuple(rows), places
 
 
-def _refused(joints: Sequence[tuple[str, Joint]], kinds: Sequence[str]) -> list[str]:
-    refused = []
-    for name, joint in joints:
-        if joint.mimic is not None:
-            refused.append(f"{name!r} follows {joint.mimic.joint!r}")
-        elif joint.armature != 0:
-            refused.append(f"{name!r} has an armature")
-        elif joint.chart is not None or not {kind(S) for S in joint.screws.T} <= {*kinds}:
-            refused.append(f"{name!r} is {joint.kind}")
-    return refused
+def _covered(joint: Joint, kinds: Sequence[str]) -> bool:
+    return joint.chart is None and {kind(S) for S in joint.screws.T} <= {*kinds}
 
 
 def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> Row:
@@ -131,7 +132,8 @@ def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> R
     z, p, sigma, h = (w, cross(w, v), 1.0, v @ w) if turns else (v, np.zeros(3), 0.0, 1.0)
     z, p, h = _tidied(z), _tidied(p), _tidied(np.array([h]))[0]
     path = (*(rows[parent].path if parent >= 0 else ()), len(rows))
-    return Row(parent, path, z, p, sigma, h, home, 0.0, np.zeros(3), np.zeros((3, 3)), joint.damping, joint.friction)
+    motor = joint.damping, joint.friction, joint.armature
+    return Row("", parent, path, z, p, sigma, h, home, 0.0, np.zeros(3), np.zeros((3, 3)), *motor)
 
 
 def _tidied(a: Array) -> Array:

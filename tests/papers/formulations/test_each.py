@@ -9,8 +9,7 @@ import screwdyn as sd
 from screwdyn import formulations, robots, screw
 from screwdyn.papers.formulations.differentiation import partial
 from screwdyn.papers.formulations.kronecker import derivative_of_product
-from screwdyn.papers.formulations.lagrange_euler import pseudo_inertia
-from screwdyn.papers.formulations.pose_derivatives import PoseDerivatives, Q
+from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives, Q, pseudo_inertia
 
 JOINTS = ("revolute", "prismatic", "helical", "universal", "fixed")
 

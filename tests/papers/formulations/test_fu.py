@@ -11,7 +11,7 @@ from screwdyn.testing import random_inertia
 import screwdyn as sd
 from screwdyn import formulations
 from screwdyn.papers.formulations.differentiation import partial
-from screwdyn.papers.formulations.pose_derivatives import PoseDerivatives
+from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.structure import Structure
 from screwdyn.papers.formulations.dominance.parts import Parts
 from screwdyn.papers.formulations.generalized_dalembert import GeneralizedDAlembert
+from screwdyn.papers.formulations.states import symbolic
 from screwdyn.screws.poses import shaped
 
 __all__ = ["Equations", "Trajectory", "parts"]
@@ -77,13 +78,15 @@ class Equations:
 
     def __init__(self, tree: Structure) -> None:
         fu = GeneralizedDAlembert(tree)
-        if symbols := expressions.free_symbols([fu.gravity, *(x for row in fu.rows for x in row)]):
+        if symbols := expressions.free_symbols(symbolic(vars(fu))):
             raise UnboundSymbolError.of(symbols, "the robot")
         self.coordinates, self._tape = fu.coordinates, Tape()
-        state: list[Any] = [inputs(self._tape, group, range(len(fu.rows))) for group in _GROUPS]
+        state: list[Any] = [inputs(self._tape, group, range(len(fu.coordinates))) for group in _GROUPS]
         q, qd, self._qdd = state
-        self.parts = Parts(fu.D_tran(q), fu.D_rot(q), fu.h_tran(q, qd), fu.h_rot(q, qd))
-        self._c = fu.c(q)
+        x, rates = fu.joint_positions(q), fu.joint_rates(qd)
+        D_rot = fu.D_rot(x) + np.diag(fu.armature)  # the rotation of motors
+        self.parts = Parts(*map(fu.contracted, (fu.D_tran(x), D_rot, fu.h_tran(x, rates), fu.h_rot(x, rates))))
+        self._c = fu.contracted(fu.c(x))
         self.all = Parts(*(np.full(x.shape, True) for x in self.parts))
 
     @cached_property

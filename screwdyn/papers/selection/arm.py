@@ -50,10 +50,7 @@ class Arm(NamedTuple):
     ----------
     name : str
     tree : KinematicTree
-    formulation : DeNOC or None
-        None if the tree has armatures or joints that follow others, which DeNOC does not cover.
-    refusal : str
-        Why there is no formulation.
+    formulation : DeNOC
     tip : str
         The link whose origin works: its positions are the workspace.
     low, high : (n,) arrays
@@ -66,8 +63,7 @@ class Arm(NamedTuple):
 
     name: str
     tree: KinematicTree
-    formulation: denoc | None
-    refusal: str
+    formulation: denoc
     tip: str
     low: Array
     high: Array
@@ -118,8 +114,7 @@ class Arm(NamedTuple):
         low, high = np.array(ranges, dtype=float).reshape(-1, 2).T
         turning = np.array([moves == "revolute" for moves in kinds], dtype=bool) & (high - low > 2 * np.pi - 1e-9)
         units = tuple("N" if moves == "prismatic" else "N m" for moves in kinds)
-        formulation, refusal = _denoc(tree)
-        return cls(name, tree, formulation, refusal, tip, low, high, turning, units)
+        return cls(name, tree, denoc(tree), tip, low, high, turning, units)
 
     def position(self, q: Array) -> Array:
         """Positions of the tip in the base frame, (…, 3), m."""
@@ -128,14 +123,6 @@ class Arm(NamedTuple):
     def jacobian(self, q: Array) -> Array:
         """Derivatives of the positions of the tip, (…, 3, n)."""
         return self.tree.jacobian(self.tip, q, "mixed")[..., 3:, :]
-
-
-def _denoc(tree: KinematicTree) -> tuple[denoc | None, str]:
-    """The formulation, or why there is none."""
-    try:
-        return denoc(tree), ""
-    except ScrewdynError as error:
-        return None, str(error)
 
 
 def _bounds(given: object, what: str) -> tuple[float, float]:

@@ -18,17 +18,15 @@ _STATES, _TURNS = 4096, 60
 
 
 def operations(arm: Arm) -> dict[str, dict[str, int]]:
-    """Operations as counted by tracing: M, C and τ of the library, M and C by the DeNOC formulation if there is one."""
+    """Operations as counted by tracing: M, C and τ of the library, M and C by the DeNOC formulation."""
     tree, denoc, n = arm.tree, arm.formulation, arm.tree.nv
-    counts = {
+    return {
         "M": tree.operation_count("mass_matrix"),
         "C": tree.operation_count("coriolis_matrix"),
         "inverse dynamics": tree.operation_count("inverse_dynamics"),
+        "M, DeNOC": operations_of(denoc.mass_matrix, q=n),
+        "C, DeNOC": operations_of(denoc.coriolis_matrix, q=n, qd=n),
     }
-    if denoc is not None:
-        counts["M, DeNOC"] = operations_of(denoc.mass_matrix, q=n)
-        counts["C, DeNOC"] = operations_of(denoc.coriolis_matrix, q=n, qd=n)
-    return counts
 
 
 def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory]) -> dict[str, float]:

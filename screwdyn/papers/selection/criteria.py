@@ -55,8 +55,7 @@ class Criteria(NamedTuple):
         Of the workspace: 1, 2 or 3, or 0 without size.
     operations : mapping
         Operations by quantity ("M", "C", "inverse dynamics", "M, DeNOC", "C, DeNOC") and operation, as for
-        :meth:`screwdyn.KinematicTree.operation_count`. Without DeNOC for arms with armatures or joints that follow
-        others.
+        :meth:`screwdyn.KinematicTree.operation_count`.
     time : float
         Time of compiled inverse dynamics along the trajectory, for equally many states, relative to the first arm.
     workspace : Estimate
@@ -113,12 +112,11 @@ class _Region(NamedTuple):
 
 def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: int) -> Criteria:
     """The criteria of one arm."""
-    missing = [arm.refusal] if arm.refusal else []
+    missing: tuple[str, ...] = ()
     try:
         region = _region(arm, samples, seed)
     except NoSizeError as error:
-        region = _Region()
-        missing.append(str(error))
+        region, missing = _Region(), (str(error),)
     return Criteria(
         tip=arm.tip,
         operations=operations(arm),
@@ -127,7 +125,7 @@ def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: 
         torque=arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd),
         units=arm.units,
         coordinates=arm.tree.coordinates,
-        missing=tuple(missing),
+        missing=missing,
         **region._asdict(),
     )
 

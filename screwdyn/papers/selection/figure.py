@@ -72,14 +72,13 @@ def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
 
 
 def _draw_operations(ax: Axes, arms: Mapping[str, Criteria]) -> None:
-    labels = [*dict.fromkeys(label for c in arms.values() for label in c.operations)]
+    labels = [*next(iter(arms.values())).operations]
     width = 0.8 / len(arms)
     for k, (name, c) in enumerate(arms.items()):
-        counts = {label: sum(found[o] for o in _OPERATIONS) for label, found in c.operations.items()}
+        heights = [sum(found[o] for o in _OPERATIONS) for found in c.operations.values()]
         at = np.arange(len(labels)) + (k + 0.5) * width - 0.4
-        heights = [counts.get(label, 0) for label in labels]
         drawn = ax.bar(at, heights, width, color=palette(k, len(arms)), label=name)
-        ax.bar_label(drawn, [str(counts.get(label, "n/a")) for label in labels], fontsize=9)
+        ax.bar_label(drawn, fontsize=9)
     ax.set_xticks(range(len(labels)), labels)
     ax.legend(frameon=False)
     _title(ax, "operations, with sines and cosines")

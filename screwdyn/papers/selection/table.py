@@ -56,7 +56,7 @@ def table(arms: Mapping[str, Criteria]) -> str:
 
 
 def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
-    for what in dict.fromkeys(what for c in arms.values() for what in c.operations):
+    for what in next(iter(arms.values())).operations:
         yield _operations(what)
     yield _number(f"time of inverse dynamics / {next(iter(arms))}", lambda c: c.time, min, _TIME)
     yield _Line("workspace", lambda c: c.workspace.value, lambda c: c.workspace.error, _size, max)
@@ -70,7 +70,7 @@ def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
 
 def _operations(what: str) -> _Line:
     def value(c: Criteria) -> float:
-        return sum(c.operations[what].values()) if what in c.operations else math.nan
+        return sum(c.operations[what].values())
 
     def text(c: Criteria) -> str:
         count = c.operations[what]

@@ -212,8 +212,7 @@ class Point:
         tree, links = self._tree.copy(), self._links.copy()
         tree.attach(body, to, joint, at, name, prefix=prefix)
         attachments = tree.topology.attachments
-        new = [*itertools.islice(reversed(attachments.values()), len(attachments) - len(links))]
-        _add(tree, links, new[::-1], q, qd)
+        _add(tree, links, [attachments[name] for name in tree.links[len(links) :]], q, qd)
         point = Point(tree, links)
         point._sums = self._sums.copy()
         return point

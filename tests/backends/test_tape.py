@@ -121,6 +121,20 @@ def test_a_sum_of_angles_is_the_same_however_it_came_about():
     assert same(turned(ab, -b), a.sin())
 
 
+def test_a_coordinate_remains_a_term_of_angles_unless_terms_of_it_cancel():
+    tape, a, b = fresh("a", "b")
+    x, y, opposite = a + 0.25, b + 0.25, 0.5 - a
+    tape.coordinates |= {x.node, y.node, opposite.node}
+
+    def turned(x, y):
+        return x.sin() * y.cos() + x.cos() * y.sin()
+
+    assert same(turned(x, y), (x + y).sin())
+    assert same(turned(x + y, -y), x.sin())
+    assert turned(x, opposite) == math.sin(0.75)
+    assert same(turned(x + y, opposite), (b + 1.0).sin())
+
+
 def test_a_double_angle_needs_no_further_sine():
     tape, a, b = fresh("a", "b")
     sums = [a.cos() * a.cos() - a.sin() * a.sin(), a.cos() * (a + b).sin() + a.sin() * (a + b).cos()]

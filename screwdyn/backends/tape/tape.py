@@ -99,6 +99,8 @@ class Tape:
     nodes : list of Node
     assumed : list of (x, least)
         Assumptions x > least that were made during recording: the tape is valid for states that satisfy them.
+    coordinates : set of int
+        Positions of scalars that remain terms of angles, such as q + c, unless terms of theirs cancel.
     """
 
     def __init__(self) -> None:
@@ -106,6 +108,7 @@ class Tape:
         self.assumed: list[tuple[Scalar, Scalar]] = []
         self._positions: dict[Node, int] = {}
         self._factors: dict[int, tuple[int, ...]] = {}
+        self.coordinates: set[int] = set()
 
     def input(self, name: Hashable) -> Recorded:
         """A scalar whose value is an argument of the evaluation."""
@@ -284,29 +287,30 @@ class Tape:
 
         None if an angle would occur twice in the sum, which would take another sine or cosine.
         """
-        terms = dict(self._terms_of(alpha))
-        for at, times in self._terms_of(beta).items():
-            terms[at] = terms.get(at, 0) + (-times if minus else times)
-        if any(abs(times) > 1 for times in terms.values()):
+        sums = [self._terms_of(((alpha, 1), (beta, -1 if minus else 1)), whole) for whole in (False, True)]
+        terms = min(sums, key=len)  # of equally long sums the one whose constants become one
+        if any(abs(times) > 1 and self.nodes[at].op != "constant" for at, times in terms.items()):
             return None
         angle: Scalar = 0.0
-        for at in sorted(terms):
-            if terms[at]:
-                angle = self.add(angle, Recorded(self, at, terms[at] < 0))
+        for at in sorted(terms, key=lambda at: (self.nodes[at].op == "constant", at)):
+            angle = self.add(angle, self.multiply(float(terms[at]), Recorded(self, at)))
         return angle
 
-    def _terms_of(self, at: int) -> dict[int, int]:
-        """Positions of the terms of a sum, with nested sums expanded, and the multiplicity of each term."""
+    def _terms_of(self, weighted: Iterable[tuple[int, int]], whole: bool) -> dict[int, int]:
+        """Positions of the terms of a sum, with nested sums expanded, and the multiplicity of each term.
+
+        Coordinates that are sums themselves are not expanded if ``whole``.
+        """
         terms: dict[int, int] = {}
-        waiting = [(at, 1)]
+        waiting = list(weighted)
         while waiting:
             at, times = waiting.pop()
             op, a, b = self.nodes[at]
-            if op in "+-":
+            if op in "+-" and not (whole and at in self.coordinates):
                 waiting += [(a, times), (b, times if op == "+" else -times)]
             else:
                 terms[at] = terms.get(at, 0) + times
-        return terms
+        return {at: times for at, times in terms.items() if times}
 
     def _factors_of(self, at: int) -> tuple[int, ...]:
         """Positions of the factors of a product, with nested products expanded."""

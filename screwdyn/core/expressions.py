@@ -19,6 +19,7 @@ from screwdyn.core.types import Array
 __all__ = [
     "LARGEST",
     "alike",
+    "angle",
     "array",
     "bound",
     "cos_sin",
@@ -373,6 +374,27 @@ def cos_sin(x: Any) -> tuple[Any, Any]:
 
         return cos(x), sin(x)
     return (x.cos(), x.sin()) if hasattr(x, "cos") else (math.cos(x), math.sin(x))
+
+
+def angle(sine: Any, cosine: Any) -> tuple[Any, int] | None:
+    """The angle with some sine and cosine: a part that is at most π/4 if they are numbers, and quarter turns.
+
+    None for expressions that are not the sine and cosine of one angle in them.
+    """
+    if not is_expression(sine) and not is_expression(cosine):
+        whole = math.atan2(sine, cosine)
+        quarters = round(whole / (math.pi / 2))
+        return whole - quarters * (math.pi / 2), quarters
+    from sympy import atan2, cos, pi, sin
+
+    if is_number(sine) and is_number(cosine):
+        return atan2(sine, cosine), 0
+    for found in sorted(cosine.atoms(sin, cos), key=str) if is_expression(cosine) else ():
+        for part in (found.args[0], -found.args[0]):
+            for quarters in range(4):
+                if (sin(part + quarters * pi / 2), cos(part + quarters * pi / 2)) == (sine, cosine):
+                    return part, quarters
+    return None
 
 
 def short(x: Any, digits: int = 4) -> str:

@@ -335,7 +335,7 @@ def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     """A function of a structure, recorded on a tape and planned."""
     (name, of, frozen), tape = what, Tape()
     charts = None if frozen is None else Charts(*map(np.array, frozen))
-    subject = Subject(open_inertias(table, tape, opened), charts)
+    subject = Subject(open_inertias(table, tape, opened), charts).with_zeros()
     if name == "regressor":
         outputs = [differentiate.regressor(tape, subject, of)]
     elif name == "mass_matrix_dot":

@@ -19,9 +19,10 @@ from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.forms.independent_constraints import written_places
 from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
+from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, Quantity
-from screwdyn.physics.table import COLUMNS, PLACE
+from screwdyn.physics.table import PLACE
 
 __all__ = ["Request", "requested", "results", "scalars"]
 
@@ -58,14 +59,14 @@ class Request(NamedTuple):
         """
         numbers = read is None and model.ready is not None
         read = functools.partial(scalars, tape) if read is None else read
-        rows = (*model.rows, model.base_row)
-        table = constants(model.table) if numbers else read(x for row in rows for x in row).reshape(-1, COLUMNS)
+        rows = constants(model.table) if numbers else np.array([*model.rows, model.base_row], dtype=object)
+        table, zeros = moved_zeros(rows)
         rows_of_places = written_places(self.entry, model, self.link or "", self.code)
         places = read(x for row in rows_of_places for x in row).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
             charts = charts._replace(couplings=read(charts.couplings.flat).reshape(charts.couplings.shape))
-        return Subject(table, charts, places)
+        return Subject(read(table.flat).reshape(table.shape), charts, places, zeros=read(zeros))
 
 
 def requested(name: object, links: Sequence[str]) -> Request:

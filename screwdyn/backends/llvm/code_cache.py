@@ -261,7 +261,7 @@ def recorded(name: str, structure: Structure) -> Program:
     if CATALOGUE[name].base_parameters and not len(structure.places):
         subject = subject._replace(table=aligned_frames(subject.table))
     lengths = {group: subject.nq if group == "q" else subject.nv for group in CATALOGUE[name].arguments}
-    return planned(name, tape, lengths, outputs(tape, name, subject))
+    return planned(name, tape, lengths, outputs(tape, name, subject.with_zeros()))
 
 
 def _compile_single(name: str, structure: Structure) -> Program | None:

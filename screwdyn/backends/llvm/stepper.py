@@ -36,7 +36,7 @@ def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     tape, own = Tape(), Tape()
     tape.nodes, own.nodes = Nodes(), Nodes()
     structure = Structure(table, opened, charts and Charts(*map(np.array, charts)))
-    subject = structure.subject(own)
+    subject = structure.subject(own).with_zeros()
     n = subject.nv
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
     if kind.rows:

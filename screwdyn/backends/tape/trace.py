@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.tape.tape import Tape
+from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.physics import charts as charting
 from screwdyn.physics import couplings as coupling
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.couplings import COLUMN
+from screwdyn.physics.couplings import COLUMN, OFFSET
+from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
 from screwdyn.physics.table import MASS, PARENT, path_of, place_row, workspace
 from screwdyn.screws.rotations import LENGTH_TOLERANCE
@@ -50,6 +51,8 @@ class Subject(NamedTuple):
         Of the links of the quantity.
     positions, coordinates : sequences, optional
         Names of the inputs: nq of "q", n of each other group. Indices by default.
+    zeros : (n,) array of scalars, optional
+        Constants that are added to the coordinates of the rows; see :meth:`with_zeros`.
     """
 
     table: Scalars
@@ -57,6 +60,7 @@ class Subject(NamedTuple):
     places: Scalars | None = None
     positions: Sequence[Hashable] | None = None
     coordinates: Sequence[Hashable] | None = None
+    zeros: Scalars | None = None
 
     @property
     def nv(self) -> int:
@@ -74,6 +78,11 @@ class Subject(NamedTuple):
         """Couplings of the rows, if there are any."""
         return None if self.charts is None or not self.charts.coupled else self.charts.couplings
 
+    def with_zeros(self) -> "Subject":
+        """The subject with homes that do not depend on where coordinates are zero; its table has no traced homes."""
+        table, zeros = moved_zeros(self.table)
+        return self._replace(table=table, zeros=zeros)
+
     def freedom(self, row: int) -> int:
         """The freedom of a row, or the one that it follows."""
         return row if self.couplings is None else int(self.couplings[row, COLUMN])
@@ -85,13 +94,18 @@ class Subject(NamedTuple):
 
     def rows(self, tape: Tape) -> tuple[Scalars, Scalars]:
         """The table, with the poses of group joints in the homes of their first rows, and the rows' coordinates."""
-        q = self.inputs(tape, "q")
-        if self.charts is None:
-            return self.table, q
-        table, x = self.table.copy(), _zeros(len(self.table) - 1)
-        charting.recentre(self.table, self.charts.where, self.charts.groups, q, table, x)
-        if self.couplings is not None:
-            coupling.follow(self.couplings, x)
+        table, x = self.table, self.inputs(tape, "q")
+        if self.charts is not None:
+            q, table, x = x, self.table.copy(), _zeros(len(self.table) - 1)
+            charting.recentre(self.table, self.charts.where, self.charts.groups, q, table, x)
+        zeros = 0.0 if self.zeros is None else self.zeros
+        if self.couplings is None:
+            x = x + zeros
+        else:
+            couplings = self.couplings.astype(object)
+            couplings[:, OFFSET] += zeros
+            coupling.follow(couplings, x)
+        tape.coordinates.update(angle.node for angle in x if isinstance(angle, Recorded))
         return table, x
 
     def of_rows(self, v: Scalars) -> Scalars:
@@ -158,9 +172,8 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
         return _recorded_from(tape, entry, subject)
     state = {group: subject.inputs(tape, group) for group in entry.arguments}
     state |= {group: _zeros(subject.nv) for group in entry.at_rest}
-    table = subject.table
+    table, state["q"] = subject.rows(tape)
     if chart is not None:
-        table, state["q"] = subject.rows(tape)
         state |= {group: subject.of_rows(x) for group, x in state.items() if group in ("qd", "qdd")}
         if "qdd" in state:
             charting.drift(chart.terms, state["qd"], state["qdd"])

@@ -97,7 +97,10 @@ def of_finite(model: Model, function: Callable[[Array, Array], Array], **state: 
     flat, batch = model.flat(**state)
     sizes = [model.configurations.nq if name in POSITIONS else model.nv for name in state]
     with np.errstate(over="ignore", invalid="ignore"):
-        result = function(*[x.reshape(*batch, size) for x, size in zip(flat, sizes, strict=True)])
+        try:
+            result = function(*[x.reshape(*batch, size) for x, size in zip(flat, sizes, strict=True)])
+        except ShapeError:  # a pose between the results has overflowed
+            result = np.full(1, np.nan)
     if not np.isfinite(result).all():
         raise too_large(model, state) or ShapeError("results would overflow")
     return result

@@ -31,7 +31,7 @@ from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import FRAMES, frame_code
 from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, Quantity
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, Quantity
 from screwdyn.physics.table import MASS, PARENT
 
 if TYPE_CHECKING:
@@ -274,7 +274,11 @@ class Derivatives:
             given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
             if all(y.flags.c_contiguous and y.flags.aligned and memory.apart(y, given) for y in out):
                 whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
-        found, sound = function.many([x.reshape(count, x.size // max(count, 1)) for x in flat], whole)
+        states = [x.reshape(count, x.size // max(count, 1)) for x in flat]
+        found, sound = function.many(states, whole)
+        if not sound and np.abs(states[0]).max(initial=0.0) >= LARGEST:
+            flat[0] = states[0] = self._model.wound(states[0])
+            found, sound = function.many(states, whole)
         overflow = None if sound else too_large(self._model, dict(zip(_arguments(name), flat, strict=True)))
         if overflow is not None:
             raise overflow

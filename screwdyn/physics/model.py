@@ -14,11 +14,12 @@ from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.configuration import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
+from screwdyn.physics.charts import ORIENTATION, POSITION
 from screwdyn.physics.couplings import COLUMN, RATIO, spread
 from screwdyn.physics.frames import BODY
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.rows import Rows
-from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE
+from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE, SLIDE, TURN
 from screwdyn.physics.unresisted import unresisted
 from screwdyn.screws import screw
 
@@ -103,6 +104,17 @@ class Model(Rows):
         rows = np.empty(len(self.index) - 1)
         spread(self.charts.couplings, qd, rows)
         return rows
+
+    def wound(self, q: Array) -> Array:
+        """A copy of q, (…, nq), with the angles that no joint follows within ±π; poses are the same to rounding."""
+        turns = np.flatnonzero((self.table[:-1, TURN] != 0) & (self.table[:-1, SLIDE] == 0))
+        if self.charts is not None:
+            groups = self.charts.groups
+            turns = np.append(self.charts.where[turns], groups[groups[:, ORIENTATION] == 1, POSITION])
+            turns = turns[(turns >= 0) & (not self.coupled)]
+        q = q.copy()
+        q[..., turns] = np.arctan2(np.sin(q[..., turns]), np.cos(q[..., turns]))
+        return q
 
     @property
     def lean(self) -> bool:

@@ -425,6 +425,28 @@ def test_results_that_would_overflow_are_refused(state):
             tree.derivatives.mass_matrix_dot(*one[:2])
 
 
+def test_derivatives_at_an_angle_of_any_size():
+    """An angle enters by its sine and cosine only; a slide of such a size overflows, and is named."""
+    tree, rng = sd.robots.ur5(), np.random.default_rng(5)
+    q = np.array([0.1, 1e65, -1e200, 0.4, 1.7e308, 0.6])
+    turned = np.arctan2(np.sin(q), np.cos(q))
+    qd, qdd = rng.normal(size=(2, 6))
+    for batch in ((), (2,)):
+        many, same = np.broadcast_to(q, (*batch, 6)), np.broadcast_to(turned, (*batch, 6))
+        for function in (tree.derivatives.inverse_dynamics, tree.derivatives.forward_dynamics):
+            for found, expected in zip(function(many, qd, qdd), function(same, qd, qdd), strict=True):
+                close(found, expected, np.abs(expected).max(), 1e-12)
+        close(tree.derivatives.regressor(many, qd, qdd), tree.derivatives.regressor(same, qd, qdd), 1, 1e-12)
+        close(tree.linearize(many).A, tree.linearize(same).A, 1e3, 1e-12)
+    tree = KinematicTree()
+    tree.attach(Inertia.box(1, (0.1, 0.2, 0.3)), to="base", joint=sd.planar("z", name="foot"))
+    tree.attach(Inertia.box(1, (0.1, 0.2, 0.3)), tree.links[-1], sd.prismatic("x", name="slide"))
+    huge, small = np.array([1e200, 1.0, 2.0, 3.0]), np.array([np.arctan2(np.sin(1e200), np.cos(1e200)), 1.0, 2.0, 3.0])
+    close(tree.derivatives.gravity_vector(huge), tree.derivatives.gravity_vector(small), 10, 1e-14)
+    with pytest.raises(ShapeError, match=r"q is 1e\+160 at 'slide'; results would overflow"):
+        tree.derivatives.inverse_dynamics([1e200, 1.0, 2.0, 1e160], np.zeros(4), np.zeros(4))
+
+
 def test_arguments_in_the_wrong_order_are_named():
     tree, q = sd.robots.two_link(), np.zeros(2)
     for call in (tree.derivatives.jacobian, tree.derivatives.contribution):

@@ -263,8 +263,8 @@ class Dynamics(Quantities):
             recentre(model.table, model.charts.where, model.charts.groups, one, table, x)
         work = workspace(table, lambda *shape: np.zeros(shape))
         forward_dynamics(table, x, rest, rest, work, empty(model.nv))
-        D, _, spread, mass = work.pivots[row]
-        carried, unit = (spread, "kg m^2") if table[row, TURN] else (mass, "kg")
+        D, _, _, felt, mass = work.pivots[row]
+        carried, unit = (felt, "kg m^2") if table[row, TURN] else (mass, "kg")
         what = "negative" if -_NEGATIVE * abs(carried) > D else "no more than rounding"
         return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is {what}"
 

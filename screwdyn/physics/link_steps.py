@@ -311,20 +311,27 @@ def articulated_column(inertia: ArticulatedInertia, S: JointScrew) -> Wrench:
     )
 
 
-def pivot_rounding(spread: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
+def pivot_rounding(felt: Scalar, mass: Scalar, S: JointScrew) -> Scalar:
     """Bound of the rounding error of D = Sᵀ Iᴬ S; a D below it counts as zero (docs/mathematics.md §4).
 
     Iᴬ is the inertia of all that the joint carries, reduced by the free motion of the joints beyond it. The rounding of
-    this difference is relative to the first term: ``spread`` is ∫ 2 r² dm, a bound of its trace, and ``mass`` is its
-    mass. A radius of gyration below 1e-12 m is rounding of poses.
+    this difference is relative to the terms of which it is the sum: ``felt`` is a bound of those that act about the
+    joint's axis, and ``mass`` is the mass. A radius of gyration below 1e-12 m is rounding of poses.
     """
     about, along = S.turn * S.turn, S.slide * S.slide
-    return ROUNDING * (about * spread + along * mass) + PICOMETRE_SQUARED * (about * mass)
+    return ROUNDING * (about * felt + along * mass) + PICOMETRE_SQUARED * (about * mass)
 
 
-def spread_to_parent(T: Pose, spread: Scalar, mass: Scalar) -> Scalar:
-    """Estimate of ∫ 2 r² dm about the origin of the parent's frame: the mixed term 4 p · ∫ r dm is omitted."""
-    return spread + 2 * dot(T.p, T.p) * mass
+def spread_to_parent(T: Pose, spread: Scalar, felt: Scalar, mass: Scalar) -> tuple[Scalar, Scalar]:
+    """Estimates of ∫ 2 r² dm about the origin of the parent's frame, and of what of it acts about the parent's axis.
+
+    A shift along the parent's axis rounds no entry about this axis, and a turn about it none either. Mixed terms, such
+    as 4 p · ∫ r dm, are omitted.
+    """
+    (x, y, z), c = T.p, T.R[8]
+    square = x * x + y * y
+    tilt = T.R[2] * T.R[2] + T.R[5] * T.R[5]
+    return spread + 2 * (square + z * z) * mass, c * c * felt + tilt * spread + 2 * square * mass
 
 
 def project_out_joint(inertia: ArticulatedInertia, U: Wrench, D: Scalar, S: JointScrew) -> ArticulatedInertia:

@@ -79,13 +79,13 @@ class Workspace(NamedTuple):
     articulated: Table  # (n, 21)
     columns: Table  # (n, 6)
     drifts: Table  # (n, 6)
-    pivots: Table  # (n, 4)
+    pivots: Table  # (n, 5)
     parents: Any  # (n,)
     firsts: Any  # (n + 1,)
 
 
 # Columns of the scratch space.
-WIDTHS = dict(zip(Workspace._fields, (12, 6, 18, 6, 10, 12, 21, 6, 6, 4), strict=False))
+WIDTHS = dict(zip(Workspace._fields, (12, 6, 18, 6, 10, 12, 21, 6, 6, 5), strict=False))
 
 
 def workspace(table: Table, scratch: Callable[[int, int], Table]) -> Workspace:

@@ -236,8 +236,10 @@ def test_articulated_inertia(link, joint):
 
 def test_spread_of_a_body_about_its_centre_is_the_trace_of_its_tensor_about_the_parent_s_origin(link):
     sphere = Inertia.sphere(link.m, 0.3)
-    spread = steps.spread_to_parent(link.pose, np.trace(sphere.tensor), link.m)
+    trace = np.trace(sphere.tensor)
+    spread, felt = steps.spread_to_parent(link.pose, trace, trace, link.m)
     assert_allclose(spread, np.trace(sphere.transformed(link.T).origin_tensor), rtol=1e-14)
+    assert_allclose(felt, trace + 2 * link.m * (link.T[:2, 3] ** 2).sum(), rtol=1e-14)
 
 
 def test_poses_compose_and_screws_are_seen_from_beyond(link, joint):

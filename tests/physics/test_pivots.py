@@ -71,6 +71,24 @@ def test_a_small_inertia_beside_a_far_one():
     assert tree.forward_dynamics([0.2], [0.0], [1e-6]) == pytest.approx(1.0, rel=1e-9)
 
 
+@pytest.mark.parametrize("axis", ["z", (1, 2, 3)])
+def test_a_body_far_along_the_axis_about_which_it_turns(axis):
+    """A cylindrical joint feels m and I about its axis, wherever along it the body is; a gimbal there stays locked."""
+    body, force = Inertia(1.0, (0.1, 0, 0), (0.1, 0.1, 0.1)), np.array([1.0, 2.0])
+    tree = KinematicTree(gravity=(0, 0, 0))
+    tree.attach(body, to="base", joint=sd.cylindrical(axis))
+    a = np.array([0, 0, 1.0]) if axis == "z" else np.array(axis) / np.sqrt(14)
+    expected = force / [0.1 + 0.01 * (1 - a[0] ** 2), 1.0]
+    for dynamics in (tree.forward_dynamics, tree.compile(threads=1).wait().forward_dynamics):
+        for s in (0.0, 1e7, -1e15):
+            assert dynamics([0.3, s], np.zeros(2), force) == pytest.approx(expected, rel=1e-14)
+    for s in (0.0, 1e7):
+        far = KinematicTree(gravity=(0, 0, 0))
+        far.attach(gimbal(), to="base", joint=sd.cylindrical(axis), prefix="far/")
+        with pytest.raises(SingularAttachmentError, match="'far/ring0'"):
+            far.forward_dynamics([0.3, s, 0.2, np.pi / 2, -0.4], np.zeros(5), np.ones(5))
+
+
 def test_small_robots_are_not_refused():
     """A millimetre and a microgram: the condition is relative."""
     tree = KinematicTree()

@@ -240,8 +240,8 @@ def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Ta
 def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
     """The articulated-body algorithm. The status is 0, or 1 + the first row whose joint feels no inertia.
 
-    The columns of ``work.pivots`` are D, u, and the spread and mass of all bodies that the row carries
-    (``pivot_rounding``).
+    The columns of ``work.pivots`` are D, u, and of all bodies that the row carries the spread, what of it acts about
+    the row's axis, and the mass (``pivot_rounding``).
     """
     n = table.shape[0] - 1
     for i in range(n):
@@ -255,15 +255,16 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         store_articulated(work.articulated, i, rigid_as_articulated(own))
         store_wrench(work.wrenches, i, bias_wrench(own, V))
         work.pivots[i, 2] = own.I[0] + own.I[3] + own.I[5]
-        work.pivots[i, 3] = own.m
+        work.pivots[i, 3] = work.pivots[i, 2]
+        work.pivots[i, 4] = own.m
     for i in range(n - 1, -1, -1):
         S = joint_screw(table, i)
         inertia, F = load_articulated(work.articulated, i), load_wrench(work.wrenches, i)
         U = articulated_column(inertia, S)
         D = joint_component(U, S) + armature(table, i)
         work.pivots[i, 0] = D
-        spread, mass = work.pivots[i, 2], work.pivots[i, 3]
-        if not exceeds(D, pivot_rounding(spread, mass, S)):
+        spread, felt, mass = work.pivots[i, 2], work.pivots[i, 3], work.pivots[i, 4]
+        if not exceeds(D, pivot_rounding(felt, mass, S)):
             return i + 1
         u = tau[i] - joint_component(F, S)
         store_wrench(work.columns, i, U)
@@ -271,8 +272,10 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         k = work.parents[i]
         if k >= 0:
             T = load_pose(work.poses, i)
-            work.pivots[k, 2] += spread_to_parent(T, spread, mass)
-            work.pivots[k, 3] += mass
+            spread, felt = spread_to_parent(T, spread, felt, mass)
+            work.pivots[k, 2] += spread
+            work.pivots[k, 3] += felt
+            work.pivots[k, 4] += mass
             inertia = project_out_joint(inertia, U, D, S)
             F = add_wrenches(transmitted(F, U, D, u, tau[i], S), articulated_times(inertia, load_twist(work.drifts, i)))
             add_wrench(work.wrenches, k, wrench_to_parent(T, F))

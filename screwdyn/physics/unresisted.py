@@ -4,7 +4,8 @@ A body's inertia is zero for some twists: for a turn of a thin rod about its axi
 for all twists of a massless link. From the tips inward, F_i holds the twists of row i that cost no kinetic energy while
 the joints beyond it move as they like: those that are free for its own bodies and in F_c ⊕ span(S_c) for every child c,
 or in F_c if the joint of c has an armature. M is singular if S_i lies in an F_i. Ranks are those of random
-configurations; a singularity of a single configuration, such as a gimbal's, is none of these.
+configurations; a singularity of a single configuration, such as a gimbal's, is none of these. The unit of length of the
+twists of a row is the extent of what it carries, so that a tree may have parts of very different sizes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from screwdyn.physics.charts import recentre
 from screwdyn.physics.couplings import COLUMN, RATIO, follow
 from screwdyn.physics.link_steps import joint_pose
 from screwdyn.physics.placement import Placement
-from screwdyn.physics.table import ARMATURE, FIRST_MOMENT, INERTIA, MASS, SLIDE, TURN, home, integers_of, joint_screw
+from screwdyn.physics.table import ARMATURE, INERTIA, MASS, SLIDE, TURN, home, integers_of, joint_screw
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -46,23 +47,31 @@ def unresisted(model: Model) -> tuple[str, ...]:
 def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     """The coordinates of such a motion in a random configuration."""
     table, (parents, _) = model.table, integers_of(model.table)
-    n, length = len(parents), _length(table, parents)
+    n, own = len(parents), _radii(table)
+    extents = _extents(parents, own, np.linalg.norm(table[:-1, 9:12], axis=1))
     held, turns = table[:-1, ARMATURE] != 0, table[:-1, TURN] != 0
     W = None
     if model.charts is not None and model.coupled:
         columns = model.charts.couplings[:, COLUMN].astype(np.intp)
         W = np.eye(model.nv)[columns] * model.charts.couplings[:, RATIO, None]
         turns = np.array([turns[columns == k].any() for k in range(model.nv)])
-    table, x = _moved(model, rng.uniform(0.3, 1.3, model.nv) * np.where(turns, 1.0, length))
-    free = _free_of_bodies(model, length)
+        extents = np.array([extents[columns == k].max() for k in range(model.nv)])
+    table, x = _moved(model, rng.uniform(0.3, 1.3, model.nv) * np.where(turns, 1.0, extents))
+    origins = table[:-1, 9:12] + table[:-1, 2:9:3] * (table[:-1, SLIDE] * x)[:, None]
+    extents = _extents(parents, own, np.linalg.norm(origins, axis=1))
+    free = _free_of_bodies(model, extents)
     S = np.zeros((n, 6))
-    S[:, 2], S[:, 5] = table[:-1, TURN], table[:-1, SLIDE] / length
-    S /= np.linalg.norm(S, axis=1, keepdims=True)
+    S[:, 2], S[:, 5] = table[:-1, TURN], table[:-1, SLIDE] / extents
+    sizes = np.linalg.norm(S, axis=1, keepdims=True)
+    S /= sizes
 
     def to_parent(i: int) -> Array:
-        """Ad of the pose of a row in its parent, with lengths in units of the tree's."""
+        """Ad of the pose of a row in its parent, with lengths in units of the extents of both."""
+        length = extents[parents[i]]
         R, p = joint_pose(home(table, i), joint_screw(table, i), x[i])
-        return screw.Ad(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
+        X = screw.Ad(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
+        X[3:, 3:] *= extents[i] / length
+        return X
 
     idle = []  # joints that move at no cost, while those beyond them move as they like
     for i in range(n - 1, -1, -1):
@@ -78,7 +87,8 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
             else:
                 F = np.column_stack([F, beside / size])
         if carries:
-            free[k] = _common(free[k], np.linalg.qr(to_parent(i) @ F)[0])
+            F = to_parent(i) @ _translations_first(F)
+            free[k] = _common(free[k], np.linalg.qr(F / np.linalg.norm(F, axis=0))[0])
     if not idle:
         return ()
     # The motions: such a joint moves, and the joints beyond it keep the twists of their links free.
@@ -95,6 +105,7 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
                 twists[c] = V + rates[c] * S[c]
     moves = motions[:, 0]
     if W is not None:  # the freedoms move the rows at rates W v, which must be a sum of these motions
+        W = W * sizes
         _, sines, Vt = np.linalg.svd(_beside(np.linalg.qr(motions)[0], W / np.linalg.norm(W, axis=0)))
         if sines[-1] > _SHARED:
             return ()
@@ -114,20 +125,44 @@ def _moved(model: Model, v: Array) -> tuple[Array, Array]:
     return table, x
 
 
-def _length(table: Array, parents: Array) -> float:
-    """The largest distance in the frames of the rows, m; 1 if there is none. Where the tree stands does not matter."""
-    massive = table[table[:, MASS] > 0]
-    centres = massive[:, FIRST_MOMENT:INERTIA] / massive[:, MASS, None]
-    return float(max(np.abs(table[:-1][parents >= 0, 9:12]).max(initial=0.0), np.abs(centres).max(initial=0.0)) or 1.0)
+def _radii(table: Array) -> Array:
+    """Radii of gyration of the bodies of all rows about the origins of their frames, (n,), m; 0 without mass."""
+    rows = table[:-1]
+    squares = np.zeros(len(rows))
+    traces = np.abs(rows[:, [INERTIA, INERTIA + 3, INERTIA + 5]].sum(axis=1))
+    np.divide(traces, 2 * np.abs(rows[:, MASS]), out=squares, where=rows[:, MASS] != 0)
+    return np.sqrt(squares)
 
 
-def _free_of_bodies(model: Model, length: float) -> list[Array]:
+def _extents(parents: Array, own: Array, distances: Array) -> Array:
+    """The largest distance, m, in the frames of each row and of those that it carries, (n,).
+
+    That of its parent where there is none, or 1. The distances are those of the rows' origins from their parents'.
+    """
+    found = own.copy()
+    for i in range(len(own) - 1, -1, -1):
+        if parents[i] >= 0:
+            found[parents[i]] = max(found[parents[i]], found[i], distances[i])
+    for i, k in enumerate(parents):
+        found[i] = found[i] or (found[k] if k >= 0 else 1.0)
+    return found
+
+
+def _translations_first(F: Array) -> Array:
+    """Another orthonormal basis of a space, whose translations come first and turn nothing, to the last digit."""
+    _, sines, Vt = np.linalg.svd(F[:3])
+    F = F @ Vt.T
+    F[:3, np.count_nonzero(sines > _ALIGNED) :] = 0.0
+    return F[:, ::-1]
+
+
+def _free_of_bodies(model: Model, extents: Array) -> list[Array]:
     """For each row an orthonormal basis, (6, k), of the twists for which the inertia of its bodies is zero."""
     free = [np.eye(6)] * (len(model.table) - 1)
     for at in model.placements.values():
         row = model.index[at.coordinate]
         if row >= 0 and at.link.inertia is not None and free[row].size:
-            free[row] = _common(free[row], _free_of(at, length)) if at.link.lean else _NONE
+            free[row] = _common(free[row], _free_of(at, extents[row])) if at.link.lean else _NONE
     return free
 
 

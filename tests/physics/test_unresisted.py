@@ -101,6 +101,28 @@ def test_where_a_robot_stands_does_not_matter():
     assert np.array_equal(found[0], found[2])
 
 
+def test_parts_of_different_sizes_are_judged_each_by_its_own():
+    """On the arm of a slide, a pendulum of a millimetre moves as at the slide; a rod of a millimetre is still refused.
+
+    The slide translates only, so the arm's length is of no influence.
+    """
+    for offset, refused in (((0, 0, 1e-3), False), ((1e-3, 0, 0), True)):
+        found = []
+        for arm in (1e-3, 1e6, 1e12):
+            tree = sd.KinematicTree()
+            tree.attach(sd.Inertia.point(2.0), to="base", joint=sd.prismatic("x"), name="cart")
+            rod = sd.Inertia.rod(1.0, 1e-3, "x", offset)
+            tree.attach(rod, to="cart", joint=sd.spherical(name="ball"), at=(0, arm, 0))
+            q = np.array([0.3, 0.1, 0.5, 0.1, np.sqrt(0.73)])
+            if refused:
+                with pytest.raises(sd.SingularAttachmentError, match=r"'ball\[wx\]' resists its motion in any"):
+                    tree.forward_dynamics(q, np.zeros(4), np.ones(4))
+            else:
+                found.append(tree.forward_dynamics(q, np.zeros(4), [1, 1e-6, 2e-6, 3e-6]))
+        for one in found:
+            assert np.allclose(one, found[0], rtol=1e-9, atol=0)
+
+
 DOORS = {
     "batch": lambda t, q, v: t.forward_dynamics(np.stack([q, q]), v, v),
     "frozen": lambda t, q, v: t.copy().forward_dynamics(q, v, v),

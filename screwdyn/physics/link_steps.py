@@ -291,9 +291,17 @@ def coriolis_columns(
 
 
 def bias_wrench(inertia: RigidInertia, V: Twist) -> Wrench:
-    """−ad_Vᵀ I V: the wrench under which the components of a body's twist in its own frame are constant."""
-    L, P = momentum(inertia, V)
-    return Wrench(add(cross(V.w, L), cross(V.v, P)), cross(V.w, P))
+    """−ad_Vᵀ I V: the wrench under which the components of a body's twist in its own frame are constant.
+
+    n = ω×I ω + h×a and f = m a + ω×(ω×h) with a = ω×v. Without v×m v = 0, whose rounding would exceed the moments of a
+    small body that moves fast.
+    """
+    m, h, I = inertia
+    a = cross(V.w, V.v)
+    return Wrench(
+        add(cross(V.w, symmetric_times(I, V.w)), cross(h, a)),
+        add(scale(m, a), cross(V.w, cross(V.w, h))),
+    )
 
 
 def rigid_as_articulated(inertia: RigidInertia) -> ArticulatedInertia:

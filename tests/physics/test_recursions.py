@@ -31,6 +31,30 @@ def empty(*shape):
     return np.full(shape, np.nan)
 
 
+def test_a_small_body_that_flies_fast_turns_by_euler_s_equations():
+    """I ω̇ = −ω × I ω at any speed, since v × m v = 0."""
+    J, tree = np.array([1.0, 2.0, 2.5]) * 1e-12, sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia(1e-6, (0, 0, 0), J), to="base", joint=sd.free())
+    for seed in range(5):
+        w, v = np.random.default_rng(seed).normal(size=(2, 3))
+        for speed in (0.0, 1.0, 1e4):
+            found = tree.forward_dynamics(tree.neutral(), np.append(w, speed * v), np.zeros(6))
+            np.testing.assert_allclose(found[:3], np.cross(J * w, w) / J, rtol=0, atol=1e-14)
+            np.testing.assert_allclose(found[3:], -speed * np.cross(w, v), rtol=0, atol=1e-14 * speed)
+
+
+def test_a_link_of_a_millimetre_far_out_on_a_turntable_is_a_pendulum():
+    """Armatures keep the turntable and its slide at constant rates; the link hangs in the centrifugal field Ω² R."""
+    tree, r, i, m, rate, radius = sd.KinematicTree(gravity=(0, 0, 0)), 1e-3, 1e-13, 1e-6, 1.3, 2.0
+    tree.attach(sd.Link("table"), to="base", joint=sd.revolute("z", armature=1e30))
+    tree.attach(sd.Link("cart"), to="table", joint=sd.prismatic("x", armature=1e30))
+    tree.attach(sd.Inertia(m, (r, 0, 0), (i, i, i)), to="cart", joint=sd.revolute("z"), name="bob")
+    fastest = m * r * radius * rate**2 / (i + m * r**2)
+    for q in np.random.default_rng(1).uniform(-3, 3, size=(20, 3)):
+        found = tree.forward_dynamics([q[0], radius, q[2]], [rate, 0, 0.7], np.zeros(3))[2]
+        assert found == pytest.approx(-fastest * np.sin(q[2]), rel=0, abs=4e-15 * fastest)
+
+
 @pytest.mark.parametrize("numbers", [np.asarray, plain], ids=["float64", "python floats"])
 @given(case=cases(most=5))
 def test_plain_python_is_what_is_compiled(numbers, case):

@@ -20,13 +20,10 @@ BIN = Path(sys.executable).parent
 # The selection of tests for other versions of Python or of the dependencies.
 BRIEF = ("-n", "2", "-m", f"not slow and {PYPROJECT['tool']['pytest']['ini_options']['addopts'][-1]}")
 
-# Tests that may depend on the version of Python: of object layouts, threads and forks, and what all else is built on.
+# Tests that may depend on the version of Python: of the entry, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
     *(f"tests/{package}" for package in ("core", "mechanism", "physics")),
-    *(
-        f"tests/backends/test_{name}.py"
-        for name in ("llvm", "platform_layout", "numba", "background", "code_cache", "disk")
-    ),
+    *(f"tests/backends/test_{name}.py" for name in ("llvm", "entry", "kernels", "background", "code_cache", "disk")),
     *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
     "tests/test_tree.py",
 ]
@@ -93,6 +90,7 @@ def package(session: nox.Session) -> None:
     with tarfile.open(archive) as files:
         packed = {name.partition("/")[2] for name in files.getnames()} - {"PKG-INFO"}
     tracked = set(str(session.run("git", "ls-files", external=True, silent=True)).splitlines())
+    tracked.add("screwdyn/backends/kernels/kernels.c")
     if packed != tracked:
         session.error(f"the source distribution differs from the repository: {sorted(packed ^ tracked)}")
     with tempfile.TemporaryDirectory() as elsewhere, session.chdir(elsewhere):

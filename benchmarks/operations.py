@@ -15,7 +15,7 @@ import screwdyn as sd
 from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm.code_cache import Structure, recorded
 from screwdyn.backends.llvm.host import host
-from screwdyn.backends.native.machine import object_file
+from screwdyn.backends.llvm.machine import object_file
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT
 

@@ -38,8 +38,8 @@ arm.jacobian(link, q)
 """
 )
 ALL_KERNELS = """
-from screwdyn.backends.numba.kernels import kernel
-from screwdyn.backends.numba.source import KERNELS
+from screwdyn.backends.kernels.of_model import kernel
+from screwdyn.backends.kernels.source import KERNELS
 for name in KERNELS:
     kernel(name)
 """

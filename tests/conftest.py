@@ -19,14 +19,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from screwdyn.testing import random_tree
 
-from screwdyn.backends.llvm import program
-from screwdyn.backends.native import disk, machine
-from screwdyn.backends.numba.kernels import kernel
-from screwdyn.backends.numba.source import KERNELS
+from screwdyn.backends.llvm import disk, machine, program
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# The first call of a kernel and a busy machine are slow, which does not depend on the example.
+# Compilation and a busy machine are slow, which does not depend on the example.
 UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("brief", derandomize=True, max_examples=5, **UNTIMED)
@@ -76,20 +73,9 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> None:
-    """Before a long run, let each process of xdist compile its share of the kernels, so that none is compiled twice."""
-    if "PYTEST_XDIST_WORKER" in os.environ and len(session.items) > 1000:
-        own = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
-        # Neighbours have functions in common, which numba compiles once in a process.
-        bounds = np.linspace(0, len(KERNELS), int(os.environ["PYTEST_XDIST_WORKER_COUNT"]) + 1).astype(int)
-        for name in KERNELS[bounds[own] : bounds[own + 1]]:
-            kernel(name)
-
-
 @pytest.fixture(autouse=True)
 def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
-    """Code, but for the kernels, is neither written to the disk nor read from it while modules are patched."""
+    """Code is neither written to the disk nor read from it while modules are patched."""
     if "monkeypatch" in request.fixturenames:
         none = SimpleNamespace(key=disk.key, read=lambda key: None, write=lambda key, content: None)
         for module in (machine, program):

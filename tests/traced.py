@@ -5,8 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.backends.kernels.in_python import WRONG_INPUT
 from screwdyn.backends.llvm.call import inertias
-from screwdyn.backends.numba import kernels
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias, record
 from screwdyn.physics.base_parameters import base_parameters
@@ -43,6 +44,9 @@ def recorded(name, shape, table, charts, places):
 class Kernels(kernels.Kernels):
     """Kernels whose results come from tapes."""
 
+    def _bind(self, solving):
+        """Leave every call of a method to Python."""
+
     def places_in(self, context):
         places = (x for x in self._kept if kernels.address(x) == context[kernels._PLACES])
         return next(places)
@@ -53,7 +57,7 @@ class Kernels(kernels.Kernels):
             return super().fill(*given)
         count, model, state = states, self.model, dict(zip(entry.arguments, arguments, strict=True))
         if not all(np.isfinite(x**5).all() for x in state.values()):
-            return kernels.WRONG_INPUT
+            return WRONG_INPUT
         if not count or not model.nv:
             return super().fill(*given)
         table = model.table

@@ -49,7 +49,7 @@ AT_ONCE = (
 _SHARE = 4096
 # The module of the default kernels, and the seconds that a call waits for code if it would have to load them otherwise,
 # which takes as long; code from disk is ready after some hundredths.
-_KERNELS, _PATIENCE = "screwdyn.backends.numba.kernels", 0.5
+_KERNELS, _PATIENCE = "screwdyn.backends.kernels.of_model", 0.5
 
 
 class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):

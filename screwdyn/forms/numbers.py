@@ -10,12 +10,13 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
-from screwdyn.backends.background import imported
+from screwdyn.backends.kernels.entry import method
+from screwdyn.backends.kernels.of_model import Kernels, kernels_of
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
@@ -32,9 +33,6 @@ from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.rotations import LENGTH_TOLERANCE
-
-if TYPE_CHECKING:  # the kernels import numba, which must not slow down `import screwdyn`
-    from screwdyn.backends.numba.kernels import Kernels
 
 __all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "undetermined"]
 
@@ -117,8 +115,7 @@ class Dynamics(Quantities):
     @cached_property
     def _kernels(self) -> Kernels:
         """The kernels of the model."""
-        kernels: Kernels = imported("screwdyn.backends.numba.kernels").kernels_of(self.model)
-        return kernels
+        return kernels_of(self.model)
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv), N m or N.
@@ -214,7 +211,8 @@ class Dynamics(Quantities):
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
         require_resisted(entry, model)
-        vars(kernels).pop(entry.name, None)  # M has an inverse, so that the next call asks no more
+        if entry.name in SOLVING:  # M has an inverse, so that the next call asks no more
+            kernels.solve()
         if model.constraints and entry.name == "inverse_dynamics":
             wrenches = named.get("wrenches")
             given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)
@@ -340,5 +338,5 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
     return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))
 
 
-for _entry in CATALOGUE.values():
-    setattr(Dynamics, _entry.name, _direct(_entry))
+for _k, _entry in enumerate(CATALOGUE.values()):
+    setattr(Dynamics, _entry.name, method(Dynamics, _k, _direct(_entry)))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.backends.background import imported
+from screwdyn.backends.kernels.steps import link_step
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
@@ -340,7 +340,7 @@ def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
         raise UnboundSymbolError.of(expressions.free_symbols(given), f"link {at.link.name!r}") from None
     group = None if joint.chart is None else (joint.chart.orientation, joint.chart.translations)
     state = link.q, link.qd, onto, frame, columns
-    found = imported("screwdyn.backends.numba.steps").link_step(numbers, len(rows), group, len(coordinates), state)
+    found = link_step(numbers, len(rows), group, len(coordinates), state)
     if found is None:
         raise ShapeError(f"positions or rates on the path to link {at.link.name!r} are so large that terms overflow")
     frame, columns, *own = found

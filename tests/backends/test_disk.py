@@ -15,9 +15,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from screwdyn.backends.cache_folder import user_folder
+from screwdyn.backends.llvm import disk, machine
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.call import Function
-from screwdyn.backends.native import disk, machine
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.robots import two_link
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn.backends.llvm import call, code_cache, emit, plan
+from screwdyn.backends.llvm import call, code_cache, emit, ir, plan
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.call import Function
 from screwdyn.backends.llvm.host import with_lanes
 from screwdyn.backends.llvm.interpreter import Interpreter
-from screwdyn.backends.native import ir
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.forms.compiled import AT_ONCE
 from screwdyn.physics.quantities import CATALOGUE

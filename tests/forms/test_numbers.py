@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
-from screwdyn.backends.numba import kernels
+from screwdyn.backends.kernels import of_model as kernels
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from kinds import EVERY
 from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn.backends.numba import kernels
+from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.physics.quantities import CATALOGUE
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,9 @@ from kinds import EVERY
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
-from screwdyn.backends.numba import steps
+from screwdyn.backends.kernels import steps
 from screwdyn.core.errors import InertiaError, SingularAttachmentError
+from screwdyn.forms import point
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.frames import FRAMES
 from screwdyn.physics.quantities import CATALOGUE
@@ -122,7 +123,7 @@ def test_the_step_of_a_link_in_plain_python_is_what_is_compiled(monkeypatch):
         compared.extend(zip(outs, found, strict=True))
         return found
 
-    monkeypatch.setattr(steps, "link_step", both)
+    monkeypatch.setattr(point, "link_step", both)
     rng = np.random.default_rng(0)
     tree = sd.testing.random_tree(rng, 2 * len(EVERY), joints=EVERY)
     tree.at(tree.random_configuration(rng), rng.normal(size=tree.nv)).contributions()

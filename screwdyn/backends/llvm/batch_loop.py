@@ -5,7 +5,7 @@ All functions share it.
 
 from typing import NamedTuple
 
-from screwdyn.backends.native.ir import PREFETCH, Code
+from screwdyn.backends.llvm.ir import PREFETCH, Code
 
 __all__ = ["DRIVER", "Field", "driver"]
 

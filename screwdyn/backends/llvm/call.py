@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.backends.kernels.entry import Computation, address, addresses, builtin_at
 from screwdyn.backends.llvm.host import host
 from screwdyn.backends.llvm.program import Program
-from screwdyn.backends.native import entry
-from screwdyn.backends.native.platform_layout import address
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["Function", "drive", "inertias"]
@@ -39,12 +38,12 @@ class Function:
         """The built-in function for one state, which calls ``slow`` for other arguments; ``slow`` if there is none."""
         program, parameters = self.program, self.parameters
         arrays = program.lengths, program.shapes
-        return entry.builtin(program.name, program.single, address(parameters), *arrays, slow, (program, parameters))
+        return builtin_at(program.name, program.single, address(parameters), *arrays, slow, (program, parameters))
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""
-        arrays = entry.addresses([*inputs, *outputs])
-        return not entry.Computation(self.program.single)(address(self.parameters), address(arrays))
+        arrays = addresses([*inputs, *outputs])
+        return not Computation(self.program.single)(address(self.parameters), address(arrays))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""

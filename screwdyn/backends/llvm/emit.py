@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
 from screwdyn.backends.llvm.plan import Plan, is_zero
-from screwdyn.backends.native.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
 from screwdyn.backends.tape.tape import Node, Recorded
 
 __all__ = [

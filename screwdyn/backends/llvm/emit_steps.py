@@ -1,8 +1,8 @@
 """Text of many steps of an integrator in LLVM's intermediate representation, with one state in each lane."""
 
 from screwdyn.backends.llvm.emit import AHEAD, Writer, add_size, call_sincos, read_sincos, too_large
+from screwdyn.backends.llvm.ir import PREFETCH, Code
 from screwdyn.backends.llvm.plan import Plan
-from screwdyn.backends.native.ir import PREFETCH, Code
 
 __all__ = ["STEPS", "context_length", "steps"]
 

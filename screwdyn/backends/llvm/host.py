@@ -5,10 +5,9 @@ from ctypes import CFUNCTYPE, c_int64, c_void_p
 from typing import NamedTuple
 
 from screwdyn.backends.background import compiling_once
-from screwdyn.backends.llvm import batch_loop
-from screwdyn.backends.native import ir
-from screwdyn.backends.native.machine import Loaded, shared_code
-from screwdyn.backends.native.processor import processor
+from screwdyn.backends.llvm import batch_loop, ir
+from screwdyn.backends.llvm.machine import Loaded, shared_code
+from screwdyn.backends.llvm.processor import processor
 
 __all__ = ["Host", "host", "with_lanes"]
 

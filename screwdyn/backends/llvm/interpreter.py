@@ -6,8 +6,8 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.backends.llvm.plan import Plan
-from screwdyn.backends.numba import kernels
 from screwdyn.backends.tape.tape import Recorded, Scalar
 
 __all__ = ["Interpreter"]

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.background import compiling, imported
-from screwdyn.backends.llvm import emit, emit_steps
+from screwdyn.backends.background import compiling
+from screwdyn.backends.kernels.entry import address
+from screwdyn.backends.llvm import disk, emit, emit_steps
 from screwdyn.backends.llvm.host import host
 from screwdyn.backends.llvm.interface import Interface, interface, restored
+from screwdyn.backends.llvm.interpreter import Interpreter
+from screwdyn.backends.llvm.machine import Loaded, object_file
 from screwdyn.backends.llvm.plan import Plan
-from screwdyn.backends.native import disk, entry
-from screwdyn.backends.native.machine import Loaded, object_file
-from screwdyn.backends.native.platform_layout import address
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Scalars
-
-if TYPE_CHECKING:  # it imports numba, which most processes with code on disk do not need
-    from screwdyn.backends.llvm.interpreter import Interpreter
 
 __all__ = ["LARGEST", "Program", "kept", "planned"]
 
@@ -97,7 +93,6 @@ class Program:
     @compiling
     def compile_single(self) -> None:
         """Make the code for one state unless it exists."""
-        entry.prepare(len(self.lengths), [*map(len, self.shapes)])  # so that a call does not wait for it
         if not self.single:
             self.single = self._function(emit.SINGLE, emit.single)
             self._forget()
@@ -121,8 +116,7 @@ class Program:
         """The interpreter of the function, used instead of code."""
         if self._interpreter is None:
             assert self.plan is not None
-            module = imported("screwdyn.backends.llvm.interpreter")
-            self._interpreter, self.plan = module.Interpreter(self.plan), None
+            self._interpreter, self.plan = Interpreter(self.plan), None
         return self._interpreter
 
     def _function(self, name: str, text: Callable[[Plan, int], str]) -> int:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.backends.kernels.entry import address
 from screwdyn.backends.llvm.call import drive, inertias
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Nodes, Opened, Structure, TooLong
 from screwdyn.backends.llvm.host import host
 from screwdyn.backends.llvm.program import Program, kept, planned
-from screwdyn.backends.native.platform_layout import address
 from screwdyn.backends.tape.step import NUMBERS, Kind, step
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.physics.charts import Charts

@@ -1,24 +1,22 @@
-"""The compiled kernels: invalid input, many rows, and the cache folder."""
+"""The compiled kernels: invalid input, many rows, and the same bits as the recursions run as Python."""
 
 import itertools
-import os
-import pickle
-import subprocess
-import sys
+import threading
 import tracemalloc
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from numba.core.registry import cpu_target
+from hypothesis import given
+from hypothesis import strategies as st
+from kinds import EVERY
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_tree
+from screwdyn.testing import random_inertia, random_tree
 
-from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute
-from screwdyn.backends.native import disk
-from screwdyn.backends.native.entry import Computation
-from screwdyn.backends.numba import jit, kernels
-from screwdyn.physics import link_steps
+from screwdyn import Inertia, KinematicTree, Link, Mimic, padded_sum, revolute, spherical
+from screwdyn.backends.kernels import _compiled, in_python
+from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.physics.internal import INTERNAL
 from screwdyn.physics.quantities import CATALOGUE
 
 
@@ -40,7 +38,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_computed(model, name):
         assert call(context, *state) is None
         assert call(context, *state, out=outs if len(outs) > 1 else outs[0]) is None
         if bad.size == 3:
-            assert of_model.fill(entry, context, 1, state, outs) == kernels.WRONG_INPUT
+            assert of_model.fill(entry, context, 1, state, outs) == in_python.WRONG_INPUT
         assert all((out == 7).all() for out in outs)
 
 
@@ -127,120 +125,60 @@ def test_long_chains_take_memory_in_proportion_to_their_length():
     assert np.abs(residual).max() < 1e-12 * np.abs(tau).max()
 
 
-def third(context, arrays):
-    return context[2]
+@pytest.mark.parametrize("states", [1, 400])
+def test_threads_do_not_share_scratch_space(states):
+    """Also of joints of several freedoms, whose poses are recentred in a copy of the table."""
+    tree, rng = random_tree(np.random.default_rng(0), 40, EVERY), np.random.default_rng(1)
+    q = [tree.integrate(np.tile(tree.neutral(), (states, 1)), rng.normal(size=(states, tree.nv))) for _ in range(2)]
+    given = [(q[k], *rng.normal(size=(2, states, tree.nv))) for k in range(2)]
+    expected, ready = [tree.inverse_dynamics(*state).tobytes() for state in given], threading.Barrier(2)
+
+    def agrees(k):
+        ready.wait()
+        return all(tree.inverse_dynamics(*given[k]).tobytes() == expected[k] for _ in range(4000 // states))
+
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(agrees, range(2)))
 
 
-def value(kernel):
-    """What the kernel ``third`` returns for a context with 17 at place 2."""
-    context = np.array([3, 5, 17])
-    return Computation(kernel.address)(context.ctypes.data, context.ctypes.data)
+@pytest.mark.parametrize("seed", range(5))
+def test_c_has_the_bits_that_the_recursions_have_as_python(seed):
+    """Every kernel of random trees with all joints, followers, rotors and loops."""
+    check_bits(seed)
 
 
-@pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """The file of a kernel."""
-    monkeypatch.setenv("SCREWDYN_CACHE", str(tmp_path))
-    jit.compiled(third)
-    (file,) = (file for file in tmp_path.rglob("*") if file.is_file())
-    return file
+@pytest.mark.soak
+@given(st.integers(0, 2**32 - 1))
+def test_c_has_the_bits_of_python_for_many_trees(seed):
+    check_bits(seed)
 
 
-def test_a_kernel_is_compiled_once_for_each_text_of_the_physics(kept, tmp_path, monkeypatch, capsys):
-    kept.unlink()
-    for printed in (f"screwdyn: compiling third for this machine (once; kept in {kept.parent})\n", ""):
-        assert value(jit.compiled(third)) == 17
-        assert capsys.readouterr().err == printed
-    assert kept.exists()
-    edited = tmp_path / "steps.py"
-    edited.write_text(Path(link_steps.__file__).read_text() + "\n# edited\n")
-    monkeypatch.setattr(link_steps, "__file__", str(edited))
-    monkeypatch.setattr(jit, "_source", jit._source.__wrapped__)
-    assert value(jit.compiled(third)) == 17
-    assert "compiling third" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("left", [0.0, 0.01, 0.5, 0.999, "list", "nothing", "folder"])
-def test_a_damaged_kernel_is_compiled_anew(kept, left, capsys):
-    """Cut, of another type with a digest that is right, or no file at all."""
-    whole = kept.read_bytes()
-    if left == "folder":
-        kept.unlink()
-        kept.mkdir()
-    elif isinstance(left, str):
-        disk.write(kept.name, pickle.dumps([1, 2]) if left == "list" else b"")
-    else:
-        kept.write_bytes(whole[: int(left * len(whole))])
-    capsys.readouterr()
-    for compilations in (1, int(left == "folder")):
-        assert value(jit.compiled(third)) == 17
-        assert capsys.readouterr().err.count("compiling third") == compilations
-
-
-def test_no_bit_of_a_kernel_can_be_flipped_unnoticed(kept):
-    whole, rng = kept.read_bytes(), np.random.default_rng(45)
-    target, here = cpu_target.target_context, jit._OnDisk(third)
-    for _ in range(45):
-        place, bit = int(rng.integers(len(whole))), int(rng.integers(8))
-        kept.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
-        assert here.load_overload(None, target) is None
-    kept.write_bytes(whole)
-    assert here.load_overload(None, target) is not None
-
-
-def test_kernels_need_no_disk(kept, monkeypatch, capsys):
-    """It is full, or off; /dev/full is always full."""
-    kept.unlink()
-    with monkeypatch.context() as full:
-        full.setattr(disk.tempfile, "mkstemp", lambda dir: (os.open("/dev/full", os.O_WRONLY), str(kept)))
-        full.setattr(disk.os, "unlink", lambda path: None)
-        assert value(jit.compiled(third)) == 17
-    assert not kept.exists()
-    capsys.readouterr()
-    monkeypatch.setenv("SCREWDYN_CACHE", "off")
-    assert value(jit.compiled(third)) == 17
-    assert capsys.readouterr().err == "screwdyn: compiling third for this machine (not kept on disk)\n"
-
-
-def test_a_function_that_calls_may_be_using_is_never_replaced():
-    """As when a signal handler asks for a quantity while it is being loaded."""
-
-    class Owner:
-        mass_matrix = kernels._OnFirstUse("mass_matrix")
-
-        @staticmethod
-        def function(name):
-            if name not in made:
-                made.append(name)
-                first.append(Owner.mass_matrix)
-            return object()
-
-    made, first = [], []
-    assert Owner.mass_matrix is first[0]
-    assert Owner().mass_matrix is Owner.mass_matrix is first[0]
-
-
-FIRST_CALLS = """
-import threading
-import numba
-import numpy as np
-from screwdyn.robots import two_link
-tree, q, ready, found = two_link(), np.array([0.1, 0.2]), threading.Barrier(4), []
-def work():
-    ready.wait()
-    for _ in range(300):
-        found.append((tree.mass_matrix(q).tobytes(), tree.gravity_vector(q).tobytes()))
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(len(found), len(set(found)), numba.config.CACHE_DIR == before)
-"""
-
-
-def test_threads_may_make_the_first_call_together():
-    program = FIRST_CALLS.replace("import numpy", "before = numba.config.CACHE_DIR\nimport numpy", 1)
-    for _ in range(3):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["1200", "1", "True"]
+def check_bits(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, int(rng.integers(1, 9)), EVERY)
+    if seed % 2:
+        tree.attach(random_inertia(rng), to=tree.links[-1], joint=revolute("z", name="lead"), name="leader")
+        tree.attach(
+            random_inertia(rng), to="leader", joint=revolute("x", mimic=Mimic("lead", 1.5, 0.1)), name="follower"
+        )
+    if seed % 3 == 0 and len(tree.links) > 3:
+        tree.close(tree.links[-1], to=tree.links[1], joint=spherical(), name="loop")
+    of_model, q = kernels.kernels_of(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
+    state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ("qd", "qdd", "tau")}
+    rows = (of_model._couplings if tree.model.coupled else tree.model.table[:-1]).shape[0]
+    state["wrenches"] = rng.normal(size=(3, rows, 6))
+    for entry in (*CATALOGUE.values(), *INTERNAL.values()):
+        if not {*entry.arguments} <= {*state}:  # the step of one link: see test_recursions
+            continue
+        name = of_model._kind + (of_model._instead.get(entry.name) or entry.name)
+        context = of_model.context_of(entry, *((tree.links[-1], 1) if entry.places in ("one", "subtree") else ()))
+        shapes = tree.model.shapes(entry, tree.links[-1])
+        results = [[np.full((3, *shape), 7.0) for shape in shapes] for _ in range(2)]
+        statuses = [
+            machine.batch(name, context, 3, (*(state[x] for x in entry.arguments), *out))
+            for machine, out in zip((_compiled, in_python), results, strict=True)
+        ]
+        assert statuses[0] == statuses[1], name
+        if statuses[0] == 0:
+            for a, b in zip(*results, strict=True):
+                assert_array_equal(a.view(np.int64), b.view(np.int64), err_msg=name)

@@ -1,47 +1,31 @@
-"""The assumed memory layout of objects holds here; results are the same where it does not."""
+"""The entry of kernels and of compiled code: the same answers where it is Python, and arguments of any kind."""
 
-import ctypes
 import inspect
 import pickle
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 from screwdyn import ShapeError
+from screwdyn.backends.kernels import entry, in_python
+from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.backends.llvm import code_cache
-from screwdyn.backends.native import entry, platform_layout
-from screwdyn.backends.numba import kernels
 from screwdyn.forms.compiled import AT_ONCE, Compiled
 from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import two_link
 
 
-def test_the_layout_of_objects_is_understood_here():
-    """On CPython with NumPy 2, for which the layout is known."""
-    assert platform_layout.understood()
-
-
-@pytest.mark.parametrize("constant", ["TYPE", "TUPLE_SIZE", "TUPLE_ITEMS", "DATA", "SHAPE", "DESCRIPTOR", "FLAGS"])
-def test_another_layout_is_noticed(monkeypatch, constant):
-    step = -8 if constant == "TUPLE_ITEMS" else 8  # as if there were no hash before the items, or no length
-    monkeypatch.setattr(platform_layout, constant, getattr(platform_layout, constant) + step)
-    assert not platform_layout.understood.__wrapped__()
-
-
 @pytest.fixture
 def unknown(monkeypatch):
-    """A compiled arm on a platform whose layout is unknown."""
-    monkeypatch.setattr(platform_layout, "understood", lambda: False)
+    """A compiled arm in an installation without a C compiler."""
+    monkeypatch.setattr(entry, "machine", in_python)
     monkeypatch.setattr(code_cache, "_programs", code_cache.Kept(code_cache._programs._make, 10**9))
     return two_link().compile(threads=1).wait()
 
 
-def test_without_the_layout_all_answers_are_the_same(unknown):
+def test_in_python_all_answers_are_the_same(unknown):
     assert set(unknown.compiled) == set(AT_ONCE)
     shortcut = two_link().compile(threads=1)
     rng = np.random.default_rng(0)
@@ -64,8 +48,8 @@ def test_without_the_layout_all_answers_are_the_same(unknown):
 
 
 def slow_kernels(monkeypatch):
-    """Kernels of trees as on a platform whose layout is unknown."""
-    monkeypatch.setattr(platform_layout, "understood", lambda: False)
+    """Kernels of trees as in an installation without a C compiler."""
+    monkeypatch.setattr(kernels, "machine", in_python)
     made = {
         name: kernels.Kernels.function(name) for name in ("gravity_vector", "dynamics", "inverse_dynamics", "jacobian")
     }
@@ -73,7 +57,7 @@ def slow_kernels(monkeypatch):
     monkeypatch.setattr(kernels, "Kernels", type("Slow", (kernels.Kernels,), made))
 
 
-def test_without_the_layout_one_state_is_passed_on_directly(unknown, monkeypatch):
+def test_in_python_one_state_is_passed_on_directly(unknown, monkeypatch):
     """Not by the general functions, which check and convert arguments of all kinds and take ten times as long."""
     tree, q, qd = two_link(), np.array([0.25, -0.5]), np.array([1.0, 2.0])
     expected = tree.gravity_vector(q), tree.dynamics(q, qd), tree.jacobian(tree.links[-1], q)
@@ -95,7 +79,7 @@ def test_without_the_layout_one_state_is_passed_on_directly(unknown, monkeypatch
     assert_allclose(pickle.loads(pickle.dumps(unknown.gravity_vector))(q), tau, rtol=1e-14)
 
 
-def test_without_the_layout_what_overlaps_or_is_read_only_is_computed_aside(unknown):
+def test_in_python_what_overlaps_or_is_read_only_is_computed_aside(unknown):
     q, qd, qdd = np.array([[0.25, -0.5], [1.0, 2.0], [3.0, -4.0]])
     expected = unknown.inverse_dynamics(q, qd, qdd)
     given = qdd.copy()
@@ -110,32 +94,10 @@ def test_without_the_layout_what_overlaps_or_is_read_only_is_computed_aside(unkn
 
 def test_batches_and_lists_are_bound_without_inspect(monkeypatch):
     tree = two_link()
-    tree.mass_matrix([0, 0]), tree.jacobian(tree.links[-1], [0, 0])  # numba compiles with inspect
+    tree.mass_matrix([0, 0]), tree.jacobian(tree.links[-1], [0, 0])
     monkeypatch.setattr(inspect.Signature, "bind", None)
     M, at_tip = tree.mass_matrix(np.zeros((3, 2))), tree.jacobian(link=tree.links[-1], q=[0, 0], frame="com")
     assert (M.shape, at_tip.shape) == ((3, 2, 2), (6, 2))
-
-
-@pytest.mark.parametrize("states", [1, 400])
-def test_without_the_global_lock_kernels_do_not_share_scratch_space_at_once(monkeypatch, states):
-    """Of one state by the function in Python, and of many; a call of a CFUNCTYPE releases the lock of this build."""
-    computation, lock = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p), threading.RLock()
-    for module in (entry, kernels):
-        monkeypatch.setattr(module, "Computation", computation)
-        monkeypatch.setattr(module, "TURN", lock)
-    slow_kernels(monkeypatch)
-    tree, rng = random_tree(np.random.default_rng(0), 40), np.random.default_rng(1)
-    given = [
-        np.squeeze(rng.normal(size=(3, states, 40)), axis=1) if states == 1 else rng.normal(size=(3, states, 40))
-        for _ in range(2)
-    ]
-    expected = [tree.inverse_dynamics(*state).tobytes() for state in given]
-
-    def agrees(k):
-        return all(tree.inverse_dynamics(*given[k]).tobytes() == expected[k] for _ in range(4000 // states))
-
-    with ThreadPoolExecutor(2) as pool:
-        assert all(pool.map(agrees, range(2)))
 
 
 @pytest.mark.parametrize("known", [True, False])

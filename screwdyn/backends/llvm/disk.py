@@ -20,7 +20,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from screwdyn.backends.cache_folder import Refused, announce, checked_folder, user_folder
-from screwdyn.backends.native.processor import processor
+from screwdyn.backends.llvm.processor import processor
 
 __all__ = ["MOST", "PYTHON", "digest_of", "folder", "key", "read", "write"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from screwdyn.backends.native import disk
-from screwdyn.backends.native.processor import processor
+from screwdyn.backends.llvm import disk
+from screwdyn.backends.llvm.processor import processor
 
 __all__ = ["Loaded", "object_file", "shared_code"]
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.backends.native.platform_layout import address
-from screwdyn.backends.numba.kernels import Kernels
-from screwdyn.backends.numba.source import Context
+from screwdyn.backends.kernels.entry import address, machine
+from screwdyn.backends.kernels.source import Context
 from screwdyn.core.types import Array
-from screwdyn.physics.internal import INTERNAL
-from screwdyn.physics.table import COLUMNS, WIDTHS
+from screwdyn.physics.table import COLUMNS
 
 __all__ = ["link_step"]
 
-_ENTRY = INTERNAL["link_step"]
 _PATH, _ABOVE, _TABLE, _MOVED, _PLACES = map(Context._fields.index, ("path", "above", "Table", "Moved", "Places"))
 
 
@@ -25,25 +22,21 @@ class _Joint(NamedTuple):
     """The context of links with one kind of joint, which lacks their numbers, and the arrays at its addresses."""
 
     context: Array
-    kept: list[Any]
+    kept: list[np.ndarray]
 
 
 @functools.cache
 def _joint(rows: int, positions: int, group: tuple[int, int] | None) -> _Joint:
     """The context for joints with numbers of rows and positions, and of the orientation and translations of a group."""
-    space = np.empty(rows * (2 + sum(WIDTHS.values())))
     integers = [[-1] * rows, [0, 0, *group] if group else [], range(-1, rows - 1)]
     integers += [[*([0] * rows if group else range(rows)), -1]]
-    kept: list[Any] = [space, *(np.array(x, np.int64) for x in integers)]
-    work, where, groups, parents, firsts = map(address, kept)
-    sizes = (1, rows, positions, 1, 0, 0, 1 if group else 0, 0, len(space))
-    arrays = (0, where, groups, 0, 0, 0, work, parents, firsts)
-    return _Joint(np.array(sizes + arrays, np.int64), kept)  # in the order of Context
+    kept = [np.array(x, np.int64) for x in integers]
+    where, groups, parents, firsts = map(address, kept)
+    sizes = (1, rows, positions, 1, 0, 0, 1 if group else 0, 0)
+    return _Joint(np.array(Context(*sizes, 0, where, groups, 0, 0, 0, parents, firsts), np.int64), kept)
 
 
-@functools.cache
-def _step() -> Any:
-    return Kernels.function(_ENTRY.name)
+_step = machine.builtin("link_step")
 
 
 def link_step(
@@ -75,5 +68,5 @@ def link_step(
     if group:
         moved = numbers.copy()
         context[_MOVED] = address(moved)
-    found: tuple[Array, ...] | None = _step()(context, *state)
+    found: tuple[Array, ...] | None = _step(context, *state)
     return found

@@ -1,8 +1,9 @@
-"""Source of the kernels: functions of a context and of addresses of arrays, made from the entries of the catalogue.
+"""Source of the kernels, made from the entries of the catalogue: functions of a context, arrays and scratch space.
 
 There are two kernels for each quantity. One is for trees in which each row of the table is a freedom. The other is for
-trees in which joints follow others (``physics.couplings``): it calls kernels of the first kind over the rows, by their
-addresses, and contracts the results.
+trees in which joints follow others (``physics.couplings``): it calls kernels of the first kind over the rows, and
+contracts the results. Addresses are integers. The text is in the dialect of ``translate``; ``written`` makes C of it,
+and ``in_python`` Python functions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,24 +16,13 @@ from screwdyn.physics.internal import INTERNAL
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 
-__all__ = [
-    "COUPLED",
-    "KERNELS",
-    "STATE",
-    "Arrays",
-    "Context",
-    "Coupled",
-    "coupled_text",
-    "functions",
-    "kernel_text",
-    "parts",
-    "scratch_space",
-]
+__all__ = ["COUPLED", "KERNELS", "STATE", "Context", "entry_of", "functions", "kernel_text", "parts", "scratch_text"]
 
 # Begins the names of kernels for trees in which joints follow others.
 COUPLED = "coupled_"
-# The kernels that these call, in the order of the addresses in their context.
-KERNELS = (*CATALOGUE, *INTERNAL)
+# All kernels by name; the step of one link knows nothing of other joints.
+_NAMES = (*CATALOGUE, *INTERNAL)
+KERNELS = (*_NAMES, *(COUPLED + name for name in _NAMES if name != "link_step"))
 STATE: dict[str, Sequence[Dimension]] = {
     "q": ("q",),
     "qd": ("v",),
@@ -56,8 +46,9 @@ Arrays = Mapping[str, tuple[Sequence[Dimension], Sizes]]
 class Context(NamedTuple):
     """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter.
 
-    ``rows`` is the number of freedoms, ``path`` and ``above`` those on the paths to a link and to its parent, ``space``
-    the number of entries of the scratch space at ``Work``.
+    ``rows`` is the number of freedoms, ``path`` and ``above`` those on the paths to a link and to its parent. What
+    follows ``Firsts`` is 0 unless joints follow others: the numbers of all rows and of those on the path, the couplings
+    of both, and for each freedom the one before it.
     """
 
     states: Any
@@ -68,35 +59,22 @@ class Context(NamedTuple):
     above: Any
     groups: Any
     terms: Any
-    space: Any
     Table: Any
     Where: Any
     Groups: Any
     Terms: Any
     Moved: Any
     Places: Any
-    Work: Any
     Parents: Any
     Firsts: Any
-
-
-class Coupled(NamedTuple):
-    """What follows in the context if joints follow others: the numbers of all rows and of those on the path; addresses.
-
-    ``OnPath`` are the couplings of the rows on the path. ``Kernels`` are the addresses of the kernels that are called,
-    and ``OfRows`` is the context for these, with ``Moved`` as its table.
-    """
-
-    joints: Any
-    steps: Any
-    Couplings: Any
-    OnPath: Any
-    OfRows: Any
-    Kernels: Any
+    joints: Any = 0
+    steps: Any = 0
+    Couplings: Any = 0
+    OnPath: Any = 0
+    InARow: Any = 0
 
 
 _CONTEXT = Context(*(f"context[{k}]" for k in range(len(Context._fields))))
-_COUPLED = Coupled(*(f"context[{len(Context._fields) + k}]" for k in range(len(Coupled._fields))))
 
 
 def _extents(dimensions: Sequence[Dimension], sizes: Sizes) -> list[str]:
@@ -119,20 +97,27 @@ def _plain_shape(dimensions: Sequence[Dimension], sizes: Sizes) -> str:
     return f"({', '.join(_extents(dimensions, sizes))},)"
 
 
+def entry_of(name: str) -> Quantity:
+    """The entry of the catalogue for the name of a kernel."""
+    quantity = name.removeprefix(COUPLED)
+    return CATALOGUE.get(quantity) or INTERNAL[quantity]
+
+
 def parts(entry: Quantity) -> list[Quantity]:
     """The quantities over the rows from which a quantity follows if joints follow others."""
     return [CATALOGUE.get(name) or INTERNAL[name] for name in entry.coupled.quantities] if entry.coupled else [entry]
 
 
-def functions(entry: Quantity, coupled: bool) -> dict[str, Any]:
+def functions(name: str) -> dict[str, Any]:
     """The functions of the physics that a kernel calls, by their names in its source."""
-    if not coupled:
+    entry = entry_of(name)
+    if not name.startswith(COUPLED):
         return {"recursion": entry.recursion}
     found: dict[str, Any] = {f.__name__: f for part in parts(entry) for r in part.given if (f := r.contraction)}
     return found | ({"finish": entry.coupled.finish} if entry.coupled else {})
 
 
-def scratch_space(entry: Quantity, coupled: bool = False) -> Arrays:
+def _scratch_space(entry: Quantity, coupled: bool) -> Arrays:
     """Arrays of scratch space of a kernel: their dimensions, and what these stand for."""
     arrays: dict[str, tuple[Sequence[Dimension], Sizes]] = {}
     if coupled:
@@ -152,6 +137,34 @@ def scratch_space(entry: Quantity, coupled: bool = False) -> Arrays:
     return arrays
 
 
+def _handed(entry: Quantity) -> int:
+    """The largest number of arrays that a kernel hands to another one."""
+    return max(len(part.arguments) + len(part.given) for part in parts(entry))
+
+
+def scratch_text(name: str) -> str:
+    """Source of the function ``scratch_NAME`` of a context: the size of a kernel's scratch space in bytes."""
+    entry, coupled = entry_of(name), name.startswith(COUPLED)
+    sizes = [_size(*x) for x in _scratch_space(entry, coupled).values()]
+    lines = [f"def scratch_{name}(context):", *_counts(coupled)]
+    if coupled:
+        for part in parts(entry):
+            sizes += [_size(dimensions, _ROWS) for dimensions, _ in _scratch_space(part, False).values()]
+        lines.append(f"integers = {len(Context._fields) + _handed(entry)}")
+    else:
+        lines.append("integers = 0")
+    return _indented([*lines, f"return INTEGER * integers + REAL * ({' + '.join(sizes)})"])
+
+
+def _counts(coupled: bool) -> list[str]:
+    """Statements that give the sizes of arrays their names."""
+    freedoms, rows = _CONTEXT.rows, _CONTEXT.joints if coupled else _CONTEXT.rows
+    return [
+        f"n, nv, nq = {rows}, {freedoms}, {_CONTEXT.positions}",
+        f"links, path, above, steps = {_CONTEXT.links}, {_CONTEXT.path}, {_CONTEXT.above}, {_CONTEXT.steps}",
+    ]
+
+
 def _indented(lines: Sequence[str]) -> str:
     return "\n    ".join(lines) + "\n"
 
@@ -166,17 +179,16 @@ def _arrays_of_model() -> list[str]:
     ]
 
 
-def _scratch(arrays: Arrays, freedoms: str) -> list[str]:
-    """Statements that define arrays one after another in the scratch space, and a workspace if it is among them.
-
-    They return if the scratch space is too small.
-    """
-    lines = [f"at = {_CONTEXT.Work}"]
+def _scratch(arrays: Arrays, freedoms: str, parents: str) -> list[str]:
+    """Statements that define arrays one after another from ``at`` on, and a workspace if it is among them."""
+    lines = []
     for name, (dimensions, sizes) in arrays.items():
-        lines += [f"{name} = array(at, {_plain_shape(dimensions, sizes)})", f"at += 8 * {_size(dimensions, sizes)}"]
-    lines += [f"if at > {_CONTEXT.Work} + 8 * {_CONTEXT.space}:", "    return NO_SPACE"]
+        lines += [
+            f"{name} = array(at, {_plain_shape(dimensions, sizes)})",
+            f"at += REAL * ({_size(dimensions, sizes)})",
+        ]
     fields = [name for name in arrays if name.startswith("work_")]
-    fields += [f"integers({_CONTEXT.Parents}, ({freedoms},))", f"integers({_CONTEXT.Firsts}, ({freedoms} + 1,))"]
+    fields += [f"integers({parents}, ({freedoms},))", f"integers({_CONTEXT.Firsts}, ({freedoms} + 1,))"]
     return [*lines, f"work = Workspace({', '.join(fields)})"] if len(fields) > 2 else lines
 
 
@@ -218,7 +230,9 @@ def _of_one_state(entry: Quantity, sizes: Sizes) -> list[str]:
     """Statements that define the arrays of state b; the names of results begin with ``out_``."""
     arrays = [(name, _size(STATE[name], sizes), _plain_shape(STATE[name], sizes)) for name in entry.arguments]
     arrays += [(f"out_{r.name}", _size(r.shape, sizes), _shape(r.shape, sizes)) for r in entry.given]
-    return [f"{name} = array(arrays[{k}] + 8 * b * {size}, {shape})" for k, (name, size, shape) in enumerate(arrays)]
+    return [
+        f"{name} = array(arrays[{k}] + REAL * b * ({size}), {shape})" for k, (name, size, shape) in enumerate(arrays)
+    ]
 
 
 def _called(name: str, arguments: Sequence[str], returns: object) -> list[str]:
@@ -227,19 +241,24 @@ def _called(name: str, arguments: Sequence[str], returns: object) -> list[str]:
     return [f"status = {call}", "if status != 0:", "    return status"] if returns is int else [call]
 
 
-def kernel_text(entry: Quantity) -> str:
-    """Source of a quantity's kernel."""
-    lines = [
-        f"def {entry.name}(context, arrays):",
-        f"count, n, nq, links, path, above = {', '.join(_CONTEXT[:6])}",
+def kernel_text(name: str) -> str:
+    """Source of the kernel with a name."""
+    entry, coupled = entry_of(name), name.startswith(COUPLED)
+    return _indented([f"def {name}(context, arrays, at):", *(_coupled(entry) if coupled else _uncoupled(entry))])
+
+
+def _uncoupled(entry: Quantity) -> list[str]:
+    """Statements of a quantity's kernel."""
+    return [
+        f"count, nq = {_CONTEXT.states}, {_CONTEXT.positions}",
+        f"n, links, path, above = {_CONTEXT.rows}, {_CONTEXT.links}, {_CONTEXT.path}, {_CONTEXT.above}",
         *_arrays_of_model(),
         f"terms = array({_CONTEXT.Terms}, ({_CONTEXT.terms}, 4))",
-        f"places = array({_CONTEXT.Places}, (links, {PLACE}))",
-        *_scratch(scratch_space(entry), "n"),
+        f"places = array({_CONTEXT.Places}, ({_CONTEXT.links}, {PLACE}))",
+        *_scratch(_scratch_space(entry, False), "n", _CONTEXT.Parents),
         *_checked(entry, _SIZES),
         *_for_each_state(entry, _SIZES, _one_state(entry)),
     ]
-    return _indented(lines)
 
 
 def _one_state(entry: Quantity) -> list[str]:
@@ -275,22 +294,25 @@ def _one_state(entry: Quantity) -> list[str]:
     return lines
 
 
-def coupled_text(entry: Quantity) -> str:
-    """Source of a quantity's kernel for trees in which joints follow others."""
-    lines = [
-        f"def {COUPLED}{entry.name}(context, arrays):",
-        f"count, nv, nq, links, path = {', '.join(_CONTEXT[:5])}",
-        f"n, steps = {_COUPLED.joints}, {_COUPLED.steps}",
+def _coupled(entry: Quantity) -> list[str]:
+    """Statements of a quantity's kernel for trees in which joints follow others."""
+    place = {field: k for k, field in enumerate(Context._fields)}
+    of_rows = {"states": "1", "rows": "n", "positions": "n", "path": "steps", "groups": "0", "Table": _CONTEXT.Moved}
+    return [
+        f"count = {_CONTEXT.states}",
+        *_counts(True),
         *_arrays_of_model(),
-        f"couplings = array({_COUPLED.Couplings}, (n, {COUPLING}))",
-        f"on_path = array({_COUPLED.OnPath}, (steps, {COUPLING}))",
-        f"kernels = integers({_COUPLED.Kernels}, ({len(KERNELS)},))",
-        *_scratch(scratch_space(entry, True), "nv"),
-        f"handed = integers(at, ({max(len(part.arguments) + len(part.given) for part in parts(entry))},))",
+        f"couplings = array({_CONTEXT.Couplings}, (n, {COUPLING}))",
+        f"on_path = array({_CONTEXT.OnPath}, (steps, {COUPLING}))",
+        f"of_rows, handed = integers(at, ({len(place)},)), integers(at + INTEGER * {len(place)}, ({_handed(entry)},))",
+        f"at += INTEGER * {len(place) + _handed(entry)}",
+        f"for i in range({len(place)}):",
+        "    of_rows[i] = context[i]",
+        *(f"of_rows[{place[field]}] = {value}" for field, value in of_rows.items()),
+        *_scratch(_scratch_space(entry, True), "nv", _CONTEXT.InARow),
         *_checked(entry, _FREEDOMS),
         *_for_each_state(entry, _FREEDOMS, _one_coupled_state(entry)),
     ]
-    return _indented(lines)
 
 
 def _one_coupled_state(entry: Quantity) -> list[str]:
@@ -305,7 +327,7 @@ def _one_coupled_state(entry: Quantity) -> list[str]:
         given = [_OF_ROWS.get(name, name) for name in part.arguments]
         given += [f"{part.name}_{r.name}" if r.contraction else f"out_{r.name}" for r in part.given]
         lines += [f"handed[{k}] = address_of({name})" for k, name in enumerate(given)]
-        lines += _called("run", [f"kernels[{KERNELS.index(part.name)}]", _COUPLED.OfRows, "address_of(handed)"], int)
+        lines += _called(f"run_{part.name}", ["of_rows", "handed", "at"], int)
         for r in part.given:
             if r.contraction:
                 over = "on_path" if "k" in r.shape else "couplings"

@@ -1,0 +1,614 @@
+/* The entry of the kernels from Python: CPython's limited API (one binary for all versions from 3.11) and NumPy's C
+ * interface. It computes for plain arguments, contiguous float64 arrays of the right shapes, and leaves all others to
+ * Python functions. */
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_GIL_DISABLED
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <stdlib.h>
+#include <string.h>
+#include "screwdyn.h"
+
+typedef screwdyn_integer integer;
+typedef struct screwdyn_kernel kernel;
+typedef integer compiled(const void *context, const integer *arrays);
+enum { MOST_ARRAYS = 64, ON_STACK = 1 << 15, CONTEXT = sizeof(struct screwdyn_context) };
+
+static PyObject *out_name;
+static PyTypeObject *entry_type;
+static PyArray_Descr *float64; /* other objects that describe the same numbers are rare */
+
+/* The copy of the kernels for this processor: the same operations, hence the same bits, in wider registers. */
+static const kernel *kernels = screwdyn_kernels;
+static const char *level = "portable";
+#ifdef SCREWDYN_LEVELS
+extern const kernel screwdyn_kernels_v3[], screwdyn_kernels_v4[];
+#endif
+
+static void choose(void)
+{
+#ifdef SCREWDYN_LEVELS
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma")) {
+        kernels = screwdyn_kernels_v3;
+        level = "x86-64-v3";
+        if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd")) {
+            kernels = screwdyn_kernels_v4;
+            level = "x86-64-v4";
+        }
+    }
+#endif
+}
+
+static const kernel *found(const char *name)
+{
+    const kernel *f = kernels;
+    while (f->name && strcmp(f->name, name))
+        f++;
+    if (f->name)
+        return f;
+    PyErr_SetString(PyExc_KeyError, name);
+    return NULL;
+}
+
+/* The `self` of a built-in function. */
+typedef struct {
+    PyObject_HEAD
+    const kernel *of;    /* of which the context is the first argument; or null, and a function at an address */
+    compiled *code;
+    const void *context;
+    int inputs, outputs;
+    const struct screwdyn_shape *in, *out;
+    struct screwdyn_shape *shapes; /* of a function at an address */
+    PyObject *slow;      /* computes with other arguments; null: the function returns None for these */
+    PyObject *owner;     /* of the code and of the context */
+    PyObject *text;      /* of the signature */
+    PyMethodDef method;
+} entry;
+
+/* The result of a Python function, None if there is none, which is called with `first` before the arguments. */
+static PyObject *other(PyObject *slow, PyObject *first, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    PyObject *given, *named = NULL, *result = NULL;
+    Py_ssize_t k, n = names ? PyTuple_Size(names) : 0, before = first != NULL;
+    if (!slow)
+        Py_RETURN_NONE;
+    if (!(given = PyTuple_New(count + before)))
+        return NULL;
+    if (first)
+        PyTuple_SetItem(given, 0, Py_NewRef(first));
+    for (k = 0; k < count; k++)
+        PyTuple_SetItem(given, k + before, Py_NewRef(args[k]));
+    if (!n || (named = PyDict_New())) {
+        for (k = 0; k < n && !PyDict_SetItem(named, PyTuple_GetItem(names, k), args[count + k]); k++)
+            ;
+        if (k == n)
+            result = PyObject_Call(slow, given, named);
+    }
+    Py_DECREF(given);
+    Py_XDECREF(named);
+    return result;
+}
+
+static integer extent(int d, const integer *context) { return d < 0 ? context[~d] : d; }
+
+/* Whether an object is a contiguous array of doubles with a shape, and its first entry and its size if so. */
+static int plain(PyObject *x, const struct screwdyn_shape *shape, const integer *context, int flags, integer *at,
+                 integer *size)
+{
+    PyArrayObject *a = (PyArrayObject *)x;
+    integer n = sizeof(double);
+    int k;
+    if (!PyArray_CheckExact(x) || PyArray_NDIM(a) != shape->axes || PyArray_DESCR(a) != float64 ||
+        (PyArray_FLAGS(a) & flags) != flags)
+        return 0;
+    for (k = 0; k < shape->axes; k++) {
+        integer wanted = extent(shape->extents[k], context);
+        if (PyArray_DIM(a, k) != wanted)
+            return 0;
+        n *= wanted;
+    }
+    *at = (integer)PyArray_DATA(a);
+    *size = n;
+    return 1;
+}
+
+/* Runs a kernel in scratch space of this call; -1 without memory, which the Python function reports. */
+static integer run(const kernel *f, const integer *context, const integer *arrays)
+{
+    integer space[ON_STACK / sizeof(integer)], size = f->scratch(context), status;
+    void *more;
+#ifdef Py_GIL_DISABLED
+    struct screwdyn_context own; /* other threads may call at the same time */
+    const struct screwdyn_context *shared = (const struct screwdyn_context *)context;
+    integer table = 0;
+    memcpy(&own, context, sizeof own);
+    if (shared->Moved != shared->Table) {
+        table = ((own.joints ? own.joints : own.rows) + 1) * SCREWDYN_COLUMNS * (integer)sizeof(screwdyn_real);
+        size += table;
+    }
+#endif
+    more = size > ON_STACK ? malloc((size_t)size) : space;
+    if (!more)
+        return -1;
+#ifdef Py_GIL_DISABLED
+    if (table) {
+        own.Moved = (screwdyn_real *)((char *)more + size - table);
+        memcpy(own.Moved, own.Table, (size_t)table);
+        context = (const integer *)&own;
+    }
+#endif
+    status = f->function(context, arrays, (integer)more);
+    if (more != space)
+        free(more);
+    return status;
+}
+
+/* The result of a function for the state in `given`, in new arrays or in `out`. NULL without an error if an argument is
+ * not plain, or if there is no result. */
+static PyObject *computed(const entry *f, const integer *context, PyObject *const *given, PyObject *out)
+{
+    PyObject *result = NULL;
+    integer at[MOST_ARRAYS], sizes[MOST_ARRAYS], status;
+    double number;
+    const int several = f->outputs > 1, first = f->inputs;
+    int j, k;
+
+    for (k = 0; k < first; k++)
+        if (!plain(given[k], &f->in[k], context, NPY_ARRAY_CARRAY_RO, &at[k], &sizes[k]))
+            return NULL;
+    if (out) {
+        if (several && (!PyTuple_CheckExact(out) || PyTuple_Size(out) != f->outputs))
+            return NULL;
+        for (k = first; k < first + f->outputs; k++) {
+            PyObject *one = several ? PyTuple_GetItem(out, k - first) : out;
+            if (!plain(one, &f->out[k - first], context, NPY_ARRAY_CARRAY, &at[k], &sizes[k]))
+                return NULL;
+            for (j = 0; j < k; j++)
+                if (at[j] < at[k] + sizes[k] && at[k] < at[j] + sizes[j])
+                    return NULL;
+        }
+        result = Py_NewRef(out);
+    } else if (!several && !f->out[0].axes) {
+        at[first] = (integer)&number;
+    } else {
+        if (several && !(result = PyTuple_New(f->outputs)))
+            return NULL;
+        for (k = 0; k < f->outputs; k++) {
+            npy_intp shape[SCREWDYN_AXES];
+            PyObject *array;
+            for (j = 0; j < f->out[k].axes; j++)
+                shape[j] = extent(f->out[k].extents[j], context);
+            if (!(array = PyArray_SimpleNew(f->out[k].axes, shape, NPY_DOUBLE))) {
+                Py_XDECREF(result);
+                return NULL;
+            }
+            at[first + k] = (integer)PyArray_DATA((PyArrayObject *)array);
+            if (several)
+                PyTuple_SetItem(result, k, array);
+            else
+                result = array;
+        }
+    }
+    status = f->of ? run(f->of, context, at) : f->code(f->context, at);
+    if (status) {
+        Py_XDECREF(result);
+        return NULL;
+    }
+    return result ? result : PyArray_Scalar(&number, float64, NULL);
+}
+
+static PyObject *call(entry *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    const integer *context = NULL;
+    PyObject *result = NULL, *out = NULL;
+    int plain_names = !names || (PyTuple_Size(names) == 1 && PyTuple_GetItem(names, 0) == out_name);
+
+    if (count == self->inputs + !!self->of && plain_names) {
+        if (self->of)
+            context = (const integer *)PyArray_DATA((PyArrayObject *)args[0]);
+        out = names ? args[count] : NULL;
+        result = computed(self, context, args + !!self->of, out);
+    }
+    return result || PyErr_Occurred() ? result : other(self->slow, NULL, args, count, names);
+}
+
+/* The built-in function that calls an entry, which takes over the references. */
+static PyObject *builtin_of(entry *made, const char *name, const char *doc)
+{
+    PyObject *function;
+    made->method.ml_name = name;
+    made->method.ml_meth = (PyCFunction)(void (*)(void))call;
+    made->method.ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    made->method.ml_doc = doc;
+    function = PyCFunction_NewEx(&made->method, (PyObject *)made, NULL);
+    Py_DECREF(made);
+    return function;
+}
+
+static PyObject *builtin(PyObject *module, PyObject *given)
+{
+    const char *name = PyUnicode_AsUTF8AndSize(given, NULL);
+    const kernel *f = name ? found(name) : NULL;
+    entry *made = f ? (entry *)PyType_GenericAlloc(entry_type, 0) : NULL;
+    (void)module;
+    if (!made)
+        return NULL;
+    made->of = f;
+    made->inputs = f->inputs;
+    made->outputs = f->outputs;
+    made->in = f->in;
+    made->out = f->out;
+    return builtin_of(made, f->name, NULL);
+}
+
+static PyObject *builtin_at(PyObject *module, PyObject *args)
+{
+    PyObject *lengths, *shapes, *slow, *owner, *text;
+    Py_ssize_t code, context, k, j;
+    const char *name, *doc;
+    entry *made;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "UnnO!O!OO", &text, &code, &context, &PyTuple_Type, &lengths, &PyTuple_Type, &shapes, &slow,
+                          &owner))
+        return NULL;
+    if (PyTuple_Size(lengths) + PyTuple_Size(shapes) > MOST_ARRAYS || !PyTuple_Size(shapes)) {
+        PyErr_SetString(PyExc_ValueError, "no arrays, or too many");
+        return NULL;
+    }
+    if (!(doc = PyUnicode_AsUTF8AndSize(text, NULL)) || !(made = (entry *)PyType_GenericAlloc(entry_type, 0)))
+        return NULL;
+    made->inputs = (int)PyTuple_Size(lengths);
+    made->outputs = (int)PyTuple_Size(shapes);
+    if (!(made->shapes = calloc((size_t)(made->inputs + made->outputs), sizeof *made->shapes))) {
+        Py_DECREF(made);
+        return PyErr_NoMemory();
+    }
+    made->in = made->shapes;
+    made->out = made->shapes + made->inputs;
+    for (k = 0; k < made->inputs + made->outputs; k++) {
+        PyObject *shape = k < made->inputs ? NULL : PyTuple_GetItem(shapes, k - made->inputs);
+        struct screwdyn_shape *own = &made->shapes[k];
+        own->axes = shape ? (int)PyTuple_Size(shape) : 1;
+        if (own->axes > SCREWDYN_AXES)
+            PyErr_SetString(PyExc_ValueError, "too many axes");
+        for (j = 0; j < own->axes && j < SCREWDYN_AXES; j++)
+            own->extents[j] = (int)PyLong_AsSsize_t(shape ? PyTuple_GetItem(shape, j) : PyTuple_GetItem(lengths, k));
+    }
+    made->code = (compiled *)code;
+    made->context = (const void *)context;
+    made->slow = Py_NewRef(slow);
+    made->owner = Py_NewRef(owner);
+    made->text = Py_NewRef(text);
+    if (PyErr_Occurred()) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    name = doc + strlen(doc) + 1; /* after a null character, which ends the text for Python */
+    return builtin_of(made, name, doc);
+}
+
+/* Methods of the class of trees, without a frame of Python: each is a function of its own, because a method has no data.
+ *
+ * A tree keeps the kernels of its present model in its dictionary. These are an object whose class is derived from
+ * `Bound`: the functions of their kind, the context of the whole tree, and those of links. */
+enum { METHODS = 64, PLACES = 4 };
+typedef struct {
+    entry functions[METHODS];
+    int places[METHODS]; /* -1: the whole tree; or the place of the dictionary of contexts of links */
+} kind;
+typedef struct {
+    PyObject_HEAD
+    const kind *of;
+    const integer *context;
+    PyObject *owner, *contexts[PLACES];
+} bound;
+static PyTypeObject *bound_type;
+static PyObject *kernels_name, *slow_methods[METHODS];
+
+static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    PyObject *dict = PyObject_GenericGetDict(self, NULL), *kept = NULL, *result = NULL, *found;
+    if (dict && (kept = PyDict_GetItemWithError(dict, kernels_name)))
+        Py_INCREF(kept); /* another thread may change the tree */
+    Py_XDECREF(dict);
+    if (kept && PyObject_TypeCheck(kept, bound_type) && ((bound *)kept)->of) {
+        const bound *own = (bound *)kept;
+        const entry *f = &own->of->functions[k];
+        const integer *context = own->context;
+        int place = own->of->places[k], link = 0;
+        if (place >= 0) {
+            link = place < PLACES - 1; /* the last one is that of all links */
+            found = link && !count ? NULL : PyDict_GetItemWithError(own->contexts[place], link ? args[0] : Py_None);
+            context = found ? (const integer *)PyArray_DATA((PyArrayObject *)found) : NULL;
+        }
+        if (f->of && context && !names && count == f->inputs + link)
+            result = computed(f, context, args + link, NULL);
+    }
+    Py_XDECREF(kept);
+    if (result)
+        return result;
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError)) /* a link that is no key of a dictionary */
+            return NULL;
+        PyErr_Clear();
+    }
+    return other(slow_methods[k], self, args, count, names);
+}
+
+#define METHOD(k)                                                                                       \
+    static PyObject *method_##k(PyObject *s, PyObject *const *a, Py_ssize_t n, PyObject *w)             \
+    {                                                                                                   \
+        return method(0##k, s, a, n, w);                                                                \
+    }
+#define EIGHT(k) METHOD(k##0) METHOD(k##1) METHOD(k##2) METHOD(k##3) METHOD(k##4) METHOD(k##5) METHOD(k##6) METHOD(k##7)
+EIGHT(0) EIGHT(1) EIGHT(2) EIGHT(3) EIGHT(4) EIGHT(5) EIGHT(6) EIGHT(7)
+#define NAMES(k) \
+    method_##k##0, method_##k##1, method_##k##2, method_##k##3, method_##k##4, method_##k##5, method_##k##6, method_##k##7
+typedef PyObject *method_function(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+static method_function *const method_functions[METHODS] = {NAMES(0), NAMES(1), NAMES(2), NAMES(3),
+                                                           NAMES(4), NAMES(5), NAMES(6), NAMES(7)};
+
+/* method(class, k, text, slow): number k of the methods, for a class. */
+static PyObject *new_method(PyObject *module, PyObject *args)
+{
+    PyObject *owner, *slow;
+    int k;
+    const char *text;
+    char *copy;
+    PyMethodDef *made;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!isO", &PyType_Type, &owner, &k, &text, &slow))
+        return NULL;
+    if (k < 0 || k >= METHODS || slow_methods[k]) {
+        PyErr_SetString(PyExc_ValueError, "no such method, or it exists");
+        return NULL;
+    }
+    made = calloc(1, sizeof *made); /* like the copy of the text, it lives as long as the process */
+    copy = malloc(strlen(text) + 1 + strcspn(text, "(") + 1);
+    if (!made || !copy) {
+        free(made);
+        free(copy);
+        return PyErr_NoMemory();
+    }
+    strcpy(copy, text);
+    made->ml_doc = copy;
+    made->ml_name = copy + strlen(text) + 1;
+    memcpy(copy + strlen(text) + 1, text, strcspn(text, "("));
+    copy[strlen(text) + 1 + strcspn(text, "(")] = 0;
+    made->ml_meth = (PyCFunction)(void (*)(void))method_functions[k];
+    made->ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    slow_methods[k] = Py_NewRef(slow);
+    return PyDescr_NewMethod((PyTypeObject *)owner, made);
+}
+
+/* kind(names, places): the kernels that the methods call, None for those that do not. */
+static PyObject *new_kind(PyObject *module, PyObject *args)
+{
+    PyObject *names, *places;
+    Py_ssize_t k;
+    kind *made;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &names, &PyTuple_Type, &places))
+        return NULL;
+    if (PyTuple_Size(names) > METHODS || PyTuple_Size(names) != PyTuple_Size(places)) {
+        PyErr_SetString(PyExc_ValueError, "as many names as places, and not too many");
+        return NULL;
+    }
+    if (!(made = calloc(1, sizeof *made)))
+        return PyErr_NoMemory();
+    for (k = 0; k < PyTuple_Size(names); k++) {
+        PyObject *name = PyTuple_GetItem(names, k);
+        entry *own = &made->functions[k];
+        made->places[k] = (int)PyLong_AsLong(PyTuple_GetItem(places, k));
+        if (name != Py_None && (own->of = found(PyUnicode_AsUTF8AndSize(name, NULL)))) {
+            own->inputs = own->of->inputs;
+            own->outputs = own->of->outputs;
+            own->in = own->of->in;
+            own->out = own->of->out;
+        }
+    }
+    if (PyErr_Occurred()) {
+        free(made);
+        return NULL;
+    }
+    return PyCapsule_New(made, NULL, NULL);
+}
+
+/* bind(kind, context, contexts): what methods use from now on. */
+static PyObject *bind(PyObject *self, PyObject *args)
+{
+    bound *own = (bound *)self;
+    PyObject *of, *context, *contexts;
+    int k;
+    if (!PyArg_ParseTuple(args, "OO!O!", &of, &PyArray_Type, &context, &PyTuple_Type, &contexts))
+        return NULL;
+    own->of = NULL;
+    for (k = 0; k < PLACES; k++) {
+        PyObject *before = own->contexts[k], *now = PyTuple_GetItem(contexts, k);
+        if (!now)
+            return NULL;
+        own->contexts[k] = Py_NewRef(now);
+        Py_XDECREF(before);
+    }
+    Py_INCREF(context);
+    Py_XDECREF(own->owner);
+    own->owner = context;
+    own->context = (const integer *)PyArray_DATA((PyArrayObject *)context);
+    own->of = (const kind *)PyCapsule_GetPointer(of, NULL);
+    return own->of ? Py_NewRef(Py_None) : NULL;
+}
+
+static int bound_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    int k;
+    for (k = 0; k < PLACES; k++)
+        Py_VISIT(((bound *)self)->contexts[k]);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static int bound_clear(PyObject *self)
+{
+    int k;
+    ((bound *)self)->of = NULL;
+    for (k = 0; k < PLACES; k++)
+        Py_CLEAR(((bound *)self)->contexts[k]);
+    return 0;
+}
+
+static void bound_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    bound_clear(self);
+    Py_XDECREF(((bound *)self)->owner);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static PyObject *batch(PyObject *module, PyObject *args)
+{
+    const char *name;
+    PyObject *of, *arrays;
+    Py_ssize_t states;
+    integer at[MOST_ARRAYS], status, space = 0, table = 0;
+    struct screwdyn_context context;
+    const kernel *f;
+    char *memory;
+    int k;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "sO!nO!", &name, &PyArray_Type, &of, &states, &PyTuple_Type, &arrays) || !(f = found(name)))
+        return NULL;
+    for (k = 0; k < PyTuple_Size(arrays) && k < MOST_ARRAYS; k++)
+        at[k] = (integer)PyArray_DATA((PyArrayObject *)PyTuple_GetItem(arrays, k));
+    memcpy(&context, PyArray_DATA((PyArrayObject *)of),
+           PyArray_NBYTES((PyArrayObject *)of) < CONTEXT ? (size_t)PyArray_NBYTES((PyArrayObject *)of) : CONTEXT);
+    if (f->scratch) {
+        context.states = states;
+        space = f->scratch((integer *)&context);
+        if (context.Moved != context.Table)
+            table = ((context.joints ? context.joints : context.rows) + 1) * SCREWDYN_COLUMNS * (integer)sizeof(double);
+    }
+    if (!(memory = malloc((size_t)(space + table + 1))))
+        return PyErr_NoMemory();
+    Py_BEGIN_ALLOW_THREADS
+    if (table) { /* other threads may call meanwhile */
+        memcpy(memory + space, context.Table, (size_t)table);
+        context.Moved = (double *)(memory + space);
+    }
+    status = f->function((integer *)&context, at, (integer)memory);
+    Py_END_ALLOW_THREADS
+    free(memory);
+    return PyLong_FromSsize_t(status);
+}
+
+static PyObject *address(PyObject *module, PyObject *array)
+{
+    (void)module;
+    if (!PyArray_Check(array)) {
+        PyErr_SetString(PyExc_TypeError, "an array is required");
+        return NULL;
+    }
+    return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)array));
+}
+
+static PyObject *same(PyObject *module, PyObject *x)
+{
+    (void)module;
+    return Py_NewRef(x);
+}
+
+/* A built-in function is pickled as an attribute of its `self`: that of the Python function for other arguments. */
+static PyObject *reduced(PyObject *self, PyObject *none)
+{
+    PyObject *slow = ((entry *)self)->slow, *object, *module, *identity;
+    (void)none;
+    if (!slow || !(object = PyObject_GetAttrString(slow, "__self__")))
+        return slow ? NULL : (PyErr_SetString(PyExc_TypeError, "a kernel cannot be pickled"), NULL);
+    module = PyImport_ImportModule("screwdyn.backends.kernels._compiled");
+    identity = module ? PyObject_GetAttrString(module, "same") : NULL;
+    Py_XDECREF(module);
+    if (!identity) {
+        Py_DECREF(object);
+        return NULL;
+    }
+    return Py_BuildValue("N(N)", identity, object);
+}
+
+static void entry_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(((entry *)self)->slow);
+    Py_XDECREF(((entry *)self)->owner);
+    Py_XDECREF(((entry *)self)->text);
+    free(((entry *)self)->shapes);
+    PyObject_GC_Del(self);
+    Py_DECREF(type);
+}
+
+static int entry_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((entry *)self)->slow);
+    Py_VISIT(((entry *)self)->owner);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+static PyMethodDef functions[] = {
+    {"address", address, METH_O, "address(array): that of its first entry"},
+    {"batch", batch, METH_VARARGS,
+     "batch(name, context, states, arrays): the status of a kernel for some states, while other threads run"},
+    {"builtin", builtin, METH_O,
+     "builtin(name): the function of a context and one state in contiguous arrays; None for other arguments"},
+    {"builtin_at", builtin_at, METH_VARARGS,
+     "builtin_at(text, code, context, lengths, shapes, slow, owner): the function of one state by code at an address. "
+     "text: the signature and docstring, a null character, and the name."},
+    {"kind", new_kind, METH_VARARGS, "kind(names, places): the kernels that methods call, None for those that do not"},
+    {"method", new_method, METH_VARARGS, "method(class, k, text, slow): number k of the methods, for a class"},
+    {"same", same, METH_O, "same(x): x"},
+    {NULL, NULL, 0, NULL},
+};
+static PyMethodDef entry_methods[] = {{"__reduce__", reduced, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, (void *)entry_free}, {Py_tp_traverse, (void *)entry_traverse}, {Py_tp_methods, entry_methods}, {0, NULL}};
+static PyType_Spec spec = {"screwdyn.backends.kernels._compiled.Entry", sizeof(entry), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+static PyMethodDef bound_methods[] = {
+    {"bind", bind, METH_VARARGS, "bind(kind, context, contexts): what methods use from now on"}, {NULL, NULL, 0, NULL}};
+static PyType_Slot bound_slots[] = {{Py_tp_dealloc, (void *)bound_free},
+                                    {Py_tp_traverse, (void *)bound_traverse},
+                                    {Py_tp_clear, (void *)bound_clear},
+                                    {Py_tp_methods, bound_methods},
+                                    {0, NULL}};
+static PyType_Spec bound_spec = {"screwdyn.backends.kernels._compiled.Bound", sizeof(bound), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE, bound_slots};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_compiled", "The kernels as machine code.", -1, functions,
+                                    NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__compiled(void)
+{
+    PyObject *made;
+    import_array();
+    choose();
+    float64 = PyArray_DescrFromType(NPY_DOUBLE);
+    if (!(out_name = PyUnicode_InternFromString("out")) || !(entry_type = (PyTypeObject *)PyType_FromSpec(&spec)) ||
+        !(bound_type = (PyTypeObject *)PyType_FromSpec(&bound_spec)) ||
+        !(kernels_name = PyUnicode_InternFromString("_kernels")) || !(made = PyModule_Create(&module)) ||
+        PyModule_AddObjectRef(made, "Bound", (PyObject *)bound_type))
+        return NULL;
+#ifdef Py_GIL_DISABLED
+    PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
+#endif
+    if (PyModule_AddStringConstant(made, "LEVEL", level)) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
+}

@@ -1,0 +1,278 @@
+"""The kernels as Python functions: what runs where they were not compiled, and what the compiled ones are checked with.
+
+Operations are those of the C file in the same order, so that both give the same bits.
+"""
+
+import ctypes
+import functools
+import math
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from screwdyn.backends.kernels.source import COUPLED, KERNELS, STATE, Context, entry_of, functions, kernel_text
+from screwdyn.backends.kernels.source import scratch_text as _scratch_text
+from screwdyn.physics import charts, couplings
+from screwdyn.physics.quantities import LARGEST
+from screwdyn.physics.table import COLUMNS, Workspace
+
+__all__ = [
+    "SCOPE",
+    "WRONG_INPUT",
+    "Bound",
+    "address",
+    "array",
+    "batch",
+    "builtin",
+    "builtin_at",
+    "integers",
+    "kind",
+    "method",
+    "play",
+]
+
+Array = Any
+# Status of a kernel for invalid input.
+WRONG_INPUT = -1
+# Bytes of a real and of an integer.
+REAL = INTEGER = 8
+_TABLE, _MOVED, _ROWS, _JOINTS = map(Context._fields.index, ("Table", "Moved", "rows", "joints"))
+
+
+def address(a: np.ndarray) -> int:
+    """Address of an array's first entry."""
+    found: int = a.__array_interface__["data"][0]
+    return found
+
+
+def _view(kind: Any, code: Literal["d", "q"], at: int, shape: tuple[int, ...]) -> Array:
+    """An array of Python numbers at an address."""
+    size = math.prod(shape)
+    if not size:
+        return np.zeros(shape, code)
+    return memoryview((kind * size).from_address(at)).cast("B").cast(code, shape)
+
+
+array = functools.partial(_view, ctypes.c_double, "d")
+integers = functools.partial(_view, ctypes.c_int64, "q")
+
+
+def _with_rows(at: int, shape: tuple[int, ...]) -> np.ndarray:
+    """An array whose rows are arrays, which a memoryview does not have; its entries take three times as long."""
+    return np.asarray(array(at, shape))
+
+
+def address_of(a: Any) -> int:
+    """The address of an array's first entry, in a kernel."""
+    return address(np.asarray(a))
+
+
+def bounded(x: Array, largest: float) -> bool:
+    """Whether no number is NaN or larger than a bound."""
+    fits = True
+    for k in range(x.shape[0]):
+        fits = fits and abs(x[k]) <= largest
+    return fits
+
+
+def play(context: Array, arrays: Array, at: int) -> int:
+    """Execute operations on rows of results; a row of code has the operation and the rows of result and operands."""
+    code, states = integers(arrays[0], (4 * context[0],)), context[1]
+    results = arrays[1]
+    for i in range(context[0]):
+        op, to, a, b = code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
+        x, y = array(results + REAL * a * states, (states,)), array(results + REAL * b * states, (states,))
+        out = array(results + REAL * to * states, (states,))
+        for s in range(states):
+            if op == 0:
+                out[s] = x[s] + y[s]
+            elif op == 1:
+                out[s] = x[s] - y[s]
+            elif op == 2:
+                out[s] = x[s] * y[s]
+            elif op == 3:
+                out[s] = x[s] / y[s]
+            elif op == 4:
+                out[s] = math.sin(x[s])
+            else:
+                out[s] = math.cos(x[s])
+    return at - at
+
+
+def _run(name: str) -> Callable[[Array, Array, int], int]:
+    """A function that runs a kernel within another one."""
+    return lambda context, arrays, at: _kernel(name)(context, arrays, at)
+
+
+# What the source of kernels refers to, besides the functions of their recursions.
+SCOPE: dict[str, Any] = {
+    "INTEGER": INTEGER,
+    "LARGEST": LARGEST,
+    "LARGEST_FINITE": sys.float_info.max,
+    "REAL": REAL,
+    "WRONG_INPUT": WRONG_INPUT,
+    "Workspace": Workspace,
+    "add_drift_of_columns": charts.add_drift_of_columns,
+    "address_of": address_of,
+    "array": array,
+    "bounded": bounded,
+    "drift": charts.drift,
+    "follow": couplings.follow,
+    "integers": integers,
+    "recentre": charts.recentre,
+    "spread": couplings.spread,
+    "subtract_drift": charts.subtract_drift,
+    "unit_quaternions": charts.unit_quaternions,
+    **{f"run_{name}": _run(name) for name in KERNELS if not name.startswith(COUPLED)},
+}
+
+
+@functools.cache
+def _kernel(name: str, rows: bool = False) -> Callable[[Any, Any, int], int]:
+    """A kernel as a Python function; ``rows`` if its matrices need rows that are arrays."""
+    scope = {**SCOPE, **functions(name), "array": _with_rows if rows else array}
+    exec(compile(kernel_text(name), f"<{name}>", "exec"), scope)
+    found: Callable[[Any, Any, int], int] = scope[name]
+    if rows:
+        return found
+
+    def tried(context: Any, arrays: Any, at: int) -> int:
+        try:
+            return found(context, arrays, at)
+        except NotImplementedError:  # a row of a memoryview
+            with np.errstate(all="ignore"):
+                return _kernel(name, True)(context, arrays, at)
+
+    return tried
+
+
+@functools.cache
+def _scratch(name: str) -> Callable[[Any], int]:
+    """The size of a kernel's scratch space in bytes, as a function of the context."""
+    scope = dict(SCOPE)
+    exec(_scratch_text(name), scope)
+    found: Callable[[Any], int] = scope[f"scratch_{name}"]
+    return found
+
+
+def batch(name: str, context: np.ndarray, states: int, arrays: Sequence[np.ndarray]) -> int:
+    """The status of a kernel for some states. All arrays are contiguous, state after state."""
+    numbers: list[int] = context.tolist()
+    if name == "play":
+        return play(numbers, [*map(address, arrays)], 0)
+    numbers[0] = states
+    own = np.empty(_scratch(name)(numbers), np.uint8)
+    moved = np.empty(((numbers[_JOINTS] or numbers[_ROWS]) + 1) * COLUMNS)
+    if numbers[_MOVED] != numbers[_TABLE]:  # other calls may run in between
+        moved[:] = array(numbers[_TABLE], moved.shape)
+        numbers[_MOVED] = address(moved)
+    try:
+        return _kernel(name)(numbers, [*map(address, arrays)], address(own))
+    except (ArithmeticError, ValueError):  # of numbers that are not finite
+        return WRONG_INPUT
+
+
+def builtin(name: str) -> Callable[..., Any]:
+    """The function of a context and one state in contiguous arrays; None for other arguments, or without result."""
+    entry = entry_of(name)
+    fields = {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above", "n": "rows"}
+    places = {d: Context._fields.index(field) for d, field in fields.items()}
+
+    def function(context: np.ndarray, *state: Any, out: Any = None) -> Any:
+        numbers = context.tolist()
+
+        def shaped(dimensions: Any) -> tuple[int, ...]:
+            return tuple([numbers[places[d]] if isinstance(d, str) else d for d in dimensions])
+
+        if out is not None or len(state) != len(entry.arguments):
+            return None
+        for x, a in zip(entry.arguments, state, strict=True):
+            plain = type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.carray
+            if not plain or a.shape != shaped(STATE[x]):
+                return None
+        results = [np.empty(shaped(r.shape)) for r in entry.given]
+        if batch(name, context, 1, [*state, *results]):
+            return None
+        return tuple(results) if len(results) > 1 else results[0][()]
+
+    return functools.partial(function)  # a function would become a method
+
+
+class Bound:
+    """What methods use of the kernels of a model; here they are functions in Python, which use nothing."""
+
+    def bind(self, kind: None, context: np.ndarray, contexts: Sequence[Mapping[Any, np.ndarray]]) -> None:
+        """Do nothing."""
+
+
+def kind(names: Sequence[str | None], places: Sequence[int]) -> None:
+    """Do nothing; see :class:`Bound`."""
+
+
+def method(owner: type[Any], k: int, text: str, slow: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of a class: the given function."""
+    return slow
+
+
+class builtin_at:  # the name of the function that takes its place in C
+    """See ``entry.builtin_at``."""
+
+    def __init__(
+        self,
+        text: str,
+        code: int,
+        context: int,
+        lengths: Sequence[int],
+        shapes: Sequence[tuple[int, ...]],
+        slow: Any,
+        owner: Any,
+    ) -> None:
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+        self._compute, self._context, self._slow, self._owner = kind(code), context, slow, owner
+        self._shapes, self._inputs = [*((n,) for n in lengths), *shapes], len(lengths)
+        self._packed = struct.Struct(f"{len(self._shapes)}q").pack
+        functools.update_wrapper(self, slow)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self._slow.__self__, self._slow.__name__)
+
+    def __call__(self, *given: Any, out: Any = None, **others: Any) -> Any:
+        """The result of the code, or of the Python function."""
+        found = None if others else self._computed(given, out)
+        return self._slow(*given, out=out, **others) if found is None else found
+
+    def _computed(self, given: Sequence[Any], out: Any) -> Any:
+        """The result for one state in contiguous arrays; None for other arguments, or if there is none."""
+        shapes, first = self._shapes, self._inputs
+        outs = out
+        if out is None:
+            outs = tuple([np.empty(shape) for shape in shapes[first:]])
+        elif len(shapes) == first + 1:
+            outs = (out,)
+        if type(outs) is not tuple:
+            return None
+        arrays = [*given, *outs]
+        if shapes != [
+            a.shape
+            if type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.c_contiguous and a.flags.aligned
+            else None
+            for a in arrays
+        ]:
+            return None
+        starts = [address(a) for a in arrays]
+        if out is not None:
+            ends = [start + a.nbytes for start, a in zip(starts, arrays, strict=True)]
+            for k, a in enumerate(outs, first):
+                if not a.flags.writeable or any([starts[k] < ends[j] and starts[j] < ends[k] for j in range(k)]):
+                    return None
+        if self._compute(self._context, self._packed(*starts)):
+            return None
+        if out is not None:
+            return out
+        return outs if len(outs) > 1 else outs[0][()]
+
+
+_FLOAT64 = np.dtype(np.float64)

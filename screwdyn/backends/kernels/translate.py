@@ -12,7 +12,7 @@ import math
 import textwrap
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = ["BUILTINS", "DialectError", "Translator", "array_at", "c_function", "kernel_call"]
 
@@ -28,6 +28,8 @@ _COMPARED: dict[type, str] = {
 # How strongly expressions bind in C; what is not listed binds like a name.
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _LINE = 120
+# In place of the translation of a function that has begun.
+_OPEN = "", ""
 
 
 class DialectError(Exception):
@@ -86,6 +88,7 @@ class Record(NamedTuple):
 
 Kind = str | Numbers | Array | Record
 Translated = tuple[str, Kind]
+_A, _B = TypeVar("_A"), TypeVar("_B")
 Builtin = Callable[["_Body", Sequence[ast.expr]], Translated]
 
 
@@ -100,6 +103,13 @@ def _joined(a: Kind, b: Kind) -> Kind:
     if isinstance(a, str) and isinstance(b, str) and {a, b} <= {"integer", "real", "bool"}:
         return "real" if "real" in (a, b) else "integer"
     raise DialectError(f"{_name(a)} and {_name(b)} for one value")
+
+
+def _paired(given: Sequence[_A], wanted: Sequence[_B]) -> list[tuple[_A, _B]]:
+    """Values with what they are for."""
+    if len(given) != len(wanted):
+        raise DialectError(f"{len(given)} values for {len(wanted)}")
+    return list(zip(given, wanted, strict=True))
 
 
 def _converted(text: str, kind: Kind, wanted: Kind, binds: int = _CALL) -> str:
@@ -144,7 +154,10 @@ class Translator:
             If its source, or that of a function that it calls, is not in the dialect; the message names the line.
         """
         found = self._made.get((f, kinds))
+        if found == _OPEN:
+            raise DialectError(f"{f.__name__} calls itself")
         if found is None:
+            self._made[f, kinds] = _OPEN
             where, first = (
                 (f"<{export}>", 1) if source else (inspect.getsourcefile(f) or "", inspect.getsourcelines(f)[1])
             )
@@ -152,7 +165,7 @@ class Translator:
             assert isinstance(tree, ast.FunctionDef)
             name = export or self._unused(f"{f.__module__.split('.')[-1]}_{f.__name__}")
             body = _Body(self, f.__globals__, tree, kinds, lambda node: f"{where}, line {first + node.lineno - 1}")
-            given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in zip(tree.args.args, kinds, strict=True))
+            given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in _paired(tree.args.args, kinds))
             head = f"{'SCREWDYN_API ' if export else 'static ALWAYS '}{_name(body.result)} {name}({given or 'void'})"
             doc = ast.get_docstring(tree)
             lines = [f"/* {doc.splitlines()[0]} */"] if doc else []
@@ -202,7 +215,7 @@ class Translator:
             name = "_".join(["Of", *map(_name, kinds)])
             return self.declared(Record(name, tuple((f"f{k}", kind) for k, kind in enumerate(kinds))))
         hints, fields = typing.get_type_hints(cls), []
-        for field, kind in zip(hints, kinds, strict=True):
+        for field, kind in _paired([*hints], kinds):
             count = len(typing.get_args(hints[field]))
             if count and kind != Numbers(count):
                 raise DialectError(f"{cls.__name__}.{field} is {_name(kind)}")
@@ -229,7 +242,7 @@ class _Body:
         place: Callable[[Any], str],
     ) -> None:
         self.to, self._scope, self._place = to, scope, place
-        self._variables: dict[str, Kind] = dict(zip((a.arg for a in tree.args.args), kinds, strict=True))
+        self._variables: dict[str, Kind] = dict(_paired([a.arg for a in tree.args.args], kinds))
         self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
         self.result: Kind = "void"
@@ -237,6 +250,7 @@ class _Body:
             before = dict(self._variables), self.result
             self.lines: list[str] = []
             self._temporaries = 0
+            self._ended: set[str] = set()  # variables of loops, which end one step further in C
             self._block(tree.body, 1)
             if (self._variables, self.result) == before:
                 break
@@ -288,6 +302,8 @@ class _Body:
         self._do(depth, "}")
 
     def _do_While(self, node: ast.While, depth: int) -> None:
+        if node.orelse:
+            raise DialectError("an else of a loop")
         self._do(depth, f"while ({self.of(node.test)[0]}) {{")
         self._block(node.body, depth + 1)
         self._do(depth, "}")
@@ -296,12 +312,20 @@ class _Body:
         called, i = node.iter, node.target
         if not (isinstance(called, ast.Call) and ast.unparse(called.func) == "range" and isinstance(i, ast.Name)):
             raise DialectError("a loop over something else than a range")
+        changed = {
+            n.id for x in node.body for n in ast.walk(x) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        if node.orelse or changed & {i.id, *(name for a in called.args for name in _names_in(a))}:
+            raise DialectError("an else of a loop, or a loop that changes its range")
+        if not all(isinstance(getattr(x, "operand", x), ast.Constant) for x in called.args[2:]):
+            raise DialectError("a range whose step is no number")
         texts = [self.of(a)[0] for a in called.args]
         first, last, step = (["0", *texts, "1"] if len(texts) == 1 else [*texts, "1"])[:3]
         self._keep(i.id, "integer")
         sign = ">" if step.startswith("-") else "<"
         self._do(depth, f"for ({i.id} = {first}; {i.id} {sign} {last}; {i.id} += {step}) {{")
         self._block(node.body, depth + 1)
+        self._ended.add(i.id)
         self._do(depth, "}")
 
     def _do_AugAssign(self, node: ast.AugAssign, depth: int) -> None:
@@ -325,7 +349,7 @@ class _Body:
             elif not _is_pure(value):
                 self._do(depth, f"{text};")
             return
-        pairs = list(zip(target.elts, value.elts, strict=True))
+        pairs = _paired(target.elts, value.elts)
         written: set[str] = set()
         clash = False  # a name or array is written before it is read
         for t, v in pairs:
@@ -352,7 +376,7 @@ class _Body:
             if not isinstance(kind, Numbers | Record):
                 raise DialectError(f"a {_name(kind)} is unpacked")
             whole = text if text.isidentifier() else self._temporary(text, kind, depth)
-            for t, (member, of) in zip(target.elts, kind.members, strict=True):
+            for t, (member, of) in _paired(target.elts, kind.members):
                 if not (isinstance(t, ast.Name) and t.id not in self._read):
                     self._store(t, f"{whole}.{member}", of, depth)
         elif isinstance(target, ast.Name):
@@ -363,6 +387,7 @@ class _Body:
             self._do(depth, f"{place} = {_converted(text, kind, wanted, _CHOICE)};")
 
     def _keep(self, name: str, kind: Kind) -> None:
+        self._ended.discard(name)
         self._variables[name] = _joined(self._variables.get(name, kind), kind)
 
     # Expressions: text and kind
@@ -403,6 +428,8 @@ class _Body:
         return self.to.literal(node.value)
 
     def _of_Name(self, node: ast.Name) -> Translated:
+        if node.id in self._ended:
+            raise DialectError(f"{node.id} is read after its loop")
         if node.id in self._variables:
             return node.id, self._variables[node.id]
         if node.id not in self._scope:
@@ -413,13 +440,18 @@ class _Body:
         text, kind = self.of(node.value)
         if not isinstance(kind, Record):
             raise DialectError(f"an attribute of a {_name(kind)}")
-        return f"{text}.{node.attr}", dict(kind.members)[node.attr]
+        members = dict(kind.members)
+        if node.attr not in members:
+            raise DialectError(f"{kind.name} has no {node.attr}")
+        return f"{text}.{node.attr}", members[node.attr]
 
     def _of_Subscript(self, node: ast.Subscript) -> Translated:
         at = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             return f"{self.of(node.value.value)[0]}.shape[{self.of(at[0])[0]}]", "integer"
         text, kind = self.of(node.value)
+        if any(isinstance(x, ast.UnaryOp) for x in at):
+            raise DialectError("a negative index")
         places = [self.grouped(x, _UNARY) for x in at]
         if isinstance(kind, Numbers):
             if isinstance(at[0], ast.Constant):
@@ -427,7 +459,7 @@ class _Body:
             return f"((const real *)&{text})[{places[0]}]", "real"
         if kind == "words":
             return f"{text}[{places[0]}]", "integer"
-        if not isinstance(kind, Array):
+        if not isinstance(kind, Array) or len(places) > kind.axes:
             raise DialectError(f"an entry of a {_name(kind)}")
         offset = places[0]
         for axis, place in enumerate(places[1:], 1):
@@ -473,6 +505,8 @@ class _Body:
         return f"{left} {_COMPARED[type(node.ops[0])]} {right}", "bool"
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Translated:
+        if any(self.of(v)[1] != "bool" for v in node.values):
+            raise DialectError("a choice of values by 'and' or 'or'")
         sign = " && " if isinstance(node.op, ast.And) else " || "
         return sign.join(self.grouped(v, _COMPARISON) for v in node.values), "bool"
 
@@ -499,7 +533,7 @@ class _Body:
         if isinstance(found, type):
             kind = self.to.tuple_kind([kind for _, kind in parts], found)
             assert isinstance(kind, Record)
-            texts = [_converted(t, k, of, _CHOICE) for (t, k), (_, of) in zip(parts, kind.members, strict=True)]
+            texts = [_converted(t, k, of, _CHOICE) for (t, k), (_, of) in _paired(parts, kind.members)]
             return f"MAKE({kind.name}){{{', '.join(texts)}}}", kind
         if not inspect.isfunction(found):
             raise DialectError(f"a call of {found!r}")
@@ -528,7 +562,12 @@ def _wrapped(text: str) -> str:
 
 def c_function(text: str, kind: Kind) -> Builtin:
     """A call that is written in C, with the arguments in place of {0}, {1} …"""
-    return lambda body, nodes: (text.format(*(body.grouped(node) for node in nodes)), kind)
+
+    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
+        _paired(nodes, range(text.count("{")))
+        return text.format(*(body.grouped(node) for node in nodes)), kind
+
+    return made
 
 
 def array_at(of: str) -> Builtin:

@@ -1,0 +1,100 @@
+"""What is not in the dialect of the recursions is refused, by an error that names the line."""
+
+import pytest
+
+from screwdyn.backends.kernels.translate import BUILTINS, Array, DialectError, Numbers, Translator
+
+ARGUMENTS = {"x": "real", "n": "integer", "a": Array("real", 1), "v": Numbers(3)}
+
+
+def translated(*lines):
+    """The C of a function with these lines."""
+    source, made, to = (
+        f"def f({', '.join(ARGUMENTS)}):\n    " + "\n    ".join(lines),
+        {"__name__": "m"},
+        Translator(BUILTINS, {}),
+    )
+    exec(source, made)
+    to.function(made["f"], tuple(ARGUMENTS.values()), "f", source)
+    return to.text()
+
+
+def test_loops_choices_tuples_and_entries_are_in_the_dialect():
+    text = translated(
+        "s, (p, _, r) = 0, v",
+        "for i in range(n - 1, -1, -1):",
+        "    if i > 2 and a[i] != 0.0:",
+        "        continue",
+        "    s += abs(a[i]) if x > 0 else max(x, p)",
+        "while n > 0:",
+        "    n -= 1",
+        "a[0] = a.shape[0] * s",
+        "return (r, s, -x / 2)",
+    )
+    assert "for (i = n - 1; i > -1; i += -1) {" in text
+    assert "s += a.data" not in text and "real x, p, r, s;" not in text
+    assert "a.data[0] = (real)a.shape[0] * s;" in text
+
+
+REFUSED = {
+    "return a[1:n]": "an expression Slice",
+    "return a[-1]": "a negative index",
+    "return a[n, n]": "an entry of a Array1",
+    "return [x, x]": "an expression List",
+    "return x ** 2": "the operator Pow",
+    "return n // 2": "the operator FloorDiv",
+    "return 2.0 * v": "real and Numbers3 for one value",
+    "return 0.0 < x < 1.0": "a comparison of other kinds",
+    "return x and 2.0": "a choice of values by 'and' or 'or'",
+    "return min(x, x)": "a call of <built-in function min>",
+    "return max(x, x, x)": "3 values for 2",
+    "return abs(x=x)": "a call of something unknown, or with keywords or stars",
+    "return f(x, n, a, v)": "f calls itself",
+    "return v.w": "an attribute of a Numbers3",
+    "return y": "y has no value yet",
+    "return 'abc'": "the constant 'abc'",
+    "return": "a return without a value",
+    "y = z = x": "a chain of assignments",
+    "y, z = v": "2 values for 3",
+    "x = a": "real and Array1 for one value",
+    "f = lambda y: y": "an expression Lambda",
+    "assert x": "a statement Assert",
+    "for y in a: x += y": "a loop over something else than a range",
+    "for i in range(n): n -= i": "an else of a loop, or a loop that changes its range",
+    "for i in range(5, 0, n): x += i": "a range whose step is no number",
+}
+
+
+@pytest.mark.parametrize(("line", "reason"), REFUSED.items())
+def test_what_is_not_in_the_dialect_is_an_error_that_names_the_line(line, reason):
+    with pytest.raises(DialectError) as caught:
+        translated("s = x", line)
+    assert str(caught.value).startswith("<f>, line 3: ") and str(caught.value).endswith(f": {reason}")
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (("while n > 0:", "    n -= 1", "else:", "    n = 5"), "an else of a loop"),
+        (("for i in range(n):", "    x += i", "else:", "    x = 5.0"), "an else of a loop, or a loop that changes its"),
+        (("for i in range(n):", "    x += i", "return i"), "i is read after its loop"),
+    ],
+)
+def test_loops_that_c_would_end_otherwise_are_refused(lines, reason):
+    with pytest.raises(DialectError, match=reason):
+        translated(*lines)
+
+
+def squared(x):
+    """A function in a file."""
+    return x**2
+
+
+def test_the_error_names_the_file_of_a_function_that_is_called():
+    made = {"__name__": "m", "squared": squared}
+    source = "def f(x):\n    return 2.0 * squared(x)"
+    exec(source, made)
+    with pytest.raises(DialectError) as caught:
+        Translator(BUILTINS, {}).function(made["f"], ("real",), "f", source)
+    line = squared.__code__.co_firstlineno + 2
+    assert str(caught.value) == f"{__file__}, line {line}: return x ** 2: the operator Pow"

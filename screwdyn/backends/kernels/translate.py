@@ -88,7 +88,8 @@ class Record(NamedTuple):
 
 Kind = str | Numbers | Array | Record
 Translated = tuple[str, Kind]
-_A, _B = TypeVar("_A"), TypeVar("_B")
+_A = TypeVar("_A")
+_B = TypeVar("_B")
 Builtin = Callable[["_Body", Sequence[ast.expr]], Translated]
 
 

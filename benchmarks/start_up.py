@@ -1,8 +1,8 @@
-"""Time of a new process: the import, the first M, compilation on a new machine, and code from disk.
+"""Time and memory of a new process: the import, first calls of the kernels, and compiled code anew and from disk.
 
 The import is also given as a multiple of NumPy's, in processor time, which other processes influence less. New
 processes that read a URDF file and compute inverse dynamics once are compared with those of Pinocchio, in turns and in
-processor time of all threads.
+processor time of all threads. Memory is the largest resident set of a process, which Linux reports.
 
 python benchmarks/start_up.py
 """
@@ -37,12 +37,7 @@ arm.forward_kinematics(link, q)
 arm.jacobian(link, q)
 """
 )
-ALL_KERNELS = """
-from screwdyn.backends.kernels.of_model import kernel
-from screwdyn.backends.kernels.source import KERNELS
-for name in KERNELS:
-    kernel(name)
-"""
+MEMORY = "\nprint(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
 READ = """
 from time import process_time
 import numpy as np
@@ -63,9 +58,9 @@ print(0)
 
 
 def environment(cache: str) -> dict[str, str]:
-    """The environment of a new process: ``cache`` has its compiled kernels and code, and modules are kept compiled."""
-    left_out = "NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE"
-    return {k: v for k, v in os.environ.items() if k not in left_out} | {"SCREWDYN_CACHE": cache}
+    """The environment of a new process: ``cache`` has its compiled code, and Python keeps its modules compiled."""
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"SCREWDYN_CACHE": cache}
 
 
 class Took(NamedTuple):
@@ -137,18 +132,16 @@ def first_results(turns: int = 7) -> None:
 
 if __name__ == "__main__":
     print(f"{machine()}; new processes\n\n{'':62s}{'measured':>9s}{'target':>8s}")
-    with tempfile.TemporaryDirectory() as empty:
-        report("first M on a machine, one kernel compiled", seconds(FIRST_M, empty), 15)
-    with tempfile.TemporaryDirectory() as empty:
-        report("kernels of all quantities, one after another", seconds(ALL_KERNELS, empty), None)
     with tempfile.TemporaryDirectory() as cache:
-        report("M, C, g, dynamics, a pose and a Jacobian for the first time", seconds(SEVEN, cache), 15)
+        once(SEVEN, cache)
         bare = seconds("pass", cache, 15)
         report("import screwdyn (without starting Python)", seconds(IMPORT, cache, 15) - bare, 0.3)
         idle, numpy, whole = processor_seconds(("pass", "import numpy", IMPORT), cache)
         print(
             f"import screwdyn, processor time: {(whole - idle) / (numpy - idle):.2f} of import numpy, which it contains"
         )
-        report("later processes, from start to first M", seconds(FIRST_M, cache, 7), 2)
-        report("later processes, from start to the end of these", seconds(SEVEN, cache, 7), 2)
+        report("from the start of a process to its first M", seconds(FIRST_M, cache, 7), 1)
+        report("the same to M, C, g, dynamics, a pose and a Jacobian", seconds(SEVEN, cache, 7), 1)
+        for what, program in {"import numpy": "import numpy", IMPORT: IMPORT, "the first M": FIRST_M}.items():
+            print(f"memory of a process after {what}: {int(once(program + MEMORY, cache).printed) / 1000:.0f} MB")
     first_results()

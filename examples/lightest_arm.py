@@ -158,7 +158,6 @@ def main() -> None:
     parser.add_argument("--lengths", type=float, nargs="+", default=LENGTHS, help="lengths of the modules, m")
     lengths = parser.parse_args().lengths
     choice = [Module(*parts) for parts in itertools.product(MOTORS, "yz", lengths)]
-    search([Module(MOTORS[-1], axis, max(lengths)) for axis in "yz"])  # compiles the kernels
 
     start = time.perf_counter()
     best, count, reaching, fitting = search(choice)

@@ -78,6 +78,7 @@ def test_what_is_not_in_the_dialect_is_an_error_that_names_the_line(line, reason
         (("while n > 0:", "    n -= 1", "else:", "    n = 5"), "an else of a loop"),
         (("for i in range(n):", "    x += i", "else:", "    x = 5.0"), "an else of a loop, or a loop that changes its"),
         (("for i in range(n):", "    x += i", "return i"), "i is read after its loop"),
+        (("if x > 0:", "    return x"), "^<f>, line 1: f: a result on some paths only"),
     ],
 )
 def test_loops_that_c_would_end_otherwise_are_refused(lines, reason):

@@ -166,6 +166,8 @@ class Translator:
             assert isinstance(tree, ast.FunctionDef)
             name = export or self._unused(f"{f.__module__.split('.')[-1]}_{f.__name__}")
             body = _Body(self, f.__globals__, tree, kinds, lambda node: f"{where}, line {first + node.lineno - 1}")
+            if body.result != "void" and not _returns(tree.body):
+                raise DialectError(f"{where}, line {first}: {f.__name__}: a result on some paths only")
             given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in _paired(tree.args.args, kinds))
             head = f"{'SCREWDYN_API ' if export else 'static ALWAYS '}{_name(body.result)} {name}({given or 'void'})"
             doc = ast.get_docstring(tree)
@@ -545,6 +547,12 @@ class _Body:
 def _is_pure(node: ast.AST) -> bool:
     """Whether an expression calls nothing but what makes arrays."""
     return all(ast.unparse(n.func) in ("array", "integers") for n in ast.walk(node) if isinstance(n, ast.Call))
+
+
+def _returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether every path through some statements ends in a return."""
+    last = body[-1] if body else None
+    return isinstance(last, ast.Return) or (isinstance(last, ast.If) and _returns(last.body) and _returns(last.orelse))
 
 
 def _names_in(node: ast.AST) -> set[str]:

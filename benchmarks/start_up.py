@@ -140,8 +140,8 @@ if __name__ == "__main__":
         print(
             f"import screwdyn, processor time: {(whole - idle) / (numpy - idle):.2f} of import numpy, which it contains"
         )
-        report("from the start of a process to its first M", seconds(FIRST_M, cache, 7), 1)
-        report("the same to M, C, g, dynamics, a pose and a Jacobian", seconds(SEVEN, cache, 7), 1)
+        report("from the start of a process to its first M", seconds(FIRST_M, cache, 7), 2)
+        report("the same to M, C, g, dynamics, a pose and a Jacobian", seconds(SEVEN, cache, 7), 2)
         for what, program in {"import numpy": "import numpy", IMPORT: IMPORT, "the first M": FIRST_M}.items():
             print(f"memory of a process after {what}: {int(once(program + MEMORY, cache).printed) / 1000:.0f} MB")
     first_results()

@@ -1,4 +1,4 @@
-"""The user's folder for compiled kernels and compiled code, which no other user may be able to write to.
+"""The user's folder for compiled code, which no other user may be able to write to.
 
 Loading a file from it executes the code in the file, so a file written by another user would run that user's code.
 """

@@ -98,6 +98,6 @@ class Spy:
         found.setdefault(name, threading.current_thread() is threading.main_thread())
 sys.meta_path.insert(0, Spy)
 screwdyn.robots.pelican().{use}
-assert found["llvmlite"] is False and "numba" not in found
+assert found["llvmlite"] is False
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

@@ -29,6 +29,7 @@ from screwdyn.core.errors import (
     UnknownNameError,
     URDFError,
 )
+from screwdyn.forms.c_table import c_library
 from screwdyn.forms.point import Point
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (
@@ -136,6 +137,7 @@ __all__ = [
     "UnknownLinkError",
     "UnknownNameError",
     "Unlock",
+    "c_library",
     "cylindrical",
     "errors",
     "fixed",

@@ -297,6 +297,52 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
 
         return c_source(self.copy(), functions, prefix, optional)
 
+    def to_c_table(self, name: str = "robot", *, optional: Iterable[str] = ()) -> str:
+        """A C header with this tree as a table for the kernels in C, which :func:`screwdyn.c_library` writes.
+
+        A controller takes up and puts down parts of the tree while it runs: ``screwdyn_attach(&robot, &<name>)``
+        attaches all links that are not optional, ``screwdyn_attach(&robot, &<name>_<link>)`` an optional link with all
+        links beyond it, and ``screwdyn_detach`` removes what was attached last. The functions of ``screwdyn.h`` then
+        compute the dynamics of the present tree: docs/c_library.md. The text begins with a comment that lists the rows
+        and positions of all joints. ``<NAME>_NQ`` and ``<NAME>_NV`` are the numbers of positions and freedoms without
+        the optional links.
+
+        Parameters
+        ----------
+        name : str
+            A name in C, with which the names in the text begin.
+        optional : str or sequence of str
+            Links that the table of the robot leaves out. If they are the last that were attached to this tree, its
+            coordinates have the order of those in C.
+
+        Returns
+        -------
+        str
+            C99, and C++11.
+
+        Raises
+        ------
+        ScrewdynError
+            If ``name`` is no name in C, or an optional link is given twice.
+        UnknownNameError
+            If an optional link is not in the tree.
+        TopologyError
+            If a joint follows another one; if an optional link has no joint, or is beyond another one.
+        LoopError
+            If the tree has closed loops.
+        UnboundSymbolError
+            If numbers of the tree contain symbols.
+
+        Examples
+        --------
+        >>> import screwdyn as sd
+        >>> print(sd.robots.two_link().to_c_table("arm").splitlines()[-4])
+        static const struct screwdyn_part arm = {-1, 2, 2, 0, 0, arm_table, arm_where, 0, 0};
+        """
+        from screwdyn.forms.c_table import c_table
+
+        return c_table(self, name, optional)
+
     def compile(self, threads: int | None = None) -> Compiled:
         """Machine code for the quantities of the present tree.
 

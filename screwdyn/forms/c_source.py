@@ -22,7 +22,7 @@ from screwdyn.physics.frames import BODY, FRAMES
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.table import ARMATURE, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
-__all__ = ["c_source"]
+__all__ = ["c_source", "listed", "quoted"]
 
 # Arguments of the functions, in order.
 _ARGUMENTS = {
@@ -41,7 +41,7 @@ def c_source(
     tree: Robot, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
 ) -> str:
     """See :meth:`screwdyn.KinematicTree.c_source`."""
-    groups = [_listed(group, "a group of functions") for group in _listed(functions, "functions")]
+    groups = [listed(group, "a group of functions") for group in listed(functions, "functions")]
     asked = [tuple(requested(name, tree.links) for name in group) for group in groups]
     for group, requests in zip(groups, asked, strict=True):
         if len(set(map(_label, requests))) < len(group) or not group:
@@ -62,7 +62,7 @@ def c_source(
     for request in itertools.chain(*asked):
         if request.entry.places == "loops" and not tree.loops:
             raise ScrewdynError(f"the tree has no loops, so {request.entry.name} has no entries; leave it out")
-    links = _listed(optional, "optional links")
+    links = listed(optional, "optional links")
     if links:
         check_open(tree.topology, "C source with optional links")
     for link in links:
@@ -71,7 +71,7 @@ def c_source(
     return _Source(tree, prefix, links).text(asked)
 
 
-def _listed(names: Any, what: str) -> tuple[Any, ...]:
+def listed(names: Any, what: str) -> tuple[Any, ...]:
     """Several names, or a single one, as a tuple."""
     if not isinstance(names, Iterable):
         raise ScrewdynError(f"{what} are given by their names, as strings; got {names!r}")
@@ -226,12 +226,12 @@ class _Source:
         kinds = [model.joints[row].kind for row in rows]
         units = ["rad" if model.rows[row][TURN] else "m" for row in rows]
         named = enumerate(zip(model.coordinates, kinds, units, strict=True))
-        listed = [f"  [{i}] {_quoted(name)}, {kind}, {unit}" for i, (name, kind, unit) in named]
+        listed = [f"  [{i}] {quoted(name)}, {kind}, {unit}" for i, (name, kind, unit) in named]
         if model.charts is None:
             lines += ["Coordinates, in this order:", *listed]
         else:
             lines += ["Positions q, in this order; x, y, z and w are those of a quaternion of length 1, scalar last:"]
-            lines += [f"  [{i}] {_quoted(name)}" for i, name in enumerate(model.positions)]
+            lines += [f"  [{i}] {quoted(name)}" for i, name in enumerate(model.positions)]
             lines += ["", "Freedoms of qd, qdd and tau, in this order; qd are quasi-velocities, qdd their rates:"]
             lines += [f"{line}/s" for line in listed]
         if self.optional:
@@ -244,7 +244,7 @@ class _Source:
                 "the robot without the link. The given values for its coordinates must be finite in any case.",
             ]
             bits = zip(self.bit_names(), self.optional, strict=True)
-            lines += [f"  {macro}: {_quoted(link)}" for macro, link in bits]
+            lines += [f"  {macro}: {quoted(link)}" for macro, link in bits]
         lines += ["", f"Compile this text as it is; to include it elsewhere, define {hidden} first."]
         return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
@@ -261,7 +261,7 @@ class _Source:
         lines = ["/* Values of the symbols in the numbers of the robot, in SI units and radians. */"]
         lines += ["typedef struct {"]
         for symbol, member in self.members.items():
-            lines.append(f"    double {member};" + (f" /* {_quoted(symbol.name)} */" if symbol.name != member else ""))
+            lines.append(f"    double {member};" + (f" /* {quoted(symbol.name)} */" if symbol.name != member else ""))
         return "\n".join([*lines, f"}} {self.prefix}parameters;"])
 
     def bit_names(self) -> list[str]:
@@ -301,7 +301,7 @@ class _Function:
         parts = []
         for request in self.group:
             names = [f"{name} ({result.unit})" for name, (of, result, _) in self.outputs.items() if of is request]
-            notes = [] if request.link is None else [f"link {_quoted(request.link)}"]
+            notes = [] if request.link is None else [f"link {quoted(request.link)}"]
             notes += [f"frame {FRAMES[request.code]}"] if "frame" in request.entry.parameters else []
             rows = self.source.path(request)
             notes += [f"over the freedoms {', '.join(map(str, rows))}"] if rows else []
@@ -370,10 +370,10 @@ def _read(name: Any, numbers: Mapping[Any, str]) -> str:
 
 
 def _gravity(x: Any) -> str:
-    return number(float(x)) if expressions.is_number(x) else _quoted(str(x))
+    return number(float(x)) if expressions.is_number(x) else quoted(str(x))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name in quotes that can be part of a comment."""
     plain = name.encode("unicode_escape").decode("ascii")
     return '"' + plain.replace("*", "\\x2a").replace("?", "\\x3f") + '"'

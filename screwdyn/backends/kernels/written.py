@@ -83,7 +83,9 @@ def _known() -> Mapping[Any, Builtin]:
         integers: array_at("integer"),
         SCOPE["address_of"]: c_function("(integer){0}.data", "integer"),
     }
-    runs = {SCOPE[f"run_{name}"]: kernel_call(f"screwdyn_{name}") for name in KERNELS if not name.startswith(COUPLED)}
+    runs = {
+        SCOPE[f"run_{name}"]: kernel_call(f"screwdyn_run_{name}") for name in KERNELS if not name.startswith(COUPLED)
+    }
     return {**BUILTINS, **known, **runs}
 
 
@@ -106,7 +108,7 @@ def text() -> str:
     for name in KERNELS:
         entry, scope = entry_of(name), {"__name__": "kernels", **SCOPE, **source.functions(name)}
         for prefix, given, code in (
-            ("screwdyn_", ("words", "words", "integer"), source.kernel_text(name)),
+            ("screwdyn_run_", ("words", "words", "integer"), source.kernel_text(name)),
             ("screwdyn_scratch_", ("words",), source.scratch_text(name)),
         ):
             made = dict(scope)
@@ -116,7 +118,7 @@ def text() -> str:
             [_shape(d) for d in x] for x in ([STATE[x] for x in entry.arguments], [r.shape for r in entry.given])
         )
         numbers = f"{len(inputs)}, {len(outputs)}, {{{', '.join(inputs)}}}, {{{', '.join(outputs)}}}"
-        rows.append(f'    {{"{name}", screwdyn_{name}, screwdyn_scratch_{name}, {numbers}}},')
+        rows.append(f'    {{"{name}", screwdyn_run_{name}, screwdyn_scratch_{name}, {numbers}}},')
     to.function(play, ("words", "words", "integer"), "screwdyn_play")
     rows.append('    {"play", screwdyn_play, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},')
     last = "    {0, 0, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},"

@@ -17,10 +17,14 @@ extern "C" {
 typedef float screwdyn_real;
 #define SCREWDYN_LARGEST 1e6f
 #define SCREWDYN_LARGEST_FINITE FLT_MAX
+#define SCREWDYN_ROUNDING (4 * FLT_EPSILON)
+#define SCREWDYN_LEAST_GYRATION 1e-12f
 #else
 typedef double screwdyn_real;
 #define SCREWDYN_LARGEST 1e60 /* products of five such numbers do not overflow */
 #define SCREWDYN_LARGEST_FINITE DBL_MAX
+#define SCREWDYN_ROUNDING (4 * DBL_EPSILON) /* of an inertia, relative; what is smaller is none */
+#define SCREWDYN_LEAST_GYRATION 1e-24 /* square of a radius of gyration, m^2; what is smaller is rounding of poses */
 #endif
 typedef ptrdiff_t screwdyn_integer;
 

@@ -53,6 +53,8 @@ static ALWAYS real greater(real a, real b) { return b > a ? b : a; }
 _CONSTANTS = {
     "LARGEST": ("SCREWDYN_LARGEST", "real"),
     "LARGEST_FINITE": ("SCREWDYN_LARGEST_FINITE", "real"),
+    "ROUNDING": ("SCREWDYN_ROUNDING", "real"),
+    "PICOMETRE_SQUARED": ("SCREWDYN_LEAST_GYRATION", "real"),
     "REAL": ("((integer)sizeof(real))", "integer"),
     "INTEGER": ("((integer)sizeof(integer))", "integer"),
 }

@@ -337,7 +337,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         --------
         >>> import screwdyn as sd
         >>> print(sd.robots.two_link().to_c_table("arm").splitlines()[-4])
-        static const struct screwdyn_part arm = {-1, 2, 2, 0, 0, arm_table, arm_where, 0, 0};
+        static const struct screwdyn_part arm = {-1, 2, 2, 0, 0, table_of_arm, where_of_arm, 0, 0};
         """
         from screwdyn.forms.c_table import c_table
 

@@ -13,7 +13,11 @@ import screwdyn as sd
 
 EXAMPLES = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 # Examples that other tests run and check.
-ELSEWHERE = {"export_controller": "forms/test_c_source.py", "dask_study": "cluster/test_dask.py", "hook_in_c": "forms/test_c_table.py"}
+ELSEWHERE = {
+    "export_controller": "forms/test_c_source.py",
+    "dask_study": "cluster/test_dask.py",
+    "hook_in_c": "forms/test_c_table.py",
+}
 # Examples with a test of their own below, which runs them too.
 BELOW = {"lightest_arm", "pelican_crucible"}
 # Figures that examples draw, besides those that tests below name.

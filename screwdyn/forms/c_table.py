@@ -21,6 +21,9 @@ from screwdyn.physics.table import FIRST, PARENT
 
 __all__ = ["c_library", "c_table"]
 
+# What follows the name of a robot in names of its table.
+_TAKEN = ("base", "NQ", "NV", "TABLE_H")
+
 
 def c_library(folder: str | PathLike[str]) -> None:
     """Write the kernels as a C library to a folder: ``screwdyn.c`` and ``screwdyn.h``.
@@ -49,21 +52,21 @@ def c_table(tree: Robot, name: str, optional: Iterable[str]) -> str:
     """See :meth:`screwdyn.KinematicTree.to_c_table`."""
     if not isinstance(name, str) or identifiers([name]) != [name]:
         raise ScrewdynError(f"the name of a table must be a name in C; got {name!r}")
-    check_open(tree.topology, "a table in C")
-    for at in tree.topology.attachments.values():
+    whole, links = tree.model, listed(optional, "optional links")
+    check_open(whole.topology, "a table in C")
+    for at in whole.topology.attachments.values():
         if at.joint.mimic is not None:
             raise TopologyError(
                 f"a table in C has no joints that follow others, but {at.name!r} follows {at.joint.mimic.joint!r}; "
                 f"write c_source, or lock the joint in a copy of the tree"
             )
-    whole, links = tree.model, listed(optional, "optional links")
     beyond = {link: _subtree(whole, link, links) for link in links}
     if len(beyond) < len(links):
         raise ScrewdynError(f"name each optional link once; got {links!r}")
     left_out = {other for subtree in beyond.values() for other in subtree}
     robot = _Part(whole, name, [link for link in whole.placements if link not in left_out])
     parts = [robot]
-    for link, suffix in zip(links, identifiers(links), strict=True):
+    for link, suffix in zip(links, identifiers(links, _TAKEN), strict=True):
         parts.append(_Part(whole, f"{name}_{suffix}", beyond[link], robot.number))
     upper = name.upper()
     capacity = {"ROWS": len(robot.table), "GROUPS": len(robot.groups)}
@@ -130,7 +133,9 @@ class _Part:
             if parent not in self.number:
                 self.onto = carrying[parent]
             row[PARENT], row[FIRST] = self.number.get(parent, -1), self.number[int(row[FIRST])]
-        self.where, self.groups, self.terms = list(range(len(rows))), [], []
+        self.where = list(range(len(rows)))
+        self.groups: list[list[int]] = []
+        self.terms: list[list[float]] = []
         if model.charts is not None:
             self._chart(model.charts, rows)
         self.lines = [
@@ -139,7 +144,7 @@ class _Part:
         ]
         position = 0
         for at in placed:
-            row = self.number.get(model.index[at.coordinate])
+            row = self.number[model.index[at.coordinate]]
             if at.joint is None or not at.names:
                 self.lines.append(f"  {quoted(at.link.name)} moves with " + ("the base" if row == -1 else f"row {row}"))
                 continue
@@ -173,7 +178,7 @@ class _Part:
         }
         lines, named = [], []
         for suffix, (declared, entries) in arrays.items():
-            named.append(f"{self.name}_{suffix}" if entries else "0")
+            named.append(f"{suffix}_of_{self.name}" if entries else "0")
             if entries:
                 body = ",\n".join(f"    {entry}" for entry in entries)
                 lines.append(f"static const {declared.format(named[-1])} = {{\n{body}}};")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from screwdyn.backends.background import imported
 from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
@@ -177,8 +176,9 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         >>> bool(np.allclose(by_qdd, arm.mass_matrix(np.zeros(2))))
         True
         """
-        kind: type[Derivatives] = imported("screwdyn.forms.derivatives").Derivatives
-        return self.model.derived(kind)
+        from screwdyn.forms.derivatives import Derivatives
+
+        return self.model.derived(Derivatives)
 
     def operation_count(self, *functions: str) -> dict[str, int]:
         """Number of operations of some quantities written out for this tree.
@@ -364,12 +364,13 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         Raises
         ------
         ScrewdynError
-            If ``threads`` is not an integer of at least 1.
+            If llvmlite is not installed, which the extra ``compile`` does, or ``threads`` is not an integer of at least 1.
         UnboundSymbolError
             If numbers of the tree contain symbols.
         """
-        kind: type[Compiled] = imported("screwdyn.forms.compiled").Compiled
-        return kind(self.model, threads)
+        from screwdyn.forms.compiled import Compiled
+
+        return Compiled(self.model, threads)
 
     # Configurations, and motion near a state
 
@@ -444,9 +445,9 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         array([[0. ],
                [0.5]])
         """
-        linearize = imported("screwdyn.forms.linearize").linearize
-        linearization: Linearization = linearize(self.model, q, qd, tau, independent)
-        return linearization
+        from screwdyn.forms.linearize import linearize
+
+        return linearize(self.model, q, qd, tau, independent)
 
     def explain(self, link: Handle | str, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Explanation:
         """What one link contributes to M, C and g, and to which joints (docs/mathematics.md §2 and §3).

@@ -17,6 +17,7 @@ import numpy as np
 from screwdyn.backends import background
 from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm.call import Function
+from screwdyn.backends.llvm.processor import require_compiler
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
@@ -87,10 +88,11 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     Raises
     ------
     ScrewdynError
-        If ``threads`` is not an integer of at least 1.
+        If llvmlite is not installed, or ``threads`` is not an integer of at least 1.
     """
 
     def __init__(self, model: Model, threads: int | None = None) -> None:
+        require_compiler()
         self._asked = threads
         if threads is None:
             threads = _processors()

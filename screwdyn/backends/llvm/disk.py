@@ -16,9 +16,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-import llvmlite
-import llvmlite.binding as llvm
-
 from screwdyn.backends.cache_folder import Refused, announce, checked_folder, user_folder
 from screwdyn.backends.llvm.processor import processor
 
@@ -124,14 +121,15 @@ def _folder(base: Path | None) -> Path | None:
 
 @functools.cache
 def _compiler() -> str:
-    """A digest of what compiles, for which Python and processor; empty if the source cannot be read."""
+    """A digest of what compiles, for which Python and processor; empty if nothing does, or the source is not readable."""
+    if processor() is None:
+        return ""
     root = Path(__file__).parents[2]
     inside = [place for package in _PACKAGES for place in os.walk(root / package)]
     source = digest_of(
         sorted(os.path.join(place, name) for place, _, names in inside for name in names if name.endswith(".py"))
     )
-    versions = llvmlite.__version__, llvm.llvm_version_info, PYTHON, processor()
-    return source and hashlib.sha256(repr((versions, source)).encode()).hexdigest()
+    return source and hashlib.sha256(repr((PYTHON, processor(), source)).encode()).hexdigest()
 
 
 def _bound(folder: Path, added: int) -> None:

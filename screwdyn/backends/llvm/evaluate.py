@@ -1,4 +1,4 @@
-"""A function on a tape that is compiled in its first call, or interpreted if it is too long."""
+"""A function on a tape that is compiled in its first call; or interpreted, if it is too long or llvmlite is missing."""
 
 import math
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Evaluator:
     shapes : list of tuples
         Of the outputs.
     compiled : bool
-        Whether it is compiled: it is short enough, and has inputs and outputs.
+        As of the program.
     """
 
     def __init__(self, program: Program, table: Array | None = None) -> None:

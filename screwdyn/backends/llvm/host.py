@@ -1,8 +1,7 @@
 """The code that all functions of this process share: sine and cosine, and the loop over a batch."""
 
-from collections.abc import Callable
 from ctypes import CFUNCTYPE, c_int64, c_void_p
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from screwdyn.backends.background import compiling_once
 from screwdyn.backends.llvm import batch_loop, ir
@@ -16,19 +15,20 @@ _Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_vo
 
 
 class Host(NamedTuple):
-    """Properties of this processor, and the code that all functions share."""
+    """Properties of this processor, and the code that all functions share; by default those without a compiler."""
 
-    width: int
-    fused: bool
-    sincos: int
-    drive: Callable[..., int]
-    code: Loaded
+    width: int = 1
+    fused: bool = False
+    sincos: int = 0
+    drive: Any = None
+    code: Loaded | None = None
 
 
 @compiling_once
 def host() -> Host:
     """The shared code for the widest vectors of this processor."""
-    return with_lanes(processor().width, processor().fused)
+    here = processor()
+    return Host() if here is None else with_lanes(here.width, here.fused)
 
 
 def with_lanes(width: int, fused: bool) -> Host:

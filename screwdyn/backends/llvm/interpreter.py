@@ -1,4 +1,4 @@
-"""Interpreter for functions that are too long to be compiled: a kernel executes the operations of the tape in order."""
+"""Interpreter for functions that are not compiled: a kernel executes the operations of the tape in order."""
 
 from collections.abc import Sequence
 from itertools import chain, islice

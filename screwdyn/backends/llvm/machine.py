@@ -4,10 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from screwdyn.backends.llvm import disk
-from screwdyn.backends.llvm.processor import processor
+from screwdyn.backends.llvm.processor import llvm, processor
 
 __all__ = ["Loaded", "object_file", "shared_code"]
 
@@ -17,6 +15,7 @@ _ENGINE = 64_000
 
 def _target_machine() -> Any:
     here = processor()
+    assert here is not None  # without llvmlite nothing is compiled
     target = llvm.Target.from_triple(here.triple)
     # The tape has folded and ordered the operations; LLVM only has to choose instructions and registers.
     return target.create_target_machine(opt=1, cpu=here.name, features=here.features)

@@ -1,11 +1,19 @@
-"""The processor that code is compiled for."""
+"""LLVM, if llvmlite is installed, and the processor that it compiles for. llvmlite is imported here only."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
+from screwdyn.core.errors import ScrewdynError
 
-__all__ = ["Processor", "processor"]
+llvm: Any = None
+_missing: ImportError | None = None
+try:
+    import llvmlite
+    import llvmlite.binding as llvm
+except ImportError as _error:
+    _missing = _error
+
+__all__ = ["Processor", "llvm", "processor", "require_compiler"]
 
 
 class Processor(NamedTuple):
@@ -13,6 +21,8 @@ class Processor(NamedTuple):
 
     Attributes
     ----------
+    compiler : str
+        Versions of llvmlite and LLVM.
     triple, name, features : str
         Architecture and system, kind of processor, and its instruction sets.
     width : int
@@ -21,6 +31,7 @@ class Processor(NamedTuple):
         Whether it has a fused multiply-add.
     """
 
+    compiler: str
     triple: str
     name: str
     features: str
@@ -29,9 +40,19 @@ class Processor(NamedTuple):
 
 
 @functools.cache
-def processor() -> Processor:
-    """The processor of this machine."""
+def processor() -> Processor | None:
+    """The processor of this machine; None without llvmlite."""
+    if llvm is None:
+        return None
     has, triple = llvm.get_host_cpu_features(), llvm.get_process_triple()
     width = 8 if has.get("avx512f") and has.get("avx512dq") else 4 if has.get("avx2") else 2
     fused = not triple.startswith(("x86_64", "i686")) or bool(has.get("fma"))
-    return Processor(triple, llvm.get_host_cpu_name(), has.flatten(), width, fused)
+    compiler = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+    return Processor(compiler, triple, llvm.get_host_cpu_name(), has.flatten(), width, fused)
+
+
+def require_compiler() -> None:
+    """Raise ScrewdynError without llvmlite."""
+    if _missing is not None:
+        needed = f"compiled trees need llvmlite ({_missing}): pip install 'screwdyn[compile]'"
+        raise ScrewdynError(needed) from _missing

@@ -46,7 +46,8 @@ class Program:
     plan : Plan or None
         None when all code has been made.
     compiled : bool
-        Whether it is compiled: it is short enough, and has inputs and outputs. Other functions use the ``interpreter``.
+        Whether it is compiled: it is short enough, it has inputs and outputs, and llvmlite is installed. Other functions
+        use the ``interpreter``.
     rows : list of int
         Number of rows of scratch space of every input and output.
     slots : list of int
@@ -58,7 +59,8 @@ class Program:
     def __init__(self, interface: Interface, plan: Plan | None, code: Mapping[str, bytes] | None = None) -> None:
         self._interface, self.plan = interface, plan
         self.name, self.lengths, self.shapes, self.sparse, slots, self._known = interface
-        self.compiled = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
+        short = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
+        self.compiled = short and host().code is not None
         self.rows = [1 + max(here, default=-1) for here in slots]
         lanes = range(host().width)
         self._slots = [

@@ -278,7 +278,7 @@ def limited(monkeypatch, module, limit, value):
     monkeypatch.setattr(derivatives, "_programs", Kept(derivatives._program, 10**9))
 
 
-@pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 0)])
+@pytest.mark.parametrize("batch", [(), (1,), (11,), (2, 0)])
 @pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (plan, "_FEW")])
 def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
     """Too long to compile, so they are interpreted; and with many zeros, which are stored sparsely."""
@@ -403,7 +403,10 @@ def test_wrong_out_is_named(monkeypatch, wrong, limit):
             function(*np.zeros((3, 2)), out=wrong)
 
 
-def test_a_batch_that_would_overflow_names_the_coordinate():
+@pytest.mark.parametrize("limit", [None, "LARGEST"])
+def test_a_batch_that_would_overflow_names_the_coordinate(monkeypatch, limit):
+    if limit:
+        limited(monkeypatch, native, limit, 10)
     q = np.zeros((3, 6))
     qd = q.copy()
     qd[2, 4] = 1e200
@@ -412,7 +415,10 @@ def test_a_batch_that_would_overflow_names_the_coordinate():
 
 
 @pytest.mark.parametrize("state", [([0.1, 0.2], [1e160, 0], [0, 0]), ([0.1, 1e160], [0, 0], [0, 0])])
-def test_results_that_would_overflow_are_refused(state):
+@pytest.mark.parametrize("limit", [None, "LARGEST"])
+def test_results_that_would_overflow_are_refused(monkeypatch, state, limit):
+    if limit:
+        limited(monkeypatch, native, limit, 10)
     tree = KinematicTree()
     tree.attach(Inertia.box(1, (0.1, 0.2, 0.3)), to="base", joint=revolute(), name="arm")
     tree.attach(Inertia.point(1), to="arm", joint=sd.prismatic("x"), name="slider")

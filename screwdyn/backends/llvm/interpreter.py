@@ -9,6 +9,7 @@ import numpy.typing as npt
 from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.backends.llvm.plan import Plan
 from screwdyn.backends.tape.tape import Recorded, Scalar
+from screwdyn.physics.quantities import LARGEST
 
 __all__ = ["Interpreter"]
 
@@ -70,11 +71,13 @@ class Interpreter:
 
     def __call__(self, parameters: Array, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis; return whether the assumptions of the tape hold for all of them."""
-        count, sound = len(inputs[0]), True
+        count, sound = len(inputs[0]), all([np.abs(x).max(initial=0.0) < LARGEST for x in inputs])
+        lanes = min(count, _LANES)
+        results = np.repeat(self._start, lanes, axis=1)
+        results[: self._known] = parameters[: self._known, None]
         for first in range(0, count, _LANES):
-            now = slice(first, min(first + _LANES, count))
-            results = np.repeat(self._start, now.stop - first, axis=1)
-            results[: self._known] = parameters[: self._known, None]
+            first = min(first, count - lanes)  # the last ones overlap those before
+            now = slice(first, first + lanes)
             for row, group, k in self._inputs:
                 results[row] = inputs[group][now, k]
             kernels.play(self._code, results)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from types import MethodType
@@ -48,9 +47,6 @@ AT_ONCE = (
 )
 # Number of states for which a further thread is used.
 _SHARE = 4096
-# The module of the default kernels, and the seconds that a call waits for code if it would have to load them otherwise,
-# which takes as long; code from disk is ready after some hundredths.
-_KERNELS, _PATIENCE = "screwdyn.backends.kernels.of_model", 0.5
 
 
 class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
@@ -188,16 +184,12 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         return function
 
     def _ready(self, entry: Quantity, link: Any, frame: Any, single: bool) -> Function | None:
-        """A function if its code for one state, or for batches, is ready; waits if the kernels are not loaded."""
+        """A function if its code for one state, or for batches, is ready."""
         function = self._function(entry, link, frame)
-        if function is None or not (single or function.program.batch):
-            background.resume()
-            compilation = None if _KERNELS in sys.modules else self._compilation(entry, link, frame)
-            if compilation is None:
-                return None
-            wait([compilation.single if single else compilation.batch], _PATIENCE)
-            function = self._function(entry, link, frame)
-        return function if function is not None and (single or function.program.batch) else None
+        if function is not None and (single or function.program.batch):
+            return function
+        background.resume()
+        return None
 
     def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
         """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""

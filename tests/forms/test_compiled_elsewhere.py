@@ -103,16 +103,6 @@ def test_by_default_there_is_a_thread_for_each_processor_that_may_be_used():
     assert run(f"{code}.compile().threads)") == "1\n"
 
 
-@pytest.mark.parametrize("batch", [(), (3,)])
-def test_a_process_without_default_kernels_waits_for_code_instead_of_loading_them(monkeypatch, batch):
-    monkeypatch.setattr(compiled, "_KERNELS", "a module that is not loaded")
-    monkeypatch.setattr(compiled, "_PATIENCE", 60)
-    monkeypatch.setattr(compiled.Compiled, "_default", None)
-    monkeypatch.setattr(code_cache, "_programs", code_cache.Kept(code_cache._programs._make, 10**9))
-    tree, q = two_link(), np.zeros((*batch, 2))
-    np.testing.assert_allclose(tree.compile(threads=1).mass_matrix(q), tree.mass_matrix(q), rtol=1e-14)
-
-
 def test_small_trees_wait_for_at_most_one_function_of_a_large_tree(monkeypatch):
     order, compile_single = [], code_cache._compile_single
 

@@ -26,16 +26,12 @@ def announce(line: str) -> None:
 def user_folder() -> Path | None:
     """The folder ``screwdyn`` in the user's folder for caches; None if nothing is to be kept on disk.
 
-    The user's folder is the first of ``SCREWDYN_CACHE``, ``NUMBA_CACHE_DIR`` and ``XDG_CACHE_HOME`` that is set in the
-    environment, or ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
+    The user's folder is the first of ``SCREWDYN_CACHE`` and ``XDG_CACHE_HOME`` that is set in the environment, or
+    ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
     """
-    names = "SCREWDYN_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"
-    base = next(filter(None, map(os.environ.get, names)), None)
-    if base is None:
-        base = os.path.expanduser("~/.cache")
-        if base.startswith("~"):
-            return None
-    return None if os.environ.get("SCREWDYN_CACHE") == "off" else Path(base, "screwdyn")
+    chosen = os.environ.get("SCREWDYN_CACHE")
+    base = os.path.expanduser(chosen or os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return None if chosen == "off" or base.startswith("~") else Path(base, "screwdyn")
 
 
 def checked_folder(path: Path) -> Path:
@@ -59,8 +55,8 @@ def checked_folder(path: Path) -> Path:
     Notes
     -----
     Windows has no user ids and no permission bits, so the folder is not checked there: the access list of the user's
-    profile excludes other users, and that of a folder named by ``SCREWDYN_CACHE``, ``NUMBA_CACHE_DIR`` or
-    ``XDG_CACHE_HOME`` must do so too.
+    profile excludes other users, and that of a folder named by ``SCREWDYN_CACHE`` or ``XDG_CACHE_HOME`` must
+    do so too.
     """
     try:
         folder = path.resolve()

@@ -152,14 +152,13 @@ def test_without_user_ids_the_folder_is_used_as_it_is(base, monkeypatch):
     [
         ({}, "{home}/.cache"),
         ({"XDG_CACHE_HOME": "/x"}, "/x"),
-        ({"XDG_CACHE_HOME": "/x", "NUMBA_CACHE_DIR": "/n"}, "/n"),
-        ({"NUMBA_CACHE_DIR": "/n", "SCREWDYN_CACHE": "/s"}, "/s"),
-        ({"NUMBA_CACHE_DIR": "/n", "SCREWDYN_CACHE": ""}, "/n"),
-        ({"NUMBA_CACHE_DIR": "/n", "SCREWDYN_CACHE": "off"}, None),
+        ({"XDG_CACHE_HOME": "/x", "SCREWDYN_CACHE": "/s"}, "/s"),
+        ({"XDG_CACHE_HOME": "/x", "SCREWDYN_CACHE": ""}, "/x"),
+        ({"XDG_CACHE_HOME": "/x", "SCREWDYN_CACHE": "off"}, None),
     ],
 )
 def test_the_users_folder_can_be_moved_or_switched_off(monkeypatch, tmp_path, settings, expected):
-    for name in ("SCREWDYN_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+    for name in ("SCREWDYN_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name, value in settings.items():
@@ -168,7 +167,7 @@ def test_the_users_folder_can_be_moved_or_switched_off(monkeypatch, tmp_path, se
 
 
 def test_a_user_without_a_home_keeps_nothing(monkeypatch):
-    for name in ("SCREWDYN_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+    for name in ("SCREWDYN_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(keeping.os.path, "expanduser", lambda path: path)
     assert user_folder() is None

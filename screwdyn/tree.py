@@ -364,7 +364,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         Raises
         ------
         ScrewdynError
-            If llvmlite is not installed, which the extra ``compile`` does, or ``threads`` is not an integer of at least 1.
+            If llvmlite, the extra ``compile``, is not installed, or ``threads`` is not an integer of at least 1.
         UnboundSymbolError
             If numbers of the tree contain symbols.
         """

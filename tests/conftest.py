@@ -77,7 +77,9 @@ def pytest_collection() -> Iterator[None]:
 def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
     """Code is neither written to the disk nor read from it while modules are patched."""
     if "monkeypatch" in request.fixturenames:
-        none = SimpleNamespace(key=disk.key, read=lambda key: None, write=lambda key, content: None)
+        none = SimpleNamespace(
+            key=disk.key, folder=lambda: None, read=lambda key: None, write=lambda key, content: None
+        )
         for module in (machine, program):
             request.getfixturevalue("monkeypatch").setattr(module, "disk", none)
 

@@ -4,15 +4,15 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from heapq import heappop, heappush
-from importlib import import_module
 from itertools import count
-from types import ModuleType
 from typing import Any, TypeVar
 
-__all__ = ["compiling", "compiling_once", "imported", "resume", "submit"]
+from screwdyn.backends.cache_folder import announce
+
+__all__ = ["compiling", "compiling_once", "resume", "submit"]
 
 Result = TypeVar("Result")
 
@@ -23,6 +23,8 @@ _lock = threading.Lock()
 _waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
 _order = count()
 _NAME = "screwdyn-compile"
+# Seconds.
+_PATIENCE = 0.5
 # ``compiles`` is True in the threads that compile.
 _thread = threading.local()
 _pool: ThreadPoolExecutor | None = None
@@ -31,16 +33,20 @@ _pool: ThreadPoolExecutor | None = None
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
     """Decorate a function that compiles: one such function runs at a time, and the process is not forked meanwhile.
 
-    It runs in a thread, because Ctrl-C interrupts the main thread: an interrupted import or compilation would leave
-    its library unusable. The interrupted call ends at once, and the thread completes its work.
+    It runs in a thread, because Ctrl-C interrupts the main thread, which does not notice it during compilation.
+    The interrupted call ends at once, and the thread completes its work.
+
+    The decorated function takes ``line=``, which stderr shows if its caller waits for longer than half a second.
     """
 
     @functools.wraps(function)
-    def called(*arguments: Any) -> Result:
+    def called(*arguments: Any, line: str = "") -> Result:
         if getattr(_thread, "compiles", False):
             return function(*arguments)
         future: Future[Result] = Future()
         threading.Thread(target=_settle, args=(future, partial(function, *arguments)), name=_NAME).start()
+        if line and not wait([future], _PATIENCE).done:
+            announce(line)
         return future.result()
 
     return called
@@ -53,12 +59,6 @@ def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
     """
     # The inner cache is for a thread that did not find the result in the outer one, and then waited for another thread.
     return functools.cache(compiling(functools.cache(function)))
-
-
-@compiling_once
-def imported(name: str) -> ModuleType:
-    """A module that imports a compiler, which takes too long for `import screwdyn`."""
-    return import_module(name)
 
 
 def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:

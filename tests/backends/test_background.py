@@ -1,8 +1,6 @@
 """The thread that compiles: smaller functions first, one at a time, and none during interpreter shutdown."""
 
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -88,16 +86,11 @@ def test_an_interrupted_call_ends_and_its_compilation_is_completed():
     assert make() is found[0] and len(found) == 1
 
 
-@pytest.mark.parametrize("use", ["compile()", "derivatives"])
-def test_compilers_are_imported_where_ctrl_c_interrupts_nothing(use):
-    code = f"""
-import sys, threading, screwdyn
-found = {{}}
-class Spy:
-    def find_spec(name, path=None, target=None):
-        found.setdefault(name, threading.current_thread() is threading.main_thread())
-sys.meta_path.insert(0, Spy)
-screwdyn.robots.pelican().{use}
-assert found["llvmlite"] is False
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+def test_only_a_caller_who_waits_long_reads_what_is_compiled(monkeypatch, capsys):
+    monkeypatch.setattr(background, "_PATIENCE", 0.05)
+    slow, fast = background.compiling(lambda: time.sleep(0.1)), background.compiling(lambda: None)
+    fast(line="compiling the first")
+    background.submit((1,), lambda: slow(line="compiling the second")).result(10)
+    assert capsys.readouterr().err == ""
+    slow(line="compiling the third")
+    assert capsys.readouterr().err == "screwdyn: compiling the third\n"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from screwdyn.backends import background
 from screwdyn.backends.cache_folder import user_folder
 from screwdyn.backends.llvm import disk, machine
 from screwdyn.backends.llvm import program as native
@@ -283,6 +284,19 @@ def test_code_for_batches_is_added_to_that_for_one_state(folder):
     last = native.kept("squared", partial(squared, calls))
     assert last.single and last.batch and len(calls) == 2
     assert values(last) == values(later)
+
+
+def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monkeypatch, capsys):
+    program = native.kept("squared", partial(squared, []))
+    program.compile_single()
+    monkeypatch.setattr(background, "_PATIENCE", 0)
+    program.compile_single()
+    assert capsys.readouterr().err == ""
+    program.compile_batch()
+    assert capsys.readouterr().err == f"screwdyn: compiling squared of this robot (once; kept in {folder})\n"
+    monkeypatch.setenv("SCREWDYN_CACHE", "off")
+    native.kept("squared", partial(squared, [])).compile_single()
+    assert capsys.readouterr().err == "screwdyn: compiling squared of this robot (not kept on disk)\n"
 
 
 IN_ANOTHER_PROCESS = """

@@ -46,8 +46,8 @@ class Program:
     plan : Plan or None
         None when all code has been made.
     compiled : bool
-        Whether it is compiled: it is short enough, it has inputs and outputs, and llvmlite is installed. Other functions
-        use the ``interpreter``.
+        Whether it is compiled: it is short enough, has inputs and outputs, and there is llvmlite. Other functions use
+        the ``interpreter``.
     rows : list of int
         Number of rows of scratch space of every input and output.
     slots : list of int
@@ -92,37 +92,45 @@ class Program:
         array[-1:].view(np.int64)[0] = host().sincos
         return array
 
-    @compiling
     def compile_single(self) -> None:
         """Make the code for one state unless it exists."""
         if not self.single:
             self.single = self._function(emit.SINGLE, emit.single)
             self._forget()
 
-    @compiling
     def compile_batch(self) -> None:
         """Make the code for many states, unless it exists."""
         if not self.batch:
             self.batch = self._function(emit.BATCH, emit.batch)
             self._forget()
 
-    @compiling
     def compile_steps(self) -> None:
         """Make the code for many steps of an integrator, unless it exists."""
         if not self.batch:
             self.batch = self._function(emit_steps.STEPS, emit_steps.steps)
             self.plan = None
 
-    @compiling
     def interpreter(self) -> Interpreter:
         """The interpreter of the function, used instead of code."""
+        return self._interpreter or self._interpreted()
+
+    @compiling
+    def _interpreted(self) -> Interpreter:
+        """The interpreter, made once."""
         if self._interpreter is None:
             assert self.plan is not None
             self._interpreter, self.plan = Interpreter(self.plan), None
         return self._interpreter
 
     def _function(self, name: str, text: Callable[[Plan, int], str]) -> int:
-        """The address of a function, which is loaded from disk or compiled."""
+        """The address of a function, which is loaded from disk or compiled; stderr announces what takes long."""
+        folder = disk.folder() if self._key else None
+        kept = "not kept on disk" if folder is None else f"once; kept in {folder}"
+        address: int = self._compiled(name, text, line=f"compiling {self.name} of this robot ({kept})")
+        return address
+
+    @compiling
+    def _compiled(self, name: str, text: Callable[[Plan, int], str]) -> int:
         if name not in self._found:
             if self.plan is None:
                 assert self._record is not None

@@ -121,7 +121,7 @@ def _folder(base: Path | None) -> Path | None:
 
 @functools.cache
 def _compiler() -> str:
-    """A digest of what compiles, for which Python and processor; empty if nothing does, or the source is not readable."""
+    """A digest of what compiles, for which Python and processor; empty without llvmlite or the source."""
     if processor() is None:
         return ""
     root = Path(__file__).parents[2]

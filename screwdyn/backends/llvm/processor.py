@@ -5,13 +5,15 @@ from typing import Any, NamedTuple
 
 from screwdyn.core.errors import ScrewdynError
 
-llvm: Any = None
-_missing: ImportError | None = None
+llvm: Any
+_missing: ImportError | None
 try:
     import llvmlite
-    import llvmlite.binding as llvm
+    from llvmlite import binding
 except ImportError as _error:
-    _missing = _error
+    llvm, _missing = None, _error
+else:
+    llvm, _missing = binding, None
 
 __all__ = ["Processor", "llvm", "processor", "require_compiler"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from screwdyn.backends.llvm.processor import processor
 from screwdyn.core.types import Array
 from screwdyn.forms.operation_count import operations_of
 from screwdyn.papers.selection.arm import Arm
@@ -30,9 +31,9 @@ def operations(arm: Arm) -> dict[str, dict[str, int]]:
 
 
 def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory]) -> dict[str, float]:
-    """Time of compiled inverse dynamics along the trajectories, for equally many states, relative to the first arm.
+    """Time of inverse dynamics along the trajectories, for equally many states, relative to the first arm.
 
-    The arms take turns; the least time of each counts.
+    By compiled code, or without llvmlite by the default kernel. The arms take turns; the least time of each counts.
     """
     calls = {name: _call(arm, trajectories[name]) for name, arm in arms.items()}
     least = dict.fromkeys(calls, np.inf)
@@ -47,10 +48,12 @@ def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory])
 
 def _call(arm: Arm, trajectory: Trajectory) -> Callable[[], Array]:
     """Inverse dynamics of 4096 states: the samples of the trajectory, repeated."""
-    fast = arm.tree.compile(threads=1).wait()
     n = arm.tree.nv
     q, qd, qdd = (
         np.ascontiguousarray(np.resize(x, (_STATES, n)).T).T for x in (trajectory.q, trajectory.qd, trajectory.qdd)
     )
+    if processor() is None:
+        return lambda: arm.tree.inverse_dynamics(q, qd, qdd)
+    fast = arm.tree.compile(threads=1).wait()
     out = np.empty((n, _STATES)).T
     return lambda: fast.inverse_dynamics(q, qd, qdd, out=out)

@@ -57,7 +57,8 @@ class Criteria(NamedTuple):
         Operations by quantity ("M", "C", "inverse dynamics", "M, DeNOC", "C, DeNOC") and operation, as for
         :meth:`screwdyn.KinematicTree.operation_count`.
     time : float
-        Time of compiled inverse dynamics along the trajectory, for equally many states, relative to the first arm.
+        Time of inverse dynamics along the trajectory, for equally many states, relative to the first arm; of compiled
+        code, or without the extra ``compile`` of the default kernel.
     workspace : Estimate
         Length, area or volume of the positions of the tip, m, m² or m³, with its standard error.
     manipulability : float

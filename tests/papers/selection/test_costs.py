@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
+from screwdyn.papers.selection import costs
 from screwdyn.papers.selection.arm import Arm
-from screwdyn.papers.selection.costs import operations
+from screwdyn.papers.selection.costs import operations, time_ratios
+from screwdyn.papers.selection.trajectory import Trajectory
 
 
 def general_arm(types):
@@ -41,3 +43,12 @@ def test_counts_of_denoc_that_the_documentation_states(counts):
 def test_turns_of_ranges():
     arm = Arm.of("arm", sd.robots.stanford(), None, {"theta1": (-np.pi, np.pi), "theta2": (0, 3), "b3": (0, 7)})
     assert arm.turning.tolist() == [True, False, False] and arm.tip == "link3"
+
+
+def test_without_llvmlite_the_default_kernels_are_timed(monkeypatch):
+    monkeypatch.setattr(costs, "processor", lambda: None)
+    monkeypatch.setattr(sd.KinematicTree, "compile", None)
+    arms = {types: general_arm(types) for types in ("RR", "RRRRRR")}
+    paths = {types: Trajectory.cycloidal(arm.low, arm.high) for types, arm in arms.items()}
+    ratios = time_ratios(arms, paths)
+    assert ratios["RR"] == 1 and ratios["RRRRRR"] > 1

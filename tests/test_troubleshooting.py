@@ -8,6 +8,7 @@ import pytest
 import sympy
 
 import screwdyn as sd
+from screwdyn.backends.llvm import processor
 
 PAGE = Path(__file__).parents[1] / "docs/troubleshooting.md"
 HEADINGS = re.findall(r"^### (\w+): `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
@@ -67,6 +68,12 @@ def chatter():
     sd.simulate(tree, sd.State(tree, [0.1], [0.3]), 100.0, torque=lambda t, state: -20 * np.sign(state.q + state.qd))
 
 
+def without_llvmlite():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processor, "_missing", ImportError("No module named 'llvmlite'"))
+        arm().compile()
+
+
 CAUSES = [
     lambda: arm().jacobian("tool", q),
     lambda: arm().jacobian(q, tip()),
@@ -98,6 +105,7 @@ CAUSES = [
     lambda: on_a_joint(sd.Inertia.point(1), sd.prismatic("z", passive=True)).equilibrium([0]),
     lambda: arm().inverse_kinematics(tip(), [50.0, 0, 0]),
     chatter,
+    without_llvmlite,
     lambda: sd.KinematicTree.from_urdf("<robot name='a'><link name='x'/><link name='y'/></robot>"),
     lambda: sd.KinematicTree.from_urdf("nowhere.urdf"),
     lambda: sd.KinematicTree.from_urdf("<robot name='a'><link name='${x}'/></robot>"),

@@ -1,7 +1,7 @@
 """Build hook: writes the kernels as C and compiles them; without a C compiler the wheel is pure Python."""
 
+import hashlib
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -16,14 +16,23 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 HERE = "screwdyn/backends/kernels"
 # Operations stay as they are written: the same bits on every processor, and in Python. The vectoriser of straight-line
 # code makes the gravity vector a third slower, and the elimination of partial redundancies M of ball joints by 6 %.
-FLAGS = (
-    "-std=c99 -O3 -g0 -fvisibility=hidden -fno-math-errno -fno-trapping-math -fno-tree-slp-vectorize -fno-tree-pre "
-    "-ffp-contract=off -Werror=implicit-function-declaration"
-)
-# The copies that the entry chooses from: name, and instruction sets.
+FLAGS = [
+    "-std=c99",
+    "-O3",
+    "-g0",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-tree-slp-vectorize",
+    "-fno-tree-pre",
+    "-ffp-contract=off",
+    "-Werror=implicit-function-declaration",
+]
+MSVC_FLAGS = ["/O2", "/fp:precise", "/std:c11", "/utf-8"]
+# The copies that the entry chooses from on x86-64: name, and instruction sets.
 LEVELS = {
-    "v3": "avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe,popcnt,sse4.2",
-    "v4": "avx,avx2,bmi,bmi2,f16c,fma,lzcnt,movbe,popcnt,sse4.2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl",
+    "v3": "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2",
+    "v4": "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2 avx512f avx512bw avx512cd avx512dq avx512vl",
 }
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
@@ -33,20 +42,22 @@ class Hook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Make what this target needs."""
-        self._made = Path(tempfile.mkdtemp())
-        kernels, given = self._made / "kernels.c", Path(self.root, HERE, "kernels.c")
+        self._made = tempfile.TemporaryDirectory()
+        folder = Path(self._made.name)
+        kernels, given = folder / "kernels.c", Path(self.root, HERE, "kernels.c")
         if given.exists():  # in a source distribution
             shutil.copy(given, kernels)
         else:
-            command = [sys.executable, "-m", "screwdyn.backends.kernels.written", str(kernels)]
+            # Without the warning that there are no kernels yet.
+            command = [sys.executable, "-W", "ignore", "-m", "screwdyn.backends.kernels.written", str(kernels)]
             subprocess.run(command, cwd=self.root, check=True)  # its PYTHONPATH has what the build requires
         if self.target_name == "sdist":
             build_data["force_include"][str(kernels)] = f"{HERE}/kernels.c"
             return
         try:
-            binary = compiled(Path(self.root, HERE), self._made)
-        except Exception as error:  # of any compiler
-            self.app.display_warning(f"No compiled kernels, which makes them about 1000 times slower: {error}")
+            binary = compiled(Path(self.root, HERE), folder)
+        except NoCompiler as error:
+            self.app.display_warning(f"{error}. screwdyn is installed without compiled kernels, about 1000 times slower.")
             return
         if version == "editable":
             shutil.copy(binary, Path(self.root, HERE))
@@ -59,47 +70,74 @@ class Hook(BuildHookInterface):
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made."""
-        shutil.rmtree(self._made)
+        self._made.cleanup()
+
+
+class NoCompiler(Exception):
+    """There is no C compiler, or it does not find Python's headers."""
 
 
 def compiled(source: Path, folder: Path) -> Path:
-    """The extension module, made in a folder that contains the kernels."""
+    """The extension module, made in a folder that contains the kernels.
+
+    Raises
+    ------
+    NoCompiler
+        If even a file that only includes Python's header does not compile. Any other error is ours.
+    """
     import numpy as np
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     class Build(build_ext):
+        works = False
+
         def build_extension(self, extension: Extension) -> None:
-            """Compile the files side by side."""
-            compile_one = self.compiler.compile
+            """Try the compiler, then compile the files side by side."""
+            trial, compile_one = folder / "trial.c", self.compiler.compile
+            trial.write_text("#include <Python.h>\nint screwdyn_trial;\n")
+            compile_one([str(trial)], output_dir=self.build_temp, include_dirs=extension.include_dirs)
+            self.works = True
+
+            def of_level(file: str, extra_postargs: list[str], **options: Any) -> list[str]:
+                features = LEVELS.get(Path(file).stem.removeprefix("kernels_"), "").split()
+                found: list[str] = compile_one(
+                    [file], extra_postargs=[*extra_postargs, *(f"-m{x}" for x in features)], **options
+                )
+                return found
 
             def side_by_side(files: list[str], **options: Any) -> list[str]:
                 with ThreadPoolExecutor(os.cpu_count()) as pool:
-                    return [x for found in pool.map(lambda file: compile_one([file], **options), files) for x in found]
+                    return [x for found in pool.map(lambda file: of_level(file, **options), files) for x in found]
 
             self.compiler.compile = side_by_side
             super().build_extension(extension)
 
-    files, macros, flags = [folder / "kernels.c", source / "entry.c"], [("SCREWDYN_API", "static")], FLAGS.split()
-    if sys.platform == "win32":
-        flags = ["/O2", "/fp:precise", "/std:c11"]
-    elif platform.machine() in ("x86_64", "AMD64"):
+    files = [folder / "kernels.c", source / "entry.c"]
+    # The same on every system, whose ends of lines differ.
+    digest = hashlib.sha256(files[0].read_text(encoding="utf-8").encode()).hexdigest()
+    macros = [("SCREWDYN_API", "static"), ("SCREWDYN_DIGEST", digest)]
+    if sysconfig.get_platform().endswith("x86_64"):  # Windows and universal binaries of macOS have other names
         macros.append(("SCREWDYN_LEVELS", "1"))
-        for level, features in LEVELS.items():
-            lines = f'#pragma GCC target("{features}")', f"#define screwdyn_kernels screwdyn_kernels_{level}"
-            Path(folder, f"kernels_{level}.c").write_text("\n".join([*lines, '#include "kernels.c"', ""]))
+        for level in LEVELS:
             files.append(folder / f"kernels_{level}.c")
+            files[-1].write_text(f'#define screwdyn_kernels screwdyn_kernels_{level}\n#include "kernels.c"\n')
     extension = Extension(
         "_compiled",
         [str(file) for file in files],
         include_dirs=[str(source), str(folder), np.get_include()],
-        extra_compile_args=flags,
+        extra_compile_args=MSVC_FLAGS if sys.platform == "win32" else FLAGS,
         define_macros=macros,
         py_limited_api=not FREE_THREADED,
     )
     build = Build(Distribution({"name": "screwdyn", "ext_modules": [extension]}))
     build.build_lib, build.build_temp = str(folder / "lib"), str(folder / "temp")
     build.ensure_finalized()
-    build.run()
+    try:
+        build.run()
+    except Exception as error:
+        if build.works:
+            raise
+        raise NoCompiler(f"No C compiler with Python's headers ({error})") from error
     (binary,) = Path(build.build_lib).iterdir()
     return binary

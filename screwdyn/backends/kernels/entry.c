@@ -18,6 +18,10 @@ typedef struct screwdyn_kernel kernel;
 typedef integer compiled(const void *context, const integer *arrays);
 enum { MOST_ARRAYS = 64, ON_STACK = 1 << 15, CONTEXT = sizeof(struct screwdyn_context) };
 
+/* The digest of the kernels' source, as text. */
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
 static PyObject *out_name;
 static PyTypeObject *entry_type;
 static PyArray_Descr *float64; /* other objects that describe the same numbers are rare */
@@ -606,7 +610,8 @@ PyMODINIT_FUNC PyInit__compiled(void)
 #ifdef Py_GIL_DISABLED
     PyUnstable_Module_SetGIL(made, Py_MOD_GIL_NOT_USED);
 #endif
-    if (PyModule_AddStringConstant(made, "LEVEL", level)) {
+    if (PyModule_AddStringConstant(made, "LEVEL", level) ||
+        PyModule_AddStringConstant(made, "DIGEST", TEXT(SCREWDYN_DIGEST))) {
         Py_DECREF(made);
         return NULL;
     }

@@ -130,7 +130,7 @@ def text() -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Write the C file to a path."""
-    Path(arguments[0]).write_text(text())
+    Path(arguments[0]).write_text(text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

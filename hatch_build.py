@@ -57,7 +57,9 @@ class Hook(BuildHookInterface):
         try:
             binary = compiled(Path(self.root, HERE), folder)
         except NoCompiler as error:
-            self.app.display_warning(f"{error}. screwdyn is installed without compiled kernels, about 1000 times slower.")
+            self.app.display_warning(
+                f"{error}. screwdyn is installed without compiled kernels, about 1000 times slower."
+            )
             return
         if version == "editable":
             shutil.copy(binary, Path(self.root, HERE))

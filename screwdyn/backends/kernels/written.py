@@ -72,6 +72,9 @@ def _sincos(x: float) -> tuple[float, float]:
     return math.sin(x), math.cos(x)
 
 
+_sincos.__module__ = "written"  # part of its name in C, also if this module is run
+
+
 def _known() -> Mapping[Any, Builtin]:
     """What takes the place of functions that the dialect does not know."""
     known = {

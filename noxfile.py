@@ -9,6 +9,7 @@ Tasks use the environment that nox runs in. Those for other versions of Python o
 
 import shutil
 import sys
+import sysconfig
 import tarfile
 import tempfile
 from pathlib import Path
@@ -40,6 +41,11 @@ ON_OTHER_VERSIONS = [
     "tests/views",
 ]
 
+# Tests of the default kernels that need no compiled ones.
+IN_PYTHON = ["tests/physics", "tests/test_tree.py"]
+NO_KERNELS = "screwdyn has no compiled kernels"
+KERNELS = Path("screwdyn/backends/kernels")
+
 nox.needs_version = ">=2025.10"
 nox.options.default_venv_backend = "venv"
 nox.options.download_python = "never"
@@ -50,6 +56,12 @@ nox.options.error_on_missing_interpreters = False
 def here(session: nox.Session, command: str, *arguments: str, **options: dict[str, str]) -> None:
     """Run a command of the environment that nox itself runs in."""
     session.run(str(BIN / command), *arguments, *session.posargs, external=True, **options)
+
+
+def written(session: nox.Session) -> Path:
+    """The C file with the kernels, in the present folder."""
+    here(session, "python", "-W", "ignore", "-m", "screwdyn.backends.kernels.written", "kernels.c")
+    return Path("kernels.c").resolve()
 
 
 @nox.session(python=False, default=False)
@@ -89,16 +101,78 @@ def package(session: nox.Session) -> None:
     here(session, "twine", "check", "--strict", archive, wheel)
     with tarfile.open(archive) as files:
         packed = {name.partition("/")[2] for name in files.getnames()} - {"PKG-INFO"}
+        (kernels,) = (x for x in files if x.name.endswith("/kernels.c"))
+        given = files.extractfile(kernels).read()
     tracked = set(str(session.run("git", "ls-files", external=True, silent=True)).splitlines())
-    tracked.add("screwdyn/backends/kernels/kernels.c")
+    tracked.add(str(KERNELS / "kernels.c"))
     if packed != tracked:
         session.error(f"the source distribution differs from the repository: {sorted(packed ^ tracked)}")
+    here(session, "abi3audit", "--strict", "--report", wheel)
     with tempfile.TemporaryDirectory() as elsewhere, session.chdir(elsewhere):
+        if given != written(session).read_bytes():
+            session.error("the kernels in the source distribution are not those of the formulas")
         here(session, "pip", "install", "-q", "--no-deps", "--target", "installed", wheel)
         installed = {"PYTHONPATH": str(Path("installed").resolve())}
         origin = "import screwdyn; assert 'installed' in screwdyn.__path__[0], screwdyn.__path__"
         here(session, "python", "-c", origin, env=installed)
         here(session, "python", "-m", "screwdyn", "demo", env=installed)
+
+
+@nox.session(python=False, default=False)
+def without_compiler(session: nox.Session) -> None:
+    """Install without a C compiler, compare bits with the compiled kernels, and run tests of the plain Python."""
+    robots = str(Path("tests/bits.py").resolve())
+    compiled = session.run(str(BIN / "python"), robots, external=True, silent=True)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        bare = {"PATH": str(BIN), "CC": "cc"}
+        here(session, "pip", "wheel", "-q", "--no-deps", "-w", elsewhere, ".", env=bare)
+        (wheel,) = Path(elsewhere).glob("*.whl")
+        if not wheel.name.endswith("-py3-none-any.whl"):
+            session.error(f"without a compiler, {wheel.name} was built")
+        here(session, "pip", "install", "-q", "--no-deps", "--target", f"{elsewhere}/installed", str(wheel))
+        installed = {"PYTHONPATH": f"{elsewhere}/installed"}
+        announced = session.run(str(BIN / "python"), robots, external=True, silent=True, env=installed)
+        if announced is None or announced.count(NO_KERNELS) != 1 or "Install a C compiler" not in announced:
+            session.error(f"the missing kernels are not announced once: {announced}")
+        if announced.splitlines()[-1] != compiled.splitlines()[-1]:
+            session.error("plain Python gives other bits than the compiled kernels")
+        quiet = ("-W", f"ignore:{NO_KERNELS}")
+        here(session, "pytest", *BRIEF, *quiet, *IN_PYTHON, env={**installed, "SCREWDYN_SOAK": "brief"})
+
+
+@nox.session(python=False, default=False)
+def sanitizers(session: nox.Session) -> None:
+    """Run the tests of the kernels with the sanitizers of GCC for addresses and undefined behaviour."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        copy = Path(elsewhere, KERNELS)
+        shutil.copytree("screwdyn", Path(elsewhere, "screwdyn"), ignore=shutil.ignore_patterns("_compiled*"))
+        with session.chdir(elsewhere):
+            kernels = written(session)
+        numpy = session.run(str(BIN / "numpy-config"), "--cflags", external=True, silent=True).split()
+        flags = "-std=c99 -O1 -g -fPIC -shared -ffp-contract=off -fsanitize=address,undefined -fno-sanitize-recover=all"
+        macros = "-DSCREWDYN_API=static", "-DSCREWDYN_DIGEST=sanitized"
+        folders = f"-I{copy}", f"-I{sysconfig.get_path('include')}", *numpy
+        binary = str(copy / "_compiled.abi3.so")
+        sources = str(kernels), str(copy / "entry.c")
+        session.run("gcc", *flags.split(), *macros, *folders, *sources, "-o", binary, "-lm", external=True)
+        found = [
+            session.run("gcc", f"-print-file-name=lib{name}.so", external=True, silent=True).strip()
+            for name in ("asan", "ubsan")
+        ]
+        # Python itself never frees some memory.
+        run = {"PYTHONPATH": elsewhere, "LD_PRELOAD": " ".join(found), "ASAN_OPTIONS": "detect_leaks=0"}
+        used = "from screwdyn.backends.kernels.entry import machine; assert machine.DIGEST == 'sanitized'"
+        here(session, "python", "-c", used, env=run)
+        chosen = (f"tests/backends/test_{name}.py" for name in ("kernels", "entry"))
+        here(session, "pytest", *BRIEF[2:], *chosen, env={**run, "SCREWDYN_SOAK": "brief"})
+
+
+@nox.session(python=False, default=False)
+def wasm(session: nox.Session) -> None:
+    """Build the kernels as WebAssembly with Zig, and compare numbers in Node with those of Python; needs node."""
+    needed = nox.project.dependency_groups(PYPROJECT, "wasm")
+    session.run(sys.executable, "-m", "pip", "install", "-q", *needed, external=True)
+    here(session, "pytest", "-m", "wasm", "tests/backends/test_wasm.py")
 
 
 @nox.session(python=False, default=False)
@@ -142,8 +216,11 @@ def soak(session: nox.Session) -> None:
 
 @nox.session(python=nox.project.python_versions(PYPROJECT), default=False)
 def tests(session: nox.Session) -> None:
-    """Run the tests that may depend on the version of Python, each property on few random robots."""
-    session.install("-e", ".[test]")
+    """Run the tests that may depend on the version of Python on the wheel of nox -s package."""
+    wheels = [*Path("dist").glob("*.whl")]
+    if len(wheels) != 1:
+        session.error("dist/ has no wheel to test: run nox -s package")
+    session.install(f"{wheels[0]}[test]")
     session.run("pytest", *BRIEF, *(session.posargs or ON_OTHER_PYTHONS), env={"SCREWDYN_SOAK": "brief"})
 
 
@@ -153,10 +230,11 @@ def floors(session: nox.Session) -> None:
     project = PYPROJECT["project"]
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"], *extras["test"], *extras["jax"], *extras["casadi"]]
+    wanted += [x for x in PYPROJECT["build-system"]["requires"] if x not in wanted]
     # Old modules are compiled beforehand: their invalid escape sequences are warnings, which are errors in tests.
     pinned = (requirement.replace(">=", "==") for requirement in wanted)
     session.install("--compile", *pinned)
-    session.install("--no-deps", "-e", ".")
+    session.install("--no-deps", "--no-build-isolation", "-e", ".")
     session.run("pip", "check")
     chosen = session.posargs or [*ON_OTHER_PYTHONS, *ON_OTHER_VERSIONS]
     session.run("pytest", *BRIEF, *chosen, env={"SCREWDYN_SOAK": "brief"})

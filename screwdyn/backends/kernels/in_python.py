@@ -198,7 +198,7 @@ def builtin(name: str) -> Callable[..., Any]:
             return None
         return tuple(results) if len(results) > 1 else results[0][()]
 
-    return functools.partial(function)  # a function would become a method
+    return staticmethod(function)  # a function would become a method
 
 
 class Bound:

@@ -109,7 +109,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     def function(cls, name: str) -> Any:
         """The built-in function of a quantity; one that refuses all arguments if it is not available."""
         computed = cls._instead.get(name, name)
-        return functools.partial(_refuse) if computed is None else machine.builtin(cls._kind + computed)
+        return staticmethod(_refuse) if computed is None else machine.builtin(cls._kind + computed)
 
     @functools.cached_property
     def of_link(self) -> "_OfLink":

@@ -162,7 +162,7 @@ def sanitizers(session: nox.Session) -> None:
         # Python itself never frees some memory.
         run = {"PYTHONPATH": elsewhere, "LD_PRELOAD": " ".join(found), "ASAN_OPTIONS": "detect_leaks=0"}
         used = "from screwdyn.backends.kernels.entry import machine; assert machine.DIGEST == 'sanitized'"
-        here(session, "python", "-c", used, env=run)
+        here(session, "python", "-P", "-c", used, env=run)
         chosen = (f"tests/backends/test_{name}.py" for name in ("kernels", "entry"))
         here(session, "pytest", *BRIEF[2:], *chosen, env={**run, "SCREWDYN_SOAK": "brief"})
 

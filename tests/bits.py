@@ -3,11 +3,11 @@
 import hashlib
 
 import numpy as np
+from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots.random_trees import KINDS
-from screwdyn.testing import random_tree
 
 
 def main():

@@ -15,7 +15,8 @@ HEADER = Path(written.__file__).with_name("screwdyn.h").read_text(encoding="utf-
 def test_the_kernels_were_compiled_from_the_formulas_as_they_are_now():
     digest = getattr(entry.machine, "DIGEST", None)
     assert digest == hashlib.sha256(written.text().encode()).hexdigest(), (
-        "the formulas, or what makes C of them, have changed since the kernels were compiled: run pip install -e . again"
+        "the formulas, or what makes C of them, have changed since these kernels were compiled; "
+        "run pip install -e . again"
     )
 
 

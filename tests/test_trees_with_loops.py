@@ -35,6 +35,7 @@ REFUSED = {
     "operation_count": lambda tree: tree.operation_count("inverse_dynamics"),
     "c_source of τ": lambda tree: tree.c_source(["inverse_dynamics"]),
     "c_source with optional links": lambda tree: tree.c_source(["mass_matrix"], optional=["rocker"]),
+    "to_c_table": lambda tree: tree.to_c_table("rocker"),
     "derivatives of τ": lambda tree: tree.derivatives.inverse_dynamics(q, q, q),
     "Derivatives.regressor": lambda tree: tree.derivatives.regressor(q, q, q),
     "sd.identify": lambda tree: sd.identify(tree, "rocker", [q], [q], [q], [q]),

@@ -84,7 +84,7 @@ extern const struct screwdyn_kernel screwdyn_kernels[]; /* up to a name that is 
 #ifndef SCREWDYN_GROUPS
 #define SCREWDYN_GROUPS 0 /* spherical, planar and free joints at most */
 #endif
-#define SCREWDYN_SCRATCH(n) ((103 + (n)) * (n)) /* numbers of scratch space of the functions below for n rows */
+#define SCREWDYN_SCRATCH(n) ((104 + (n)) * (n)) /* numbers of scratch space of the functions below for n rows */
 
 enum {
     SCREWDYN_WRONG_INPUT = -1, /* an input is not finite or no unit quaternion, or a result is not finite */

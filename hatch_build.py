@@ -58,7 +58,7 @@ class Hook(BuildHookInterface):
             binary = compiled(Path(self.root, HERE), folder)
         except NoCompiler as error:
             self.app.display_warning(
-                f"{error}. screwdyn is installed without compiled kernels, about 1000 times slower."
+                f"{error}. screwdyn is installed without compiled kernels, hundreds of times slower."
             )
             return
         if version == "editable":

@@ -29,7 +29,7 @@ with suppress(ImportError, KeyError, AttributeError):
 
 if machine is in_python:
     warnings.warn(
-        "screwdyn has no compiled kernels: the same formulas run as Python, about 1000 times slower. Install a C "
+        "screwdyn has no compiled kernels: the same formulas run as Python, hundreds of times slower. Install a C "
         "compiler (Debian: apt install gcc; macOS: xcode-select --install), then screwdyn again.",
         ScrewdynWarning,
         stacklevel=2,

@@ -4,6 +4,7 @@ import itertools
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from kinds import EVERY
 from numpy.testing import assert_array_equal
 from screwdyn.testing import random_inertia, random_tree
 
-from screwdyn import Inertia, KinematicTree, Link, Mimic, padded_sum, revolute, spherical
+from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum, revolute, spherical
 from screwdyn.backends.kernels import _compiled, in_python
 from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.physics.internal import INTERNAL
@@ -139,6 +140,29 @@ def test_threads_do_not_share_scratch_space(states):
 
     with ThreadPoolExecutor(2) as pool:
         assert all(pool.map(agrees, range(2)))
+
+
+@pytest.mark.parametrize("name", ["dynamics", "forward_kinematics"])
+def test_threads_that_share_a_batch_give_the_bits_of_one(name, monkeypatch):
+    tree, rng = random_tree(np.random.default_rng(2), 7, EVERY), np.random.default_rng(1)
+    q = tree.integrate(np.tile(tree.neutral(), (101, 1)), rng.normal(size=(101, tree.nv)))
+    state = (q, rng.normal(size=(101, tree.nv))) if name == "dynamics" else (tree.links[-1], q)
+    whole, counted = getattr(tree, name)(*state), []
+    compute = kernels.machine.batch
+
+    def counting(name, context, states, arrays):
+        counted.append(states)
+        return compute(name, context, states, arrays)
+
+    monkeypatch.setattr(kernels, "machine", SimpleNamespace(batch=counting))
+    monkeypatch.setattr(kernels, "_LARGE", 1)
+    monkeypatch.setattr(kernels.os, "sched_getaffinity", lambda _: range(3), raising=False)
+    for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (getattr(tree, name)(*state), whole)), strict=True):
+        assert_array_equal(a, b)
+    assert sorted(counted) == [33, 34, 34]
+    q[70, :] = np.nan
+    with pytest.raises(ShapeError, match="nan"):
+        getattr(tree, name)(*state)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -301,6 +301,21 @@ class Numbers(Dynamics):
         return self
 
 
+def _of_lists(*state: Any) -> list[Array] | None:
+    """The arrays of a state of which some are lists of numbers; None for any other state."""
+    found, lists = [], False
+    for x in state:
+        if type(x) is list and all([type(number) in (float, int) for number in x]):
+            try:
+                x, lists = np.array(x, dtype=np.float64), True
+            except OverflowError:  # of an integer
+                return None
+        elif type(x) is not np.ndarray:
+            return None
+        found.append(x)
+    return found if lists else None
+
+
 def _direct(entry: Quantity) -> Callable[..., Any]:
     """The method of a quantity, which first calls the kernel with the unchanged arguments.
 
@@ -325,15 +340,19 @@ def _direct(entry: Quantity) -> Callable[..., Any]:
         lines = ["try:", f"    {lines[0]}", "except (KeyError, TypeError):", "    found = None"]
     if entry.wrenches:
         lines = [f"found = None if wrenches is not None else {lines[0].removeprefix('found = ')}"]
+    state = ", ".join(entry.arguments)
     lines = [
         "kernels = self._kernels",
         *lines,
+        f"if found is None and (state := of_lists({state})):",
+        f"    {state}, = state",
+        *(f"    {line}" for line in lines),
         "if found is None:",
         f"    return self._evaluate(entry, {', '.join(f'{p.name}={p.name}' for p in parameters)})",
         f"return {found}",
     ]
     text = "\n    ".join([f"def {entry.name}(self, {', '.join(signature)}):", *lines])
-    scope: dict[str, Any] = {"entry": entry, "Contribution": Contribution}
+    scope: dict[str, Any] = {"entry": entry, "Contribution": Contribution, "of_lists": _of_lists}
     exec(compile(text, f"<{entry.name}>", "exec"), scope)
     return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))
 

@@ -113,3 +113,11 @@ def test_kernels_take_arrays_of_any_kind(monkeypatch, known):
         found = tree.gravity_vector(state)
         assert_allclose(found, expected, rtol=1e-15)
         assert_array_equal(found, tree.gravity_vector(q))
+
+
+def test_lists_of_numbers_are_converted_and_passed_on_directly(monkeypatch):
+    tree, q = two_link(), [0.25, -1]
+    expected = tree.gravity_vector(np.array(q)), tree.jacobian(tree.links[-1], np.array(q), "mixed")
+    monkeypatch.setattr(tree, "_evaluate", None, raising=False)
+    assert_array_equal(tree.gravity_vector(q), expected[0])
+    assert_array_equal(tree.jacobian(tree.links[-1], q, "mixed"), expected[1])

@@ -7,7 +7,7 @@ padded sum ‡ adds these contributions by coordinate name. See README.md, docs/
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from screwdyn.core import errors, moved
+from screwdyn.core import errors
 from screwdyn.core.errors import (
     EquilibriumError,
     InertiaError,
@@ -74,12 +74,9 @@ from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:
-    from screwdyn import io, robots
+    from screwdyn import io, robots, testing
     from screwdyn.papers import formulations, selection
     from screwdyn.robots import identification
-    from screwdyn.robots import random_trees as testing
-
-moved.install()
 
 __version__ = "0.1.0"
 
@@ -162,10 +159,21 @@ __all__ = [
 ]
 
 
+# Imported when they are first used.
+_LATER = {
+    "formulations": "papers.formulations",
+    "identification": "robots.identification",
+    "io": "io",
+    "robots": "robots",
+    "selection": "papers.selection",
+    "testing": "testing",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Import formulations, identification, io, robots, selection and testing when they are first used."""
-    if name in ("formulations", "identification", "io", "robots", "selection", "testing"):
-        return import_module(f".{name}", __name__)
+    """A public module that is imported when it is first used."""
+    if name in _LATER:
+        return import_module(f".{_LATER[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -7,7 +7,7 @@ from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.robots.random_trees import KINDS
+from screwdyn.testing import KINDS
 
 
 def main():

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-from screwdyn.testing import random_tree
 
-from screwdyn.robots.random_trees import KINDS
+from screwdyn.testing import KINDS, random_tree
 
 
 def random_joint(rng, kind, name=None):

@@ -8,16 +8,16 @@ import sys
 
 import numpy as np
 import pytest
-import screwdyn.symbolic
 import sympy as sp
 from cases import close, norm
 from closed_forms import evaluated
 from kinds import EVERY, GROUPS, SINGLE
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+import screwdyn.forms.symbolic
 from screwdyn.backends.sympy.closed_form import symbol
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 TOLERANCE = 1e-11
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from screwdyn.screw import pose
 
 import screwdyn as sd
+from screwdyn.screws.screw import pose
 
 BALL = sd.Inertia.sphere(1.0, 0.1)
 TURN = [[0.8, -0.6, 0], [0.6, 0.8, 0], [0, 0, 1]]

@@ -375,7 +375,7 @@ def test_without_matplotlib_the_message_says_what_to_install() -> None:
     out = python(
         "import sys; sys.modules['matplotlib'] = None\n"
         "import screwdyn\n"
-        "try:\n    import screwdyn.plot\nexcept screwdyn.ScrewdynError as error:\n    print(error)\n"
+        "try:\n    import screwdyn.views.plot\nexcept screwdyn.ScrewdynError as error:\n    print(error)\n"
     )
     assert "pip install 'screwdyn[plot]'" in out
 
@@ -384,7 +384,7 @@ def test_drawing_leaves_pyplot_and_importing_leaves_matplotlib_alone() -> None:
     out = python(
         "import sys, screwdyn\n"
         "print('matplotlib' in sys.modules)\n"
-        "import screwdyn.plot\n"
+        "import screwdyn.views.plot\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     assert out.split() == ["False", "False"]

@@ -3,11 +3,10 @@
 import hashlib
 
 import numpy as np
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.testing import KINDS
+from screwdyn.testing import KINDS, random_tree
 
 
 def main():

@@ -1,4 +1,4 @@
-"""``screwdyn compare``: several robots by the criteria of :mod:`screwdyn.selection`."""
+"""``screwdyn compare``: several robots by the criteria of :mod:`screwdyn.papers.selection`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ def compare_files(
     files : sequence of Path
         Robots are named by the stems of their files, or by whole paths if stems are equal.
     path : Path, optional
-        CSV of a motion, which has columns for all robots; see :meth:`screwdyn.selection.Trajectory.from_csv`.
+        CSV of a motion, which has columns for all robots; see :meth:`screwdyn.papers.selection.Trajectory.from_csv`.
     tip : str, optional
         A link that all robots have.
     limits : sequence of str
@@ -40,7 +40,7 @@ def compare_files(
     ------
     ScrewdynError
         If a file cannot be read or written, or the robots cannot be compared; see
-        :func:`screwdyn.selection.compare`.
+        :func:`screwdyn.papers.selection.compare`.
     """
     from screwdyn.views.figures import save, writable
 

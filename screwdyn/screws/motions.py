@@ -1,6 +1,6 @@
 """Rigid motions: the exponential and the logarithm of twists, and the change of frame of twists and wrenches.
 
-Conventions as in :mod:`screwdyn.screw`, which also has these functions.
+Conventions as in :mod:`screwdyn.screws.screw`, which also has these functions.
 """
 
 from __future__ import annotations

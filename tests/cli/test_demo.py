@@ -3,11 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
-from screwdyn import demo
+from screwdyn.cli import demo
 from screwdyn.cli.demo import control, report, task
+from screwdyn.testing import random_tree
 
 ARM = Path(__file__).parents[1] / "data" / "urdf" / "arm.urdf"
 

@@ -14,8 +14,8 @@ from closed_forms import evaluated
 from kinds import EVERY, GROUPS, SINGLE
 
 import screwdyn as sd
-import screwdyn.forms.symbolic
 from screwdyn.backends.sympy.closed_form import symbol
+from screwdyn.forms.symbolic import Symbolic
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -113,7 +113,7 @@ def test_a_ball_by_hand():
 
 def test_methods_have_the_signatures_of_the_catalogue():
     for name, entry in CATALOGUE.items():
-        method = getattr(sd.symbolic.Symbolic, name)
+        method = getattr(Symbolic, name)
         assert list(inspect.signature(method).parameters) == ["self", *entry.parameters, "expand"]
         assert method.__name__ == name and method.__doc__
     sym = sd.robots.pelican().symbolic()

@@ -16,7 +16,7 @@ _UNITS = {1: "m", 2: "m²", 3: "m³"}
 
 
 class Criteria(Protocol):
-    """The attributes of :class:`screwdyn.selection.Criteria` that are drawn."""
+    """The attributes of :class:`screwdyn.papers.selection.Criteria` that are drawn."""
 
     @property
     def dimension(self) -> int: ...

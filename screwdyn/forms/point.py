@@ -205,7 +205,7 @@ class Point:
         ShapeError
             If q or qd have another length, or are not finite.
         UnboundSymbolError
-            If the new links contain symbols.
+            By terms of the new links, if these contain symbols.
         UnknownNameError, TopologyError
             As for :meth:`screwdyn.KinematicTree.attach`.
         """
@@ -249,7 +249,9 @@ class Point:
         if not terms or known < len(links):
             terms += [getattr(self.contribution(link), term) for link in links[known:]]
             nothing = Padded((), np.zeros((0, 0) if term != "g" else 0), 1 if term == "g" else 2)
-            self._sums[term] = padded_sum(terms or [nothing]), len(links)
+            total = padded_sum(terms or [nothing])
+            total.array.flags.writeable = False
+            self._sums[term] = total, len(links)
         return self._sums[term][0]
 
     def _terms(self, link: Handle | str) -> _Terms:
@@ -300,8 +302,11 @@ def _given(what: str, value: ArrayLike | None, default: list[float]) -> Array:
     """Positions or rates of new links, or those by default."""
     if value is None:
         return np.array(default, dtype=float)
-    x = np.atleast_1d(np.array(expressions.real(value), dtype=float))
-    if x.shape != (len(default),) or not np.isfinite(x).all():
+    try:
+        x = np.atleast_1d(np.array(expressions.real(value)))
+    except (TypeError, ValueError):
+        x = None
+    if x is None or x.shape != (len(default),) or not np.isfinite(x).all():
         raise ShapeError(f"{what} of the new links must be {len(default)} finite numbers; got {value!r}")
     return x
 
@@ -312,9 +317,9 @@ _REST = [0.0] * (COLUMNS - 3)
 
 
 @functools.lru_cache(maxsize=1024)
-def _new_columns(first: int, number: int) -> Array:
-    """Columns of J for the rows of a joint that follows no other one, with ratios."""
-    return np.array([(first + i, 1.0) for i in range(number)]).reshape(number, 2)
+def _new_columns(first: int, number: int, ratio: float) -> Array:
+    """New columns of J for the rows of a joint, with the ratio of all."""
+    return np.array([(first + i, ratio) for i in range(number)]).reshape(number, 2)
 
 
 def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
@@ -324,13 +329,12 @@ def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
     coordinates: tuple[str, ...] = ()
     if above is not None:
         frame, columns, coordinates = above.frame, above.columns, above.contribution.coordinates
-    if link.follows is None:
-        onto = _new_columns(len(coordinates), joint.nv)
-        coordinates += at.coordinates
+    names, ratio = (at.coordinates, 1.0) if link.follows is None else ((link.follows[0],), link.follows[1])
+    if len(names) == 1 and names[0] in coordinates:  # of a follower, or of a leader that is beyond one
+        onto = np.array([[coordinates.index(names[0]), ratio]])
     else:
-        leader, ratio = link.follows
-        coordinates += () if leader in coordinates else (leader,)
-        onto = np.array([[coordinates.index(leader), ratio]])
+        onto = _new_columns(len(coordinates), len(names), ratio)
+        coordinates += names
     placement = place(at, above and above.placement)
     rows = placement.rows(0, -1)
     given = [*itertools.chain(*rows, gravity.tolist(), _REST, placement.place(0, BODY))]
@@ -344,4 +348,6 @@ def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
     if found is None:
         raise ShapeError(f"positions or rates on the path to link {at.link.name!r} are so large that terms overflow")
     frame, columns, *own = found
+    for array in own:  # which many points share
+        array.flags.writeable = False
     return _Terms(placement, frame, columns, Contribution(at.link.name, coordinates, *own))

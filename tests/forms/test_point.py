@@ -65,6 +65,20 @@ def test_rotors_followers_armatures_and_massless_links():
     agree(tree.at(q, qd), tree, q, qd)
 
 
+def test_a_leader_beyond_its_follower_has_one_column():
+    arm = sd.robots.ur5()
+    arm.replace_joint("shoulder_link", sd.revolute("z", name="first", mimic=sd.Mimic("elbow_joint", 0.5, 0.1)))
+    q, qd = np.array([0.4, -0.8, 0.3, 0.7, -0.2]), np.arange(1.0, 6.0)
+    agree(arm.at(q, qd), arm, q, qd)
+
+
+def test_terms_that_points_share_cannot_be_written(point):
+    own = point.contribution("tool0")
+    for array in (*own.arrays, own.M.array, point.M.array, point.C.array, point.g.array):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+
+
 def test_attaching_computes_the_new_term_alone(point):
     before = {own.link: own for own in point.contributions()}
     M = point.M
@@ -127,6 +141,9 @@ def test_wrong_input_is_refused(point):
         point.attach(CRATE, to="tool0", joint=sd.revolute("x"), q=[1, 2])
     with pytest.raises(ShapeError, match="qd of the new links"):
         point.attach(CRATE, to="tool0", joint=sd.revolute("x"), qd=[np.nan])
+    for wrong in ("a", 1j, [None], sympy.Symbol("a"), [[1.0]]):
+        with pytest.raises(ShapeError, match="q of the new links must be 1 finite numbers"):
+            point.attach(CRATE, to="tool0", joint=sd.revolute("x"), q=wrong)
     with pytest.raises(ShapeError, match="path to link 'upper_arm_link' are so large"):
         sd.robots.ur5().at(np.zeros(6), [0, 1e308, 0, 0, 0, 0]).contribution("upper_arm_link")
     with pytest.raises(UnknownNameError):

@@ -182,7 +182,7 @@ class Padded:
             if name not in self.coordinates:
                 raise UnknownNameError.of(name, self.coordinates, "coordinate")
         where: tuple[Any, ...] = (..., *map(self.coordinates.index, wanted))
-        return self._entries[where]
+        return self._entries[where][()]  # an expression or a number, not an array without axes
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Padded):

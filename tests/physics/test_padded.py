@@ -250,6 +250,7 @@ class TestClosedForms:
             [[0, 0, 0], [0, self.a * self.b, 0], [0, self.c, self.b]]
         )
         assert N["wrist", "elbow"] == self.c and u["elbow"] == self.a
+        assert u["elbow"].subs(self.a, 2) == 2  # an expression, not an array
         assert np.asarray(u).shape == (1,)
         with pytest.raises(UnknownLinkError, match="no coordinate 'wirst'; did you mean 'wrist'"):
             N["wirst", "wrist"]

@@ -87,6 +87,17 @@ def test_random_trees_with_random_zeros(seed, kinds):
         assert_allclose(by_tape(moved, name, state), expected, rtol=0, atol=1e-12 * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.parametrize("robot", ["pelican", "truc_3r", "rtx"])
+def test_zeros_of_axes_off_the_origin_leave_no_rounding(robot):
+    tree = getattr(sd.robots, robot)()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        moved = with_zeros(tree, {joint.name: rng.uniform(-1, 1) for joint in tree.model.joints})
+        for name in FUNCTIONS:
+            a, b = tree.operation_count(name), moved.operation_count(name)
+            assert a.pop("add") + tree.nv >= b.pop("add") and a == b
+
+
 @pytest.mark.parametrize("kind", SINGLE)
 def test_poses_remain(kind):
     rng = np.random.default_rng(1)

@@ -36,6 +36,18 @@ def test_loops_choices_tuples_and_entries_are_in_the_dialect():
     assert "a.data[0] = (real)a.shape[0] * s;" in text
 
 
+def test_signs_and_quotients_are_those_of_python():
+    text = translated("y = n", "y /= 2", "return - -x * y")
+    assert "real y;" in text and "y /= (real)(2);" in text
+    assert "return -(-x) * y;" in text
+
+
+def test_constants_of_one_name_are_one_if_they_have_one_kind():
+    to = Translator(BUILTINS, {})
+    assert to.constant("ONE", 1) == ("ONE", "integer")
+    assert to.constant("ONE", 1.0) == ("ONE_", "real")
+
+
 REFUSED = {
     "return a[1:n]": "an expression Slice",
     "return a[-1]": "a negative index",
@@ -62,6 +74,8 @@ REFUSED = {
     "for y in a: x += y": "a loop over something else than a range",
     "for i in range(n): n -= i": "an else of a loop, or a loop that changes its range",
     "for i in range(5, 0, n): x += i": "a range whose step is no number",
+    "n += x": "the argument n becomes a real",
+    "n /= 2": "the argument n becomes a real",
 }
 
 
@@ -78,6 +92,9 @@ def test_what_is_not_in_the_dialect_is_an_error_that_names_the_line(line, reason
         (("while n > 0:", "    n -= 1", "else:", "    n = 5"), "an else of a loop"),
         (("for i in range(n):", "    x += i", "else:", "    x = 5.0"), "an else of a loop, or a loop that changes its"),
         (("for i in range(n):", "    x += i", "return i"), "i is read after its loop"),
+        (("for i in range(n):", "    x += i", "if x > 5.0:", "    i = 0", "return i"), "i is read after its loop"),
+        (("i = 0", "while i < n:", "    for i in range(n):", "        x += i"), "i is read after its loop"),
+        (("i = 0", "while x < 5.0:", "    x += i", "    for i in range(n):", "        x += i"), "i is read after its"),
         (("if x > 0:", "    return x"), "^<f>, line 1: f: a result on some paths only"),
     ],
 )

@@ -135,7 +135,7 @@ class Translator:
         self.known, self.given = known, constants
         self.functions: list[str] = []
         self._types: dict[Any, str] = {}
-        self._constants: dict[str, tuple[Any, str]] = {}
+        self._constants: dict[str, tuple[str, str]] = {}
         self._made: dict[Any, Translated] = {}
         self._names: set[str] = set()
 
@@ -190,11 +190,11 @@ class Translator:
         if name in self.given:
             return self.given[name]
         text, kind = self.literal(value)
-        while name in self._constants and self._constants[name][0] != value:
+        while name in self._constants and self._constants[name][0] != repr(value):  # 1 is equal to 1.0
             name += "_"
         plain = isinstance(kind, str)
         text = f"#define {name} {text}" if plain else f"static const {_name(kind)} {name} = {text};"
-        self._constants[name] = value, text
+        self._constants[name] = repr(value), text
         return name, kind
 
     def literal(self, value: Any) -> Translated:
@@ -246,6 +246,7 @@ class _Body:
     ) -> None:
         self.to, self._scope, self._place = to, scope, place
         self._variables: dict[str, Kind] = dict(_paired([a.arg for a in tree.args.args], kinds))
+        self._arguments = set(self._variables)
         self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
         self.result: Kind = "void"
@@ -298,18 +299,20 @@ class _Body:
 
     def _do_If(self, node: ast.If, depth: int) -> None:
         self._do(depth, f"if ({self.of(node.test)[0]}) {{")
+        ended = set(self._ended)
         self._block(node.body, depth + 1)
+        ended, self._ended = self._ended, ended
         if node.orelse:
             self._do(depth, "} else {")
             self._block(node.orelse, depth + 1)
+        self._ended |= ended
         self._do(depth, "}")
 
     def _do_While(self, node: ast.While, depth: int) -> None:
         if node.orelse:
             raise DialectError("an else of a loop")
-        self._do(depth, f"while ({self.of(node.test)[0]}) {{")
-        self._block(node.body, depth + 1)
-        self._do(depth, "}")
+        self._repeat(f"while ({self.of(node.test)[0]}) {{", node.body, depth)
+        self.of(node.test)  # which is evaluated again
 
     def _do_For(self, node: ast.For, depth: int) -> None:
         called, i = node.iter, node.target
@@ -326,17 +329,30 @@ class _Body:
         first, last, step = (["0", *texts, "1"] if len(texts) == 1 else [*texts, "1"])[:3]
         self._keep(i.id, "integer")
         sign = ">" if step.startswith("-") else "<"
-        self._do(depth, f"for ({i.id} = {first}; {i.id} {sign} {last}; {i.id} += {step}) {{")
-        self._block(node.body, depth + 1)
+        self._repeat(f"for ({i.id} = {first}; {i.id} {sign} {last}; {i.id} += {step}) {{", node.body, depth)
         self._ended.add(i.id)
+
+    def _repeat(self, head: str, body: Sequence[ast.stmt], depth: int) -> None:
+        """Write a loop: loops within it may have ended before its statements, which may not be carried out at all."""
+        inner = {
+            n.target.id for x in body for n in ast.walk(x) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)
+        }
+        self._do(depth, head)
+        self._ended |= inner
+        ended = set(self._ended)
+        self._block(body, depth + 1)
+        self._ended |= ended
         self._do(depth, "}")
 
     def _do_AugAssign(self, node: ast.AugAssign, depth: int) -> None:
         target, kind = self.of(node.target)
         value, other = self.of(node.value)
-        if isinstance(node.target, ast.Name):
-            self._keep(node.target.id, _joined(kind, other))
         sign, _ = self._operator(node.op)
+        result = "real" if sign == "/" else _joined(kind, other)
+        if isinstance(node.target, ast.Name):
+            self._keep(node.target.id, result)
+        elif result != kind:
+            raise DialectError(f"a {_name(result)} for an entry that is {_name(kind)}")
         self._do(depth, f"{target} {sign}= {_converted(value, other, kind, _CHOICE)};")
 
     def _do_Assign(self, node: ast.Assign, depth: int) -> None:
@@ -391,7 +407,10 @@ class _Body:
 
     def _keep(self, name: str, kind: Kind) -> None:
         self._ended.discard(name)
-        self._variables[name] = _joined(self._variables.get(name, kind), kind)
+        before = self._variables.get(name, kind)
+        self._variables[name] = _joined(before, kind)
+        if name in self._arguments and self._variables[name] != before:
+            raise DialectError(f"the argument {name} becomes a {_name(kind)}")
 
     # Expressions: text and kind
 
@@ -497,7 +516,7 @@ class _Body:
             return f"!{text}", "bool"
         if not isinstance(node.op, ast.USub):
             raise DialectError(f"the operator {type(node.op).__name__}")
-        return f"-{text}", kind
+        return f"-({text})" if text.startswith("-") else f"-{text}", kind
 
     def _of_Compare(self, node: ast.Compare) -> Translated:
         if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARED:

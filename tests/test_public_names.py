@@ -55,3 +55,19 @@ def test_importing_loads_no_package_that_is_only_needed_later():
     heavy = ["casadi", "jax", "llvmlite", "matplotlib", "networkx", "scipy", "sympy", "tqdm", "xacro"]
     shown = f"import sys, screwdyn; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_package_can_be_loaded_again():
+    """As notebooks do that reload what has changed; trees made before keep working."""
+    again = "\n".join(
+        [
+            "import importlib, sys, screwdyn",
+            "former = screwdyn.robots.two_link()",
+            "for name in [name for name in sys.modules if name.split('.')[0] == 'screwdyn']: del sys.modules[name]",
+            "import screwdyn",
+            "importlib.reload(sys.modules['screwdyn.forms.numbers'])",
+            "now = screwdyn.robots.two_link()",
+            "print(*(len(tree.mass_matrix([0, 0])) for tree in (former, now)))",
+        ]
+    )
+    assert subprocess.run([sys.executable, "-c", again], capture_output=True, text=True, check=True).stdout == "2 2\n"

@@ -318,14 +318,21 @@ static PyObject *kernels_name, *slow_methods[METHODS];
 static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     PyObject *dict = PyObject_GenericGetDict(self, NULL), *kept = NULL, *result = NULL, *found;
+    const kind *of;
+    /* Another thread may change the tree, hence a reference. */
+#ifdef Py_GIL_DISABLED
+    if (dict)
+        PyDict_GetItemRef(dict, kernels_name, &kept);
+#else
     if (dict && (kept = PyDict_GetItemWithError(dict, kernels_name)))
-        Py_INCREF(kept); /* another thread may change the tree */
+        Py_INCREF(kept);
+#endif
     Py_XDECREF(dict);
-    if (kept && PyObject_TypeCheck(kept, bound_type) && ((bound *)kept)->of) {
+    if (kept && PyObject_TypeCheck(kept, bound_type) && (of = ((bound *)kept)->of)) {
         const bound *own = (bound *)kept;
-        const entry *f = &own->of->functions[k];
+        const entry *f = &of->functions[k];
         const integer *context = own->context;
-        int place = own->of->places[k], link = 0;
+        int place = of->places[k], link = 0;
         if (place >= 0) {
             link = place < PLACES - 1; /* the last one is that of all links */
             found = link && !count ? NULL : PyDict_GetItemWithError(own->contexts[place], link ? args[0] : Py_None);
@@ -361,7 +368,7 @@ static method_function *const method_functions[METHODS] = {NAMES(0), NAMES(1), N
 /* method(class, k, text, slow): number k of the methods, for a class. */
 static PyObject *new_method(PyObject *module, PyObject *args)
 {
-    PyObject *owner, *slow;
+    PyObject *owner, *slow, *before;
     int k;
     const char *text;
     char *copy;
@@ -369,8 +376,8 @@ static PyObject *new_method(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "O!isO", &PyType_Type, &owner, &k, &text, &slow))
         return NULL;
-    if (k < 0 || k >= METHODS || slow_methods[k]) {
-        PyErr_SetString(PyExc_ValueError, "no such method, or it exists");
+    if (k < 0 || k >= METHODS) {
+        PyErr_SetString(PyExc_ValueError, "no such method");
         return NULL;
     }
     made = calloc(1, sizeof *made); /* like the copy of the text, it lives as long as the process */
@@ -387,7 +394,9 @@ static PyObject *new_method(PyObject *module, PyObject *args)
     copy[strlen(text) + 1 + strcspn(text, "(")] = 0;
     made->ml_meth = (PyCFunction)(void (*)(void))method_functions[k];
     made->ml_flags = METH_FASTCALL | METH_KEYWORDS;
+    before = slow_methods[k]; /* of the same class, if its module was loaded before */
     slow_methods[k] = Py_NewRef(slow);
+    Py_XDECREF(before);
     return PyDescr_NewMethod((PyTypeObject *)owner, made);
 }
 
@@ -429,23 +438,26 @@ static PyObject *bind(PyObject *self, PyObject *args)
 {
     bound *own = (bound *)self;
     PyObject *of, *context, *contexts;
+    const kind *made;
     int k;
-    if (!PyArg_ParseTuple(args, "OO!O!", &of, &PyArray_Type, &context, &PyTuple_Type, &contexts))
+    if (!PyArg_ParseTuple(args, "OO!O!", &of, &PyArray_Type, &context, &PyTuple_Type, &contexts) ||
+        !(made = (const kind *)PyCapsule_GetPointer(of, NULL)))
         return NULL;
-    own->of = NULL;
+    if (PyTuple_Size(contexts) != PLACES) {
+        PyErr_SetString(PyExc_ValueError, "as many dictionaries of contexts as places");
+        return NULL;
+    }
     for (k = 0; k < PLACES; k++) {
-        PyObject *before = own->contexts[k], *now = PyTuple_GetItem(contexts, k);
-        if (!now)
-            return NULL;
-        own->contexts[k] = Py_NewRef(now);
+        PyObject *before = own->contexts[k];
+        own->contexts[k] = Py_NewRef(PyTuple_GetItem(contexts, k));
         Py_XDECREF(before);
     }
     Py_INCREF(context);
     Py_XDECREF(own->owner);
     own->owner = context;
     own->context = (const integer *)PyArray_DATA((PyArrayObject *)context);
-    own->of = (const kind *)PyCapsule_GetPointer(of, NULL);
-    return own->of ? Py_NewRef(Py_None) : NULL;
+    own->of = made; /* at the end, and never null again: other threads may call meanwhile */
+    Py_RETURN_NONE;
 }
 
 static int bound_traverse(PyObject *self, visitproc visit, void *arg)

@@ -29,11 +29,8 @@ FLAGS = [
     "-Werror=implicit-function-declaration",
 ]
 MSVC_FLAGS = ["/O2", "/fp:precise", "/std:c11", "/utf-8"]
-# The copies that the entry chooses from on x86-64: name, and instruction sets.
-LEVELS = {
-    "v3": "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2",
-    "v4": "avx avx2 bmi bmi2 f16c fma lzcnt movbe popcnt sse4.2 avx512f avx512bw avx512cd avx512dq avx512vl",
-}
+# The copies that the entry chooses from on x86-64: name, and the instruction sets that it asks the processor for.
+LEVELS = {"v3": "avx2 bmi2 fma", "v4": "avx2 bmi2 fma avx512bw avx512cd avx512dq avx512vl"}
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 
 
@@ -54,6 +51,9 @@ class Hook(BuildHookInterface):
         if self.target_name == "sdist":
             build_data["force_include"][str(kernels)] = f"{HERE}/kernels.c"
             return
+        if version == "editable":
+            for former in Path(self.root, HERE).glob("_compiled.*"):
+                former.unlink()  # of other source; it is not overwritten, because processes may run its code
         try:
             binary = compiled(Path(self.root, HERE), folder)
         except NoCompiler as error:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
+import screwdyn.testing as random_trees
 from screwdyn import JointError
 from screwdyn.mechanism.joint import kinds
-from screwdyn.robots import random_trees
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # Freedoms and positions of each kind.
 KINDS = {

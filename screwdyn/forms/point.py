@@ -56,7 +56,7 @@ class _Link:
     q, qd : arrays
         Positions and rates of its joint, also if this follows another one.
     follows : (str, float) or None
-        The freedom that its joint follows, and the ratio.
+        The freedom that its joint follows, or that others follow, and the ratio.
     terms : _Terms or None
         None until they are asked for.
     """
@@ -123,12 +123,12 @@ class Point:
     @property
     def q(self) -> Array:
         """Positions of all joints, (nq,), rad and m."""
-        return np.concatenate([np.zeros(0), *(x.q for x in self._links.values() if x.follows is None)])
+        return np.concatenate([np.zeros(0), *(x.q for x in self._links.values() if x.at.joint.mimic is None)])
 
     @property
     def qd(self) -> Array:
         """Rates of all freedoms, (nv,), rad/s and m/s."""
-        return np.concatenate([np.zeros(0), *(x.qd for x in self._links.values() if x.follows is None)])
+        return np.concatenate([np.zeros(0), *(x.qd for x in self._links.values() if x.at.joint.mimic is None)])
 
     def pose(self, link: Handle | str) -> Array:
         """Pose of a link in the base frame, (4, 4), m."""
@@ -250,7 +250,7 @@ class Point:
             terms += [getattr(self.contribution(link), term) for link in links[known:]]
             nothing = Padded((), np.zeros((0, 0) if term != "g" else 0), 1 if term == "g" else 2)
             total = padded_sum(terms or [nothing])
-            total.array.flags.writeable = False
+            total.array.setflags(write=False)
             self._sums[term] = total, len(links)
         return self._sums[term][0]
 
@@ -296,6 +296,7 @@ def _add(
                 ratio, offset = expressions.floats(numbers, "the coupling of joints")
                 link, lead = links[at.link.name], links[topology.carried[leader]]
                 link.q, link.qd, link.follows = ratio * lead.q + offset, ratio * lead.qd, (leader, ratio)
+                lead.follows = leader, 1.0  # one column, also beyond a follower
 
 
 def _given(what: str, value: ArrayLike | None, default: list[float]) -> Array:
@@ -317,9 +318,9 @@ _REST = [0.0] * (COLUMNS - 3)
 
 
 @functools.lru_cache(maxsize=1024)
-def _new_columns(first: int, number: int, ratio: float) -> Array:
-    """New columns of J for the rows of a joint, with the ratio of all."""
-    return np.array([(first + i, ratio) for i in range(number)]).reshape(number, 2)
+def _new_columns(first: int, number: int) -> Array:
+    """Columns of J for the rows of a joint that follows no other one, with ratios."""
+    return np.array([(first + i, 1.0) for i in range(number)]).reshape(number, 2)
 
 
 def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
@@ -329,12 +330,13 @@ def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
     coordinates: tuple[str, ...] = ()
     if above is not None:
         frame, columns, coordinates = above.frame, above.columns, above.contribution.coordinates
-    names, ratio = (at.coordinates, 1.0) if link.follows is None else ((link.follows[0],), link.follows[1])
-    if len(names) == 1 and names[0] in coordinates:  # of a follower, or of a leader that is beyond one
-        onto = np.array([[coordinates.index(names[0]), ratio]])
+    if link.follows is None:
+        onto = _new_columns(len(coordinates), joint.nv)
+        coordinates += at.coordinates
     else:
-        onto = _new_columns(len(coordinates), len(names), ratio)
-        coordinates += names
+        leader, ratio = link.follows
+        coordinates += () if leader in coordinates else (leader,)
+        onto = np.array([[coordinates.index(leader), ratio]])
     placement = place(at, above and above.placement)
     rows = placement.rows(0, -1)
     given = [*itertools.chain(*rows, gravity.tolist(), _REST, placement.place(0, BODY))]
@@ -349,5 +351,5 @@ def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
         raise ShapeError(f"positions or rates on the path to link {at.link.name!r} are so large that terms overflow")
     frame, columns, *own = found
     for array in own:  # which many points share
-        array.flags.writeable = False
+        array.setflags(write=False)
     return _Terms(placement, frame, columns, Contribution(at.link.name, coordinates, *own))

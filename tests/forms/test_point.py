@@ -69,7 +69,9 @@ def test_a_leader_beyond_its_follower_has_one_column():
     arm = sd.robots.ur5()
     arm.replace_joint("shoulder_link", sd.revolute("z", name="first", mimic=sd.Mimic("elbow_joint", 0.5, 0.1)))
     q, qd = np.array([0.4, -0.8, 0.3, 0.7, -0.2]), np.arange(1.0, 6.0)
-    agree(arm.at(q, qd), arm, q, qd)
+    point = arm.at(q, qd)
+    agree(point, arm, q, qd)
+    assert (point.q == q).all() and (point.qd == qd).all()
 
 
 def test_terms_that_points_share_cannot_be_written(point):

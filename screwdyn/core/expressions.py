@@ -308,6 +308,8 @@ def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
             number(value)
         except (TypeError, ValueError):
             raise ShapeError(f"the value of {key} must be a number or an expression; got {value!r}") from None
+        if value != value:
+            raise ShapeError(f"the value of {key} is not a number; got {value!r}")
     known = sorted({symbol.name for symbol in symbols})
     for key in values:
         if isinstance(key, str) and key not in known:

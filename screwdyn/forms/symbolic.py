@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
 import sympy
 
 from screwdyn.backends.handover import Recording, casadi_function, jax_function, lambdified
@@ -19,7 +20,7 @@ from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbo
 from screwdyn.backends.tape import constrained
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.independent_constraints import independent_constraints
 from screwdyn.forms.numbers import require_resisted, undetermined
@@ -241,7 +242,7 @@ class Symbolic:
         UnknownNameError
             If these closed forms have no such symbol.
         ShapeError
-            For another key, or a value that is neither a number nor an expression.
+            For another key, another form, or a value that is neither a number nor an expression.
 
         Examples
         --------
@@ -251,10 +252,17 @@ class Symbolic:
         0.023362402
         """
         found = expressions.bound(values, {*self._symbols})
-        known = sorted({x.name for x in self._symbols})
-        for key in values:
+        own = {x.name: x for x in self._symbols}
+        found = {x: v.xreplace({s: own.get(s.name, s) for s in v.free_symbols}) for x, v in found.items()}
+        known = sorted(own)
+        given: dict[str, Any] = {}
+        for key, value in values.items():
             if str(key) not in known:
                 raise UnknownNameError.of(str(key), known, "symbol")
+            if given.setdefault(str(key), value) != value:
+                raise ShapeError(f"{key} is given several values: {given[str(key)]}, {value}")
+        if isinstance(form, str | Mapping | np.ndarray):
+            raise ShapeError(f"values are given to an expression or a matrix of SymPy, not to {type(form).__name__}")
         result: Form = _substituted(form, found)
         return result
 

@@ -542,6 +542,19 @@ class TestSubs:
         with pytest.raises(sd.ShapeError, match="the value of elbow must be a number or an expression"):
             forms.subs(forms.mass_matrix(), {"elbow": "x"})
 
+    def test_what_would_change_nothing_or_give_no_number_is_refused(self):
+        forms = sd.robots.pelican().symbolic()
+        M, plain = forms.mass_matrix(), {name: sp.Symbol(name) for name in ("shoulder", "elbow")}
+        for form in (np.array(M), {"M": M}, "elbow"):
+            with pytest.raises(sd.ShapeError, match="an expression or a matrix of SymPy, not to"):
+                forms.subs(form, {"elbow": 1})
+        with pytest.raises(sd.ShapeError, match="elbow is given several values: 1, 2"):
+            forms.subs(M, {"elbow": 1, plain["elbow"]: 2})
+        with pytest.raises(sd.ShapeError, match="the value of elbow is not a number"):
+            forms.subs(M, {"elbow": np.nan})
+        # Symbols in values are matched by name too.
+        assert forms.subs(M, {"elbow": plain["shoulder"]}).free_symbols == {forms.q[0]}
+
     def test_a_tree_has_no_symbols_of_coordinates(self):
         arm = sd.robots.pelican()
         with pytest.raises(sd.UnknownNameError, match="'elbow_dot' is the symbol of a coordinate or its rate"):

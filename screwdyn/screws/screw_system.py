@@ -54,12 +54,28 @@ class ScrewSystem:
         return len(self.components)
 
     def jacobian(self, J: Any) -> Any:
-        """The λ rows of a Jacobian (…, 6, k), its time derivative, or a SymPy matrix of either, (…, λ, k)."""
+        """The λ rows of a Jacobian (…, 6, k), its time derivative, or a SymPy matrix of either, (…, λ, k).
+
+        Raises
+        ------
+        ShapeError
+            If it has another shape.
+        """
+        if np.shape(J)[-2:-1] != (6,):
+            raise ShapeError(f"a Jacobian has 6 rows, [ω; v]; got shape {np.shape(J)}")
         rows = list(self.components)
         return J[rows, :] if expressions.is_matrix(J) else np.asarray(J)[..., rows, :]
 
     def inertia(self, M: Any) -> Any:
-        """An inertia (…, 6, 6), or a SymPy matrix, restricted to the space: B M Bᵀ, (…, λ, λ), with B the basis."""
+        """An inertia (…, 6, 6), or a SymPy matrix, restricted to the space: B M Bᵀ, (…, λ, λ), with B the basis.
+
+        Raises
+        ------
+        ShapeError
+            If it has another shape.
+        """
+        if np.shape(M)[-2:] != (6, 6):
+            raise ShapeError(f"an inertia is a matrix (…, 6, 6); got shape {np.shape(M)}")
         if expressions.is_matrix(M):
             return expressions.as_matrix(self.inertia(expressions.entries_of(M)))
         M, B = np.asarray(M), self.basis

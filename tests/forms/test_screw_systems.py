@@ -236,3 +236,9 @@ def test_what_is_no_link_frame_or_tolerance_is_refused():
     for tol in (0, 2.0, "small", np.nan):
         with pytest.raises(sd.ShapeError, match="tol must be a number between 0 and 1"):
             tree.system_order(tol=tol)
+    system = tree.screw_system()
+    for matrix in (np.eye(3), sp.eye(3), np.ones(6), "J"):
+        with pytest.raises(sd.ShapeError, match="a Jacobian has 6 rows"):
+            system.jacobian(matrix)
+        with pytest.raises(sd.ShapeError, match="an inertia is a matrix"):
+            system.inertia(matrix)

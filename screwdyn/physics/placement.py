@@ -160,8 +160,9 @@ def place(at: Attachment, parent: Placement | None) -> Placement:
         pose = _cleared(_composed(parent.pose, home))
         return Placement(row, pose, _body(link.inertia, pose), (), row, above, link, joint, name, ())
     # The joint's frame is placed in the parent first, which takes no products for a home without rotation.
-    compose = _cancelled if any(frames.first.p) else _composed
-    first = compose(parent.pose, compose(home, frames.first))
+    # A home that is turned about an axis off the origin would leave 1e-17 m of it, which takes operations.
+    composed = _cancelled if any(frames.first.p) else _composed
+    first = composed(parent.pose, composed(home, frames.first))
     freedoms = (_freedom(first, frames.screw), *frames.others)
     names, body = joint.row_names(name), _body_beyond(joint, link.inertia)
     return Placement(names[-1], frames.link, body, freedoms, row, above, link, joint, name, names)
@@ -265,14 +266,15 @@ def _composed(T: Pose, X: Pose) -> Pose:
 
 
 def _cancelled(T: Pose, X: Pose) -> Pose:
-    """T X, in which a sum of positions within its rounding is zero: it depends on how an axis off the origin turns T."""
-    R, p = _composed(T, X)
-    if {*map(type, (*T.R, *T.p, *X.p))} == {float}:
-        a, b, c, d, e, f, g, h, i, u, v, w = map(abs, (*T.R, *X.p))
-        sizes = add((abs(T.p[0]), abs(T.p[1]), abs(T.p[2])), rotate((a, b, c, d, e, f, g, h, i), (u, v, w)))
-        x, y, z = (x if abs(x) > _ROUNDING * size else 0.0 for x, size in zip(p, sizes, strict=True))
-        p = x, y, z
-    return Pose(R, p)
+    """T X, in which a sum of positions within its rounding is zero."""
+    R, (x, y, z) = _composed(T, X)
+    if type(x) is type(y) is type(z) is float:
+        (a, b, c), (u, v, w) = T.p, X.p
+        size = abs(u) + abs(v) + abs(w)
+        x = x if abs(x) > _ROUNDING * (abs(a) + size) else 0.0
+        y = y if abs(y) > _ROUNDING * (abs(b) + size) else 0.0
+        z = z if abs(z) > _ROUNDING * (abs(c) + size) else 0.0
+    return Pose(R, (x, y, z))
 
 
 def _pose(T: Array) -> Pose:

@@ -108,7 +108,8 @@ class ConfigurationSpace:
         """
         for names, chart, at_q, _ in self._groups:
             if chart.orientation == 4:
-                length = np.linalg.norm(q[..., at_q[:, :4]], axis=-1)
+                with np.errstate(over="ignore"):  # an infinite length is wrong, too
+                    length = np.linalg.norm(q[..., at_q[:, :4]], axis=-1)
                 wrong = np.argwhere(np.abs(length - 1) > LENGTH_TOLERANCE)
                 if wrong.size:
                     where = tuple(wrong[0])

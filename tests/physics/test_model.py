@@ -237,6 +237,9 @@ def test_a_quaternion_of_another_length_is_refused_by_name(kind):
         tree.difference(q[0], q)
     q[3, width : width + 4] *= 1.0009 / 0.9985
     tree.model.flat(q=q)
+    q[3, width : width + 4] = 1e200
+    with pytest.raises(sd.ShapeError, match=r"q holds a quaternion of length inf for joint 'joint2'"):
+        tree.model.flat(q=q)
 
 
 def test_positions_and_freedoms_have_lengths_of_their_own():

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum, revolute, spherical
 from screwdyn.backends.kernels import _compiled, in_python
 from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.physics.internal import INTERNAL
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.robots import two_link
+from screwdyn.testing import random_inertia, random_tree
 
 
 @pytest.fixture
@@ -163,6 +164,20 @@ def test_threads_that_share_a_batch_give_the_bits_of_one(name, monkeypatch):
     q[70, :] = np.nan
     with pytest.raises(ShapeError, match="nan"):
         getattr(tree, name)(*state)
+
+
+def test_large_batches_need_no_further_thread(monkeypatch):
+    """None can be started at the end of a process, or where their number is limited."""
+
+    def refused(self):
+        raise RuntimeError("can't start new thread")
+
+    tree, q = two_link(), np.ones((101, 2))
+    whole = tree.mass_matrix(q)
+    monkeypatch.setattr(kernels, "_LARGE", 1)
+    monkeypatch.setattr(kernels.os, "sched_getaffinity", lambda _: range(3), raising=False)
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert_array_equal(tree.mass_matrix(q), whole)
 
 
 @pytest.mark.parametrize("seed", range(5))

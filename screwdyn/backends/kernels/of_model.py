@@ -12,6 +12,7 @@ import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -168,18 +169,19 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """
         name = self._kind + (self._instead.get(entry.name) or entry.name)
         parts = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        if states * len(self.model.table) < _LARGE or parts == 1:
-            status: int = machine.batch(name, context, states, (*arguments, *results))
-            return status
-        ends = [states * k // parts for k in range(parts + 1)]
-        flat = [a.reshape(states, -1) for a in (*arguments, *results)]
+        if states * len(self.model.table) >= _LARGE and parts > 1:
+            ends = [states * k // parts for k in range(parts + 1)]
+            flat = [a.reshape(states, -1) for a in (*arguments, *results)]
 
-        def part(first: int, end: int) -> int:
-            found: int = machine.batch(name, context, end - first, tuple([a[first:end] for a in flat]))
-            return found
+            def part(first: int, end: int) -> int:
+                found: int = machine.batch(name, context, end - first, tuple([a[first:end] for a in flat]))
+                return found
 
-        with ThreadPoolExecutor(parts) as pool:
-            return next(filter(None, pool.map(part, ends, ends[1:])), 0)
+            # RuntimeError if no thread can be started: at the end of the process, or where their number is limited.
+            with suppress(RuntimeError), ThreadPoolExecutor(parts) as pool:
+                return next(filter(None, pool.map(part, ends, ends[1:])), 0)
+        status: int = machine.batch(name, context, states, (*arguments, *results))
+        return status
 
 
 class CoupledKernels(Kernels):

@@ -9,7 +9,6 @@ from time import perf_counter
 import numpy as np
 import sympy as sp
 from clock import machine
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.backends.llvm import emit
@@ -18,6 +17,7 @@ from screwdyn.backends.llvm.host import host
 from screwdyn.backends.llvm.machine import object_file
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT
+from screwdyn.testing import random_tree
 
 ALL_THREE = ("mass_matrix", "coriolis_matrix", "gravity_vector")
 

@@ -17,9 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from screwdyn.testing import random_tree
 
 from screwdyn.backends.llvm import disk, machine, program
+from screwdyn.testing import random_tree
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 

@@ -14,9 +14,9 @@ import sympy
 from c_compiler import WARNINGS
 from cases import norm
 from kinds import EVERY
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import SINGLE
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Inertia, KinematicTree, ShapeError, UnknownNameError, revolute
 from screwdyn.backends.llvm import program as native
 from screwdyn.forms.compiled import AT_ONCE, Compiled
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import puma560, ur5
+from screwdyn.testing import random_inertia, random_tree
 
 ARGUMENTS = {name: len(CATALOGUE[name].arguments) for name in AT_ONCE if name != "dynamics"}
 SIZES = (0, 1, 3, 7, 8, 9, 64, 65, 1000)

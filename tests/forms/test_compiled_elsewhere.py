@@ -9,13 +9,13 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prismatic, revolute
 from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm import program as native
 from screwdyn.forms import compiled
 from screwdyn.robots import two_link
+from screwdyn.testing import random_inertia, random_tree
 
 pytestmark = pytest.mark.slow
 

@@ -12,10 +12,10 @@ import traced
 from branched import branched_rph
 from cases import EPS, cases, christoffel, close, derivative, gradient, norm, total
 from hypothesis import assume, given
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
 from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
 

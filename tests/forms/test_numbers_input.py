@@ -8,7 +8,6 @@ import pytest
 from cases import unaligned
 from numpy.testing import assert_array_equal
 from scipy.integrate import solve_ivp
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import (
@@ -21,6 +20,7 @@ from screwdyn import (
     prismatic,
     revolute,
 )
+from screwdyn.testing import random_tree
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ import traced
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.slow
 

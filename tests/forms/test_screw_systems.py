@@ -7,11 +7,11 @@ from cases import close
 from closed_forms import evaluated
 from kinds import EVERY
 from mechanisms import four_bar
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, ad, exp
 from screwdyn.screws.screw_system import system_order
+from screwdyn.testing import random_tree
 
 BALL = sd.Inertia.sphere(1.0, 0.1)
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import EVERY, SINGLE
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_tree
 
 import screwdyn as sd
 from screwdyn.backends.tape.counting import CountingTape
@@ -21,6 +20,7 @@ from screwdyn.forms.requests import requested, results
 from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.link_steps import joint_pose
 from screwdyn.physics.table import home, joint_screw
+from screwdyn.testing import random_inertia, random_tree
 
 FUNCTIONS = ("mass_matrix", "coriolis_matrix", "gravity_vector", "inverse_dynamics", "forward_dynamics")
 

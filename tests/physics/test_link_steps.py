@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose
 
 from screwdyn import Inertia, screw
 from screwdyn.physics import link_steps as steps
@@ -17,6 +16,7 @@ from screwdyn.physics.spatial import (
     Twist,
     Wrench,
 )
+from screwdyn.testing import random_inertia, random_pose
 
 JOINTS = {"revolute": JointScrew(1.0, 0.0), "prismatic": JointScrew(0.0, 1.0), "helical": JointScrew(1.0, -0.3)}
 

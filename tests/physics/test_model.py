@@ -9,13 +9,13 @@ import pytest
 import sympy as sp
 from kinds import EVERY
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.model import Model
 from screwdyn.physics.recursions import joint_space
 from screwdyn.physics.table import workspace
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 POLES = {"turn": sd.revolute, "slide": sd.prismatic, "screw": lambda axis, **at: sd.helical(axis, 0.3, **at)}
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, SingularAttachmentError, prismatic, revolute
+from screwdyn.testing import random_inertia, random_pose
 
 BALL = Inertia(1.0, (0, 0, 0), (0.4, 0.4, 0.4))
 

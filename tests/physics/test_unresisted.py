@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose
 
 NAMED = "nothing resists a motion of .* together in any configuration|nothing beyond joint .* resists its motion in any"
 

@@ -8,10 +8,10 @@ import threading
 
 import numpy as np
 import pytest
-from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
 from screwdyn.mechanism import surgery
+from screwdyn.testing import random_inertia, random_pose
 
 SLOW = {"derivatives", "compiled", "source"}
 RNG = np.random.default_rng(1)

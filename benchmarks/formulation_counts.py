@@ -16,7 +16,6 @@ import itertools
 from collections import Counter
 
 import numpy as np
-from screwdyn.testing import random_inertia
 
 import screwdyn as sd
 from screwdyn import formulations
@@ -27,6 +26,7 @@ from screwdyn.forms.requests import requested
 from screwdyn.forms.requests import results as results_of
 from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives
 from screwdyn.papers.formulations.newton_euler_steps import Vectors, backward, forward
+from screwdyn.testing import random_inertia
 
 # Multiplications and additions, as coefficients of n⁴, n³, n², n and 1.
 PAPERS = {

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 from kinds import SINGLE
-from screwdyn.testing import random_tree
 
 from screwdyn import KinematicTree
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_tree
 
 # The dynamics, and their arguments in order.
 FUNCTIONS = {

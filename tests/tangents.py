@@ -4,6 +4,7 @@ import numpy as np
 from cases import CENTRAL, STEP, Case
 from hypothesis import strategies as st
 from kinds import EVERY, GROUPS, MOVING, SINGLE
+
 from screwdyn.testing import random_tree
 
 

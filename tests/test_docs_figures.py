@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy
-from screwdyn.testing import random_inertia
 
 import screwdyn as sd
 from screwdyn import formulations
 from screwdyn.forms.operation_count import operations_of
+from screwdyn.testing import random_inertia
 
 ROOT = Path(__file__).parents[1]
 MODEL = ("mass_matrix", "coriolis_matrix", "gravity_vector")

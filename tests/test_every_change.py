@@ -10,10 +10,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from kinds import EVERY
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import padded_sum
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 SEEDS = st.integers(0, 2**32 - 1)
 BODY = sd.Inertia.sphere(1.0, 0.1)

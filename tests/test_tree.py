@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 from screwdyn import (
     Inertia,
@@ -20,6 +19,7 @@ from screwdyn import (
     revolute,
     spherical,
 )
+from screwdyn.testing import random_tree
 
 
 def mixed():

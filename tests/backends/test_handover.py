@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import sympy as sp
 from cases import FUNCTIONS as ARGUMENTS
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_tree
 
 VALUES = dict(a1=0.3, a2=0.25, l1=0.1, l2=0.12, m1=3.0, m2=1.5, I1=0.05, I2=0.02, g=9.81)
 

@@ -9,13 +9,13 @@ import sympy as sp
 from c_compiler import load, pointer
 from cases import close, norm
 from kinds import EVERY, GROUPS
-from screwdyn.testing import random_inertia, random_pose, random_tree
 from tangents import state_of
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, ShapeError, UnknownLinkError
 from screwdyn.backends.c.names import ascii_text, identifier
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # Those of trees without loops.
 QUANTITIES = {name: entry for name, entry in CATALOGUE.items() if entry.places != "loops"}

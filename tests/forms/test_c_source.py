@@ -11,7 +11,6 @@ import pytest
 from c_compiler import load, pointer
 from cases import FUNCTIONS, cases, norm
 from hypothesis import assume, given
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import (
@@ -26,6 +25,7 @@ from screwdyn import (
     prismatic,
     revolute,
 )
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
 

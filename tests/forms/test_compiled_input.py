@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from cases import close, norm, unaligned
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_tree
 from small_arm import nearly_singular
 
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, prismatic, revolute
 from screwdyn.forms.compiled import AT_ONCE
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_tree
 
 ARGUMENTS = {name: len(CATALOGUE[name].arguments) for name in AT_ONCE if name != "dynamics"}
 

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
 from screwdyn import KinematicTree, ShapeError, UnknownLinkError
@@ -13,6 +12,7 @@ from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import ur5
+from screwdyn.testing import random_inertia, random_pose
 
 pytestmark = pytest.mark.slow
 

@@ -8,12 +8,12 @@ import pytest
 from cases import EPS, close, gradient, norm, total
 from hypothesis import given, settings
 from kinds import GROUPS
-from screwdyn.testing import random_inertia, random_pose, random_tree
 from tangents import along_tangents, joint_cases, state_of
 
 import screwdyn as sd
 from screwdyn import KinematicTree, ShapeError, SingularAttachmentError, UnknownLinkError
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
 

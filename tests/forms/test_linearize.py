@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from kinds import EVERY
 from mechanisms import bar, four_bar, moving_bricard, slider_crank
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 from tangents import state_of
 
 import screwdyn as sd
+from screwdyn.testing import random_tree
 
 G = 9.81
 

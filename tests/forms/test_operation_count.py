@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, revolute
@@ -15,6 +14,7 @@ from screwdyn.backends.tape.trace import Subject, constants, open_inertias, reco
 from screwdyn.forms.operation_count import operations_of
 from screwdyn.physics.base_parameters import base_parameters
 from screwdyn.physics.table import COLUMNS, MASS, PARENT
+from screwdyn.testing import random_tree
 
 MODEL = ("mass_matrix", "coriolis_matrix", "gravity_vector")
 GRAVITY_Z = (-1, 2)  # where a table holds gravity along z

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import solve_ivp
-from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import (
     Feedback,
@@ -24,6 +23,7 @@ from screwdyn import (
 from screwdyn.backends.llvm import stepper
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
 from screwdyn.forms import rollout
+from screwdyn.testing import random_inertia, random_tree
 
 KINDS = {
     "revolute prismatic helical": ("revolute", "prismatic", "helical"),

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from screwdyn.testing import random_inertia
 
 from screwdyn import (
     Feedback,
@@ -28,6 +27,7 @@ from screwdyn import (
 )
 from screwdyn.backends.llvm import program, stepper
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
+from screwdyn.testing import random_inertia
 
 START = np.zeros((3, 6)), np.zeros((3, 6))
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import KinematicTree, TopologyError
+from screwdyn.testing import random_tree
 
 
 def same(twin, tree, rng):

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import JSONError, KinematicTree, screw
@@ -20,6 +19,7 @@ from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.topology import Topology
+from screwdyn.testing import random_tree
 
 
 def decorated(rng, n):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import sympy
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_pose
 
 import screwdyn as sd
 from screwdyn import KinematicTree, URDFError
 from screwdyn.io import check_urdf
+from screwdyn.testing import random_pose
 
 KINDS = {
     "fixed": sd.fixed(),

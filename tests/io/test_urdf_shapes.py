@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_pose
 
 import screwdyn as sd
 from screwdyn import KinematicTree, Shape
 from screwdyn.io import check_urdf
+from screwdyn.testing import random_pose
 
 
 def robot(*inside, globally=""):

@@ -9,12 +9,12 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import KinematicTree, ScrewdynWarning, URDFError, screw
 from screwdyn.io import check_urdf
 from screwdyn.io.rpy import rotation_from_rpy, rpy_from_rotation
+from screwdyn.testing import random_pose, random_tree
 
 KINDS = ("revolute", "prismatic", "cylindrical", "universal", "planar", "free", "fixed")
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import MOVING
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 
 def rebuilt(tree, armature):

@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia
 
 
 def ring(name=None):

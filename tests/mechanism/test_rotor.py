@@ -10,10 +10,10 @@ from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, inverse, pose, skew
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 AXIS, COM, MASS, ABOUT, ACROSS, RATIO = np.array([2, 3, 6]) / 7, np.array([0.1, 0.2, -0.05]), 0.8, 4e-4, 3e-4, 80.0
 

@@ -8,7 +8,6 @@ import networkx as nx
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 from small_arm import BODY, arm, fingerprint
 
 from screwdyn import (
@@ -24,6 +23,7 @@ from screwdyn import (
     revolute,
     spherical,
 )
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # What there is
 

@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from cases import close, norm
-from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose
 
 pytestmark = pytest.mark.oracle
 

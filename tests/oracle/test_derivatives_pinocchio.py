@@ -7,9 +7,9 @@ from branched import branched_rph
 from engine import Engine, model_of, robot
 from kinds import EVERY
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Inertia
+from screwdyn.testing import random_inertia, random_tree
 
 pytestmark = pytest.mark.oracle
 

@@ -6,10 +6,10 @@ import pytest
 from engine import Engine, model_of
 from kinds import EVERY
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 from tangents import state_of
 
 import screwdyn as sd
+from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.oracle
 STEP = 1e-5

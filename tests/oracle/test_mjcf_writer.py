@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from engine import robot_file
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose
 
 import screwdyn as sd
 from screwdyn import KinematicTree, ModelError, ScrewdynWarning
+from screwdyn.testing import random_inertia, random_pose
 
 pytestmark = pytest.mark.oracle
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from mujoco_engine import Mujoco
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import Link, free, revolute, spherical, universal
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.oracle
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from mujoco_engine import Mujoco
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_tree
 
 from screwdyn import Feedback, Inertia, KinematicTree, Link, revolute, robots
+from screwdyn.testing import random_inertia, random_tree
 
 pytestmark = pytest.mark.oracle
 

@@ -10,9 +10,9 @@ from branched import branched_rph
 from engine import Engine, model_of, robot, robot_file
 from kinds import EVERY, GROUPS, MOVING, SINGLE
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 from screwdyn import padded_sum, robots
+from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.oracle
 

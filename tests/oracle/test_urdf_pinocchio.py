@@ -8,9 +8,9 @@ import pinocchio as pin
 import pytest
 from engine import robot_file
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 from screwdyn import KinematicTree, helical, padded_sum, robots
+from screwdyn.testing import random_tree
 
 pytestmark = pytest.mark.oracle
 

@@ -7,9 +7,9 @@ import pytest
 from cases import cases, close, norm, total
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 from screwdyn import Inertia, KinematicTree, Link, padded_sum, revolute, robots
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 ROUNDING = 1e-13
 

@@ -10,9 +10,9 @@ from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 KINDS = ("revolute", "prismatic", "helical", "spherical", "universal")
 SEEDS = st.integers(0, 2**32 - 1)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
 from mechanisms import four_bar
-from screwdyn.testing import random_inertia, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_tree
 
 ROUNDING = 1e-13
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, inverse
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 CLOSING = {
     "fixed": lambda p: sd.fixed(),

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 from screwdyn.physics import charts
+from screwdyn.testing import random_tree
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-40, 1e-12, 1e-4, 1.0, math.pi, 20.0]))

@@ -1,10 +1,10 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.physics.subtree_wrench import subtree_wrench
+from screwdyn.testing import random_tree
 
 
 @given(st.integers(0, 2**32 - 1))

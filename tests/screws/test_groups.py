@@ -6,11 +6,11 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_pose
 
 import screwdyn as sd
 from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element, projection, whole_turns
 from screwdyn.screws.screw import Ad, exp, inverse, log
+from screwdyn.testing import random_pose
 
 E = np.eye(6)
 # Screws of the group joints, and of translations in two and three directions.

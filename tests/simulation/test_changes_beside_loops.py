@@ -9,9 +9,9 @@ from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # A free joint closes nothing.
 HELD = tuple(kind for kind in EVERY if kind != "free")

@@ -6,10 +6,10 @@ from cases import norm
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, inverse
+from screwdyn.testing import random_tree
 
 JOINTS = {
     "fixed": None,

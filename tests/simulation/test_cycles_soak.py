@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 from cases import norm
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.soak
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.simulation.holding import Holding
 from screwdyn.simulation.limits import Limits
+from screwdyn.testing import random_tree
 
 G = 9.81
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.simulation.equilibrium import stable_equilibrium
+from screwdyn.testing import random_tree
 
 G = 9.81
 ROD = sd.Inertia.rod(2.0, 1.0, com=(0.5, 0, 0))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from kinds import EVERY
 from maximal import impact, kinetic_energy, twists
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.screws.screw import inverse
+from screwdyn.testing import random_tree
 
 JOINTS = {
     "fixed": None,

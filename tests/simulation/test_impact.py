@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY, MOVING, random_joint
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import screw
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # A free joint transmits no impulse.
 HELD = tuple(kind for kind in EVERY if kind != "free")

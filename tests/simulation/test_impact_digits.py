@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from kinds import random_joint
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 DIGITS = 50
 

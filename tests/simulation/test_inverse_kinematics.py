@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from kinds import EVERY
 from mechanisms import stewart_platform
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_tree
 
 ROD = sd.Inertia.rod(1.0, 1.0, com=(0.5, 0, 0))
 

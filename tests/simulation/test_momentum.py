@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn.simulation.momentum import bodies, impact, kinetic_energy
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 
 def drawn(seed):

@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
+from screwdyn.testing import random_tree
 
 METHODS = ["RK45", "DOP853", "Radau", "BDF", "LSODA"]
 

@@ -9,10 +9,10 @@ from cases import close, norm
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import screw
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 TIGHT = 1e-8
 MAKE = {"revolute": sd.revolute, "prismatic": sd.prismatic}

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import EVERY, MOVING, random_joint
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_inertia, random_pose, random_tree
 from small_arm import fingerprint
 
 import screwdyn as sd
 from screwdyn import screw
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # Relative to the terms that cancel; the error is rounding times the condition of the mass matrix.
 TIGHT = 1e-8

@@ -5,10 +5,10 @@ import pytest
 from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ellipj, ellipkinc
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import screw
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
 

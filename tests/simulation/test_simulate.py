@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ellipk
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import screw
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.impact import Change
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 G = 9.81
 

@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn.simulation.holding import Holding
 from screwdyn.simulation.limits import Limits
+from screwdyn.testing import random_tree
 
 G = 9.81
 METHODS = ["DOP853", "RK45", "Radau", "LSODA"]

@@ -6,11 +6,11 @@ The counts of Tables I and II are compared with traced counts by ``benchmarks/fo
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, screw
 from screwdyn.papers.formulations.differentiation import rate
+from screwdyn.testing import random_tree
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, robots
 from screwdyn.papers.formulations import dominance
+from screwdyn.testing import random_tree
 
 
 def arm_of(seed):

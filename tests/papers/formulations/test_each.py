@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
 from screwdyn.papers.formulations.differentiation import partial
 from screwdyn.papers.formulations.kronecker import derivative_of_product
 from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives, Q, pseudo_inertia
+from screwdyn.testing import random_pose, random_tree
 
 JOINTS = ("revolute", "prismatic", "helical", "universal", "fixed")
 

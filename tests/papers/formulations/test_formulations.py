@@ -8,12 +8,12 @@ import pytest
 import sympy as sp
 from closed_forms import evaluated
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, robots
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import inputs
+from screwdyn.testing import random_tree
 
 NAMES = formulations.__all__
 CHRISTOFFEL = ["kronecker", "lagrange_euler", "lagrangian", "progressive"]

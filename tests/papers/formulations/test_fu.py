@@ -6,12 +6,12 @@ The formulations themselves are compared with the library in ``test_formulations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia
 
 import screwdyn as sd
 from screwdyn import formulations
 from screwdyn.papers.formulations.differentiation import partial
 from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives
+from screwdyn.testing import random_inertia
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import formulations, screw
 from screwdyn.papers.formulations.differentiation import partial
+from screwdyn.testing import random_tree
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import sympy as sp
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
@@ -15,6 +14,7 @@ from screwdyn.forms.operation_count import operations_of
 from screwdyn.papers.formulations.link_frames import Planar, Spatial
 from screwdyn.papers.formulations.link_frames.counting import Counted, Tally
 from screwdyn.papers.formulations.link_frames.routines import Q, added, cross, shift, times, twice_crossed
+from screwdyn.testing import random_inertia
 
 ARMS = ("R", "P", "RP", "PR", "RRR", "PRR", "RRP", "PPR", "RPRRPR")
 PAGE = Path(__file__).parents[3] / "docs/papers/bhangale.md"

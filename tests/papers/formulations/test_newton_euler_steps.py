@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_tree
 
 import screwdyn as sd
 from screwdyn import formulations
+from screwdyn.testing import random_tree
 
 
 def equal(actual, expected):

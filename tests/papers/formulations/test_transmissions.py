@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 from closed_forms import evaluated
 from numpy.testing import assert_allclose
-from screwdyn.testing import random_inertia, random_pose, random_tree
 
 import screwdyn as sd
 from screwdyn import formulations
+from screwdyn.testing import random_inertia, random_pose, random_tree
 
 NAMES = formulations.__all__
 CHRISTOFFEL = ["kronecker", "lagrange_euler", "lagrangian", "progressive"]

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from kinds import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
-from screwdyn.testing import random_tree
 from tangents import state_of
 
 import screwdyn as sd
 from screwdyn.robots.identification import base_parameters
+from screwdyn.testing import random_tree
 
 G, LENGTH = 9.81, 0.8
 

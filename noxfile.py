@@ -233,8 +233,8 @@ def floors(session: nox.Session) -> None:
     wanted += [x for x in PYPROJECT["build-system"]["requires"] if x not in wanted]
     # Old modules are compiled beforehand: their invalid escape sequences are warnings, which are errors in tests.
     pinned = (requirement.replace(">=", "==") for requirement in wanted)
-    session.install("--compile", *pinned, "editables")  # which hatchling asks for in an editable installation
-    session.install("--no-deps", "--no-build-isolation", "-e", ".")
+    session.install("--compile", *pinned)
+    session.install("--no-deps", "--no-build-isolation", ".")  # editable, it would replace the kernels of the clone
     session.run("pip", "check")
     chosen = session.posargs or [*ON_OTHER_PYTHONS, *ON_OTHER_VERSIONS]
     session.run("pytest", *BRIEF, *chosen, env={"SCREWDYN_SOAK": "brief"})

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import screwdyn  # noqa: E402
+from screwdyn.physics.quantities import Quantities  # noqa: E402
 
 project = "screwdyn"
 author = "screwdyn developers"
@@ -112,6 +113,8 @@ def signature_as_written(
     """The signature as it is in the source, where ArrayLike is a name; autodoc evaluates it."""
     if text is None:
         return text, result
+    if inspect.ismethoddescriptor(thing):  # a method in C, which has no annotations
+        thing = getattr(Quantities, thing.__name__, thing)
     signature = inspect.signature(thing)
     parameters = [
         given.replace(annotation=Written(given.annotation)) if isinstance(given.annotation, str) else given

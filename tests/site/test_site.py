@@ -95,7 +95,7 @@ def test_every_public_name_has_an_entry_to_which_a_link_leads():
         thing = getattr(sd, name)
         if inspect.ismodule(thing):
             inner = getattr(thing, "__all__", ()) if name != "errors" else ()
-            wanted = [f"screwdyn.{name}.{k}" for k in inner]
+            wanted = [f"{thing.__name__}.{k}" for k in inner]
         elif inspect.isclass(thing) and not issubclass(thing, Exception) and name not in attributes:
             inner = [k for k, v in inspect.getmembers(thing) if not k.startswith("_") and inspect.getdoc(v)]
             members = [k for k in inner if callable(getattr(thing, k)) or isinstance(getattr(thing, k), property)]

@@ -111,10 +111,10 @@ def signature_as_written(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, text: str | None, result: str | None
 ) -> tuple[str | None, str | None]:
     """The signature as it is in the source, where ArrayLike is a name; autodoc evaluates it."""
-    if text is None:
+    if inspect.ismethoddescriptor(thing) and hasattr(Quantities, getattr(thing, "__name__", "")):
+        thing = getattr(Quantities, thing.__name__)  # a method in C has no annotations
+    elif text is None:
         return text, result
-    if inspect.ismethoddescriptor(thing):  # a method in C, which has no annotations
-        thing = getattr(Quantities, thing.__name__, thing)
     signature = inspect.signature(thing)
     parameters = [
         given.replace(annotation=Written(given.annotation)) if isinstance(given.annotation, str) else given

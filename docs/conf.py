@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import screwdyn  # noqa: E402
-from screwdyn.physics.quantities import Quantities  # noqa: E402
 
 project = "screwdyn"
 author = "screwdyn developers"
@@ -111,9 +110,7 @@ def signature_as_written(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, text: str | None, result: str | None
 ) -> tuple[str | None, str | None]:
     """The signature as it is in the source, where ArrayLike is a name; autodoc evaluates it."""
-    if inspect.ismethoddescriptor(thing) and hasattr(Quantities, getattr(thing, "__name__", "")):
-        thing = getattr(Quantities, thing.__name__)  # a method in C has no annotations
-    elif text is None:
+    if text is None:
         return text, result
     signature = inspect.signature(thing)
     parameters = [

@@ -23,5 +23,5 @@ const filled = kept(context.map((field) => (typeof field === "string" ? at[field
 const out = kernels.malloc(8 * q.length ** 2);
 const arrays = kept([kept(q, numbers, 8), out], words, 4);
 const scratch = kernels.malloc(kernels.screwdyn_scratch_mass_matrix(filled));
-const status = kernels.screwdyn_mass_matrix(filled, arrays, scratch);
+const status = kernels.screwdyn_run_mass_matrix(filled, arrays, scratch);
 console.log(JSON.stringify({ status, M: [...numbers(out, q.length ** 2)] }));

@@ -27,7 +27,7 @@ def module(tmp_path_factory):
     written.main([str(source)])
     flags = "-target wasm32-wasi -std=c99 -O1 -ffp-contract=off -fvisibility=default -mexec-model=reactor"
     exports = [f"-Wl,--export={name}" for name in ("malloc", "screwdyn_kernels")]
-    exports += [f"-Wl,--export=screwdyn_{kind}{name}" for name in KERNELS for kind in ("", "scratch_")]
+    exports += [f"-Wl,--export=screwdyn_{kind}{name}" for name in KERNELS for kind in ("run_", "scratch_")]
     command = [sys.executable, "-m", "ziglang", "cc", *flags.split(), f"-I{HERE}", str(source), "-o", str(built)]
     subprocess.run([*command, *exports, "-lm"], check=True)
     return built

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -289,7 +290,9 @@ def test_code_for_batches_is_added_to_that_for_one_state(folder):
 def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monkeypatch, capsys):
     program = native.kept("squared", partial(squared, []))
     program.compile_single()
-    monkeypatch.setattr(background, "_PATIENCE", 0)
+    compile_now = native.object_file
+    monkeypatch.setattr(background, "_PATIENCE", 0.01)
+    monkeypatch.setattr(native, "object_file", lambda text: (time.sleep(0.1), compile_now(text))[1])
     program.compile_single()
     assert capsys.readouterr().err == ""
     program.compile_batch()

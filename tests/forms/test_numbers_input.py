@@ -87,7 +87,7 @@ def test_every_kind_of_array_gives_the_same_bits(door, disguise):
 
 
 def test_swapped_bytes_are_noticed_after_an_unaligned_array(door):
-    """numba does not distinguish the byte orders after it has seen an unaligned array."""
+    """Neither reaches a kernel as it is."""
     count, ask = door
     state = np.random.default_rng(0).normal(size=(count, 4))
     for disguised in (unaligned(state), state.astype(">f8")):

@@ -50,6 +50,7 @@ from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
+from screwdyn.physics.state import State
 from screwdyn.physics.steps import Feedback
 from screwdyn.robots.identification.identify import identify
 from screwdyn.screws import screw, screw_system
@@ -69,7 +70,6 @@ from screwdyn.simulation.outcomes import (
 from screwdyn.simulation.recording import Recording
 from screwdyn.simulation.result import Run
 from screwdyn.simulation.simulate import simulate
-from screwdyn.simulation.state import State
 from screwdyn.simulation.stops import SpringStop
 from screwdyn.tree import Handle, KinematicTree
 

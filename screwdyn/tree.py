@@ -14,6 +14,8 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Configurations
+from screwdyn.forms.equilibrium import equilibrium, holding_torque
+from screwdyn.forms.inverse_kinematics import inverse_kinematics
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.forms.point import Point
 from screwdyn.forms.screw_systems import Links, screw_system, system_order
@@ -25,8 +27,6 @@ from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Frame
 from screwdyn.screws.screw_system import ScrewSystem
 from screwdyn.simulation.changes import Changes
-from screwdyn.simulation.equilibrium import equilibrium, holding_torque
-from screwdyn.simulation.inverse_kinematics import inverse_kinematics
 from screwdyn.simulation.show import Shown
 
 if TYPE_CHECKING:
@@ -387,7 +387,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         """A configuration within the joint limits in which a link has a pose (4, 4), or a position (3,), (nq,).
 
         By default the active freedoms move. InverseKinematicsError if there is none, with the nearest configuration and
-        its errors. Parameters and errors as for :func:`screwdyn.simulation.inverse_kinematics.inverse_kinematics`.
+        its errors. Parameters and errors as for :func:`screwdyn.forms.inverse_kinematics.inverse_kinematics`.
 
         Examples
         --------
@@ -406,14 +406,14 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
     def equilibrium(self, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
         """A configuration at rest, g(q) + K (q − rest) = τ, (nq,) (docs/mathematics.md §8).
 
-        Parameters, result and errors as for :func:`screwdyn.simulation.equilibrium.equilibrium`.
+        Parameters, result and errors as for :func:`screwdyn.forms.equilibrium.equilibrium`.
         """
         return equilibrium(self.copy(), q0, tau)
 
     def holding_torque(self, q: ArrayLike) -> Array:
         """The torques that hold a configuration at rest, τ = g(q) + K (q − rest), (nv,), zero for passive freedoms.
 
-        Parameters and errors as for :func:`screwdyn.simulation.equilibrium.holding_torque`.
+        Parameters and errors as for :func:`screwdyn.forms.equilibrium.holding_torque`.
         """
         return holding_torque(self.copy(), q)
 

@@ -11,7 +11,7 @@ from screwdyn.core.errors import JointError, ScrewdynError, ShapeError, Topology
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Model
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.state import State, by_name
+from screwdyn.physics.state import State, by_name
 
 __all__ = ["Controller", "Disturbance", "SampledController", "Torque", "Wrenches", "guarded", "joint_torques"]
 

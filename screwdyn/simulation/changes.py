@@ -10,12 +10,12 @@ from screwdyn.mechanism import surgery
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.structure import Handle, require_joint
+from screwdyn.physics.state import State
 from screwdyn.screws import screw
 from screwdyn.simulation import impact, rearrange
 from screwdyn.simulation.closing import Closing
 from screwdyn.simulation.outcomes import Change, ImpactEvent, LockEvent
 from screwdyn.simulation.rearrange import Start
-from screwdyn.simulation.state import State
 
 __all__ = ["Changes"]
 

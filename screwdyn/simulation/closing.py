@@ -12,11 +12,11 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.structure import Handle, Structure
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.outcomes import LoopEvent
-from screwdyn.simulation.state import State, check_state
 
 __all__ = ["Close", "Closing", "Open"]
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from screwdyn.core.errors import LoopError, ScrewdynError, ShapeError
 from screwdyn.core.types import Array
+from screwdyn.forms.limits import Limits
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State
 from screwdyn.simulation.callbacks import Controller, Disturbance
 from screwdyn.simulation.holding import Holding
-from screwdyn.simulation.limits import Limits
-from screwdyn.simulation.state import State
 from screwdyn.simulation.stops import SpringStop, SpringStops, Stops, stop_of
 
 __all__ = ["ENERGIES", "RUNAWAY", "Equations", "Layout"]

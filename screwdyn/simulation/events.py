@@ -19,6 +19,7 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State
 from screwdyn.simulation import rearrange
 from screwdyn.simulation.impact import Payload, Twist, brings_its_motion, grasp, payload_twist, release
 from screwdyn.simulation.outcomes import (
@@ -32,7 +33,6 @@ from screwdyn.simulation.outcomes import (
     ReleaseEvent,
 )
 from screwdyn.simulation.rearrange import Start
-from screwdyn.simulation.state import State
 from screwdyn.simulation.stops import joints_of
 
 __all__ = [

@@ -11,8 +11,8 @@ from screwdyn.mechanism.loop import Loop
 from screwdyn.mechanism.reversal import reversed_motion
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State
 from screwdyn.screws import screw
-from screwdyn.simulation.state import State
 
 __all__ = ["graft"]
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.forms.limits import Limits
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.limits import Limits
 
 Mask = npt.NDArray[np.bool_]
 

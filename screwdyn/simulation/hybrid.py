@@ -13,17 +13,17 @@ import numpy as np
 
 from screwdyn.core.errors import LoopError, ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.forms.limits import Key, Limits, Passages
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State
 from screwdyn.simulation.callbacks import Controller, Disturbance, guarded
 from screwdyn.simulation.equations import ENERGIES, Equations
 from screwdyn.simulation.events import Happened, Scheduled
 from screwdyn.simulation.ledger import Energy
-from screwdyn.simulation.limits import Key, Limits, Passages
 from screwdyn.simulation.motion import ROUNDING, Motion, Recorder
 from screwdyn.simulation.outcomes import LimitEvent
 from screwdyn.simulation.stalling import StallGuard
-from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import OF_ONE_STEP, Crossings, Integrator, place
 from screwdyn.simulation.stops import Stops
 

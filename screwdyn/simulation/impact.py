@@ -15,6 +15,8 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.equilibrium import stable_equilibrium
+from screwdyn.forms.limits import Limits
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near
@@ -23,14 +25,12 @@ from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
-from screwdyn.simulation.equilibrium import stable_equilibrium
 from screwdyn.simulation.graft import graft
-from screwdyn.simulation.limits import Limits
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, ReleaseEvent
 from screwdyn.simulation.rearrange import Start, move, require_independent, seated, started
-from screwdyn.simulation.state import State, check_state
 
 __all__ = [
     "Change",
@@ -96,7 +96,7 @@ def grasp(
         Positions at which the joint starts, rad and m; by default neutral for a new joint, and the present ones for
         the joint that a link of the tree keeps. "hanging": the new joint and the passive joints of the payload start
         where the payload hangs at rest, at a minimum of the energy of gravity and springs
-        (:func:`~screwdyn.simulation.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
+        (:func:`~screwdyn.forms.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
     shape : Shape or sequence of Shape, optional
         As for :meth:`KinematicTree.attach`.
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from screwdyn.core.types import Array
+from screwdyn.physics.state import State
 from screwdyn.simulation.equations import Equations, Layout
-from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
     from screwdyn.views.curves import Joint

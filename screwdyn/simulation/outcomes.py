@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array
+from screwdyn.forms.limits import Side
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State
 from screwdyn.simulation import momentum
-from screwdyn.simulation.limits import Side
-from screwdyn.simulation.state import State
 
 __all__ = ["Change", "FreeBody", "GraspEvent", "ImpactEvent", "LimitEvent", "LockEvent", "LoopEvent", "ReleaseEvent"]
 

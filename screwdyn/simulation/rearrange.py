@@ -17,10 +17,10 @@ from screwdyn.mechanism.joint_pose import checked_positions, pose_at, positions_
 from screwdyn.mechanism.rotors import check_no_rotor
 from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum
 from screwdyn.simulation.outcomes import Change, ImpactEvent, LockEvent
-from screwdyn.simulation.state import State, check_state
 
 __all__ = [
     "Start",

@@ -14,10 +14,10 @@ from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.text import Text
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.state import no_coordinate
 from screwdyn.simulation import explain, run_files
 from screwdyn.simulation.ledger import Energy, Event
 from screwdyn.simulation.motion import Samples
-from screwdyn.simulation.state import no_coordinate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

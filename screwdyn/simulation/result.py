@@ -14,11 +14,11 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State
 from screwdyn.physics.subtree_wrench import subtree_wrench
 from screwdyn.simulation.events import Condition, Grasp, Happened, Release, seconds
 from screwdyn.simulation.motion import Motion
 from screwdyn.simulation.recording import Energy, Recording
-from screwdyn.simulation.state import State
 
 if TYPE_CHECKING:
     from screwdyn.views.animation import Animation

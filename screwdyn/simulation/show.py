@@ -10,7 +10,7 @@ import numpy as np
 
 from screwdyn.core.types import ArrayLike
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.state import State
+from screwdyn.physics.state import State
 
 if TYPE_CHECKING:
     from screwdyn.views.animation import Animation

@@ -9,11 +9,11 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.physics.robot import Robot
+from screwdyn.physics.state import State, check_state
 from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
 from screwdyn.simulation.events import Scheduled, seconds
 from screwdyn.simulation.hybrid import HybridSimulation
 from screwdyn.simulation.result import Run
-from screwdyn.simulation.state import State, check_state
 from screwdyn.simulation.stepping import METHODS, Integrator
 from screwdyn.simulation.stops import Stops, check_stops, joints_of
 

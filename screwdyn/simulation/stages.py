@@ -15,12 +15,12 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import free
+from screwdyn.physics.state import State
 from screwdyn.simulation.events import Grasp, Happened
 from screwdyn.simulation.hybrid import HybridSimulation
 from screwdyn.simulation.impact import brings_its_motion
 from screwdyn.simulation.motion import Motion
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, LoopEvent, ReleaseEvent
-from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import Integrator
 from screwdyn.views.bodies import joint_point
 from screwdyn.views.scene import Scene

@@ -12,9 +12,9 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
+from screwdyn.forms.limits import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.limits import Limits
 
 __all__ = ["SpringStop", "SpringStops", "Stop", "Stops", "check_stops", "joints_of", "stop_of"]
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
+from screwdyn.forms.limits import Limits
 from screwdyn.simulation.holding import Holding
-from screwdyn.simulation.limits import Limits
 from screwdyn.testing import random_tree
 
 G = 9.81

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.simulation.state import State
+from screwdyn.physics.state import State
 from screwdyn.tree import KinematicTree
 
 __all__ = ["DAMPING", "STIFFNESS", "ComputedTorque", "Path5"]

@@ -13,10 +13,10 @@ from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import revolute
+from screwdyn.physics.state import State
 from screwdyn.screws import screw
 from screwdyn.simulation.result import Grasp, Release, Run
 from screwdyn.simulation.simulate import simulate
-from screwdyn.simulation.state import State
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Task", "farthest", "plan"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from screwdyn.cli.scenario.present import Present
 from screwdyn.io.document import Entry
-from screwdyn.simulation.state import State
+from screwdyn.physics.state import State
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Passing", "condition"]

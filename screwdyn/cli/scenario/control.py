@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core.types import Array
+from screwdyn.physics.state import State
 from screwdyn.simulation.callbacks import Torque
-from screwdyn.simulation.state import State
 
 __all__ = ["Hold", "constant"]
 

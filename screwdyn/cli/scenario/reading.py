@@ -18,9 +18,9 @@ from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.io.source import shown
 from screwdyn.mechanism.joint import Joint
+from screwdyn.physics.state import State
 from screwdyn.simulation.callbacks import Torque
 from screwdyn.simulation.events import Scheduled
-from screwdyn.simulation.state import State
 from screwdyn.simulation.stepping import METHODS
 from screwdyn.simulation.stops import SpringStop, Stop, Stops, joints_of
 from screwdyn.tree import KinematicTree

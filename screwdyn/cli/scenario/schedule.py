@@ -15,9 +15,9 @@ from screwdyn.io.document import Entry
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor, kinds
 from screwdyn.mechanism.shape import Shape
+from screwdyn.physics.state import State
 from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
-from screwdyn.simulation.state import State
 
 __all__ = ["schedule"]
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.balance import BALANCED, Balance, balance_of
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
-from screwdyn.simulation.balance import BALANCED, Balance, balance_of
-from screwdyn.simulation.state import by_name
+from screwdyn.physics.state import by_name
 
 __all__ = ["equilibrium", "holding_torque", "stable_equilibrium"]
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
-from screwdyn.simulation.state import State, check_state
+from screwdyn.physics.state import State, check_state
 
 
 @pytest.fixture

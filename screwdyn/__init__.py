@@ -52,7 +52,7 @@ from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.padded import Padded, padded_sum
 from screwdyn.physics.state import State
 from screwdyn.physics.steps import Feedback
-from screwdyn.robots.identification.identify import identify
+from screwdyn.robots.identification import identify
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock

@@ -1,19 +1,20 @@
-"""Robots of the literature, with the source of their numbers, and the parameters of a robot.
+"""Robots of the literature, with the source of their numbers.
 
 Each function returns a new :class:`~screwdyn.KinematicTree`. The tests compare results for these robots with values
 from independent engines.
 """
 
-from screwdyn.robots.andrews import andrews
-from screwdyn.robots.panda import panda
-from screwdyn.robots.pelican import pelican
-from screwdyn.robots.planar_two_joint import planar_pr, planar_rp
-from screwdyn.robots.puma560 import puma560
-from screwdyn.robots.rtx import rtx
-from screwdyn.robots.stanford import stanford
-from screwdyn.robots.truc_3r import truc_3r
-from screwdyn.robots.two_link import two_link
-from screwdyn.robots.ur5 import ur5
+from math import pi
+
+import numpy as np
+
+from screwdyn.io.effective import known_effective
+from screwdyn.io.rpy import rotation_from_rpy
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import fixed, prismatic, revolute
+from screwdyn.mechanism.link import Link
+from screwdyn.screws.screw import pose
+from screwdyn.tree import KinematicTree
 
 __all__ = [
     "andrews",
@@ -28,3 +29,416 @@ __all__ = [
     "two_link",
     "ur5",
 ]
+
+
+def andrews() -> KinematicTree:
+    """Seven plane bodies in three closed loops, without gravity.
+
+    "Andrews' squeezing mechanism" of F. Mazzia, C. Magherini, "Test Set for Initial Value Problem Solvers", release
+    2.4, 2008, after W. Schiehlen, "Multibody Systems Handbook", 1990. The bodies turn about z.
+
+    Returns
+    -------
+    KinematicTree
+        Links "K1" to "K7" and loops "K3-K2", "K4-K2", "K6-K2". The coordinates of the source, β, Θ, γ, Φ, δ, Ω, ε, are
+        those of K1, K2, K3, K4, K5, K6 and K7, rad. Of the bodies' inertias, the source gives those about z; the others
+        have no influence.
+
+    Notes
+    -----
+    In the source, the mechanism starts at rest with Θ = 0. A motor drives K1 with 0.033 N m, and a spring of 4530 N/m
+    and 0.07785 m pulls the point (0.02, -0.018, 0) of K3 towards (0.014, 0.072, 0).
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> tree = sd.robots.andrews()
+    >>> q = tree.assemble([-0.06, 0, 0.46, 0.49, 0.22, 1.23, -0.22], hold=["K2"])
+    >>> print(q[0].round(12), tree.freedoms(q))
+    -0.061713890014 1
+    """
+    bodies = {  # mass, inertia about z, centre of mass; parent and place
+        "K1": (0.04325, 2.194e-6, (0.00092, 0), "base", (0, 0)),
+        "K2": (0.00365, 4.410e-7, (-0.0115, 0), "K1", (0.007, 0)),
+        "K3": (0.02373, 5.255e-6, (0.01043, -0.01874), "base", (-0.03635, 0.03273)),
+        "K5": (0.07050, 1.169e-5, (0.02308, -0.00916), "base", (-0.06934, -0.00227)),
+        "K4": (0.00706, 5.667e-7, (0, -0.00579), "K5", (0.04, 0)),
+        "K7": (0.05498, 1.912e-5, (-0.00449, -0.01228), "base", (-0.06934, -0.00227)),
+        "K6": (0.00706, 5.667e-7, (0.00579, 0), "K7", (0, -0.04)),
+    }
+    tree = KinematicTree(gravity=(0, 0, 0))
+    for name, (mass, inertia, com, to, at) in bodies.items():
+        body = Inertia(mass, (*com, 0), np.diag([inertia / 2, inertia / 2, inertia]))
+        tree.attach(body, to=to, joint=revolute("z"), at=(*at, 0), name=name)
+    # Ends of K3, K4 and K6 are on one pin with the end of K2.
+    for name, (x, y) in {"K3": (0, -0.035), "K4": (0, -0.02), "K6": (0.02, 0)}.items():
+        tree.close(name, to="K2", joint=revolute("z", (x, y, 0)), at=(-0.028 - x, -y, 0))
+    return tree
+
+
+# Mass, centre of mass, and tensor about it (xx, xy, xz, yy, yz, zz), in the frame of the link.
+_PANDA_BODIES = (
+    (0.629769, (-0.041018, -0.00014, 0.049974), (0.00315, 8.2904e-7, 0.00015, 0.00388, 8.2299e-6, 0.004285)),
+    (4.970684, (0.003875, 0.002081, -0.04762), (0.70337, -0.000139, 0.006772, 0.70661, 0.019169, 0.009117)),
+    (0.646926, (-0.003141, -0.02872, 0.003495), (0.007962, -0.003925, 0.010254, 0.02811, 0.000704, 0.025995)),
+    (3.228604, (0.027518, 0.039252, -0.066502), (0.037242, -0.004761, -0.011396, 0.036155, -0.012805, 0.01083)),
+    (3.587895, (-0.05317, 0.104419, 0.027454), (0.025853, 0.007796, -0.001332, 0.019552, 0.008641, 0.028323)),
+    (1.225946, (-0.011953, 0.041065, -0.038437), (0.035549, -0.002117, -0.004037, 0.029474, 0.000229, 0.008627)),
+    (1.666555, (0.060149, -0.014117, -0.010517), (0.001964, 0.000109, -0.001158, 0.004354, 0.000341, 0.005433)),
+    (0.735522, (0.010517, -0.004252, 0.061597), (0.012516, -0.000428, -0.001196, 0.010027, -0.000741, 0.004815)),
+)
+
+# Modified Denavit-Hartenberg parameters a, d and alpha; limits of position, torque and velocity.
+_PANDA_JOINTS = (
+    (0.0, 0.333, 0.0, (-2.8973, 2.8973), 87.0, 2.175),
+    (0.0, 0.0, -pi / 2, (-1.7628, 1.7628), 87.0, 2.175),
+    (0.0, 0.316, pi / 2, (-2.8973, 2.8973), 87.0, 2.175),
+    (0.0825, 0.0, pi / 2, (-3.0718, -0.0698), 87.0, 2.175),
+    (-0.0825, 0.384, -pi / 2, (-2.8973, 2.8973), 12.0, 2.61),
+    (0.0, 0.0, pi / 2, (-0.0175, 3.7525), 12.0, 2.61),
+    (0.088, 0.0, pi / 2, (-2.8973, 2.8973), 12.0, 2.61),
+)
+
+
+def panda() -> KinematicTree:
+    """Panda arm without its hand.
+
+    z of the base "panda_link0" points up; gravity is 9.81 m/s² downwards. The frames of the links are those of the
+    modified Denavit-Hartenberg convention; the massless frame "panda_link8" is the flange. The zero angles, at which
+    the arm is stretched upwards, are not within the limits of "panda_joint4".
+
+    Returns
+    -------
+    KinematicTree
+        Links "panda_link0" … "panda_link8"; coordinates "panda_joint1" … "panda_joint7", rad, with limits of position,
+        torque (87 and 12 N m) and velocity.
+
+    Notes
+    -----
+    Frames and limits: Franka's description of the robot, package franka_description of franka_ros. Inertias: C. Gaz,
+    M. Cognetti, A. Oliva, P. Robuffo Giordano, A. De Luca, "Dynamic identification of the Franka Emika Panda robot
+    with retrieval of feasible parameters using penalty-based optimization", IEEE RA-L 4(4), 2019, with the digits of
+    that package. Inertial parameters are identified up to combinations that no motion shows, so that those of a single
+    link are not measured. Joints have no friction.
+    """
+    base, *bodies = (
+        Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        for mass, com, (xx, xy, xz, yy, yz, zz) in _PANDA_BODIES
+    )
+    rows = []
+    for i, ((a, d, alpha, limits, effort, velocity), body) in enumerate(
+        zip(_PANDA_JOINTS, bodies, strict=True), start=1
+    ):
+        names = {"name": f"panda_link{i}", "joint": f"panda_joint{i}"}
+        geometry = {"a": a, "d": d, "alpha": alpha}
+        rows.append(names | geometry | {"inertia": body, "limits": limits, "effort": effort, "velocity": velocity})
+    tree = KinematicTree.from_dh(rows, "modified", base=Link("panda_link0", base))
+    tree.attach(Link("panda_link8"), to="panda_link7", at=(0, 0, 0.107))
+    return tree
+
+
+def pelican(
+    a1: float = 0.26,
+    a2: float = 0.26,
+    l1: float = 0.0983,
+    l2: float = 0.0229,
+    m1: float = 6.5225,
+    m2: float = 2.0458,
+    I1: float = 0.1213,
+    I2: float = 0.0116,
+    g: float = 9.81,
+) -> KinematicTree:
+    """Pelican arm of Laus, section 3, in a vertical plane.
+
+    The frames are those of Laus Table 1 (standard Denavit-Hartenberg): z is normal to the plane, x points
+    along the link, and the link frame lies at the *distal* joint, so that the com is at (l - a, 0, 0) (Eq.
+    40). At zero coordinates the arm is stretched along x of the base, horizontally. Gravity is along -y, so that link 1
+    contributes m1 g l1 cos(shoulder) to the torque of the shoulder (Eq. 51).
+
+    Parameters
+    ----------
+    a1, a2 : float
+        Link lengths, m.
+    l1, l2 : float
+        Distances of the centres of mass from the proximal joints, m.
+    m1, m2 : float
+        Masses, kg.
+    I1, I2 : float
+        Moments of inertia about the centres of mass and z, kg m². The other moments have no influence on motion in the
+        plane; they are those of :meth:`screwdyn.Inertia.planar`.
+    g : float
+        Gravity, m/s².
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1", "link2"; coordinates "shoulder", "elbow", rad.
+
+    Notes
+    -----
+    Model: L. P. Laus, R. Simoni, D. Martins, "Progressive dynamic analysis of serial robots based on screw
+    theory", section 3. Numbers: R. Kelly, V. Santibáñez, A. Loría, "Control of Robot Manipulators in Joint
+    Space", Springer 2005, section 5 (where angles are measured from the hanging arm). Printed with four or five
+    digits.
+    """
+    rows = [
+        {"a": a1, "inertia": Inertia.planar(m1, (l1 - a1, 0.0), I1), "joint": "shoulder"},
+        {"a": a2, "inertia": Inertia.planar(m2, (l2 - a2, 0.0), I2), "joint": "elbow"},
+    ]
+    return KinematicTree.from_dh(rows, gravity=(0.0, -g, 0.0))
+
+
+def planar_rp(a1: float = 0.0, m1: float = 12.25, m2: float = 2.45, length: float = 0.8584) -> KinematicTree:
+    """Revolute, then prismatic joint in a horizontal plane: Bhangale Fig. 3 and Eq. 19.
+
+    The frame of a link is at its far end; x points along the arm. At zero coordinates the arm is stretched along x of
+    the base, with its end at a1. There is no gravity.
+
+    Parameters
+    ----------
+    a1 : float
+        Length of the first link, m.
+    m1, m2 : float
+        Masses of the links, kg. The first is a disc of radius 0.1 m about its joint, the second a rod.
+    length : float
+        Length of the second link, m.
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1", "link2"; coordinates "theta1" (rad), "b2" (m).
+
+    Notes
+    -----
+    P. P. Bhangale, S. K. Saha, V. P. Agrawal, "A dynamic model based robot arm selection criterion", Multibody System
+    Dynamics 12, 2004. It does not give shapes of the links; disc, rod and the length of the rod are not from the
+    source, which has 0.8584 m for the second link of :func:`planar_pr`.
+    """
+    arm = KinematicTree(gravity=(0, 0, 0))
+    disc = Inertia.planar(m1, (-a1, 0, 0), m1 * 0.1**2 / 2)
+    arm.attach(disc, to="base", joint=revolute("z", point=(-a1, 0, 0), name="theta1"), at=(a1, 0, 0), name="link1")
+    rod = Inertia.rod(m2, length, axis="x", com=(-length / 2, 0, 0))
+    arm.attach(rod, to="link1", joint=prismatic("x", name="b2"), name="link2")
+    return arm
+
+
+def planar_pr(a2: float = 0.8584, m1: float = 12.25, m2: float = 2.45) -> KinematicTree:
+    """Prismatic, then revolute joint in a horizontal plane: Bhangale Fig. 3 and Eqs. 20 and 22.
+
+    The first link slides along x of the base; the second is a rod of length a2, m, with its frame at the far end and x
+    along it. Masses m1, m2 in kg. There is no gravity. Links "link1", "link2"; coordinates "b1" (m), "theta2" (rad).
+    Source as for :func:`planar_rp`; that link 2 is a rod is not from the source.
+    """
+    arm = KinematicTree(gravity=(0, 0, 0))
+    arm.attach(Inertia.point(m1), to="base", joint=prismatic("x", name="b1"), name="link1")
+    rod = Inertia.rod(m2, a2, axis="x", com=(-a2 / 2, 0, 0))
+    arm.attach(rod, to="link1", joint=revolute("z", point=(-a2, 0, 0), name="theta2"), at=(a2, 0, 0), name="link2")
+    return arm
+
+
+def puma560() -> KinematicTree:
+    """PUMA 560 without its motors' rotor inertias.
+
+    Standard Denavit-Hartenberg; com and inertia (about the com, products of inertia neglected) in the DH link
+    frames, in m, kg and kg m². z of the base points up; gravity is 9.81 m/s² downwards. Two links have
+    *effective* inertias, which no rigid body has: for link 1 only the moment about its vertical axis is given
+    (m = 0, Iyy = 0.35), and the moments of link 3 (0.066, 0.086, 0.0125) violate the triangle inequality.
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1" … "link6"; coordinates "joint1" … "joint6", rad.
+
+    Notes
+    -----
+    P. I. Corke, B. Armstrong-Hélouvry, "A search for consensus among model parameters reported for the PUMA
+    560 robot", IEEE ICRA 1994. Two or three digits.
+    """
+    rows = [
+        {"alpha": pi / 2, "inertia": known_effective(0, 0, (0, 0.35, 0))},
+        {"a": 0.4318, "m": 17.4, "com": (-0.3638, 0.006, 0.2275), "inertia": (0.13, 0.524, 0.539)},
+        {
+            "d": 0.15005,
+            "a": 0.0203,
+            "alpha": -pi / 2,
+            "inertia": known_effective(4.8, (-0.0203, -0.0141, 0.07), (0.066, 0.086, 0.0125)),
+        },
+        {"d": 0.4318, "alpha": pi / 2, "m": 0.82, "com": (0, 0.019, 0), "inertia": (1.8e-3, 1.3e-3, 1.8e-3)},
+        {"alpha": -pi / 2, "m": 0.34, "inertia": (0.3e-3, 0.4e-3, 0.3e-3)},
+        {"m": 0.09, "com": (0, 0, 0.032), "inertia": (0.15e-3, 0.15e-3, 0.04e-3)},
+    ]
+    return KinematicTree.from_dh(rows)
+
+
+def rtx() -> KinematicTree:
+    """RTX arm (prismatic, revolute, revolute; all axes vertical) of Bhangale, Table IV(a).
+
+    Standard Denavit-Hartenberg; inertias about the com, in the DH link frames, in kg m². The vector r of the table
+    points from the centre of mass to the *next* joint, where the DH frame lies, so com = -r. z of the base points
+    up; gravity is 9.81 m/s² downwards. The moments of link 2 (0.5, 0.6, 0.01) violate the triangle
+    inequality: it is an *effective* inertia.
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1" … "link3"; coordinates "b1" (m), "theta2" and "theta3" (rad).
+
+    Notes
+    -----
+    P. P. Bhangale, S. K. Saha, V. P. Agrawal, "A dynamic model based robot arm selection criterion",
+    Multibody System Dynamics 12, 2004. One to three digits. Link 3 is as printed, r = (-0.02, 0, 0), so its centre
+    of mass is 2 cm beyond the end of the 0.2 m link.
+    """
+    rows = [
+        {"type": "P", "m": 9, "com": (0, 0, -0.054), "inertia": (0.1, 0.02, 0.1), "joint": "b1"},
+        {"d": 0.01, "a": 0.432, "inertia": known_effective(6, (-0.292, 0, 0), (0.5, 0.6, 0.01)), "joint": "theta2"},
+        {"d": 0.01, "a": 0.2, "m": 4, "com": (0.02, 0, 0), "inertia": (0.4, 0.4, 0.1), "joint": "theta3"},
+    ]
+    return KinematicTree.from_dh(rows)
+
+
+def stanford() -> KinematicTree:
+    """Stanford arm (revolute, revolute, prismatic) of Bhangale, Table IV(b).
+
+    Standard Denavit-Hartenberg; inertias about the com, in the DH link frames, in kg m². The vector r of the table
+    points from the centre of mass to the *next* joint, where the DH frame lies, so com = -r. z of the base points
+    up; gravity is 9.81 m/s² downwards. The moments of link 2 (0.5, 0.6, 0.01) violate the triangle
+    inequality: it is an *effective* inertia.
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1" … "link3"; coordinates "theta1", "theta2" (rad) and "b3" (m).
+
+    Notes
+    -----
+    P. P. Bhangale, S. K. Saha, V. P. Agrawal, "A dynamic model based robot arm selection criterion",
+    Multibody System Dynamics 12, 2004. One or two digits.
+    """
+    rows = [
+        {"d": 0.1, "alpha": -pi / 2, "m": 9, "com": (0.1, 0, -0.1), "inertia": (0.1, 0.02, 0.1), "joint": "theta1"},
+        {"d": 0.1, "alpha": -pi / 2, "inertia": known_effective(6, (0, 0, -0.5), (0.5, 0.6, 0.01)), "joint": "theta2"},
+        {"type": "P", "m": 4, "com": (0, 0, -0.4), "inertia": (0.4, 0.4, 0.1), "joint": "b3"},
+    ]
+    return KinematicTree.from_dh(rows)
+
+
+def truc_3r() -> KinematicTree:
+    """Three revolute joints: waist, shoulder and elbow; Truc Eq. (71).
+
+    Standard Denavit-Hartenberg; com and inertia (about the com) in the DH link frames, in m, kg and kg m². z
+    of the base points up; gravity is 9.807 m/s² downwards. Positive q2 and q3 lower the arm.
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1" … "link3"; coordinates "q1", "q2", "q3", rad.
+
+    Notes
+    -----
+    L. N. Truc, N. V. Quyen, N. P. Quang, "Dynamic model with a new formulation of Coriolis/centrifugal matrix
+    for robot manipulators", 2019. Three or four digits.
+    """
+    rows = [
+        {"d": 0.294, "alpha": -pi / 2, "m": 5.248, "com": (0, 0.154, 0), "inertia": (0.0835, 0.0304, 0.0835)},
+        {"a": 0.19, "m": 2.412, "com": (-0.102, 0, 0), "inertia": (0.0159, 0.0405, 0.0405)},
+        {"a": 0.17, "m": 1.577, "com": (-0.09, 0, 0), "inertia": (0.0079, 0.0202, 0.0202)},
+    ]
+    named = [{**row, "joint": f"q{i}"} for i, row in enumerate(rows, start=1)]
+    return KinematicTree.from_dh(named, gravity=(0.0, 0.0, -9.807))
+
+
+def two_link(m1: float = 1.0, m2: float = 1.0, length: float = 1.0, g: float = 9.8062) -> KinematicTree:
+    """Two equal thin rods in a vertical plane: Fu Fig. 3.2 and section 3.2.6.
+
+    Standard Denavit-Hartenberg frames: z normal to the plane, x along the rod, the link frame at its far end,
+    so that the com is at (-length/2, 0, 0). At zero coordinates the arm is stretched along x of the base;
+    gravity is along -y of the base.
+
+    Parameters
+    ----------
+    m1, m2 : float
+        Masses of the rods, kg. The source uses symbols; the default values are not from the source.
+    length : float
+        Length of each rod, m; the default value is not from the source.
+    g : float
+        Gravity, m/s²; the default value is from the source.
+
+    Returns
+    -------
+    KinematicTree
+        Links "link1", "link2"; coordinates "theta1", "theta2", rad.
+
+    Notes
+    -----
+    K. S. Fu, R. C. Gonzalez, C. S. G. Lee, "Robotics: Control, Sensing, Vision, and Intelligence",
+    McGraw-Hill 1987, chapter 3.
+    """
+    rods = (Inertia.rod(m, length, axis="x", com=(-length / 2, 0, 0)) for m in (m1, m2))
+    rows = [{"a": length, "inertia": rod, "joint": f"theta{i}"} for i, rod in enumerate(rods, start=1)]
+    return KinematicTree.from_dh(rows, gravity=(0.0, -g, 0.0))
+
+
+_QUARTER = 1.57079632679  # pi/2 with the digits of the file; math.pi / 2 would change the poses by 1e-11
+
+# Link, mass, position of the com along the link's z, moments of inertia about the com (Ixx = Iyy, Izz).
+_UR5_BODIES = {
+    "base_link": (4.0, 0.0, 0.00443333156, 0.0072),
+    "shoulder_link": (3.7, 0.0, 0.010267495893, 0.00666),
+    "upper_arm_link": (8.393, 0.28, 0.22689067591, 0.0151074),
+    "forearm_link": (2.275, 0.25, 0.049443313556, 0.004095),
+    "wrist_1_link": (1.219, 0.0, 0.111172755531, 0.21942),
+    "wrist_2_link": (1.219, 0.0, 0.111172755531, 0.21942),
+    "wrist_3_link": (0.1879, 0.0, 0.0171364731454, 0.033822),
+}
+
+# Joint, parent, child, origin of the child's frame, its roll-pitch-yaw, axis, largest angle in either direction.
+_UR5_JOINTS = (
+    ("shoulder_pan_joint", "base_link", "shoulder_link", (0.0, 0.0, 0.089159), (0.0, 0.0, 0.0), "z", 2 * pi),
+    ("shoulder_lift_joint", "shoulder_link", "upper_arm_link", (0.0, 0.13585, 0.0), (0.0, _QUARTER, 0.0), "y", 2 * pi),
+    ("elbow_joint", "upper_arm_link", "forearm_link", (0.0, -0.1197, 0.425), (0.0, 0.0, 0.0), "y", pi),
+    ("wrist_1_joint", "forearm_link", "wrist_1_link", (0.0, 0.0, 0.39225), (0.0, _QUARTER, 0.0), "y", 2 * pi),
+    ("wrist_2_joint", "wrist_1_link", "wrist_2_link", (0.0, 0.093, 0.0), (0.0, 0.0, 0.0), "z", 2 * pi),
+    ("wrist_3_joint", "wrist_2_link", "wrist_3_link", (0.0, 0.0, 0.09465), (0.0, 0.0, 0.0), "y", 2 * pi),
+)
+
+# Joint, parent, massless frame, its origin and roll-pitch-yaw.
+_UR5_FRAMES = (
+    ("ee_fixed_joint", "wrist_3_link", "ee_link", (0.0, 0.0823, 0.0), (0.0, 0.0, _QUARTER)),
+    ("wrist_3_link-tool0_fixed_joint", "wrist_3_link", "tool0", (0.0, 0.0823, 0.0), (-_QUARTER, 0.0, 0.0)),
+    ("base_link-base_fixed_joint", "base_link", "base", (0.0, 0.0, 0.0), (0.0, 0.0, -3.14159265359)),
+)
+
+
+def ur5() -> KinematicTree:
+    """UR5 arm with the frames of its public ROS description.
+
+    The tree's base is "world", and "base_link" is welded to it; z points up and gravity is 9.81 m/s² downwards.
+    At zero angles the arm is stretched horizontally along x. The massless frames "ee_link" and "tool0" (z along
+    the last axis, out of the flange) are 82.3 mm beyond "wrist_3_link"; "base" is the controller's base
+    frame.
+
+    Returns
+    -------
+    KinematicTree
+        Coordinates "shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint",
+        "wrist_2_joint", "wrist_3_joint", rad, with limits of ±360° (the elbow ±180°).
+
+    Notes
+    -----
+    Numbers: ``ur5_robot.urdf`` of the package ur_description of ROS-Industrial's universal_robot, in m, kg,
+    kg m², with the 12 digits of that file. The inertias of the file are possible but not realistic: the wrists have
+    radii of gyration of 0.42 m.
+    """
+    tree = KinematicTree(base="world")
+    bodies = {
+        name: Link(name, Inertia(mass, (0.0, 0.0, z), (across, across, along)))
+        for name, (mass, z, across, along) in _UR5_BODIES.items()
+    }
+    tree.attach(bodies["base_link"], to="world", joint=fixed(name="world_joint"))
+    for name, parent, child, origin, rpy, axis, reach in _UR5_JOINTS:
+        joint = revolute(axis, limits=(-reach, reach), name=name)
+        tree.attach(bodies[child], to=parent, joint=joint, at=pose(rotation_from_rpy(*rpy), origin))
+    for name, parent, child, origin, rpy in _UR5_FRAMES:
+        tree.attach(Link(child), to=parent, joint=fixed(name=name), at=pose(rotation_from_rpy(*rpy), origin))
+    return tree

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 
 import screwdyn as sd
-from screwdyn.robots.identification.samples import INERTIAL
+from screwdyn.robots.identification import INERTIAL
 
 G = 9.81
 LOAD = sd.Inertia.box(3.0, (0.2, 0.3, 0.4), com=(0.05, 0.1, 0.2))

@@ -1,0 +1,593 @@
+"""Inertial parameters from measured motions and torques: a body's ten, or the base parameters of a whole robot.
+
+See docs/identification.md.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.physics.joint_forces import SLIP
+from screwdyn.robots import least_squares
+from screwdyn.tree import KinematicTree
+
+__all__ = ["BaseParameters", "Friction", "Identified", "ParameterEstimate", "base_parameters", "identify"]
+
+# Names and units of the ten parameters of a body (docs/mathematics.md §10).
+INERTIAL: tuple[str, ...] = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+_UNITS: tuple[str, ...] = ("kg", *["kg m"] * 3, *["kg m²"] * 6)
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """Samples of a motion, flattened to N states q (N, nq), qd and qdd (N, nv), of a copy of a tree."""
+
+    tree: KinematicTree
+    q: Array
+    qd: Array
+    qdd: Array
+
+    @classmethod
+    def of(cls, tree: KinematicTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Self:
+        """The samples (…, nq), (…, nv), (…, nv), broadcast together; ShapeError for other arrays."""
+        tree = tree.copy()
+        flat, _ = tree.model.flat(q=q, qd=qd, qdd=qdd)
+        return cls(tree, *(x.reshape(-1, n) for x, n in zip(flat, (tree.nq, tree.nv, tree.nv), strict=True)))
+
+    def columns(self, friction: bool, link: str | None = None) -> Array:
+        """The regressor of a link, or of all, (N, nv, p); then of viscous, dry (smoothed) friction and offsets."""
+        columns = self.tree.derivatives.regressor(self.q, self.qd, self.qdd, link)
+        if not friction:
+            return columns
+        others = (self.qd, np.tanh(self.qd / SLIP), np.ones_like(self.qd))
+        return np.concatenate([columns, *(x[..., None] * np.eye(self.tree.nv) for x in others)], axis=-1)
+
+    def rest(self, tau: ArrayLike, friction: bool, inertial: Array) -> Array:
+        """Measured torques without what is known, (N, nv): all but some inertial ones, and the friction if unknown."""
+        forces = self.tree.model.joint_forces
+        measured = self.tree.model.torques(tau).reshape(-1, self.tree.nv)
+        if len(measured) != len(self.q):
+            raise ShapeError(f"tau has {len(measured)} samples, but the motion has {len(self.q)}; give one for each")
+        known = self.tree.inverse_dynamics(self.q, self.qd, self.qdd) - forces.spring_force(self.q)
+        if not friction:
+            known = known - forces.viscous_force(self.qd) - forces.smoothed_friction(self.qd)
+        return np.asarray(measured - (known - inertial))
+
+    def deviations(self, noise: ArrayLike | None) -> Array | None:
+        """Standard deviations of the torques, (nv,), given as one number or one for each freedom; else ShapeError."""
+        if noise is None:
+            return None
+        tree = self.tree
+        given = tree.model.numbers("noise", noise)
+        if given.shape not in ((), (tree.nv,)) or not np.all((given > 0) & np.isfinite(given)):
+            raise ShapeError(
+                f"noise must be the standard deviation of the torques, one positive number or one for each of: "
+                f"{', '.join(tree.coordinates)}; got {noise!r}"
+            )
+        return np.array(np.broadcast_to(given, (tree.nv,)))
+
+
+def _friction(tree: KinematicTree) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names and units of friction and offsets."""
+    turns = [bool(np.any(S[:3] != 0)) for joint in map(tree.joint, tree.joints) if joint.nv for S in joint.screws.T]
+    names = [f"{name}.{what}" for what in Friction._fields for name in tree.coordinates]
+    units = [(["N m s/rad", "N m", "N m"] if turn else ["N s/m", "N", "N"]) for turn in turns]
+    return tuple(names), tuple(unit[k] for k in range(3) for unit in units)
+
+
+class Friction(NamedTuple):
+    """Friction of one freedom: viscous q̇ + dry sgn q̇ + offset, N m or N.
+
+    ``viscous`` and ``dry`` are the ``damping`` and ``friction`` of a joint; ``offset`` is an error of the measured
+    torque, or a constant load.
+    """
+
+    viscous: float
+    dry: float
+    offset: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterEstimate:
+    """Estimated numbers with their covariance. Its text is a table.
+
+    Attributes
+    ----------
+    names, units : tuples of str
+    values : (p,) array
+    covariance : (p, p) array
+        Of the weighted least squares, for exact q, q̇, q̈ and independent normal noise of the torques. Infinite
+        variances, and NaN beside them, for numbers that the data do not determine.
+    noise : (nv,) array
+        Standard deviation of the noise of the torque of each freedom, given or estimated, N m or N.
+    residual : (N, nv) array
+        Measured torques minus those of the estimate, N m or N.
+    condition : float
+        Condition number of the weighted columns scaled to length 1, apart from undetermined directions. Below about
+        100, motions excite the numbers well.
+    undetermined : tuple of str
+        Combinations of the numbers that can change without any change of the torques.
+    coordinates : tuple of str
+        Names of the freedoms.
+    """
+
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    values: Array
+    covariance: Array
+    noise: Array
+    residual: Array
+    condition: float
+    undetermined: tuple[str, ...]
+    coordinates: tuple[str, ...]
+
+    @property
+    def standard_errors(self) -> Array:
+        """Standard errors of the values, (p,); infinite for values that the data do not determine."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @cached_property
+    def friction(self) -> Mapping[str, Friction]:
+        """Friction of each freedom, if it was estimated."""
+        values = dict(zip(self.names, self.values.tolist(), strict=True))
+        named = [name for name in self.coordinates if f"{name}.dry" in values]
+        return {name: Friction(*(values[f"{name}.{what}"] for what in Friction._fields)) for name in named}
+
+    def __getitem__(self, name: str) -> float:
+        """An estimated number; UnknownNameError if there is none of this name."""
+        return self._derived(name)[0]
+
+    def standard_error(self, name: str) -> float:
+        """The standard error of an estimated number; UnknownNameError if there is none of this name."""
+        covariance = self._propagated(self._derived(name)[1][None])
+        return float(np.sqrt(covariance[0, 0]))
+
+    def ellipse(self, first: str, second: str, level: float = 0.95, points: int = 100) -> Array:
+        """The border of the confidence region of two numbers, (points, 2).
+
+        It contains the true numbers with probability ``level``: where ``δᵀ P⁻¹ δ = −2 log(1 − level)``, with P their
+        covariance.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such number.
+        ScrewdynError
+            If the data do not determine a number, or the level is not between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise ScrewdynError(f"level must be between 0 and 1, such as 0.95; got {level}")
+        (x, along_x), (y, along_y) = self._derived(first), self._derived(second)
+        slopes = np.stack([along_x, along_y])
+        P = self._propagated(slopes)
+        if not np.isfinite(P).all():
+            raise ScrewdynError(
+                f"the data do not determine {first!r} and {second!r}, so there is no ellipse; undetermined: "
+                f"{'; '.join(self.undetermined)}"
+            )
+        sizes, axes = np.linalg.eigh(P)
+        angle = np.linspace(0, 2 * np.pi, points)
+        radii = np.sqrt(np.maximum(sizes, 0.0) * -2 * np.log(1 - level))
+        circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+        return np.asarray([x, y] + circle * radii @ axes.T)
+
+    def _propagated(self, slopes: Array) -> Array:
+        """Covariance of numbers with derivatives (k, p), (k, k); infinite if one of the values is not determined."""
+        used = slopes.any(axis=0)
+        covariance = self.covariance[np.ix_(used, used)]
+        if not np.isfinite(covariance).all():
+            return np.full((len(slopes), len(slopes)), np.inf)
+        return np.asarray(slopes[:, used] @ covariance @ slopes[:, used].T)
+
+    def _derived(self, name: str) -> tuple[float, Array]:
+        """A number and its derivatives with respect to the values, (p,)."""
+        if name not in self.names:
+            raise UnknownNameError.of(name, self.names, "estimated number")
+        k = self.names.index(name)
+        return float(self.values[k]), np.eye(len(self.names))[k]
+
+    def __repr__(self) -> str:
+        width, units = max(map(len, self.names), default=0), dict(zip(self.names, self.units, strict=True))
+        lines = [self._title(), f"{'':{width}}  {'estimate':>12}  {'std. error':>10}"]
+        for name in self._listed():
+            value, error = self[name], self.standard_error(name)
+            digits = "undetermined" if np.isinf(error) else f"{error:10.3g}"
+            unit = units.get(name, "m")
+            lines.append(f"{name:{width}}  {value:12.6g}  {digits}  {unit}".rstrip())
+        return "\n".join([*lines, *self._remarks()])
+
+    def _title(self) -> str:
+        size = np.sqrt(np.mean(self.residual**2, axis=0))
+        rms = ", ".join(f"{name} {x:.3g}" for name, x in zip(self.coordinates, size, strict=True))
+        return f"{len(self.residual)} samples, condition number {self.condition:.3g}; residual rms: {rms}"
+
+    def _listed(self) -> tuple[str, ...]:
+        """Names of the lines of the table; those that are no values are in metres."""
+        return self.names
+
+    def _remarks(self) -> list[str]:
+        return [f"not determined by the data: {x}" for x in self.undetermined]
+
+    def _problems(self) -> list[str]:
+        """What the data do not determine, and what to do."""
+        if not self.undetermined:
+            return []
+        what = "; ".join(self.undetermined)
+        return [f"the data do not determine {what}; give motions that excite them, and see standard_errors"]
+
+    def warn(self) -> None:
+        """Issue a warning for each problem, at the caller of the function that calls this."""
+        for problem in self._problems():
+            warnings.warn(problem, ScrewdynWarning, stacklevel=3)
+
+
+def _facts(
+    found: least_squares.Fit, residual: Array, names: tuple[str, ...], tree: KinematicTree
+) -> tuple[Array, Array, Array, float, tuple[str, ...], tuple[str, ...]]:
+    """The attributes of an estimate that follow its values, with the names that undetermined combinations have."""
+    undetermined = tuple(_combination(direction, names) for direction in found.undetermined)
+    return found.covariance, found.noise, residual, found.condition, undetermined, tree.coordinates
+
+
+def _combination(coefficients: Array, names: tuple[str, ...]) -> str:
+    """A sum of numbers as text, such as "link1.Izz + 0.25 link2.m"."""
+    text = ""
+    for c, name in zip(coefficients.tolist(), names, strict=True):
+        if c:
+            sign = ("-" if c < 0 else "") if not text else " - " if c < 0 else " + "
+            size = "" if abs(abs(c) - 1.0) < 1e-6 else f"{abs(c):.4g} "
+            text += f"{sign}{size}{name}"
+    return text
+
+
+_COM = ("cx", "cy", "cz")
+# Standard error, relative to what a body of this mass and size has, above which a parameter is poorly determined.
+_POOR = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Identified(ParameterEstimate):
+    """The ten parameters of a body, with their covariance. Its text is a table.
+
+    ``values`` begin with [m, hx, hy, hz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about the origin of the link's frame and in its
+    axes, with h = m c; then come viscous friction, dry friction and offsets of all freedoms, if they were estimated.
+    The centre of mass, "cx", "cy" and "cz", may be named too, such as in ``found.ellipse("m", "cx")``.
+
+    Attributes
+    ----------
+    link : str
+    inertia : Inertia
+        A rigid body can have it: ``tree.set_inertia(link, found.inertia)``.
+    adjusted : bool
+        Whether weighted least squares alone gave parameters that no rigid body has; ``values`` are then those of the
+        nearest one in the metric of the torques. ``covariance`` is always that without this condition.
+    """
+
+    link: str
+    inertia: Inertia
+    adjusted: bool
+
+    @property
+    def parameters(self) -> Array:
+        """The ten parameters, (10,), kg, kg m and kg m²."""
+        return self.values[:10]
+
+    @property
+    def poorly_determined(self) -> tuple[str, ...]:
+        """Parameters with a standard error above half of what a body of this mass and size has."""
+        m, size = self.values[0], np.sqrt(max(0.5 * self.values[[4, 7, 9]].sum() / self.values[0], 0.0))
+        scale = m * np.repeat([1.0, size, size**2], [1, 3, 6])
+        poor = self.standard_errors[:10] > _POOR * scale
+        return tuple(name for name, is_poor in zip(INERTIAL, poor, strict=True) if is_poor)
+
+    def _derived(self, name: str) -> tuple[float, Array]:
+        if name not in _COM:
+            return super()._derived(name)
+        k = 1 + _COM.index(name)
+        m, h = self.values[0], self.values[k]
+        slope = np.zeros(len(self.values))
+        slope[0], slope[k] = -h / m**2, 1 / m
+        return float(h / m), slope
+
+    def _title(self) -> str:
+        return f"inertial parameters of {self.link!r}: {super()._title()}"
+
+    def _listed(self) -> tuple[str, ...]:
+        return (*self.names[:10], *_COM, *self.names[10:])
+
+    def _remarks(self) -> list[str]:
+        remarks = super()._remarks()
+        if self._poor:
+            remarks.append(f"poorly determined: {', '.join(self._poor)}")
+        if self.adjusted:
+            remarks.append(
+                "no rigid body has what least squares alone gives; these are the parameters of the nearest one"
+            )
+        return remarks
+
+    def _problems(self) -> list[str]:
+        problems = super()._problems()
+        if self._poor:
+            problems.append(
+                f"the data hardly determine {', '.join(self._poor)} of {self.link!r}: their standard errors exceed "
+                f"half of what such a body has; give faster motions, or more samples"
+            )
+        return problems
+
+    @property
+    def _poor(self) -> list[str]:
+        """Names of :attr:`poorly_determined` parameters that the data determine."""
+        return [name for name in self.poorly_determined if np.isfinite(self.standard_error(name))]
+
+
+def identify(
+    tree: KinematicTree,
+    link: str,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    friction: bool = False,
+    noise: ArrayLike | None = None,
+) -> Identified:
+    """The inertial parameters of a link from measured torques, those of all other links being known.
+
+    Weighted least squares of ``τ = Y π + τ_rest`` over the bodies that exist: their pseudo-inertia is positive definite
+    (docs/mathematics.md §5, docs/identification.md). The inertia that the tree has for the link is not used, except in
+    directions that the data do not determine. For an unknown load, attach a link without inertia:
+    ``tree.attach(sd.Link("load"), to="tool0")``.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Unchanged. Its springs are part of the model, and so is its friction unless ``friction`` is true.
+    link : str
+    q, qd, qdd : (…, nq), (…, nv), (…, nv) arrays
+        Samples of the motion, rad, m, s; not noisy compared with the torques.
+    tau : (…, nv) or (…, number of active freedoms) array
+        Measured torques, N m or N; those of passive freedoms are zero.
+    friction : bool
+        Whether viscous friction, dry friction and an offset of every freedom are unknown too.
+    noise : float or (nv,) array, optional
+        Standard deviation of the torques, N m or N. By default estimated for each freedom, from the residual of
+        unweighted least squares.
+
+    Returns
+    -------
+    Identified
+
+    Raises
+    ------
+    ShapeError, UnknownNameError, JointError, UnboundSymbolError
+        For wrong arrays or names, forces on passive joints, or if numbers of the tree contain symbols.
+    ScrewdynError
+        If there are too few samples to estimate the noise, or no joint moves the link in them.
+
+    Warns
+    -----
+    ScrewdynWarning
+        If the data do not determine some parameters or combinations, or hardly do. The message names them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import screwdyn as sd
+    >>> arm = sd.robots.ur5()
+    >>> rng = np.random.default_rng(0)
+    >>> q, qd, qdd = rng.uniform(-2, 2, (3, 100, 6))
+    >>> with arm.attached(sd.Inertia.box(3.0, (0.2, 0.3, 0.4), com=(0, 0.1, 0.2)), to="tool0"):
+    ...     tau = arm.inverse_dynamics(q, qd, qdd) + rng.normal(0, 0.5, q.shape)
+    >>> _ = arm.attach(sd.Link("load"), to="tool0")
+    >>> found = sd.identify(arm, "load", q, qd, qdd, tau)
+    >>> abs(found["m"] - 3.0) < 3 * found.standard_error("m") < 0.1
+    True
+    """
+    motion = _Motion.of(tree, q, qd, qdd)
+    tree = motion.tree
+    if not isinstance(link, str):  # None stands for all links in a regressor
+        raise UnknownNameError.of(link, tree.links)
+    columns, start = motion.columns(friction, link), tree.derivatives.parameters(link)
+    Y, names, units = columns[..., :10], INERTIAL, _UNITS
+    rest, deviations = motion.rest(tau, friction, Y @ start), motion.deviations(noise)
+    if not Y.any():
+        raise ScrewdynError(f"the torques do not depend on {link!r}, because no joint moves it in these samples")
+    if friction:
+        others, their_units = _friction(tree)
+        names, units, start = (*names, *others), (*units, *their_units), np.append(start, np.zeros(len(others)))
+    found = least_squares.fit(columns, rest, deviations, start)
+    x, adjusted = found.x, not least_squares.is_consistent(found.x[:10])
+    if adjusted:
+        x = _nearest_body(columns / found.noise[:, None], rest / found.noise, x)
+    facts = _facts(found, rest - columns @ x, names, tree)
+    identified = Identified(names, units, x, *facts, link, Inertia.from_parameters(x[:10]), adjusted)
+    identified.warn()
+    return identified
+
+
+def _nearest_body(columns: Array, rest: Array, x: Array) -> Array:
+    """The least squares over the bodies that exist; the other unknowns are linear and adapt to the body."""
+    A, b = columns.reshape(-1, columns.shape[-1]), rest.ravel()
+    others = A[:, 10:]
+    # What the other unknowns can explain drops out of the residual.
+    U, s, _ = np.linalg.svd(others, full_matrices=False)
+    basis = U[:, s > 1e-12 * s.max(initial=0.0)]
+    Y, z = A[:, :10] - basis @ (basis.T @ A[:, :10]), b - basis @ (basis.T @ b)
+    R = np.asarray(np.linalg.qr(np.column_stack([Y, z]), mode="r"))
+    body = least_squares.consistent_fit(R[:, :10], R[:, 10], x[:10])
+    change = np.linalg.lstsq(others, b - A[:, :10] @ body - others @ x[10:])[0]
+    return np.concatenate([body, x[10:] + change])
+
+
+# Random states per inertial parameter and freedom, and how many more.
+_STATES, _MORE = 3, 10
+# Tensors are kept rather than first moments, and these rather than masses.
+_PREFERENCE = np.repeat([2, 1, 0], [1, 3, 6])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BaseParameters:
+    """Combinations β = K π of the parameters of all links, with τ = Y_b(q, q̇, q̈) β. Its text lists them.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        A copy of the tree.
+    friction : bool
+        Whether π ends with viscous friction, dry friction and offsets of all freedoms.
+    names, units : tuples of str
+        Of the b combinations: ``"link1.Izz + 0.25 link2.m"``. Each begins with the parameter that it is named after.
+    matrix : (b, p) array
+        K, for the parameters π of ``tree.derivatives.parameters()``.
+    kept : (b,) array of int
+        The parameters that the combinations begin with; Y_b are these columns of the regressor.
+    condition : float
+        Condition number of the columns of Y_b at the given states, scaled to length 1.
+    """
+
+    tree: KinematicTree
+    friction: bool
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    matrix: Array
+    kept: npt.NDArray[np.intp]
+    condition: float
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def values(self) -> Array:
+        """β of the tree, (b,)."""
+        forces = self.tree.model.joint_forces
+        others = (forces.damping, forces.friction, np.zeros(self.tree.nv)) if self.friction else ()
+        return np.asarray(self.matrix @ np.concatenate([self.tree.derivatives.parameters(), *others]))
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Y_b, (N, nv, b), for samples (…, nq), (…, nv), (…, nv) of N states."""
+        return _Motion.of(self.tree, q, qd, qdd).columns(self.friction)[..., self.kept]
+
+    def estimate(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, tau: ArrayLike, *, noise: ArrayLike | None = None
+    ) -> ParameterEstimate:
+        """β from measured torques, by weighted least squares.
+
+        Parameters, errors and warnings as for :func:`screwdyn.identify`. Combinations that the
+        samples do not determine keep the values of the tree.
+        """
+        motion = _Motion.of(self.tree, q, qd, qdd)
+        columns, inertial = motion.columns(self.friction), self.tree.derivatives.parameters()
+        rest = motion.rest(tau, self.friction, columns[..., : len(inertial)] @ inertial)
+        columns = columns[..., self.kept]
+        found = least_squares.fit(columns, rest, motion.deviations(noise), self.values)
+        facts = _facts(found, rest - columns @ found.x, tuple(f"({x})" for x in self.names), self.tree)
+        estimate = ParameterEstimate(self.names, self.units, found.x, *facts)
+        estimate.warn()
+        return estimate
+
+    def __repr__(self) -> str:
+        lines = [f"{len(self)} base parameters of {self.matrix.shape[1]}; condition number {self.condition:.3g}"]
+        for name, unit, value in zip(self.names, self.units, self.values.tolist(), strict=True):
+            lines.append(f"{value:12.6g} {unit:10} {name}")
+        return "\n".join(lines)
+
+
+def base_parameters(
+    tree: KinematicTree,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    qdd: ArrayLike | None = None,
+    *,
+    friction: bool = False,
+) -> BaseParameters:
+    """The combinations of inertial parameters that joint torques determine (docs/identification.md).
+
+    The columns of the regressor are linearly dependent in all states. A QR decomposition with pivoting gives their
+    rank, and another one the columns that depend on those before them (Gautier 1991): their parameters are added to
+    those of the others. Tensors are kept rather than first moments, these rather than masses, and links near the base
+    rather than others.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Unchanged.
+    q, qd, qdd : (…, nq), (…, nv), (…, nv) arrays, optional
+        States, rad, m, s: the combinations are those that these states determine. By default random states, the same in
+        every call, which determine all that any motion determines.
+    friction : bool
+        Whether viscous friction, dry friction and an offset of every freedom are parameters too.
+
+    Returns
+    -------
+    BaseParameters
+
+    Raises
+    ------
+    ScrewdynError
+        If only some of q, qd and qdd are given, or the tree has no coordinates.
+    ShapeError, UnboundSymbolError
+        For wrong arrays, or if numbers of the tree contain symbols.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> rod = sd.Inertia.rod(2.0, 1.0, com=(0.5, 0, 0))
+    >>> tree = sd.KinematicTree()
+    >>> _ = tree.attach(rod, to="base", joint=sd.revolute("z"), name="upper")
+    >>> _ = tree.attach(rod, to="upper", joint=sd.revolute("z"), at=(1, 0, 0), name="lower")
+    >>> sd.identification.base_parameters(tree).names
+    ('upper.Izz + lower.m', 'lower.hx', 'lower.hy', 'lower.Izz')
+    """
+    if not tree.nv:
+        raise ScrewdynError("the tree has no coordinates, so there are no torques")
+    given = [x is not None for x in (q, qd, qdd)]
+    if q is not None and qd is not None and qdd is not None:
+        motion = _Motion.of(tree, q, qd, qdd)
+    elif any(given):
+        raise ScrewdynError("give q, qd and qdd of the states, or none of them for random states")
+    else:
+        motion = _random_motion(tree)
+    tree = motion.tree
+    names = tuple(f"{link}.{what}" for link in tree.links[1:] for what in INERTIAL)
+    units = _UNITS * (len(tree.links) - 1)
+    preference = np.tile(_PREFERENCE, len(tree.links) - 1)
+    if friction:
+        others, their_units = _friction(tree)
+        names, units = (*names, *others), (*units, *their_units)
+        preference = np.append(preference, np.full(len(others), 3))
+    columns = motion.columns(friction).reshape(-1, len(names))
+    order = np.argsort(preference, kind="stable")
+    first, later, coefficients = least_squares.dependencies(columns[:, order])
+    matrix = np.zeros((len(first), len(names)))
+    matrix[range(len(first)), order[first]] = 1.0
+    matrix[:, order[later]] = coefficients
+    sequence = np.argsort(order[first])
+    matrix, kept = matrix[sequence], order[first][sequence]
+    scaled = columns[:, kept] / np.linalg.norm(columns[:, kept], axis=0)
+    texts = tuple(_beginning(row, k, names) for row, k in zip(matrix, kept, strict=True))
+    condition = float(np.linalg.cond(scaled))
+    return BaseParameters(tree, friction, texts, tuple(units[k] for k in kept), matrix, kept, condition)
+
+
+def _random_motion(tree: KinematicTree) -> _Motion:
+    """Random states, enough to determine all that any motion determines."""
+    tree, rng = tree.copy(), np.random.default_rng(0)
+    count = _MORE + _STATES * 10 * len(tree.links) // max(tree.nv, 1)
+    q = np.array([tree.random_configuration(rng) for _ in range(count)])
+    return _Motion.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
+
+
+def _beginning(row: Array, first: int, names: tuple[str, ...]) -> str:
+    """A combination as text, which begins with one of its parameters."""
+    order = [first, *(k for k in range(len(row)) if k != first)]
+    return _combination(row[order], tuple(names[k] for k in order))

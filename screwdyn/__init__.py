@@ -55,8 +55,8 @@ from screwdyn.physics.steps import Feedback
 from screwdyn.robots.identification import identify
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.closing import Close, Open
+from screwdyn.simulation.equations import SpringStop
 from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
-from screwdyn.simulation.ledger import Energy
 from screwdyn.simulation.outcomes import (
     Change,
     FreeBody,
@@ -67,10 +67,8 @@ from screwdyn.simulation.outcomes import (
     LoopEvent,
     ReleaseEvent,
 )
-from screwdyn.simulation.recording import Recording
-from screwdyn.simulation.result import Run
-from screwdyn.simulation.simulate import simulate
-from screwdyn.simulation.stops import SpringStop
+from screwdyn.simulation.recording import Energy, Recording
+from screwdyn.simulation.simulate import Run, simulate
 from screwdyn.tree import Handle, KinematicTree
 
 if TYPE_CHECKING:

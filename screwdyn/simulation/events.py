@@ -21,6 +21,7 @@ from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation import rearrange
+from screwdyn.simulation.equations import joints_of
 from screwdyn.simulation.impact import Payload, Twist, brings_its_motion, grasp, payload_twist, release
 from screwdyn.simulation.outcomes import (
     Change,
@@ -33,7 +34,6 @@ from screwdyn.simulation.outcomes import (
     ReleaseEvent,
 )
 from screwdyn.simulation.rearrange import Start
-from screwdyn.simulation.stops import joints_of
 
 __all__ = [
     "Condition",

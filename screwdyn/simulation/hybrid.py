@@ -5,29 +5,307 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
 
 import numpy as np
 
-from screwdyn.core.errors import LoopError, ScrewdynError
+from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
 from screwdyn.forms.limits import Key, Limits, Passages
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State
-from screwdyn.simulation.callbacks import Controller, Disturbance, guarded
-from screwdyn.simulation.equations import ENERGIES, Equations
+from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, Equations, Layout, Stops, guarded
 from screwdyn.simulation.events import Happened, Scheduled
-from screwdyn.simulation.ledger import Energy
-from screwdyn.simulation.motion import ROUNDING, Motion, Recorder
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, place
 from screwdyn.simulation.outcomes import LimitEvent
-from screwdyn.simulation.stalling import StallGuard
-from screwdyn.simulation.stepping import OF_ONE_STEP, Crossings, Integrator, place
-from screwdyn.simulation.stops import Stops
+from screwdyn.simulation.recording import Energy, Samples
 
-__all__ = ["HybridSimulation"]
+__all__ = ["HybridSimulation", "Motion"]
+
+# Fraction of the time between samples that counts as rounding.
+ROUNDING = 1e-9
+# Nodes that determine the polynomial of one step of any integrator.
+NODES = 14
+
+
+class Piece(Protocol):
+    """The solution over one step of the integrator, a polynomial."""
+
+    t_old: float
+    t: float
+
+    def __call__(self, t: Any) -> Array:
+        """Y at a time, (n,), or at several times, (n, times)."""
+
+
+class Solution:
+    """The solution of the equations between the first and the last sample of a motion.
+
+    Parameters
+    ----------
+    layout : Layout
+    pieces : sequence of Piece
+        In order of time.
+    """
+
+    def __init__(self, layout: Layout, pieces: Sequence[Piece]) -> None:
+        self.layout, self.pieces = layout, pieces
+        self.starts = np.array([piece.t_old for piece in pieces])
+
+    def values(self, times: Array) -> tuple[Array, Array, Array]:
+        """Positions, rates and accelerations at times within the motion, (times, nq) and (times, nv).
+
+        The accelerations are the time derivatives of the integrator's polynomials for the rates.
+        """
+        layout = self.layout
+        y, qdd = np.empty((len(times), layout.n)), np.empty((len(times), layout.n - layout.nq))
+        x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+        owners = np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
+        for k in np.unique(owners):
+            piece, at = self.pieces[k], owners == k
+            y[at] = piece(times[at])[: layout.n].T
+            length = piece.t - piece.t_old
+            rates = piece(piece.t_old + 0.5 * length * (x + 1))[layout.nq : layout.n].T
+            slope = np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(x, rates, NODES - 1))
+            where = 2 * (times[at] - piece.t_old) / length - 1
+            qdd[at] = np.polynomial.chebyshev.chebval(where, slope).T * (2 / length)
+        return *layout.parts(y), qdd
+
+
+@dataclass(frozen=True, eq=False)
+class Motion(Samples):
+    """The motion of one tree: samples with the following attribute.
+
+    Attributes
+    ----------
+    solution : Solution
+    """
+
+    solution: Solution
+
+    def state(self, k: int) -> State:
+        """The state at a sample."""
+        return self.solution.layout.state(np.concatenate([self.q[k], self.qd[k]]))
+
+    def values(self, times: Array | None) -> tuple[Array, Array, Array]:
+        """Positions, rates and accelerations at times within the motion, or at all samples."""
+        if times is None or not self.solution.pieces:  # a motion without duration has one sample
+            at = np.arange(len(self.t)) if times is None else np.zeros(len(times), dtype=int)
+            return self.q[at], self.qd[at], self.qdd[at]
+        return self.solution.values(times)
+
+
+class Recorder:
+    """Collects the samples of a motion.
+
+    Parameters
+    ----------
+    equations : Equations
+    begin : float
+        Start of the motion, s.
+    start, step : float
+        Samples are taken at times start + k step, s, and at both ends of the motion.
+    """
+
+    def __init__(self, equations: Equations, begin: float, start: float, step: float) -> None:
+        self.equations, self.start, self.step = equations, start, step
+        self.next = math.floor((begin - start) / step + ROUNDING) + 1
+        self.times: list[Array] = []
+        self.values: list[Array] = []
+        # Torques and accelerations.
+        self.derived: list[tuple[Array, Array]] = []
+        self.pieces: list[Piece] = []
+
+    def sample(self, t: float, y: Array) -> None:
+        """Take a sample."""
+        self._take(np.array([t]), y[:, None])
+
+    def step_to(self, end: float, piece: Piece) -> None:
+        """Take the samples before the end of a step."""
+        self.pieces.append(piece)
+        after = math.ceil((end - self.start) / self.step - ROUNDING)
+        if after > self.next:
+            times = np.maximum(self.start + self.step * np.arange(self.next, after), piece.t_old)
+            self.next = after
+            self._take(times, piece(times))
+
+    def _take(self, times: Array, values: Array) -> None:
+        self.times.append(times)
+        self.values.append(values)
+        if not self.equations.smooth:
+            q, qd = self.equations.layout.parts(values.T)
+            for t, *state in zip(times.tolist(), q, qd, strict=True):
+                torque, qdd = self.equations.sample(t, *state)
+                self.derived.append((torque.copy(), qdd))
+
+    def motion(self) -> Motion:
+        """The samples so far."""
+        model, (q, qd), t = self.equations.model, self.equations.layout.parts(self._all), np.concatenate(self.times)
+        if self.equations.smooth:
+            torque, qdd = np.zeros(qd.shape), self.equations.smooth_accelerations(q, qd)
+        else:
+            torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
+        solution = Solution(self.equations.layout, self.pieces)
+        tree = self.equations.layout.tree
+        named = [(name, tree.joint(name)) for name in tree.joints]
+        joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
+        return Motion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, solution)
+
+    def energies(self) -> tuple[Array, ...]:
+        """Kinetic and potential energy, work of torques, dissipation, work of wrenches: each (samples,), J."""
+        values = self._all
+        q, qd = self.equations.layout.parts(values)
+        kinetic = np.asarray(self.equations.tree.kinetic_energy(q, qd))
+        return kinetic, self.equations.potential(q), *values[:, self.equations.n :].T
+
+    @cached_property
+    def _all(self) -> Array:
+        """All samples, (samples, nq + nv + 3), once the last one has been taken."""
+        return self.equations.closed(np.concatenate(self.values, axis=1).T)
+
+
+# Steps after which the progress is judged.
+WINDOW = 400
+# Remaining steps at the present progress that are accepted without a closer look: seconds to minutes.
+MANY = 100_000
+# Multiple of the tolerance up to which a motion counts as smooth enough for longer steps.
+SMOOTH = 100.0
+# Change of a torque, relative to the largest torque, that counts as a jump.
+JUMP = 0.01
+# Distance from the last state, relative or in rad, m, rad/s or m/s, within which jumps are searched for, and number of
+# halvings of this distance that must retain a jump.
+NEAR, HALVINGS = 1e-6, 12
+EXPLICIT = ("RK23", "RK45", "DOP853")
+
+
+class StallGuard:
+    """Judges the steps of an integration of one tree.
+
+    Parameters
+    ----------
+    equations : Equations
+    integrator : Integrator
+    end : float
+        Of the run, s.
+    t, y
+        The start.
+    """
+
+    def __init__(self, equations: Equations, integrator: Integrator, end: float, t: float, y: Array) -> None:
+        self.equations, self.integrator, self.end = equations, integrator, end
+        self.restart(t, y)
+
+    def restart(self, t: float, y: Array) -> None:
+        """Begin at a state, and forget the steps before it."""
+        self.t, self.Y = [t], [y]
+
+    def step(self, t: float, y: Array, longest: float) -> None:
+        """Judge the steps up to time t, of which none may be longer than ``longest``.
+
+        Raises
+        ------
+        StalledError
+            If the run would not end at the pace of the last steps, although the motion is smooth.
+        """
+        self.t.append(t)
+        self.Y.append(y)
+        if len(self.t) > WINDOW:
+            pace = (t - self.t[0]) / WINDOW
+            slow = pace * MANY < self.end - t and pace < 0.1 * longest
+            if slow and (pace == 0 or self._smooth() or self._jump()):
+                raise self.error(t, f"its steps are only {pace:.1g} s long")
+            self.restart(t, y)
+
+    def _smooth(self) -> bool:
+        """Whether a cubic polynomial follows the motion over all noted steps."""
+        integrator = self.integrator
+        t, Y = np.array(self.t), np.array(self.Y)[:, : self.equations.n]
+        basis = np.polynomial.chebyshev.chebvander(2 * (t - t[0]) / (t[-1] - t[0]) - 1, 3)
+        residual = Y - basis @ np.linalg.lstsq(basis, Y, rcond=None)[0]
+        return bool((np.abs(residual) < SMOOTH * (integrator.atol + integrator.rtol * np.abs(Y))).all())
+
+    def lost(self, t: float, y: Array, seen: str) -> LoopError | None:
+        """The error for loops with a singular configuration near y; None if there is none."""
+        names = ", ".join(map(repr, self.equations.dependent(y)))
+        if not names:
+            return None
+        return LoopError(
+            f"the run cannot pass a singular configuration at t = {t:.9g} s, near which constraints of {names} are "
+            f"dependent: {seen}; choose a motion that avoids it, or open the loop there"
+        )
+
+    def error(self, t: float, seen: str) -> ScrewdynError:
+        """The error for an integration that does not get on at time t, with its cause."""
+        singular = self.lost(t, self.Y[-1], seen)
+        if singular is not None:
+            return singular
+        where = f"the integration stalls at t = {t:.9g} s: {seen}"
+        jump = self._jump()
+        if jump is not None:
+            what, name, low, high = jump
+            return StalledError(
+                f"{where}, because {what} {name!r} jumps between {low:.4g} and {high:.4g}. Compute it once per period "
+                f"(control_period=), or make it continuous, such as tanh instead of sign; dry friction is a parameter "
+                f"of a joint (friction=)",
+                t,
+                name,
+            )
+        if self.integrator.method in EXPLICIT:
+            name, constant = self._stiffest(t, self.Y[-1])
+            implicit = "Use method='Radau' or 'LSODA', or reduce" if self.equations.closure is None else "Reduce"
+            return StalledError(
+                f"{where}, because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
+                f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}",
+                t,
+                name,
+            )
+        return StalledError(
+            f"{where}. If the motion does not diverge there, try another method=, such as 'Radau' or 'DOP853', or a "
+            f"larger rtol=",
+            t,
+        )
+
+    def _jump(self) -> tuple[str, str, float, float] | None:
+        """A torque or a force of wrenches that jumps close to the last state: what, coordinate, both values."""
+        equations, t, y = self.equations, self.t[-1], self.Y[-1]
+        sources = {"the torque on": equations.controller, "the force of wrenches= on": equations.disturbance}
+        for what, source in sources.items():
+            if source is None:
+                continue
+            largest = np.abs(source(t, *equations.layout.parts(y))).max(initial=0.0)
+            for k in range(equations.n):
+                aside = np.zeros(len(y))
+                aside[k] = NEAR * (1 + abs(y[k]))
+                low, high = y - aside, y + aside
+                below, above = (source(t, *equations.layout.parts(x)) for x in (low, high))
+                jump = np.abs(above - below)
+                if jump.max(initial=0.0) <= JUMP * max(largest, np.abs(above).max(), np.abs(below).max()):
+                    continue
+                i = int(np.argmax(jump))
+                # Where a function is continuous, its change over a part of an interval is a part of its change.
+                for _ in range(HALVINGS):
+                    middle = 0.5 * (low + high)
+                    value = source(t, *equations.layout.parts(middle))
+                    if abs(value[i] - below[i]) > abs(above[i] - value[i]):
+                        high, above = middle, value
+                    else:
+                        low, below = middle, value
+                if abs(above[i] - below[i]) > 0.3 * jump[i]:
+                    values = float(below[i]), float(above[i])
+                    return what, equations.model.coordinates[i], min(values), max(values)
+        return None
+
+    def _stiffest(self, t: float, y: Array) -> tuple[str, float]:
+        """The coordinate with the fastest balance of forces, and its time constant, s."""
+        equations = self.equations
+        rates = slice(equations.nq, equations.n)
+        values, vectors = np.linalg.eig(equations.jacobian(t, y)[rates, rates])
+        k = int(np.argmax(np.abs(values)))
+        name = equations.model.coordinates[int(np.argmax(np.abs(vectors[:, k])))]
+        return name, float(1 / max(abs(values[k]), 1e-300))
 
 
 class HybridSimulation:

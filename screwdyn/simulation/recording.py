@@ -1,23 +1,22 @@
-"""The samples of a run: histories by name, the energy ledger, and files and figures of them."""
+"""The samples of a run: histories by name, the energy ledger, files, and the ledger in sentences."""
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.core.text import Text
+from screwdyn.core.text import NAME, Text, is_name
 from screwdyn.core.types import Array
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.state import no_coordinate
-from screwdyn.simulation import explain, run_files
-from screwdyn.simulation.ledger import Energy, Event
-from screwdyn.simulation.motion import Samples
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +24,415 @@ if TYPE_CHECKING:
     from screwdyn.views.animation import Animation
     from screwdyn.views.curves import Joint
 
-__all__ = ["Energy", "Recording"]
+__all__ = ["Energy", "Event", "Recording", "Samples"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Energy:
+    """The energy ledger of a run, J; every entry is (samples,).
+
+    Attributes
+    ----------
+    kinetic, potential : arrays
+        Of the tree as it was at that time; ``potential`` includes gravity and the springs of joints.
+    work : array
+        Work of the torques up to that time.
+    dissipated : array
+        Energy dissipated by damping and friction in the joints up to that time.
+    impact_loss : array
+        Kinetic energy dissipated by changes of the tree, such as grasps, up to that time.
+    exchanged : array
+        Energy of the payloads grasped up to that time, minus that of the payloads released. Their kinetic energy is
+        computed from the payloads alone, so that :attr:`residual` checks the momentum balance.
+    external : array
+        Work of the external wrenches up to that time.
+    """
+
+    kinetic: Array
+    potential: Array
+    work: Array
+    dissipated: Array
+    impact_loss: Array
+    exchanged: Array
+    external: Array
+
+    @property
+    def total(self) -> Array:
+        """Sum of kinetic and potential energy, J."""
+        return self.kinetic + self.potential
+
+    @property
+    def residual(self) -> Array:
+        """Change of :attr:`total` minus the balance of the other entries, J: the error of the integration."""
+        explained = self.work + self.external - self.dissipated - self.impact_loss + self.exchanged
+        return np.asarray(self.total - self.total[0] - explained)
+
+    def continued(self, other: Energy) -> Energy:
+        """The ledger of this run and of one that continues it."""
+        counts = (entry.name for entry in fields(Energy) if entry.name not in ("kinetic", "potential"))
+        later = replace(other, **{name: getattr(other, name) + getattr(self, name)[-1] for name in counts})
+        pairs = {entry.name: (getattr(self, entry.name), getattr(later, entry.name)) for entry in fields(Energy)}
+        return Energy(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+
+    def __repr__(self) -> str:
+        total, worst = self.total, np.abs(self.residual).max()
+        return f"<{type(self).__name__}: {total[0]:.4g} J to {total[-1]:.4g} J, largest residual {worst:.1g} J>"
+
+
+class Event(Protocol):
+    """What a ledger has of an event."""
+
+    @property
+    def t(self) -> float:
+        """Time, s."""
+
+    @property
+    def verb(self) -> str:
+        """What happened, such as ``"grasp"``."""
+
+    @property
+    def link(self) -> str:
+        """The link that it happened to."""
+
+    @property
+    def subject(self) -> str:
+        """Name of what it concerns: a joint, a loop, or the link."""
+
+
+# Residuals relative to the largest energy: below the first they are rounding, below the second those of an integrator.
+_ROUNDING, _INTEGRATION = 1e-12, 1e-5
+# Energies are printed as 0 below these fractions of the largest one, and of the largest one without the constant part
+# of the potential energy, which may be of any size.
+_ZERO, _ZERO_OF_CHANGES = 1e-12, 1e-6
+
+
+class _Occasion(NamedTuple):
+    """What happens at one time, with the energies of the ledger that change there, J."""
+
+    t: float
+    what: str
+    lost: float
+    brought: float
+
+
+def ledger(t: Array, E: Energy, events: Sequence[Event]) -> Text:
+    """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
+    scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
+    changes = vars(E) | {"potential": E.potential - E.potential[0]}
+    zero = max(_ZERO * scale, _ZERO_OF_CHANGES * max(float(np.abs(entry).max()) for entry in changes.values()))
+
+    def joules(x: float) -> str:
+        return f"{0.0 if abs(x) <= zero else x:.4g} J".replace("-", "−", int(x < 0))
+
+    def account(k: int) -> str:
+        sign, size = ("−" if E.potential[k] < -zero else "+"), joules(abs(E.potential[k]))
+        return f"{joules(E.kinetic[k])} kinetic {sign} {size} potential = {joules(E.total[k])}."
+
+    happened = [_sentence(same, joules) for same in _occasions(t, E, events)]
+    none = "Nothing is attached, released or changed, and no joint reaches a limit."
+    return Text(
+        "\n".join(
+            [
+                f"The run lasts {t[-1] - t[0]:.6g} s, from t = {t[0]:.6g} s to t = {t[-1]:.6g} s.",
+                "",
+                f"Energy at the start: {account(0)}",
+                f"Energy at the end:   {account(-1)}",
+                *_changes(E, joules, zero),
+                "",
+                *(["What happened:", *happened] if happened else [none]),
+                "",
+                _unaccounted(E.residual, scale),
+            ]
+        )
+    )
+
+
+def _changes(E: Energy, joules: Callable[[float], str], zero: float) -> list[str]:
+    """What the energy of the robot gains and loses, and the sum of it."""
+    rows: list[tuple[float, str]] = []
+    for x, done, taken in (
+        (E.work, "work of the motors", "they supply {} and absorb {}"),
+        (E.external, "work of external wrenches", "they supply {} and absorb {}"),
+        (E.exchanged, "energy of bodies that come or go", "these changes add {} and take {}"),
+    ):
+        steps = np.diff(x)
+        plus, minus = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
+        if max(plus, minus) > zero:
+            both = f" ({taken.format(joules(plus), joules(minus))})" if min(plus, minus) > zero else ""
+            rows.append((float(x[-1]), done + both))
+    for x, lost in ((E.dissipated, "heat of damping and friction in joints"), (E.impact_loss, "heat of impacts")):
+        if np.abs(x).max() > zero:
+            rows.append((-float(x[-1]), lost))
+    change = float(E.total[-1] - E.total[0])
+    if not rows:
+        return ["The robot keeps its energy: nothing is added or lost."]
+    verb = "gains" if change > zero else "loses" if change < -zero else "neither gains nor loses energy"
+    amount = f" {joules(abs(change))}" if abs(change) > zero else ""
+    cells = [(f"{'−' if x < 0 else '+'} {joules(abs(x))}", text) for x, text in rows]
+    width = max(len(cell) for cell, _ in cells)
+    return [f"The robot {verb}{amount}:", *(f"  {cell:{width}}  {text}" for cell, text in cells)]
+
+
+def _occasions(times: Array, E: Energy, events: Sequence[Event]) -> list[list[_Occasion]]:
+    """What happened, in order of the first time; the same things at several times together."""
+    at: dict[float, list[str]] = {}
+    for event in events:
+        at.setdefault(event.t, []).append(f"{event.verb} {event.subject}")
+    same: dict[str, list[_Occasion]] = {}
+    for t, words in sorted(at.items()):
+        what = ", ".join(dict.fromkeys(words))
+        same.setdefault(what, []).append(
+            _Occasion(t, what, _jump(times, E.impact_loss, t), _jump(times, E.exchanged, t))
+        )
+    return list(same.values())
+
+
+def _jump(times: Array, entry: Array, t: float) -> float:
+    """The change of an entry of the ledger at a time: between its first and last sample there, if it has samples."""
+    first, end = np.searchsorted(times, t, side="left"), np.searchsorted(times, t, side="right")
+    return float(entry[end - 1] - entry[first]) if end > first else 0.0
+
+
+def _sentence(same: Sequence[_Occasion], joules: Callable[[float], str]) -> str:
+    """What happened at one time or several, and what it cost."""
+    first, last, times = same[0], same[-1], len(same)
+    when = f"t = {first.t:.6g} s" if times == 1 else f"{times} times, t = {first.t:.6g} s to {last.t:.6g} s"
+    lost, brought = sum(x.lost for x in same), sum(x.brought for x in same)
+    parts = []
+    if joules(brought) != joules(0.0):
+        # A body below the origin of the base has negative potential energy: without it, the robot has more.
+        parts.append(f"the robot {'gains' if brought > 0 else 'loses'} {joules(abs(brought))} by it")
+    if joules(lost) != joules(0.0):
+        parts.append(f"{joules(lost)} are lost in the impact")
+    costs = ", ".join(parts) or "no energy is lost"
+    return f"  {when}: {first.what}; {costs}."
+
+
+def _unaccounted(residual: Array, scale: float) -> str:
+    """The largest residual, and what it means."""
+    worst = float(np.abs(residual).max())
+    if not worst:
+        return "Unaccounted for: 0 J. The ledger closes."
+    relative = worst / scale
+    if relative <= _ROUNDING:
+        meaning = "This is rounding: the ledger closes."
+    elif relative <= _INTEGRATION:
+        meaning = "This is the error of the integration, which smaller rtol= and atol= of simulate reduce."
+    else:
+        meaning = (
+            "This is more than an integrator leaves: reduce rtol= and atol= of simulate. If it remains, a torque or "
+            "wrench jumps, or is not a function of time and state."
+        )
+    return f"Unaccounted for: at most {worst:.2g} J, {relative:.2g} of the largest energy in the ledger. {meaning}"
+
+
+# Version of the layout of files.
+LAYOUT = 2
+_SAMPLES = ("t", "q", "qd", "qdd", "torque")
+# In a name, what a spreadsheet may take for the end of a cell or a formula, and a shell for a command.
+_ACTIVE = re.compile(r"[\x00-\x1f\x7f\"'`,;|=@$&<>\\!%]")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of the motion of one tree.
+
+    Attributes
+    ----------
+    positions, coordinates : tuple of str
+    t : (k,) array
+    q, qd, qdd, torque : (k, nq), (k, nv), (k, nv) and (k, nv) arrays
+    joints : mapping from name to joint
+        The joint of every position and coordinate.
+    """
+
+    positions: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    torque: Array
+    joints: Mapping[str, Joint]
+
+
+class PastEvent(NamedTuple):
+    """An event of a run that was read from a file.
+
+    Attributes
+    ----------
+    t : float
+        Time, s.
+    verb : str
+        What happened, such as ``"grasp"``.
+    link : str
+        Name of the link that it concerns.
+    subject : str
+        Name of what it concerns, for figures and texts.
+    """
+
+    t: float
+    verb: str
+    link: str
+    subject: str
+
+
+class PastJoint(NamedTuple):
+    """What a file records of a joint.
+
+    Attributes
+    ----------
+    kind : str
+        As for :class:`Joint`.
+    passive : bool
+    nq, nv : int
+    limits : (float, float) or None
+    effort, velocity : float or None
+    """
+
+    kind: str
+    passive: bool
+    nq: int
+    nv: int
+    limits: tuple[float, float] | None = None
+    effort: float | None = None
+    velocity: float | None = None
+
+
+def write_npz(
+    motions: Sequence[Samples], energy: Energy, events: Sequence[Event], path: str | os.PathLike[str]
+) -> None:
+    """See :meth:`Run.to_npz`."""
+    arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(motions)}
+    for k, motion in enumerate(motions):
+        arrays |= {f"{k}/{what}": getattr(motion, what) for what in _SAMPLES}
+        joints = motion.joints.values()
+        arrays |= {
+            f"{k}/positions": _names(motion.positions),
+            f"{k}/coordinates": _names(motion.coordinates),
+            f"{k}/joints/name": _names(motion.joints),
+            f"{k}/joints/kind": _names([joint.kind for joint in joints]),
+            f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
+            f"{k}/joints/bounds": np.array([_bounds(joint) for joint in joints], dtype=float).reshape(-1, 4),
+        }
+    arrays |= {f"energy/{name}": x for name, x in vars(energy).items()}
+    arrays |= {
+        "events/t": np.array([event.t for event in events], dtype=float),
+        "events/verb": _names([event.verb for event in events]),
+        "events/link": _names([event.link for event in events]),
+        "events/subject": _names([event.subject for event in events]),
+    }
+    name = _path(path)
+    try:
+        with open(name, "wb") as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
+
+
+def read_npz(path: str | os.PathLike[str]) -> tuple[tuple[Samples, ...], Energy, tuple[PastEvent, ...]]:
+    """The motions, the ledger and the events of a file; see :meth:`Run.from_npz`."""
+    name = _path(path)
+    try:
+        with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            arrays = {key: stored[key] for key in stored.files}
+    except OSError as error:
+        raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
+    except Exception:  # NumPy and zipfile raise anything, also MemoryError for an array that a damaged header announces
+        raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
+    if not np.array_equal(arrays.get("layout", 0), LAYOUT):
+        raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")
+    try:
+        if unfit := [key for key, x in arrays.items() if x.dtype.kind == "U" and not all(map(is_name, x.flat))]:
+            raise ValueError(f"{unfit[0]!r} has a name that is not {NAME}")
+        motions = tuple(_samples(arrays, k) for k in range(int(_numbers(arrays, "motions", ()))))
+        samples = sum(len(motion.t) for motion in motions)
+        if not samples:
+            raise ValueError("it has no samples")
+        energy = Energy(*(_numbers(arrays, f"energy/{entry.name}", (samples,)) for entry in fields(Energy)))
+        # Older files have neither subjects of events nor bounds of joints.
+        arrays.setdefault("events/subject", arrays["events/link"])
+        columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
+        events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
+    except KeyError as error:
+        raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
+    except (TypeError, ValueError) as error:
+        raise ScrewdynError(f"the entries of {name!r} do not fit together: {error}") from None
+    return motions, energy, events
+
+
+def _samples(arrays: dict[str, Any], k: int) -> Samples:
+    """The samples of a motion; ValueError unless their shapes fit together."""
+    positions, coordinates = (tuple(arrays[f"{k}/{what}"].tolist()) for what in ("positions", "coordinates"))
+    t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
+    widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
+    rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
+    count = arrays[f"{k}/joints/name"].size
+    arrays.setdefault(f"{k}/joints/bounds", np.full((count, 4), np.nan))
+    _numbers(arrays, f"{k}/joints/bounds", (count, 4))
+    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers", "bounds")), strict=True)
+    joints = {
+        joint: PastJoint(
+            kind,
+            bool(passive),
+            nq,
+            nv,
+            None if np.isnan(low) else (low, high),
+            *(None if np.isnan(most) else most for most in bounds),
+        )
+        for joint, kind, (passive, nq, nv), (low, high, *bounds) in rows
+    }
+    unknown = {*positions, *coordinates} - joints.keys()
+    if unknown:
+        raise ValueError(f"there is no joint of {min(unknown)!r}")
+    return Samples(positions, coordinates, t, joints=joints, **rest)
+
+
+def _bounds(joint: Any) -> list[Any]:
+    """Limits, effort and velocity of a joint; NaN where it has none."""
+    values = [*(joint.limits or (None, None)), joint.effort, joint.velocity]
+    return [np.nan if x is None else x for x in values]
+
+
+def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:
+    """An array of numbers of a given shape; ValueError if it is not."""
+    x = arrays[key]
+    if x.shape != shape or x.dtype.kind not in "fiu":
+        raise ValueError(f"{key!r} must be numbers of shape {shape}; got {x.dtype.name} of shape {x.shape}")
+    return x
+
+
+def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
+    """See :meth:`Run.to_csv`."""
+    rows, path = np.column_stack([*columns.values()]).tolist(), _path(path)
+    try:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(_ACTIVE.sub(lambda found: f"%{ord(found[0]):02X}", name) for name in columns)
+            writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {path!r}: {error.strerror or error}") from None
+
+
+def frame(columns: Mapping[str, Array]) -> Any:
+    """See :meth:`Run.to_frame`."""
+    try:
+        from pandas import DataFrame
+    except ImportError as missing:
+        raise ScrewdynError(f"to_frame needs pandas ({missing}): pip install pandas") from missing
+    return DataFrame(dict(columns)).set_index("t")
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    """The path of a file; ScrewdynError for anything else, such as the number of an open file."""
+    try:
+        return os.fspath(path)
+    except TypeError:
+        raise ScrewdynError(f"a file is given by its path, a str or a Path; got {path!r}") from None
+
+
+def _names(names: Iterable[str]) -> Any:
+    return np.array([*names], dtype=str)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -154,14 +561,14 @@ class Recording:
         The file has all samples, the ledger, the times and names of events, and the kinds of the joints, but no trees
         and nothing between the samples. Raises ScrewdynError if the file cannot be written.
         """
-        run_files.write_npz(self.motions, self.energy, self.events, path)
+        write_npz(self.motions, self.energy, self.events, path)
 
     @staticmethod
     def from_npz(path: str | os.PathLike[str]) -> Recording:
         """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file,
         or its entries do not fit together.
         """
-        return Recording(*run_files.read_npz(path))
+        return Recording(*read_npz(path))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
@@ -170,14 +577,14 @@ class Recording:
         the entries of :class:`Energy`. Entries are empty while the tree does not have the joint. In names, characters
         that a spreadsheet or a shell may act on are written as in addresses of pages: ``a=b`` as ``a%3Db``.
         """
-        run_files.write_csv(self.columns(), path)
+        write_csv(self.columns(), path)
 
     def to_frame(self) -> Any:
         """The columns of :meth:`to_csv` as a pandas.DataFrame with the index ``t``.
 
         Raises ScrewdynError if pandas is not installed.
         """
-        return run_files.frame(self.columns())
+        return frame(self.columns())
 
     def columns(self) -> dict[str, Array]:
         """All histories by the names of the columns of :meth:`to_csv`, each (samples,)."""
@@ -258,7 +665,7 @@ class Recording:
         <BLANKLINE>
         Unaccounted for: at most ... of the largest energy in the ledger. This is rounding: the ledger closes.
         """
-        return explain.ledger(self.t, self.energy, self.events)
+        return ledger(self.t, self.energy, self.events)
 
     def animate(
         self,

@@ -1,23 +1,328 @@
-"""Simulation of a motion from event to event, with an energy ledger."""
+"""Simulation of a motion from event to event, and its result."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.quantities import Frame
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State, check_state
-from screwdyn.simulation.callbacks import Controller, Disturbance, SampledController, Torque, Wrenches, guarded
-from screwdyn.simulation.events import Scheduled, seconds
-from screwdyn.simulation.hybrid import HybridSimulation
-from screwdyn.simulation.result import Run
-from screwdyn.simulation.stepping import METHODS, Integrator
-from screwdyn.simulation.stops import Stops, check_stops, joints_of
+from screwdyn.physics.subtree_wrench import subtree_wrench
+from screwdyn.simulation.equations import (
+    Controller,
+    Disturbance,
+    SampledController,
+    Stops,
+    Torque,
+    Wrenches,
+    check_stops,
+    guarded,
+    joints_of,
+)
+from screwdyn.simulation.events import Happened, Scheduled, seconds
+from screwdyn.simulation.hybrid import HybridSimulation, Motion
+from screwdyn.simulation.integrators import METHODS, Integrator
+from screwdyn.simulation.recording import Recording
 
-__all__ = ["simulate"]
+if TYPE_CHECKING:
+    from screwdyn.views.animation import Animation
+
+__all__ = ["Run", "simulate"]
+
+# Includes the events, which were defined here before.
+
+# Which of the two states at the time of an event.
+Side = Literal["before", "after"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Recording):
+    """A simulated motion; see :func:`simulate`.
+
+    Attributes
+    ----------
+    motions : tuple of Motion
+        The parts of the run between changes of the tree.
+    energy : Energy
+    events : tuple of Happened
+    tree : KinematicTree
+        The simulated tree, which the events have changed.
+
+    Notes
+    -----
+    ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions. :meth:`velocity` and :meth:`torque` return
+    histories of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. Histories are NaN while the tree does not have the
+    joint. A joint that turns in one part of the run and slides in another has the histories ``"w (rad)"`` and
+    ``"w (m)"``.
+    """
+
+    motions: tuple[Motion, ...]
+    events: tuple[Happened, ...]
+    tree: Robot
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The state at each sample; ``state.tree`` is a copy of the tree as it was at that time."""
+        return _States(self.motions)
+
+    # At any time
+
+    def at(self, t: float, side: Side = "after") -> State:
+        """The state at any time of the run, from the polynomials of the integrator; quaternions have length 1.
+
+        Parameters
+        ----------
+        t : float
+            From the first to the last sample, s.
+        side : "after" or "before"
+            Which of the two states at the time of an event.
+
+        Raises
+        ------
+        ScrewdynError
+            If the time is outside the run.
+        """
+        time = np.atleast_1d(_times(t))
+        if len(time) != 1:
+            raise ScrewdynError(f"t must be one number; got {len(time)}")
+        (motion,) = self._motions_at(time, side)
+        q, qd, _ = motion.values(time)
+        return motion.solution.layout.state(np.concatenate([q[0], qd[0]]))
+
+    def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
+        """Poses of a link in the base frame, m.
+
+        Parameters
+        ----------
+        link : str
+        t : float or (k,) array, optional
+            Times within the run, s; all samples by default.
+        side : "after" or "before"
+            As for :meth:`at`; without effect on samples, which have both.
+
+        Returns
+        -------
+        (4, 4), (k, 4, 4) or (samples, 4, 4) array
+            NaN while the tree does not have the link.
+
+        Raises
+        ------
+        UnknownNameError
+            If the tree never had the link.
+        ScrewdynError
+            As for :meth:`at`.
+        """
+        return self._of_link(link, t, side, (4, 4), lambda tree, q, qd, qdd: tree.forward_kinematics(link, q))
+
+    def twist(self, link: str, t: ArrayLike | None = None, side: Side = "after", frame: Frame = "com") -> Array:
+        """Twists [ω; v] of a link, (…, 6), rad/s and m/s.
+
+        Frames as for :meth:`KinematicTree.jacobian`; everything else as for :meth:`pose`.
+        """
+        return self._of_link(link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_twist(link, q, qd, frame))
+
+    def acceleration(self, link: str, t: ArrayLike | None = None, side: Side = "after", frame: Frame = "com") -> Array:
+        """Time derivatives of :meth:`twist`, entry by entry, (…, 6), rad/s² and m/s².
+
+        At samples they follow from the forces; at other times from the derivatives of the integrator's polynomials,
+        which have fewer correct digits.
+        """
+        return self._of_link(
+            link, t, side, (6,), lambda tree, q, qd, qdd: tree.link_acceleration(link, q, qd, qdd, frame)
+        )
+
+    def wrench(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
+        """Wrenches [n; f] on a link and all links beyond it but their weight, (…, 6), in its frame; N m and N.
+
+        The sum of the wrench that its joint exerts on it, of external wrenches on these links, and of those of closed
+        loops that connect them with others, which :meth:`KinematicTree.constraint_wrenches` returns
+        (docs/mathematics.md §11); of the base, the reaction of the ground. It follows from the motion, with
+        accelerations as for :meth:`acceleration`, and does not include the inertia of armatures.
+        Everything else as for :meth:`pose`.
+        """
+        return self._of_link(link, t, side, (6,), lambda tree, q, qd, qdd: subtree_wrench(tree, link, q, qd, qdd))
+
+    def _of_link(
+        self,
+        link: str,
+        t: ArrayLike | None,
+        side: Side,
+        shape: tuple[int, ...],
+        evaluate: Callable[[Robot, Array, Array, Array], Array],
+    ) -> Array:
+        """A function of a link's motion at all samples or at given times."""
+        trees = [motion.solution.layout.tree for motion in self.motions]
+        if not isinstance(link, str) or not any(link in tree.links for tree in trees):
+            raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
+        times = None if t is None else np.atleast_1d(_times(t))
+        if times is None:
+            owners = [motion for motion in self.motions for _ in motion.t]
+        else:
+            owners = self._motions_at(times, side)
+        found = np.full((len(owners), *shape), np.nan)
+        for motion, tree in zip(self.motions, trees, strict=True):
+            at = np.array([owner is motion for owner in owners])
+            if link in tree.links and at.any():
+                found[at] = evaluate(tree, *motion.values(None if times is None else times[at]))
+        return found if t is None or np.ndim(t) else found[0]
+
+    @property
+    def _topologies(self) -> tuple[Topology, ...]:
+        return tuple(motion.solution.layout.tree.topology for motion in self.motions)
+
+    def _motions_at(self, times: Array, side: Side) -> list[Motion]:
+        """The motion to which each time belongs."""
+        if not isinstance(side, str) or side not in ("after", "before"):
+            raise ScrewdynError(f"side must be 'after' or 'before'; got {side!r}")
+        if times.ndim != 1:
+            raise ScrewdynError(f"t must be a number or a one-dimensional array; got shape {times.shape}")
+        begin, end = self.t[0], self.t[-1]
+        outside = ~((times >= begin) & (times <= end))
+        if outside.any():
+            raise ScrewdynError(f"the run is from {begin:.9g} s to {end:.9g} s; got t = {times[outside][0]:.9g} s")
+        if side == "after":
+            starts = [motion.t[0] for motion in self.motions]
+            return [self.motions[k] for k in np.searchsorted(starts, times, side="right") - 1]
+        ends = [motion.t[-1] for motion in self.motions]
+        return [self.motions[k] for k in np.searchsorted(ends, times, side="left")]
+
+    # To look at
+
+    def animate(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fps: float = 30.0,
+        show: Sequence[str] = (),
+        wrenches: Sequence[str] = (),
+        progress: bool = False,
+    ) -> Animation:
+        """Write a film of the run: links, joints as screws, payloads and what happens to them (docs/viewing.md).
+
+        Links are drawn with their visual shapes, or with the box of their inertia and rods between their joints.
+        Payloads at rest wait for their grasp; released ones fly on freely, without torques in their joints. Grasps,
+        impacts and other events are marked.
+
+        Parameters
+        ----------
+        path : str or Path
+            ``.html`` is a page for a browser, with a time slider, which needs no network; ``.gif`` and ``.mp4`` are
+            films, the last one by ffmpeg.
+        fps : float
+            Frames per second of the run; a GIF has the nearest number for which a frame lasts a whole number of
+            hundredths of a second.
+        show : sequence of str
+            Any of ``"com"``, the centre of mass, and ``"momentum"``, arrows of the linear and the angular momentum
+            about it, of the robot with its payloads.
+        wrenches : sequence of str
+            Links, at whose origins arrows show the force and the moment of :meth:`wrench`.
+        progress : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        Animation
+            Has the ``path``, and shows itself in a notebook.
+
+        Raises
+        ------
+        ScrewdynError
+            If the suffix is not that of a format, the file cannot be written, ``fps`` is not a number > 0 or makes more
+            than 100 000 frames, ``show`` has another name, or what the format needs is not installed: the extra
+            ``view`` for HTML and for meshes, the extra ``plot`` for GIF and MP4, and ffmpeg for MP4.
+        UnknownNameError
+            If ``wrenches`` names no link that the tree ever had.
+        """
+        from screwdyn.simulation.film import positive_rate, run_scene
+        from screwdyn.views.animation import film_path, film_rate, write_film
+
+        out, rate = film_path(path), positive_rate(fps)
+        return write_film(run_scene(self.motions, self.events, film_rate(out, rate), show, wrenches), out, progress)
+
+    # Several runs
+
+    def join(self, other: Run) -> Run:
+        """The run continued by another one; ``run + other`` is the same.
+
+        The ledger continues: the entries of the other run are counted from the end of this one. The time at which they
+        meet appears twice among the samples, as the time of an event does.
+
+        Parameters
+        ----------
+        other : Run
+            Begins at the time and in the state in which this run ends, such as
+            ``simulate(tree, run.states[-1], …, t0=run.t[-1])``.
+
+        Raises
+        ------
+        ScrewdynError
+            If it does not.
+        """
+        if not isinstance(other, Run):
+            raise ScrewdynError(f"only a Run can continue a Run; got {type(other).__name__}")
+        end, begin = self.motions[-1], other.motions[0]
+        if abs(other.t[0] - self.t[-1]) > 1e-9 * max(1.0, abs(self.t[-1])):
+            raise ScrewdynError(
+                f"the first run ends at t = {self.t[-1]:.9g} s, the second begins at t = {other.t[0]:.9g} s; use t0="
+            )
+        if end.coordinates != begin.coordinates:
+            raise ScrewdynError(
+                f"the first run ends with ({', '.join(end.coordinates)}), the second begins with "
+                f"({', '.join(begin.coordinates)}); let changes of the tree be events of a run"
+            )
+        for names, x, y in ((end.positions, end.q, begin.q), (end.coordinates, end.qd, begin.qd)):
+            apart = np.abs(x[-1] - y[0]) > 1e-9 * (1 + np.abs(x[-1]))
+            if apart.any():
+                name = names[int(np.argmax(apart))]
+                raise ScrewdynError(f"the second run does not begin in the last state of the first: {name!r} differs")
+        energy = self.energy.continued(other.energy)
+        return Run(self.motions + other.motions, energy, self.events + other.events, other.tree)
+
+    __add__ = join
+
+
+def _times(t: ArrayLike) -> Array:
+    """Times as an array of floats; ScrewdynError for anything else."""
+    try:
+        times = np.asarray(t, dtype=float)
+    except (TypeError, ValueError):
+        times = np.array(np.nan)
+    if np.isnan(times).any():
+        raise ScrewdynError(f"t must be a number of seconds; got {t!r}")
+    return times
+
+
+class _States(Sequence[State]):
+    """The states of some motions, which are made when they are asked for."""
+
+    def __init__(self, motions: Sequence[Motion]) -> None:
+        self._motions = motions
+        self._ends = np.cumsum([len(motion.t) for motion in motions])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    @overload
+    def __getitem__(self, index: int) -> State: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[State, ...]: ...
+    def __getitem__(self, index: int | slice) -> State | tuple[State, ...]:
+        if isinstance(index, slice):
+            return tuple(self[k] for k in range(*index.indices(len(self))))
+        k = range(len(self))[index]
+        at = int(np.searchsorted(self._ends, k, side="right"))
+        motion = self._motions[at]
+        return motion.state(k - int(self._ends[at]) + len(motion.t))
+
 
 # Samples of a run, and calls of a controller, that fit in memory and time.
 MOST = 10_000_000

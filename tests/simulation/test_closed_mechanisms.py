@@ -97,8 +97,8 @@ def test_four_bars_pass_their_flat_position(count):
 def test_a_singular_configuration_is_named():
     """Near the flat position, an integration that does not get on names the loop whose constraints are dependent."""
     from screwdyn.simulation.equations import ENERGIES, Equations
-    from screwdyn.simulation.stalling import StallGuard
-    from screwdyn.simulation.stepping import Integrator
+    from screwdyn.simulation.hybrid import StallGuard
+    from screwdyn.simulation.integrators import Integrator
 
     tree, start = rods(2, -1.0)
     near = np.concatenate([start.q * 1e-4, start.qd, np.zeros(ENERGIES)])

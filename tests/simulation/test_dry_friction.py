@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.forms.limits import Limits
-from screwdyn.simulation.holding import Holding
+from screwdyn.simulation.equations import Holding
 from screwdyn.testing import random_tree
 
 G = 9.81

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import screwdyn as sd
-from screwdyn.simulation import run_files
+from screwdyn.simulation import recording
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,7 @@ def test_files_that_are_no_runs(run, tmp_path):
     np.savez(other, q=np.zeros(3))
     with pytest.raises(sd.ScrewdynError, match=r"is not a file of Run\.to_npz of this version"):
         sd.Run.from_npz(other)
-    np.savez(other, layout=run_files.LAYOUT, motions=1)
+    np.savez(other, layout=recording.LAYOUT, motions=1)
     with pytest.raises(sd.ScrewdynError, match="is incomplete: it has no '0/positions'"):
         sd.Run.from_npz(other)
 

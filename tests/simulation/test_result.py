@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
-from screwdyn.simulation.result import seconds
+from screwdyn.simulation.events import seconds
 
 BALL = sd.Inertia.sphere(1.0, 0.05)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import DOP853
 
-from screwdyn.simulation.runge_kutta import RungeKutta8
+from screwdyn.simulation.integrators import RungeKutta8
 
 
 def pendulum(t, y):

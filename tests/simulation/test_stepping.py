@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from screwdyn.simulation.stepping import Crossings
+from screwdyn.simulation.integrators import Crossings
 
 
 class Line:

@@ -8,7 +8,7 @@ import pytest
 from chromium import Page, browser
 from film import CRATE, END, GRASP, RELEASE, arm, swing
 
-from screwdyn.simulation.stages import run_scene
+from screwdyn.simulation.film import run_scene
 from screwdyn.views.scene import Camera
 
 pytestmark = pytest.mark.browser

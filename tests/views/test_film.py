@@ -12,7 +12,7 @@ from film import CRATE, END, GRASP, RELEASE, arm, swing
 from PIL import Image
 
 import screwdyn as sd
-from screwdyn.simulation.stages import run_scene
+from screwdyn.simulation.film import run_scene
 from screwdyn.views import film
 from screwdyn.views.animation import film_rate
 from screwdyn.views.scene import Camera

@@ -5,7 +5,7 @@ import pytest
 from film import CRATE, END, GRASP, RELEASE, arm, swing
 
 import screwdyn as sd
-from screwdyn.simulation.stages import run_scene
+from screwdyn.simulation.film import run_scene
 from screwdyn.views.bodies import LOOP
 from screwdyn.views.scene import LOOPS
 from screwdyn.views.staging import Stage, at_rest, stage_scene, still

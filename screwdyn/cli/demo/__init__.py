@@ -14,7 +14,7 @@ from screwdyn.cli.demo.control import ComputedTorque
 from screwdyn.cli.demo.report import describe, summary
 from screwdyn.cli.demo.task import Task, farthest, plan
 from screwdyn.robots import ur5
-from screwdyn.simulation.result import Run
+from screwdyn.simulation.simulate import Run
 from screwdyn.tree import KinematicTree
 
 if TYPE_CHECKING:

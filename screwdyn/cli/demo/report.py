@@ -7,7 +7,7 @@ import numpy as np
 from screwdyn.cli.demo.task import Task
 from screwdyn.core.types import Array
 from screwdyn.simulation.impact import GraspEvent
-from screwdyn.simulation.result import Run
+from screwdyn.simulation.simulate import Run
 
 __all__ = ["describe", "summary"]
 

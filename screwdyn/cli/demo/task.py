@@ -15,8 +15,8 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import revolute
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
-from screwdyn.simulation.result import Grasp, Release, Run
-from screwdyn.simulation.simulate import simulate
+from screwdyn.simulation.events import Grasp, Release
+from screwdyn.simulation.simulate import Run, simulate
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Task", "farthest", "plan"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.physics.state import State
-from screwdyn.simulation.callbacks import Torque
+from screwdyn.simulation.equations import Torque
 
 __all__ = ["Hold", "constant"]
 

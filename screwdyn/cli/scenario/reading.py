@@ -19,10 +19,9 @@ from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.io.source import shown
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.state import State
-from screwdyn.simulation.callbacks import Torque
+from screwdyn.simulation.equations import SpringStop, Stop, Stops, Torque, joints_of
 from screwdyn.simulation.events import Scheduled
-from screwdyn.simulation.stepping import METHODS
-from screwdyn.simulation.stops import SpringStop, Stop, Stops, joints_of
+from screwdyn.simulation.integrators import METHODS
 from screwdyn.tree import KinematicTree
 
 __all__ = ["Scenario", "read_scenario"]

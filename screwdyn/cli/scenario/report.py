@@ -6,7 +6,7 @@ import numpy as np
 
 from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.outcomes import LimitEvent, LockEvent
-from screwdyn.simulation.result import Run
+from screwdyn.simulation.simulate import Run
 
 __all__ = ["report"]
 

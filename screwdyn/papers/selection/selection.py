@@ -15,7 +15,7 @@ from screwdyn.papers.selection.costs import time_ratios
 from screwdyn.papers.selection.criteria import Criteria, criteria
 from screwdyn.papers.selection.table import table
 from screwdyn.papers.selection.trajectory import Trajectory
-from screwdyn.simulation.result import Run
+from screwdyn.simulation.simulate import Run
 from screwdyn.tree import KinematicTree
 
 if TYPE_CHECKING:

@@ -17,16 +17,16 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State
 from screwdyn.simulation.events import Grasp, Happened
-from screwdyn.simulation.hybrid import HybridSimulation
+from screwdyn.simulation.hybrid import HybridSimulation, Motion
 from screwdyn.simulation.impact import brings_its_motion
-from screwdyn.simulation.motion import Motion
+from screwdyn.simulation.integrators import Integrator
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, LoopEvent, ReleaseEvent
-from screwdyn.simulation.stepping import Integrator
 from screwdyn.views.bodies import joint_point
 from screwdyn.views.scene import Scene
 from screwdyn.views.staging import Mark, Stage, at_rest, stage_scene
 
-__all__ = ["flight", "frame_times", "positive_rate", "run_scene", "stages"]
+__all__ = ["run_scene"]
+
 
 Outcome = TypeVar("Outcome", bound=Change)
 

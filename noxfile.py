@@ -32,7 +32,7 @@ ON_OTHER_PYTHONS = [
 # source and figures.
 ON_OTHER_VERSIONS = [
     "tests/simulation",
-    "tests/papers/selection",
+    *(f"tests/papers/test_{name}.py" for name in ("costs", "selection", "trajectory", "workspace")),
     *(
         f"tests/forms/test_{name}.py"
         for name in ("papers", "symbolic", "symbolic_papers", "operation_count", "c_parameters")

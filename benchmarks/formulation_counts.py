@@ -24,8 +24,7 @@ from screwdyn.backends.tape.trace import inputs
 from screwdyn.forms.operation_count import operations_of
 from screwdyn.forms.requests import requested
 from screwdyn.forms.requests import results as results_of
-from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives
-from screwdyn.papers.formulations.newton_euler_steps import Vectors, backward, forward
+from screwdyn.papers.formulations.fu import PoseDerivatives, Vectors, backward, forward
 from screwdyn.testing import random_inertia
 
 # Multiplications and additions, as coefficients of n⁴, n³, n², n and 1.

@@ -10,7 +10,7 @@ import numpy as np
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives, pseudo_inertia
+from screwdyn.papers.formulations.fu import PoseDerivatives, pseudo_inertia
 
 m1, m2, l, g = 1.3, 0.7, 0.9, 9.8062
 arm = sd.robots.two_link(m1, m2, l, g)

@@ -10,7 +10,7 @@ import numpy as np
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.papers.formulations.differentiation import partial
+from screwdyn.papers.formulations.jacobians import partial
 
 arm = sd.robots.puma560()
 q, qd = np.random.default_rng(0).uniform(-1, 1, (2, arm.nv))

@@ -6,7 +6,7 @@ from pathlib import Path
 from screwdyn.cli.robot_files import read_robot
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.papers.selection import Trajectory, compare
-from screwdyn.papers.selection.arm import EndlessError
+from screwdyn.papers.workspace import EndlessError
 
 __all__ = ["compare_files"]
 

@@ -8,13 +8,13 @@ the matrices of `denoc` by the steps of their source, with the operations of eac
 
 from screwdyn.papers.formulations import dominance as dominance
 from screwdyn.papers.formulations import link_frames as link_frames
-from screwdyn.papers.formulations.denoc import DeNOC as denoc
-from screwdyn.papers.formulations.generalized_dalembert import GeneralizedDAlembert as generalized_dalembert
-from screwdyn.papers.formulations.kronecker import Kronecker as kronecker
-from screwdyn.papers.formulations.lagrange_euler import LagrangeEuler as lagrange_euler
-from screwdyn.papers.formulations.lagrangian import Lagrangian as lagrangian
-from screwdyn.papers.formulations.newton_euler import NewtonEuler as newton_euler
-from screwdyn.papers.formulations.progressive import Progressive as progressive
+from screwdyn.papers.formulations.fu import GeneralizedDAlembert as generalized_dalembert
+from screwdyn.papers.formulations.fu import LagrangeEuler as lagrange_euler
+from screwdyn.papers.formulations.fu import NewtonEuler as newton_euler
+from screwdyn.papers.formulations.jacobians import DeNOC as denoc
+from screwdyn.papers.formulations.jacobians import Kronecker as kronecker
+from screwdyn.papers.formulations.jacobians import Lagrangian as lagrangian
+from screwdyn.papers.formulations.jacobians import Progressive as progressive
 
 __all__ = [
     "denoc",

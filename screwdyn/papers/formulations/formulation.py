@@ -2,21 +2,340 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.couplings import leaders
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.joint.screws import kind
+from screwdyn.mechanism.loops import check_open
 from screwdyn.mechanism.structure import Structure
-from screwdyn.papers.formulations.geometry import Geometry, couplings
-from screwdyn.papers.formulations.rows import cross, read
-from screwdyn.papers.formulations.states import numbers, symbolic
+from screwdyn.screws.poses import skew_of
 
-__all__ = ["Formulation", "MatrixFormulation"]
+__all__ = ["Formulation", "MatrixFormulation", "Row", "cross", "numbers", "symbolic"]
+
+
+_STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))
+
+
+class Stated:
+    """A class with public methods that take states under the names q, qd and qdd, or theta and thetad.
+
+    If the arguments of such a method or the attributes of its object have expressions, it runs with traced scalars in
+    their place, and its results are converted to expressions: equal operations occur once, and no product of sums is
+    multiplied out.
+    """
+
+    _symbolic: bool  # whether its attributes have expressions
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, method in [*vars(cls).items()]:
+            public = inspect.isfunction(method) and not name.startswith("_")
+            if public and not _STATES.isdisjoint(inspect.signature(method).parameters):
+                setattr(cls, name, _recording(method))
+
+
+def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that records expressions."""
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def call(self: Stated, *args: Any, **kwargs: Any) -> Any:
+        found = symbolic([x for x in (*args, *kwargs.values()) if getattr(x, "dtype", None) != np.float64])
+        if not (found or self._symbolic) or not all(map(expressions.is_expression, found)):
+            return method(self, *args, **kwargs)
+        from screwdyn.backends.sympy.closed_form import Derivation
+
+        derivation = Derivation()
+
+        def traced(x: Array) -> Array:
+            return derivation.scalars(x.flat).astype(object).reshape(x.shape)
+
+        given = signature.bind(self, *args, **kwargs).arguments
+        del given["self"]
+        for name in _STATES & given.keys():
+            given[name] = numbers(given[name], name)
+        if isinstance(wrenches := given.get("wrenches"), Mapping):
+            given["wrenches"] = {link: numbers(x, f"the wrench on {link!r}") for link, x in wrenches.items()}
+        twin = copy.copy(self)
+        vars(twin).update(_mapped(traced, vars(self)), _symbolic=False)
+        return _mapped(derivation.expressions, method(twin, **_mapped(traced, given)))
+
+    return call
+
+
+def numbers(x: ArrayLike, what: str) -> Array:
+    """An array of finite floats; of objects, as given, if some entries are expressions or traced scalars."""
+    try:
+        given = np.asarray(x)
+        plain = given.dtype != object
+        values = expressions.real(given if plain else [entry for entry in given.flat if not _is_symbolic(entry)])
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} must be numbers; got {x!r}") from None
+    if not np.isfinite(values).all():
+        raise ShapeError(f"{what} has entries that are not finite: {given.tolist()}")
+    return given if values.size < given.size else values.reshape(given.shape)
+
+
+def symbolic(x: Any) -> list[Any]:
+    """The expressions and traced scalars in nested containers."""
+    found: list[Any] = []
+
+    def noted(a: Array) -> Array:
+        found.extend(filter(_is_symbolic, a.flat))
+        return a
+
+    _mapped(noted, x)
+    return found
+
+
+def _is_symbolic(x: Any) -> bool:
+    """Whether a number is an expression, or a scalar with sines and cosines of its own, such as a traced one."""
+    return expressions.is_expression(x) or hasattr(x, "cos")
+
+
+def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
+    """Nested containers with f of all arrays of objects, and of all expressions and traced scalars."""
+    if isinstance(x, np.ndarray):
+        return f(x) if x.dtype == object else x
+    if isinstance(x, Mapping):
+        return {key: _mapped(f, part) for key, part in x.items()}
+    if isinstance(x, tuple | list):
+        parts = [_mapped(f, part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    return f(np.array([x]))[0] if _is_symbolic(x) else x
+
+
+class Row(NamedTuple):
+    """Joint i and link i, with everything that is welded to the link, in SI units.
+
+    The papers number links from the base to the tip: link i − 1 carries link i. In a tree it is the row ``parent``.
+
+    Attributes
+    ----------
+    name : str
+        Of the freedom of the joint, or of the joint if it follows another one.
+    parent : int
+        −1 for the base.
+    path : tuple of int
+        Rows from the base to this one.
+    z, p : (3,) arrays
+        Direction of the joint's axis, and its point nearest to the origin, in the frame of link i − 1. In frames of
+        Denavit and Hartenberg these are (0, 0, 1) and 0.
+    sigma, h : float
+        While q grows by 1, the link turns by sigma about the axis and slides by h along it: 1 and 0 for a revolute
+        joint, 0 and 1 for a prismatic one, 1 and the pitch for a helical one.
+    home : (4, 4) array
+        Pose of link i in link i − 1 at q = 0.
+    m, com, I
+        Mass; centre of mass (3,) and inertia tensor about it (3, 3), in the frame of link i.
+    damping, friction, armature : float
+        Viscous and Coulomb friction of the joint, and what its motor adds to the diagonal of the mass matrix.
+    """
+
+    name: str
+    parent: int
+    path: tuple[int, ...]
+    z: Array
+    p: Array
+    sigma: Any
+    h: Any
+    home: Array
+    m: Any
+    com: Array
+    I: Array
+    damping: Any
+    friction: Any
+    armature: Any
+
+    def pose(self, q: Any) -> Array:
+        """^{i−1}A_i(q): a screw motion about the axis, then home."""
+        z, R = self.z, np.eye(3)
+        if self.sigma:
+            c, s = expressions.cos_sin(q)
+            R = R * c + skew_of(z) * s + np.outer(z, z) * (1 - c)
+        p = self.p + R @ (self.home[:3, 3] - self.p) + z * (self.h * q)
+        return np.vstack([np.column_stack([R @ self.home[:3, :3], p]), [0.0, 0.0, 0.0, 1.0]])
+
+
+def read(
+    tree: Structure, kinds: Sequence[str], name: str, scope: str
+) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
+    """The rows of a tree, and for each link its row and its pose in the frame of that row.
+
+    Bodies on the base have row −1; they do not move.
+
+    Parameters
+    ----------
+    tree : Structure
+    kinds : sequence of str
+        Kinds of screws that are accepted, of "revolute", "prismatic" and "helical".
+    name, scope : str
+        Who reads it, and what the source is about, for the errors.
+
+    Raises
+    ------
+    LoopError
+        If the tree has closed loops.
+    ScrewdynError
+        If it has other joints; the message names all of them.
+    """
+    check_open(tree.topology, name, f"open the loops in a copy of the tree first: {scope}")
+    edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
+    joints = [(edge["name"], edge["joint"]) for edge in edges.values()]
+    refused = [f"{name!r} is {joint.kind}" for name, joint in joints if not _covered(joint, kinds)]
+    if refused:
+        raise ScrewdynError(f"{name} covers joints with {' and '.join(kinds)} axes; {', '.join(refused)}: {scope}")
+    places: dict[str, tuple[int, Array]] = {tree.base: (-1, np.eye(4))}
+    rows: list[Row] = []
+    bodies: dict[int, Inertia] = {}
+    for link in tree.links[1:]:
+        edge = edges[link]
+        joint, (at, T) = edge["joint"], places[str(tree.parent(link))]
+        T = T @ edge["home"]
+        for S, freedom in zip(joint.screws.T, joint.row_names(edge["name"]), strict=True):
+            rows.append(_row(rows, at, S, T, joint)._replace(name=freedom))
+            at, T = len(rows) - 1, np.eye(4)
+        places[link] = at, T
+        body = tree.link(link).inertia
+        if body is not None and at >= 0:
+            body = body.transformed(T)
+            bodies[at] = bodies[at] + body if at in bodies else body
+    for i, body in bodies.items():
+        rows[i] = rows[i]._replace(m=body.mass, com=body.com, I=body.tensor)
+    return tuple(rows), places
+
+
+def _covered(joint: Joint, kinds: Sequence[str]) -> bool:
+    return joint.chart is None and {kind(S) for S in joint.screws.T} <= {*kinds}
+
+
+def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> Row:
+    """The row of a screw S = [w; v] in the frame of the moved link, which has the pose home in the parent; massless."""
+    w = home[:3, :3] @ S[:3]
+    v = home[:3, :3] @ S[3:] + cross(home[:3, 3], w)
+    turns = any(not expressions.is_zero(x) for x in S[:3])
+    z, p, sigma, h = (w, cross(w, v), 1.0, v @ w) if turns else (v, np.zeros(3), 0.0, 1.0)
+    z, p, h = _tidied(z), _tidied(p), _tidied(np.array([h]))[0]
+    path = (*(rows[parent].path if parent >= 0 else ()), len(rows))
+    motor = joint.damping, joint.friction, joint.armature
+    return Row("", parent, path, z, p, sigma, h, home, 0.0, np.zeros(3), np.zeros((3, 3)), *motor)
+
+
+def _tidied(a: Array) -> Array:
+    """Without the rounding of entries that are integers, such as 0 and 1."""
+    if a.dtype == object:
+        return expressions.array(expressions.tidied(a))
+    integers = np.round(a)
+    return np.where(np.abs(a - integers) < 1e-15, integers, a)
+
+
+def cross(a: Array, b: Array) -> Array:
+    """a × b of two vectors (3,), with the six products of the books; those of matrices would be counted as more."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+class Geometry(Stated):
+    """What all formulations take from the rows of a tree at a configuration.
+
+    Attributes
+    ----------
+    coordinates, joints : tuples of str
+        Names of the n freedoms, and of the joints of the rows.
+    rows : tuple of Row
+    W, offset : (rows, n) and (rows,) arrays
+        W q + offset are the positions of all joints; each row of W has one entry.
+    """
+
+    coordinates: tuple[str, ...]
+    joints: tuple[str, ...]
+    rows: tuple[Row, ...]
+    W: Array
+    offset: Array
+    _dtype: np.dtype[Any]
+
+    def joint_positions(self, q: ArrayLike) -> Array:
+        """W q + offset, (rows,): the positions that methods with the names of the source take."""
+        q = self._vector(q, "q", self.coordinates)
+        return q if self._independent else self.W @ q + self.offset
+
+    def joint_rates(self, qd: ArrayLike, what: str = "qd") -> Array:
+        """W q̇, (rows,), and likewise accelerations, which an error then names."""
+        qd = self._vector(qd, what, self.coordinates)
+        return qd if self._independent else self.W @ qd
+
+    def contracted(self, a: Array) -> Array:
+        """Wᵀ a or Wᵀ a W of a vector or a matrix over all joints."""
+        if self._independent:
+            return a
+        left: Array = self.W.T @ a
+        return left @ self.W if a.ndim > 1 else left
+
+    @property
+    def _independent(self) -> bool:
+        """Whether no joint follows another one: W = 1."""
+        return self.joints == self.coordinates
+
+    def _vector(self, x: ArrayLike, what: str, names: tuple[str, ...] | None = None) -> Array:
+        """A state with an entry for each name, by default for each row.
+
+        It is of objects if it or the tree has expressions or traced scalars. All public methods pass their states
+        through it.
+        """
+        found, names = numbers(x, what), self.joints if names is None else names
+        if found.shape != (len(names),):
+            expected = f"must have an entry for each of {', '.join(names)}"
+            raise ShapeError(f"{what} of one state {expected}; got shape {found.shape}")
+        return found if found.dtype == object else found.astype(self._dtype)
+
+    def poses(self, q: ArrayLike) -> list[Array]:
+        """⁰A_i, (4, 4), of all rows: the product of ^{k−1}A_k along the path (Fu Eq. 3.2-4)."""
+        q = self._vector(q, "q")
+        found: list[Array] = []
+        for row, x in zip(self.rows, q, strict=True):
+            A = row.pose(x)
+            found.append(A if row.parent < 0 else found[row.parent] @ A)
+        return found
+
+    def axes(self, poses: list[Array]) -> list[tuple[Array, Array]]:
+        """z_{i−1} and p_{i−1} of all rows: direction and point of the axis of joint i in the base frame, (3,)."""
+        before = [np.eye(4) if row.parent < 0 else poses[row.parent] for row in self.rows]
+        return [(A[:3, :3] @ row.z, A[:3, :3] @ row.p + A[:3, 3]) for row, A in zip(self.rows, before, strict=True)]
+
+    def centres(self, poses: list[Array]) -> list[Array]:
+        """Centres of mass of all rows in the base frame, (3,)."""
+        return [A[:3, :3] @ row.com + A[:3, 3] for row, A in zip(self.rows, poses, strict=True)]
+
+    def jacobian(self, i: int, point: Array, axes: list[tuple[Array, Array]]) -> Array:
+        """Twist [ω; v] of a point of link i for unit rates of the joints on its path, (6, k).
+
+        The column of joint j is [z_{j−1}; z_{j−1} × (point − p_{j−1})] if it is revolute, [0; z_{j−1}] if prismatic.
+        """
+        columns = []
+        for j in self.rows[i].path:
+            (z, p), s, h = axes[j], self.rows[j].sigma, self.rows[j].h
+            columns.append(np.concatenate([s * z, s * cross(z, point - p) + h * z]))
+        return np.array(columns).T
+
+
+def couplings(tree: Structure, joints: Sequence[str]) -> tuple[Array, Array]:
+    """W, (rows, n), and the offset, (rows,), of the positions of all joints, W q + offset."""
+    ways = leaders({edge["name"]: edge["joint"] for _, _, edge in tree.graph.edges(data=True)})
+    led = [ways.get(name, (name, 1.0, 0.0)) for name in joints]
+    W = [[ratio if name == leader else 0.0 for name in tree.coordinates] for leader, ratio, _ in led]
+    offset = [offset for _, _, offset in led]
+    return expressions.array(W).reshape(len(joints), len(tree.coordinates)), expressions.array(offset)
 
 
 class Formulation(Geometry, ABC):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, screw
-from screwdyn.papers.formulations.differentiation import rate
+from screwdyn.papers.formulations.jacobians import rate
 from screwdyn.testing import random_tree
 
 

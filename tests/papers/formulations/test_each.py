@@ -6,9 +6,8 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
-from screwdyn.papers.formulations.differentiation import partial
-from screwdyn.papers.formulations.kronecker import derivative_of_product
-from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives, Q, pseudo_inertia
+from screwdyn.papers.formulations.fu import PoseDerivatives, Q, pseudo_inertia
+from screwdyn.papers.formulations.jacobians import derivative_of_product, partial
 from screwdyn.testing import random_pose, random_tree
 
 JOINTS = ("revolute", "prismatic", "helical", "universal", "fixed")

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.papers.formulations.differentiation import partial
-from screwdyn.papers.formulations.lagrange_euler import PoseDerivatives
+from screwdyn.papers.formulations.fu import PoseDerivatives
+from screwdyn.papers.formulations.jacobians import partial
 from screwdyn.testing import random_inertia
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, screw
-from screwdyn.papers.formulations.differentiation import partial
+from screwdyn.papers.formulations.jacobians import partial
 from screwdyn.testing import random_tree
 
 

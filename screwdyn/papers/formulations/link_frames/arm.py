@@ -13,9 +13,8 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.structure import Structure
-from screwdyn.papers.formulations.formulation import MatrixFormulation
+from screwdyn.papers.formulations.formulation import MatrixFormulation, Row
 from screwdyn.papers.formulations.link_frames.counting import Begin, Counted, Elements, Tally, silent
-from screwdyn.papers.formulations.rows import Row
 
 __all__ = ["InLinkFrames", "carried_masses", "is_none"]
 

@@ -10,11 +10,11 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Structure
+from screwdyn.papers.formulations.formulation import Row
 from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, carried_masses, is_none
 from screwdyn.papers.formulations.link_frames.counting import Begin, Elements, silent
 from screwdyn.papers.formulations.link_frames.planar import Body, Link, Vector, composites, gim
 from screwdyn.papers.formulations.link_frames.planar_convective import mci
-from screwdyn.papers.formulations.rows import Row
 
 __all__ = ["Planar"]
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
+from screwdyn.papers.formulations.formulation import Row
 from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, carried_masses, is_none
 from screwdyn.papers.formulations.link_frames.convective import mci
 from screwdyn.papers.formulations.link_frames.counting import Begin, Elements, silent
 from screwdyn.papers.formulations.link_frames.routines import Q, added, times, twice_crossed
 from screwdyn.papers.formulations.link_frames.spatial import Body, Link, composites, gim
-from screwdyn.papers.formulations.rows import Row
 
 __all__ = ["Spatial"]
 

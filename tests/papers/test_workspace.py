@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn.core.errors import ScrewdynError
-from screwdyn.papers.selection.arm import Arm
-from screwdyn.papers.selection.workspace import Reach
+from screwdyn.papers.workspace import Arm, Reach
 
 FULL = {}
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
-from screwdyn.papers.selection import costs
-from screwdyn.papers.selection.arm import Arm
-from screwdyn.papers.selection.costs import operations, time_ratios
-from screwdyn.papers.selection.trajectory import Trajectory
+from screwdyn.papers import selection
+from screwdyn.papers.selection import Trajectory, operations, time_ratios
+from screwdyn.papers.workspace import Arm
 
 
 def general_arm(types):
@@ -46,7 +45,7 @@ def test_turns_of_ranges():
 
 
 def test_without_llvmlite_the_default_kernels_are_timed(monkeypatch):
-    monkeypatch.setattr(costs, "processor", lambda: None)
+    monkeypatch.setattr(selection, "processor", lambda: None)
     monkeypatch.setattr(sd.KinematicTree, "compile", None)
     arms = {types: general_arm(types) for types in ("RR", "RRRRRR")}
     paths = {types: Trajectory.cycloidal(arm.low, arm.high) for types, arm in arms.items()}

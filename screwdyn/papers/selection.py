@@ -1,0 +1,626 @@
+"""Which of several arms to choose: cost of the dynamics, workspace, manipulability and conditioning of M.
+
+The criteria are those of P. P. Bhangale, S. K. Saha, V. P. Agrawal, "A dynamic model based robot arm selection
+criterion", Multibody System Dynamics 12, 2004. See docs/arm_selection.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from reprlib import repr as cut_repr
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.parse import unquote
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+from screwdyn.backends.llvm.processor import processor
+from screwdyn.core import expressions
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.operation_count import operations_of
+from screwdyn.papers.workspace import Arm, Estimate, Limits, NoSizeError, Reach
+from screwdyn.simulation.simulate import Run
+from screwdyn.tree import KinematicTree
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Criteria", "Estimate", "Section", "Selection", "Spread", "Trajectory", "compare"]
+
+
+# Samples that a spline of degree 5 needs.
+_SPLINE = 6
+_MOST_SAMPLES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Samples of a motion of an arm.
+
+    Attributes
+    ----------
+    t : (samples,) array
+        Times, s. They increase, but an instant may occur twice, as that of an event of a run does.
+    q, qd, qdd : (samples, n) arrays
+        Positions, rates and accelerations, in the order of the arm's coordinates.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes do not fit together, an entry is not a finite number, or the times decrease.
+    """
+
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+
+    def __post_init__(self) -> None:
+        for what in ("t", "q", "qd", "qdd"):
+            value = _numbers(getattr(self, what), f"{what} of a trajectory").copy()
+            object.__setattr__(self, what, value)
+        shapes = {x.shape for x in (self.q, self.qd, self.qdd)}
+        if self.t.ndim != 1 or not self.t.size or self.q.ndim != 2 or shapes != {(len(self.t), self.q.shape[1])}:
+            got = ", ".join(f"{what} {getattr(self, what).shape}" for what in ("t", "q", "qd", "qdd"))
+            raise ShapeError(f"a trajectory has t (samples,) and q, qd, qdd (samples, n); got {got}")
+        if (back := np.diff(self.t) < 0).any():
+            raise ShapeError(f"the times of a trajectory must increase; they decrease after sample {back.argmax()}")
+
+    @classmethod
+    def of(cls, motion: Any) -> Self:
+        """The samples of anything that has t, q, qd and qdd, such as a :class:`screwdyn.Run`; errors as above."""
+        return cls(motion.t, motion.q, motion.qd, motion.qdd)
+
+    @classmethod
+    def cycloidal(cls, start: ArrayLike, end: ArrayLike, duration: float = 10.0, step: float = 0.01) -> Self:
+        """From start to end (n,), at rest at both: q = start + (end − start) (t/T − sin(2πt/T)/2π).
+
+        From 0 to π it is Bhangale Eq. 23. ShapeError if the ends are not vectors of one length, duration and step are
+        not positive numbers, s, or there would be more than ten million samples.
+        """
+        start, end = _numbers(start, "start"), _numbers(end, "end")
+        duration, step = _number(duration, "duration"), _number(step, "step")
+        if start.ndim != 1 or start.shape != end.shape:
+            raise ShapeError(f"start and end must be vectors of one length; got shapes {start.shape} and {end.shape}")
+        if not (duration > 0 and step > 0):
+            raise ShapeError(f"duration and step must be positive, s; got {duration!r} and {step!r}")
+        if duration / step > _MOST_SAMPLES:
+            raise ShapeError(f"a trajectory has at most {_MOST_SAMPLES:,} samples; got {duration!r} s by {step!r} s")
+        t = np.linspace(0, duration, max(round(duration / step), 1) + 1)
+        w, way = 2 * np.pi / duration, end - start
+        a = (w * t)[:, None]
+        return cls(
+            t,
+            start + way * (a - np.sin(a)) / (2 * np.pi),
+            way * (1 - np.cos(a)) * w / (2 * np.pi),
+            way * np.sin(a) * w**2 / (2 * np.pi),
+        )
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str], tree: KinematicTree) -> Self:
+        """Read the motion of a tree from a table as :meth:`screwdyn.Run.to_csv` writes it.
+
+        The columns are ``t``, ``q:<position>``, ``qd:<coordinate>`` and ``qdd:<coordinate>``; others are ignored.
+        Rates and accelerations in the file are used as they are. Those that it does not have are derivatives of a
+        spline of degree 5, which needs increasing times: accelerations of the rates in the file, if there are any.
+
+        Raises
+        ------
+        ScrewdynError
+            If the file cannot be read or is not such a table; the message has the line or the missing columns.
+        """
+        try:
+            file = str(os.fspath(path))
+        except TypeError:
+            raise ScrewdynError(f"path must be the path of a file; got {cut_repr(path)}") from None
+        header, rows = _table(file)
+        columns = {"t": ["t"], "q": [f"q:{name}" for name in tree.positions]}
+        for what in ("qd", "qdd"):
+            names = [f"{what}:{name}" for name in tree.coordinates]
+            if any(name in header for name in names):
+                columns[what] = names
+        wanted = [name for names in columns.values() for name in names]
+        if missing := [name for name in wanted if name not in header]:
+            hint = UnknownNameError.hint(missing[0], header)
+            raise ScrewdynError(f"{file!r} has no column {', '.join(map(repr, missing))}; {hint}")
+        samples = np.array([_entries(file, header, row, wanted, line) for line, row in rows])
+        if not len(samples):
+            raise ScrewdynError(f"{file!r} has no samples")
+        found = {what: samples[:, [wanted.index(name) for name in names]] for what, names in columns.items()}
+        t, q = found["t"][:, 0], found["q"]
+        try:
+            zero = np.zeros_like(q)
+            cls(t, q, found.get("qd", zero), found.get("qdd", zero))
+            rates, qdd = found.get("qd"), found.get("qdd")
+            if qdd is None:
+                qdd = _derivative(t, q, 2) if rates is None else _derivative(t, rates, 1)
+            return cls(t, q, _derivative(t, q, 1) if rates is None else rates, qdd)
+        except ScrewdynError as error:
+            raise ScrewdynError(f"{file!r}: {error}") from None
+
+
+def _derivative(t: Array, values: Array, order: int) -> Array:
+    """Of a spline of degree 5 through the values (samples, n)."""
+    advice = "or add columns 'qd:…' and 'qdd:…'"
+    if len(t) < _SPLINE:
+        raise ScrewdynError(f"at least {_SPLINE} samples are needed for rates; {advice}")
+    if (same := np.diff(t) == 0).any():
+        raise ScrewdynError(f"samples {same.argmax()} and {same.argmax() + 1} have the same time: no rates; {advice}")
+    return np.asarray(make_interp_spline(t, values, k=_SPLINE - 1)(t, order))
+
+
+def _numbers(given: Any, what: str) -> Array:
+    try:
+        found = expressions.real(given)
+    except (TypeError, ValueError):
+        raise ShapeError(f"{what} must be an array of numbers; got {cut_repr(given)}") from None
+    if not np.isfinite(found).all():
+        raise ShapeError(f"{what} has entries that are not finite")
+    return found
+
+
+def _number(given: Any, what: str) -> float:
+    found = _numbers(given, what)
+    if found.ndim:
+        raise ShapeError(f"{what} must be one number, s; got {cut_repr(given)}")
+    return float(found)
+
+
+def _table(file: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The names of the columns, and the rows with their lines."""
+    try:
+        with open(file, newline="", encoding="utf-8-sig") as stream:
+            reader = csv.reader(stream)
+            header = next(reader, [])
+            rows = [(reader.line_num, row) for row in reader if row]
+    except OSError as error:
+        raise ScrewdynError(f"cannot read the file {file!r}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ScrewdynError(f"{file!r} is not a table of comma-separated values: {error}") from None
+    header = [unquote(name.strip()) for name in header]
+    if twice := [name for k, name in enumerate(header) if name in header[:k]]:
+        raise ScrewdynError(f"{file!r} has the column {twice[0]!r} twice")
+    return header, rows
+
+
+def _entries(file: str, header: Sequence[str], row: Sequence[str], wanted: Sequence[str], line: int) -> list[float]:
+    if len(row) != len(header):
+        raise ScrewdynError(f"{file!r}, line {line}: {len(header)} entries were expected; got {len(row)}")
+    cells = dict(zip(header, row, strict=True))
+    found = []
+    for name in wanted:
+        try:
+            found.append(float(cells[name]))
+        except ValueError:
+            raise ScrewdynError(f"{file!r}, line {line}: {name!r} must be a number; got {cells[name]!r}") from None
+    return found
+
+
+_STATES, _TURNS = 4096, 60
+
+
+def operations(arm: Arm) -> dict[str, dict[str, int]]:
+    """Operations as counted by tracing: M, C and τ of the library, M and C by the DeNOC formulation."""
+    tree, denoc, n = arm.tree, arm.formulation, arm.tree.nv
+    return {
+        "M": tree.operation_count("mass_matrix"),
+        "C": tree.operation_count("coriolis_matrix"),
+        "inverse dynamics": tree.operation_count("inverse_dynamics"),
+        "M, DeNOC": operations_of(denoc.mass_matrix, q=n),
+        "C, DeNOC": operations_of(denoc.coriolis_matrix, q=n, qd=n),
+    }
+
+
+def time_ratios(arms: Mapping[str, Arm], trajectories: Mapping[str, Trajectory]) -> dict[str, float]:
+    """Time of inverse dynamics along the trajectories, for equally many states, relative to the first arm.
+
+    By compiled code, or without llvmlite by the default kernel. The arms take turns; the least time of each counts.
+    """
+    calls = {name: _call(arm, trajectories[name]) for name, arm in arms.items()}
+    least = dict.fromkeys(calls, np.inf)
+    for _ in range(_TURNS):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            call()
+            least[name] = min(least[name], time.perf_counter() - start)
+    first = next(iter(least.values()))
+    return {name: float(x / first) for name, x in least.items()}
+
+
+def _call(arm: Arm, trajectory: Trajectory) -> Callable[[], Array]:
+    """Inverse dynamics of 4096 states: the samples of the trajectory, repeated."""
+    n = arm.tree.nv
+    q, qd, qdd = (
+        np.ascontiguousarray(np.resize(x, (_STATES, n)).T).T for x in (trajectory.q, trajectory.qd, trajectory.qdd)
+    )
+    if processor() is None:
+        return lambda: arm.tree.inverse_dynamics(q, qd, qdd)
+    fast = arm.tree.compile(threads=1).wait()
+    out = np.empty((n, _STATES)).T
+    return lambda: fast.inverse_dynamics(q, qd, qdd, out=out)
+
+
+class Spread(NamedTuple):
+    """The median and the largest of the values of a quantity over the workspace."""
+
+    median: float
+    largest: float
+
+
+class Section(NamedTuple):
+    """Manipulability over a planar workspace, or over the section x-z through the middle of a spatial one.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the axes; one if the tip moves on a line.
+    axes : tuple of (m,) arrays
+        Coordinates along the axes, m.
+    w : (m,) or (m, m) array
+        Manipulability at one configuration that reaches the position; NaN out of reach.
+    """
+
+    labels: tuple[str, ...]
+    axes: tuple[Array, ...]
+    w: Array
+
+
+class Criteria(NamedTuple):
+    """What :func:`compare` finds for one arm.
+
+    If the workspace has no size, its dimension is 0, there is no section, and what refers to the workspace is NaN.
+
+    Attributes
+    ----------
+    tip : str
+        The link whose origin works.
+    dimension : int
+        Of the workspace: 1, 2 or 3, or 0 without size.
+    operations : mapping
+        Operations by quantity ("M", "C", "inverse dynamics", "M, DeNOC", "C, DeNOC") and operation, as for
+        :meth:`screwdyn.KinematicTree.operation_count`.
+    time : float
+        Time of inverse dynamics along the trajectory, for equally many states, relative to the first arm; of compiled
+        code, or without the extra ``compile`` of the default kernel.
+    workspace : Estimate
+        Length, area or volume of the positions of the tip, m, m² or m³, with its standard error.
+    manipulability : float
+        The greatest w = √det(J Jᵀ) (Bhangale Eq. 21) of the velocity of the tip; J has the rows of the axes of the
+        workspace.
+    mean_manipulability : float
+        The mean of w over the workspace, at one configuration for each position.
+    condition : Spread
+        Condition number of M over the workspace (2-norm, SI units). It depends on the units if joints turn and slide.
+    coupling : Spread
+        Condition number of D M D, where D scales the diagonal to 1: it does not depend on units, and is 1 where M is
+        diagonal.
+    section : Section or None
+    trajectory : Trajectory
+    torque : (samples, n) array
+        τ = M q̈ + C q̇ + g along the trajectory, N m or N.
+    units : tuple of str
+        "N m" or "N" for each coordinate.
+    coordinates : tuple of str
+    missing : tuple of str
+        Why criteria are not available.
+    """
+
+    tip: str
+    dimension: int
+    operations: Mapping[str, Mapping[str, int]]
+    time: float
+    workspace: Estimate
+    manipulability: float
+    mean_manipulability: float
+    condition: Spread
+    coupling: Spread
+    section: Section | None
+    trajectory: Trajectory
+    torque: Array
+    units: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+class _Region(NamedTuple):
+    """The criteria that refer to the workspace; the defaults are those of one without size."""
+
+    dimension: int = 0
+    workspace: Estimate = Estimate(math.nan, math.nan)
+    manipulability: float = math.nan
+    mean_manipulability: float = math.nan
+    condition: Spread = Spread(math.nan, math.nan)
+    coupling: Spread = Spread(math.nan, math.nan)
+    section: Section | None = None
+
+
+def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: int) -> Criteria:
+    """The criteria of one arm."""
+    missing: tuple[str, ...] = ()
+    try:
+        region = _region(arm, samples, seed)
+    except NoSizeError as error:
+        region, missing = _Region(), (str(error),)
+    return Criteria(
+        tip=arm.tip,
+        operations=operations(arm),
+        time=time,
+        trajectory=trajectory,
+        torque=arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd),
+        units=arm.units,
+        coordinates=arm.tree.coordinates,
+        missing=missing,
+        **region._asdict(),
+    )
+
+
+def _region(arm: Arm, samples: int, seed: int) -> _Region:
+    """The criteria that refer to the workspace; NoSizeError as for :class:`Reach`."""
+    reach = Reach(arm, np.random.default_rng(seed))
+    size, q = reach.measure(samples)
+    M = arm.tree.mass_matrix(q)
+    return _Region(
+        len(reach.low),
+        size,
+        reach.largest_manipulability(),
+        float(reach.manipulability(q).mean()),
+        _spread(np.linalg.cond(M)),
+        _spread(np.linalg.cond(_unit_diagonal(M))),
+        _section(reach, samples),
+    )
+
+
+def _spread(values: Array) -> Spread:
+    return Spread(float(np.median(values)), float(values.max()))
+
+
+def _unit_diagonal(M: Array) -> Array:
+    """D M D with D = diag(M)^(−1/2); rows of freedoms without inertia stay zero."""
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1)
+    d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    return np.asarray(d[..., :, None] * M * d[..., None, :])
+
+
+def _section(reach: Reach, samples: int) -> Section:
+    dimension = len(reach.low)
+    kept = [0, 2] if dimension == 3 else [*range(dimension)]
+    count = math.ceil(samples ** (1 / len(kept)))
+    axes = [np.linspace(reach.low[k], reach.high[k], count) for k in kept]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    x = np.tile((reach.low + reach.high) / 2, (grid[..., 0].size, 1))
+    x[:, kept] = grid.reshape(-1, len(kept))
+    q, reached = reach.solve(x)
+    w = np.full(len(x), np.nan)
+    w[reached] = reach.manipulability(q[reached])
+    return Section(tuple(map(_name, reach.axes.T[kept])), tuple(axes), w.reshape(grid.shape[:-1]))
+
+
+def _name(axis: Array) -> str:
+    """x, y or z for an axis of the base frame, otherwise its direction."""
+    k = int(np.argmax(axis))
+    return "xyz"[k] if axis[k] > 1 - 1e-9 else f"along ({', '.join(f'{a:.2g}' for a in axis)})"
+
+
+_UNITS = {1: "m", 2: "m²", 3: "m³"}
+# Relative errors of times, and over the default number of samples of means and medians, and of largest values.
+_TIME, _MEAN, _LARGEST = 0.02, 0.02, 0.1
+
+
+class _Line(NamedTuple):
+    """A criterion.
+
+    Attributes
+    ----------
+    label : str
+    value : function of Criteria
+        NaN if it is not available.
+    error : function of Criteria
+        Values are distinguished if they differ by more than the sum of their errors.
+    text : function of Criteria
+    best : min or max
+    """
+
+    label: str
+    value: Callable[[Criteria], float]
+    error: Callable[[Criteria], float]
+    text: Callable[[Criteria], str]
+    best: Callable[..., Any]
+
+    def cells(self, arms: Collection[Criteria], ranked: bool) -> Iterator[str]:
+        """The texts, where * marks the best of the values that are available, unless all of them are."""
+        values = [(self.value(c), self.error(c)) for c in arms]
+        known = [x for x in values if not math.isnan(x[0])]
+        best, error = self.best(known, default=(math.nan, 0.0))
+        equal = [abs(value - best) <= error + own for value, own in values]
+        distinct = ranked and sum(equal) < len(known)
+        for c, (value, _), mark in zip(arms, values, equal, strict=True):
+            yield "n/a" if math.isnan(value) else self.text(c) + " *" * (distinct and mark)
+
+
+def table(arms: Mapping[str, Criteria]) -> str:
+    """A column for each arm; * marks the best values of a line, unless all are equal within their errors."""
+    # Lengths, areas and volumes cannot be compared.
+    alike = len({c.dimension for c in arms.values() if c.dimension}) == 1
+    rows: list[tuple[str, ...]] = [("", *arms)]
+    rows += [(line.label, *line.cells(arms.values(), alike or line.best is min)) for line in _lines(arms)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*text, *(f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)])
+
+
+def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
+    for what in next(iter(arms.values())).operations:
+        yield _operations(what)
+    yield _measured(f"time of inverse dynamics / {next(iter(arms))}", lambda c: c.time, min, _TIME)
+    yield _Line("workspace", lambda c: c.workspace.value, lambda c: c.workspace.error, _size, max)
+    yield _measured("manipulability, largest", lambda c: c.manipulability, max)
+    yield _measured("manipulability, mean", lambda c: c.mean_manipulability, max, _MEAN)
+    yield _measured("condition of M, median", lambda c: c.condition.median, min, _MEAN)
+    yield _measured("condition of M, largest", lambda c: c.condition.largest, min, _LARGEST)
+    yield _measured("coupling of M, median", lambda c: c.coupling.median, min, _MEAN)
+    yield _measured("coupling of M, largest", lambda c: c.coupling.largest, min, _LARGEST)
+
+
+def _operations(what: str) -> _Line:
+    def value(c: Criteria) -> float:
+        return sum(c.operations[what].values())
+
+    def text(c: Criteria) -> str:
+        count = c.operations[what]
+        shown = [f"{count[key]} {name}" for key, name in (("mul", "mul"), ("add", "add"), ("div", "div")) if count[key]]
+        return ", ".join([*shown, f"{count['sincos']} sin/cos"] if count["sincos"] else shown or ["none"])
+
+    return _Line(f"{what}: operations", value, lambda c: 0.0, text, min)
+
+
+def _measured(label: str, value: Callable[[Criteria], float], best: Callable[..., float], error: float = 0.0) -> _Line:
+    """A line of numbers with three digits, which are also what is compared, and their relative error."""
+
+    def shown(c: Criteria) -> float:
+        return float(f"{value(c):.3g}")
+
+    return _Line(label, shown, lambda c: error * shown(c), lambda c: f"{shown(c):.3g}", best)
+
+
+def _size(c: Criteria) -> str:
+    return f"{c.workspace.value:.4g} ± {c.workspace.error:.1g} {_UNITS[c.dimension]}"
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """The criteria of several arms. Its text is a table, in which * marks the best values of a line.
+
+    Fewer operations, less time, condition numbers near 1, a larger workspace and a larger manipulability are better.
+    Workspaces and manipulabilities of different dimensions are not compared. Values are distinguished only if they
+    differ by more than their errors. What an arm does not have is "n/a", with the reason below the table.
+
+    Attributes
+    ----------
+    arms : mapping from name to Criteria
+    """
+
+    arms: Mapping[str, Criteria]
+
+    def __getitem__(self, name: str) -> Criteria:
+        """The criteria of one arm. UnknownNameError if there is none of this name."""
+        if name not in self.arms:
+            raise UnknownNameError.of(name, self.arms, "arm")
+        return self.arms[name]
+
+    def __repr__(self) -> str:
+        return table(self.arms)
+
+    def plot(self) -> Figure:
+        """Draw the criteria, sections of the workspaces coloured by manipulability, and the torques.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            ``selection.plot().savefig("arms.png")`` writes it.
+
+        Raises
+        ------
+        ScrewdynError
+            If Matplotlib, the extra ``plot``, is not installed.
+        """
+        from screwdyn.papers.figure import plot_selection
+
+        return plot_selection(self.arms)
+
+
+def compare(
+    arms: Mapping[str, KinematicTree],
+    trajectories: Mapping[str, Trajectory | Run] | None = None,
+    *,
+    limits: Mapping[str, Limits] | None = None,
+    tips: Mapping[str, str] | None = None,
+    samples: int = 4096,
+    seed: int = 0,
+) -> Selection:
+    """Compare arms by the cost of their dynamics, their workspaces, their manipulability and the conditioning of M.
+
+    Parameters
+    ----------
+    arms : mapping from name to KinematicTree
+        Arms or trees whose joints are revolute, prismatic, helical, universal, cylindrical or fixed.
+    trajectories : mapping from name of an arm to Trajectory or Run, optional
+        By default each joint moves through its range by Bhangale Eq. 23, in 10 s.
+    limits : mapping from name of an arm to mapping from position to (low, high), optional
+        Ranges of joints, rad or m; by default the limits of the joints of the tree. Joints that only turn may have
+        none: their range is a full turn.
+    tips : mapping from name of an arm to link, optional
+        The link whose origin works; by default the last one with the most freedoms on its path.
+    samples : int
+        Positions that are tried for the workspace, in quasi-random order, and again for its section.
+    seed : int
+        Of the random shifts of the samples: equal seeds give equal results, except for the time.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    ScrewdynError
+        If an argument is not of the type above, there is no arm, a range is empty or not finite, or an arm has joints
+        of other kinds or a joint that can slide without end.
+    UnknownNameError
+        For a name that is not that of an arm, position or link.
+    ShapeError
+        If a trajectory does not have the coordinates of its arm.
+    UnboundSymbolError
+        If numbers of an arm contain symbols.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> arms = {"RTX": sd.robots.rtx(), "Stanford": sd.robots.stanford()}
+    >>> ranges = {"RTX": {"b1": (0, 1)}, "Stanford": {"b3": (0, 1)}}
+    >>> found = sd.selection.compare(arms, limits=ranges, samples=256)
+    >>> print(f"{found['RTX'].manipulability:.4f} m³")  # a2 a3
+    0.0864 m³
+    """
+    _require_mapping(arms, "arms", KinematicTree)
+    if not arms:
+        raise ScrewdynError("give at least one arm to compare")
+    _require_integer(samples, "samples", 1)
+    _require_integer(seed, "seed", 0)
+    given = {} if trajectories is None else trajectories
+    ranges = {} if limits is None else limits
+    ends = {} if tips is None else tips
+    _require_mapping(given, "trajectories", Trajectory, Run)
+    _require_mapping(ranges, "limits", Mapping)
+    _require_mapping(ends, "tips", str)
+    for name in (*given, *ranges, *ends):
+        if name not in arms:
+            raise UnknownNameError.of(name, arms, "arm")
+    read = {name: Arm.of(name, tree, ends.get(name), ranges.get(name, {})) for name, tree in arms.items()}
+    paths = {
+        name: Trajectory.of(given[name]) if name in given else Trajectory.cycloidal(arm.low, arm.high)
+        for name, arm in read.items()
+    }
+    for name, path in paths.items():
+        if path.q.shape[1] != len(names := arms[name].coordinates):
+            raise ShapeError(f"the trajectory of {name!r} has {path.q.shape[1]} coordinates; expected {list(names)}")
+    ratios = time_ratios(read, paths)
+    return Selection({name: criteria(arm, paths[name], ratios[name], samples, seed) for name, arm in read.items()})
+
+
+def _require_mapping(given: object, what: str, *kinds: type) -> None:
+    expected = " or ".join(kind.__name__ for kind in kinds)
+    if not isinstance(given, Mapping):
+        raise ScrewdynError(f"{what} must be a mapping from name of an arm to {expected}; got {cut_repr(given)}")
+    for name, value in given.items():
+        if not isinstance(value, kinds):
+            raise ScrewdynError(f"{what}[{name!r}] must be a {expected}; got {cut_repr(value)}")
+
+
+def _require_integer(given: Any, what: str, least: int) -> None:
+    if not isinstance(given, int | np.integer) or given < least:
+        raise ScrewdynError(f"{what} must be an integer, at least {least}; got {given!r}")

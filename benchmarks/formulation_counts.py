@@ -21,8 +21,7 @@ import screwdyn as sd
 from screwdyn import formulations
 from screwdyn.backends.tape.counting import CountingTape
 from screwdyn.backends.tape.trace import inputs
-from screwdyn.forms.operation_count import operations_of
-from screwdyn.forms.requests import requested
+from screwdyn.forms.requests import operations_of, requested
 from screwdyn.forms.requests import results as results_of
 from screwdyn.papers.formulations.fu import PoseDerivatives, Vectors, backward, forward
 from screwdyn.testing import random_inertia

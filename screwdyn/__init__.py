@@ -29,7 +29,7 @@ from screwdyn.core.errors import (
     UnknownNameError,
     URDFError,
 )
-from screwdyn.forms.c_table import c_library
+from screwdyn.forms.c_source import c_library
 from screwdyn.forms.point import Point
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import (

@@ -12,14 +12,12 @@ from screwdyn.core import expressions
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.actuation import Actuation
 from screwdyn.forms.closed_loops import ClosedLoops
-from screwdyn.forms.configurations import Configurations
+from screwdyn.forms.configurations import Actuation, Configurations, Links, screw_system, system_order
 from screwdyn.forms.equilibrium import equilibrium, holding_torque
 from screwdyn.forms.inverse_kinematics import inverse_kinematics
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.forms.point import Point
-from screwdyn.forms.screw_systems import Links, screw_system, system_order
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.loops import with_loops
@@ -33,9 +31,8 @@ from screwdyn.simulation.changes import Changes
 if TYPE_CHECKING:
     from screwdyn.backends.sympy.closed_form import Derivation
     from screwdyn.forms.compiled import Compiled
-    from screwdyn.forms.derivatives import Derivatives
-    from screwdyn.forms.explanation import Explanation
-    from screwdyn.forms.linearize import Linearization
+    from screwdyn.forms.derivatives import Derivatives, Linearization
+    from screwdyn.forms.point import Explanation
     from screwdyn.forms.symbolic import Symbolic
     from screwdyn.views.animation import Animation
     from screwdyn.views.viewer import Viewer
@@ -218,7 +215,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         >>> sd.robots.two_link().operation_count("mass_matrix")
         {'mul': 1, 'add': 2, 'div': 0, 'sincos': 1}
         """
-        from screwdyn.forms.operation_count import operation_count
+        from screwdyn.forms.requests import operation_count
 
         return operation_count(self.model, functions)
 
@@ -342,7 +339,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         >>> print(sd.robots.two_link().to_c_table("arm").splitlines()[-4])
         static const struct screwdyn_part arm = {-1, 2, 2, 0, 0, table_of_arm, where_of_arm, 0, 0};
         """
-        from screwdyn.forms.c_table import c_table
+        from screwdyn.forms.c_source import c_table
 
         return c_table(self, name, optional)
 
@@ -431,7 +428,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
 
         x = [q; q̇] in the order of ``coordinates``, u = the torques of the active freedoms. By default the tree is at
         rest, and the torques hold it. Parameters, result and errors as for
-        :func:`screwdyn.forms.linearize.linearize`.
+        :func:`screwdyn.forms.derivatives.linearize`.
 
         Examples
         --------
@@ -448,7 +445,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         array([[0. ],
                [0.5]])
         """
-        from screwdyn.forms.linearize import linearize
+        from screwdyn.forms.derivatives import linearize
 
         return linearize(self.model, q, qd, tau, independent)
 
@@ -487,7 +484,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         <BLANKLINE>
         Kinetic energy: 0.1667 J of 0.1667 J.
         """
-        from screwdyn.forms.explanation import Explanation
+        from screwdyn.forms.point import Explanation
 
         return Explanation(self.copy(), self.resolve(link), q, qd)
 

@@ -13,7 +13,7 @@ import sympy
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.forms.operation_count import operations_of
+from screwdyn.forms.requests import operations_of
 from screwdyn.testing import random_inertia
 
 ROOT = Path(__file__).parents[1]

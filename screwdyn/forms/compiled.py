@@ -20,10 +20,9 @@ from screwdyn.backends.llvm.processor import require_compiler
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.actuation import Actuation
-from screwdyn.forms.configurations import Configurations
-from screwdyn.forms.independent_constraints import written_places
+from screwdyn.forms.configurations import Actuation, Configurations
 from screwdyn.forms.numbers import Numbers
+from screwdyn.forms.requests import written_places
 from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.declared import TakesOut

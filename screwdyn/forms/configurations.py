@@ -1,17 +1,42 @@
-"""Configurations of a tree: neutral, random, and the conversions between positions and rates."""
+"""Configurations of a tree, its limits and motors, and its screw system over all configurations."""
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import of_finite
+from screwdyn.mechanism.couplings import leaders
+from screwdyn.mechanism.structure import Handle
+from screwdyn.physics.frames import frame_code
 from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import Frame, Quantities
+from screwdyn.physics.robot import Robot
+from screwdyn.screws.screw_system import ScrewSystem
 
-__all__ = ["Configurations"]
+if TYPE_CHECKING:
+    from screwdyn.forms.numbers import Numbers
+    from screwdyn.forms.symbolic import Symbolic
+
+__all__ = [
+    "Actuation",
+    "Configurations",
+    "Key",
+    "Limits",
+    "Links",
+    "Partition",
+    "Passages",
+    "Side",
+    "screw_system",
+    "system_order",
+]
 
 
 class Configurations(ABC):
@@ -66,3 +91,308 @@ class Configurations(ABC):
         (docs/mathematics.md §7); qd for all others. Errors as for :class:`~screwdyn.physics.quantities.Quantities`.
         """
         return of_finite(self.model, self.model.configurations.rate, q=q, qd=qd)
+
+
+class Partition(NamedTuple):
+    """M, C and g in blocks of active (a) and passive (p) freedoms; a and p are their numbers.
+
+    ``[M_aa M_ap; M_pa M_pp] [q̈_a; q̈_p] + [C_aa C_ap; C_pa C_pp] [q̇_a; q̇_p] + [g_a; g_p] = [τ_a; 0]``
+
+    Attributes
+    ----------
+    active, passive : tuples of str
+        Names of the freedoms, in the order of the tree's coordinates: the indices of the blocks.
+    M_aa, M_ap, M_pa, M_pp : (…, a, a), (…, a, p), (…, p, a), (…, p, p) arrays
+        kg m², kg m or kg.
+    C_aa, C_ap, C_pa, C_pp : arrays of the same shapes
+        N m s, N s or kg/s.
+    g_a, g_p : (…, a), (…, p) arrays
+        N m or N.
+    """
+
+    active: tuple[str, ...]
+    passive: tuple[str, ...]
+    M_aa: Array
+    M_ap: Array
+    M_pa: Array
+    M_pp: Array
+    C_aa: Array
+    C_ap: Array
+    C_pa: Array
+    C_pp: Array
+    g_a: Array
+    g_p: Array
+
+
+class Actuation(Quantities):
+    """Which freedoms have a motor."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Model:
+        """The frozen snapshot of the tree."""
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Names of the freedoms of joints with a motor, in the order of ``coordinates``."""
+        return tuple(name for name, passive in self._freedoms if not passive)
+
+    @property
+    def passive(self) -> tuple[str, ...]:
+        """Names of the freedoms of passive joints, in the order of ``coordinates``."""
+        return tuple(name for name, passive in self._freedoms if passive)
+
+    @property
+    def actuation_matrix(self) -> Array:
+        """Matrix B of zeros and ones, (nv, number of active freedoms), with τ = B τ_active."""
+        model = self.model
+        return np.eye(model.nv)[:, ~np.array(model.passive, dtype=bool)]
+
+    def partition(self, q: ArrayLike, qd: ArrayLike | None = None) -> Partition:
+        """M, C and g in blocks of active and passive freedoms (docs/mathematics.md §8).
+
+        Parameters
+        ----------
+        q : (…, nq)
+            rad and m.
+        qd : (…, nv), optional
+            rad/s and m/s; by default zero, so that the blocks of C are zero.
+
+        Returns
+        -------
+        Partition
+
+        Raises
+        ------
+        ShapeError, UnboundSymbolError
+            As for :class:`~screwdyn.physics.quantities.Quantities`.
+
+        Examples
+        --------
+        The accelerations of passive freedoms while the active ones keep their rates:
+
+        >>> import numpy as np
+        >>> import screwdyn as sd
+        >>> rod = sd.Inertia.rod(1.0, 1.0, com=(0.5, 0, 0))
+        >>> tree = sd.KinematicTree()
+        >>> _ = tree.attach(rod, to="base", joint=sd.revolute("y", name="shoulder"), name="upper")
+        >>> elbow = sd.revolute("y", passive=True, name="elbow")
+        >>> _ = tree.attach(rod, to="upper", joint=elbow, at=(1, 0, 0), name="lower")
+        >>> part = tree.partition([0.0, 0.0])
+        >>> part.active, part.passive
+        (('shoulder',), ('elbow',))
+        >>> np.linalg.solve(part.M_pp, -part.g_p)
+        array([14.715])
+        """
+        one = self._frozen()
+        model = one.model
+        M, C, g = one.dynamics(q, np.zeros(model.nv) if qd is None else qd)
+        passive = np.array(model.passive, dtype=bool)
+        a, p = np.flatnonzero(~passive), np.flatnonzero(passive)
+        blocks: dict[str, Any] = {
+            f"{name}_{i}{j}": A[..., rows[:, None], columns]
+            for name, A in (("M", M), ("C", C))
+            for i, rows in (("a", a), ("p", p))
+            for j, columns in (("a", a), ("p", p))
+        }
+        active, passive_ones = (tuple(model.coordinates[i] for i in rows) for rows in (a, p))
+        return Partition(active, passive_ones, g_a=g[..., a], g_p=g[..., p], **blocks)
+
+    @abstractmethod
+    def _frozen(self) -> Numbers:
+        """The quantities of the present model, even if another thread changes the tree meanwhile."""
+
+    @property
+    def _freedoms(self) -> list[tuple[str, bool]]:
+        model = self.model
+        return list(zip(model.coordinates, model.passive, strict=True))
+
+
+Side = Literal["lower", "upper"]
+SIDES: tuple[Side, Side] = ("lower", "upper")
+Key = tuple[str, str, str, Side]
+
+
+class Limits(NamedTuple):
+    """Limits of the freedoms of one tree: an entry for each lower and each upper limit, k in all.
+
+    Attributes
+    ----------
+    keys : tuple of (link, joint, coordinate, side)
+        Of each entry; the link is the one that the joint carries, and the coordinate of a joint that follows another
+        one is that of the joint followed.
+    rows, where : (k,) arrays of int
+        The freedom, and its position in q.
+    sign : (k,) array
+        1 if the freedom passes the limit upwards, −1 if downwards.
+    values : (k,) array
+        Position of the freedom at the limit, rad or m.
+    ratio : (k,) array
+        Rate of the joint divided by that of the freedom, which differ if the joint follows another one.
+    """
+
+    keys: tuple[Key, ...]
+    rows: npt.NDArray[np.intp]
+    where: npt.NDArray[np.intp]
+    sign: Array
+    values: Array
+    ratio: Array
+
+    @classmethod
+    def of(cls, tree: Robot, chosen: Callable[[str], bool]) -> Self:
+        """Finite limits of the chosen joints, by name."""
+        rows = {name: k for k, name in enumerate(tree.model.coordinates)}
+        where = {name: k for k, name in enumerate(tree.model.positions)}
+        topology = tree.topology
+        followed = leaders({name: topology.attachments[link].joint for name, link in topology.carried.items()})
+        keys: list[Key] = []
+        entries = []
+        for at in topology.attachments.values():
+            joint = at.joint
+            if joint.limits is None or not chosen(at.name):
+                continue
+            # Joints with limits have one position for each freedom, and a joint that is followed has one freedom.
+            leader, ratio, offset = followed.get(at.name, (None, 1.0, 0.0))
+            names = [*zip(at.coordinates, joint.position_names(at.name), strict=True)]
+            for freedom, position in names if leader is None else [(leader, leader)] if ratio else []:
+                for side, sign, value in zip(SIDES, (-1, 1), joint.limits, strict=True):
+                    if freedom in rows and np.isfinite(value):
+                        keys.append((at.link.name, at.name, freedom, side))
+                        entries.append(
+                            (rows[freedom], where[position], np.sign(ratio) * sign, (value - offset) / ratio, ratio)
+                        )
+        table = np.array(entries, dtype=float).reshape(-1, 5)
+        return cls(tuple(keys), table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), *table[:, 2:].T)
+
+    def excess(self, q: Array) -> Array:
+        """Distances beyond the limits, (…, k), rad or m; negative within them."""
+        return np.asarray(self.sign * (q[..., self.where] - self.values))
+
+    def approach(self, qd: Array) -> Array:
+        """Rates at which the distances grow, (…, k), rad/s or m/s."""
+        return np.asarray(self.sign * qd[..., self.rows])
+
+
+class Passages:
+    """Finds the times at which a motion passes limits from inside, without a part in the motion.
+
+    Parameters
+    ----------
+    limits : Limits
+    nq : int
+        Number of positions.
+    y : (n,) array
+        The start, [q; q̇; …].
+    """
+
+    def __init__(self, limits: Limits, nq: int, y: Array) -> None:
+        self.limits, self.nq = limits, nq
+        self.before = self._excess(y)
+        self.approached = limits.approach(y[nq:])
+
+    @property
+    def beyond(self) -> set[Key]:
+        """The limits that are passed."""
+        return {self.limits.keys[k] for k in np.flatnonzero(self.before > 0).tolist()}
+
+    def step(self, t: float, y: Array, piece: Any) -> list[tuple[float, int]]:
+        """Times and entries of the limits that are passed in a step, in order of time.
+
+        ``piece`` is the solution over the step, and y its value at the end, t.
+        """
+        inside, approached = self.before <= 0, self.approached
+        self.before, self.approached = after, approach = self._excess(y), self.limits.approach(y[self.nq :])
+        # A coordinate that turned beyond its limit within the step came back less than its rate at the end allows.
+        near = after > (piece.t_old - t) * np.abs(approach)
+        if not near.any():
+            return []
+        from scipy.optimize import brentq
+
+        ends = {k: t for k in np.flatnonzero(inside & (after > 0)).tolist()}
+        for k in np.flatnonzero(inside & near & (after <= 0) & (approached > 0) & (approach < 0)).tolist():
+            turn = float(brentq(lambda s, k=k: self.limits.approach(piece(s)[self.nq :])[k], piece.t_old, t))
+            if self._excess(piece(turn))[k] > 0:
+                ends[k] = turn
+        found = []
+        for k, end in ends.items():
+            begins = self._excess(piece(piece.t_old))[k] >= 0
+            at = piece.t_old if begins else brentq(lambda s, k=k: self._excess(piece(s))[k], piece.t_old, end)
+            found.append((float(at), k))
+        return sorted(found)
+
+    def _excess(self, y: Array) -> Array:
+        return self.limits.excess(y[: self.nq])
+
+
+# One link, several, or all.
+Links: TypeAlias = Handle | str | Iterable[Handle | str] | None
+
+# A column of a Jacobian is an analytic function with values in a space of six dimensions at most, so that its values at
+# six random configurations span all of them, with probability one; twice as many keep them apart.
+_CONFIGURATIONS = 12
+
+
+class Tree(Protocol):
+    """The attributes of :class:`screwdyn.KinematicTree` that its screw system needs."""
+
+    @property
+    def links(self) -> tuple[str, ...]: ...
+    @property
+    def model(self) -> Model: ...
+    def resolve(self, what: Handle | str) -> str: ...
+    def random_configuration(self, rng: np.random.Generator) -> Array: ...
+    def jacobian(self, link: str, q: ArrayLike, frame: Frame) -> Array: ...
+    def link_poses(self, q: ArrayLike) -> Array: ...
+    def symbolic(self) -> Symbolic: ...
+
+
+def system_order(tree: Tree, links: Links, tol: float) -> int:
+    """λ of the joints, for almost all values of symbols."""
+    return next(_systems(tree, links, "base", tol)).order
+
+
+def screw_system(tree: Tree, links: Links, frame: Frame, tol: float) -> ScrewSystem:
+    """The system, if symbols do not change it."""
+    systems = _systems(tree, links, frame, tol)
+    found = next(systems)
+    if tree.model.ready is None:
+        other = next(systems)
+        if found.components != other.components or not np.allclose(found.basis, other.basis, rtol=0, atol=tol):
+            raise UnboundSymbolError(
+                f"the screw system, of order {found.order}, depends on the symbols of the tree; give values with "
+                "tree.subs({...}), or choose frames in which its axes have no symbols"
+            )
+    return found
+
+
+def _systems(tree: Tree, links: Links, frame: Frame, tol: float) -> Iterator[ScrewSystem]:
+    """The system, again and again for other values of the symbols."""
+    frame_code(frame)
+    if not (isinstance(tol, float | int) and 0.0 < tol < 1.0):
+        raise ShapeError(f"tol must be a number between 0 and 1; got {tol!r}")
+    links = tree.links if links is None else links
+    links = links if isinstance(links, Iterable) and not isinstance(links, str) else [links]
+    names = [tree.resolve(link) for link in links]
+    numeric, rng = tree.model.ready is not None, np.random.default_rng(0)
+    poses, *jacobians = _functions(tree, names, frame) if numeric else _functions_of_symbols(tree, names, frame)
+    symbols = 0 if numeric else len(tree.symbolic().parameters)
+    while True:
+        q = np.array([tree.random_configuration(rng) for _ in range(_CONFIGURATIONS)])
+        values = [rng.uniform(0.3, 1.3, symbols)] if symbols else []
+        length = float(np.abs(poses(q, *values)[..., :3, 3]).max(initial=0.0)) or 1.0
+        screws = np.zeros((0, 6))
+        for jacobian in jacobians:  # R of their QR decomposition spans the same space and has the same singular values
+            columns = np.moveaxis(jacobian(q, *values), -1, -2).reshape(-1, 6)
+            screws = np.asarray(np.linalg.qr(np.vstack([screws, columns]), mode="r"))
+        yield ScrewSystem.of(screws, tol, length)
+
+
+def _functions(tree: Tree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
+    """The poses of all links, and the Jacobians of some, as functions of configurations."""
+    return [tree.link_poses, *(functools.partial(tree.jacobian, link, frame=frame) for link in links)]
+
+
+def _functions_of_symbols(tree: Tree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
+    """The same as functions of configurations and of the values of the symbols, if there are any."""
+    forms = tree.symbolic()
+    return [forms.lambdify("link_poses"), *(forms.lambdify("jacobian", link=link, frame=frame) for link in links)]

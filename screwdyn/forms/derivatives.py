@@ -1,14 +1,14 @@
-"""``tree.derivatives``: exact derivatives of quantities, and the regressor of the inertial parameters."""
+"""Exact derivatives of quantities, the regressor of the inertial parameters, and the linearized equation of motion."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections import namedtuple
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +22,12 @@ from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_
 from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms import loop_derivatives
+from screwdyn.forms.closed_loops import ClosedLoops, torques
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.loops import check_open
 from screwdyn.physics.charts import Charts
+from screwdyn.physics.closure import Closure, Factors
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import FRAMES, frame_code
 from screwdyn.physics.internal import WITH_LOOPS
@@ -37,7 +38,7 @@ from screwdyn.physics.table import MASS, PARENT
 if TYPE_CHECKING:
     from screwdyn.mechanism.link import Link
 
-__all__ = ["Derivatives"]
+__all__ = ["Derivatives", "Linearization", "linearize"]
 
 Triple = tuple[Array, Array, Array]
 
@@ -120,8 +121,7 @@ class Derivatives:
             If a joint feels no inertia along its screw, so that M is singular; the message names the joint.
         """
         if self._model.constraints:
-            opened = Derivatives(Model(replace(self._model.topology, loops={})))
-            found = loop_derivatives.forward_dynamics(self._model, self, opened, q, qd, tau)
+            found = self._with_loops(q, qd, tau)
             if out is not None:
                 memory.check(out, [x.shape for x in found])
             dq, dqd, inverse = memory.hand_over(found, out)
@@ -287,6 +287,31 @@ class Derivatives:
             return results, sound
         return (out if whole is not None else memory.hand_over(results, out)), True
 
+    def _with_loops(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> list[Array]:
+        """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ in states in which the loops are closed (docs/mathematics.md §12).
+
+        M δq̈ − J_cᵀ δλ = δτ − δ(M q̈ + C q̇ + g − J_cᵀ λ) and J_c δq̈ = −δ(J_c q̈ + J̇_c q̇), with q̈ and λ constant in the
+        variations on the right. The derivatives are those of the model, and of the model without its loops.
+        """
+        model, one = self._model, Numbers(self._model)
+        opened = Derivatives(Model(replace(model.topology, loops={})))
+        (q, qd, tau), batch = model.flat(q=q, qd=qd, tau=tau)
+        q, qd, tau = (x.reshape(*batch, -1) for x in (q, qd, tau))
+        qdd = one.forward_dynamics(q, qd, tau)
+        by_q, by_qd, M = opened.inverse_dynamics(q, qd, qdd)
+        J, J_dot = one.constraint_jacobian(q), one.constraint_jacobian_dot(q, qd)
+        dJ = self.constraint_jacobian(q)
+        dJ_dot_q, dJ_dot_qd = self.constraint_jacobian_dot(q, qd)
+        factors = Closure(one, model).factors(q)
+        caused = (M @ qdd[..., None])[..., 0] + one.bias_force(q, qd) - tau
+        multipliers = factors.multipliers(factors.lower(caused[..., None])[..., 0])
+        by_q = by_q - np.einsum("...lik,...l->...ik", dJ, multipliers)
+        opening_q = np.einsum("...lik,...i->...lk", dJ, qdd) + np.einsum("...lik,...i->...lk", dJ_dot_q, qd)
+        opening_qd = J_dot + np.einsum("...lik,...i->...lk", dJ_dot_qd, qd)
+        unit = np.broadcast_to(np.eye(model.nv), M.shape)
+        terms = ((-by_q, -opening_q), (-by_qd, -opening_qd), (unit, np.zeros_like(J)))
+        return [_constrained(factors, M, J, forces, accelerations) for forces, accelerations in terms]
+
     @cached_property
     def _in_one_piece(self) -> bool:
         """Whether ∂q̈ is one compiled function; it is not if that is too long, or if some joint never feels inertia."""
@@ -319,6 +344,13 @@ class Derivatives:
             of = _frozen(model.places(entry.places, request.link or "", request.code))
         charts = model.charts and tuple(map(_frozen, model.charts))
         return Evaluator(_programs.serving(table, loaded, (name, of, charts)), None if name == "regressor" else table)
+
+
+def _constrained(factors: Factors, M: Array, J: Array, forces: Array, accelerations: Array) -> Array:
+    """x with M x − Jᵀ λ = forces and J x = accelerations, for columns of both."""
+    x = np.linalg.solve(M, forces)
+    missing = np.moveaxis(accelerations - J @ x, -1, 0)
+    return np.asarray(x + np.moveaxis(factors.least(missing), 0, -1))
 
 
 def _arguments(name: str) -> tuple[str, ...]:
@@ -418,3 +450,146 @@ _RESULTS = {name: _results(entry) for name, entry in CATALOGUE.items() if len(en
 for _entry in CATALOGUE.values():
     if not hasattr(Derivatives, _entry.name):
         setattr(Derivatives, _entry.name, _method(_entry))
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """δẋ = A δx + B δu about a state, with δx = [δq; δq̇] and δu = δτ of the active freedoms.
+
+    ``A, B = tree.linearize(q)`` unpacks the two matrices. With joints of one freedom, ẋ = rate + A δx + B δu. With
+    spherical, free or planar joints, δq has nv entries too: two neighbouring motions q(t) and q'(t) deviate by
+    δq(t) = difference(q(t), q'(t)), while the state about which they deviate moves on at ``rate``.
+
+    Attributes
+    ----------
+    A : (…, 2 nv, 2 nv) array
+    B : (…, 2 nv, number of active freedoms) array
+    rate : (…, 2 nv) array
+        [q̇; q̈] of the state itself; zero in an equilibrium.
+    tau : (…, nv) array
+        The torques, N m or N; zero for passive freedoms.
+    coordinates : tuple of str
+        Names of the freedoms: x has their positions in this order, then their rates. With closed loops, the independent
+        ones.
+    inputs : tuple of str
+        Names of the active freedoms, the entries of u.
+    """
+
+    A: Array
+    B: Array
+    rate: Array
+    tau: Array
+    coordinates: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Array]:
+        yield from (self.A, self.B)
+
+    def __repr__(self) -> str:
+        if self.A.ndim > 2:
+            return f"<{type(self).__name__} of {self.A.shape[:-2]} states: {', '.join(self.coordinates)}>"
+        nv = len(self.coordinates)
+        fastest = np.abs(self.rate).max(initial=0.0)
+        return (
+            f"<{type(self).__name__}: x = {', '.join(self.coordinates)} and their rates, u = "
+            f"{', '.join(self.inputs) or 'nothing'}; fastest rate {fastest:.3g}, eigenvalues of A "
+            f"{np.array2string(np.linalg.eigvals(self.A), precision=4, threshold=2 * nv)}>"
+        )
+
+
+def linearize(
+    model: Model,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    independent: Sequence[str] | None = None,
+) -> Linearization:
+    """M q̈ + C q̇ + g = τ − F_v q̇ − K (q − rest) − F_c sgn q̇, linearized about a state (docs/mathematics.md §10).
+
+    ``A = [[−ad(q̇), 1], [∂q̈/∂q − M⁻¹ K, ∂q̈/∂q̇ − M⁻¹ F_v]]`` and ``B = [0; M⁻¹ B_a]``, with the exact derivatives of
+    forward dynamics, and the columns of the active freedoms. ad(q̇) is zero but for the rotating charts of spherical,
+    free and planar joints. Dry friction acts, but is constant in A: it has no derivative where it matters, at rest.
+
+    Parameters
+    ----------
+    model : Model
+    q : (…, nq) array
+        rad and m.
+    qd : (…, nv) array, optional
+        rad/s and m/s; zero by default.
+    tau : (…, nv) or (…, number of active freedoms) array, optional
+        N m or N. By default those of inverse dynamics at q̈ = 0 in the active freedoms, which hold the tree in the state
+        if any torques can; ``rate`` is not zero if none can, as where a passive joint does not hang.
+
+    independent : sequence of str, optional
+        With closed loops: the freedoms y of x = [y; ẏ], by default those that determine the others best. The loops are
+        closed in the state, and in all neighbouring ones.
+
+    Returns
+    -------
+    Linearization
+
+    Raises
+    ------
+    ShapeError, UnboundSymbolError
+        As for :class:`~screwdyn.physics.quantities.Quantities`; with closed loops also for a batch of states.
+    LoopError, UnknownNameError
+        If the independent freedoms do not determine the others, if there is none of that name, or if the motors cannot
+        hold closed loops in the state; give ``tau`` then.
+    JointError
+        If there is a torque on a passive joint.
+    SingularAttachmentError
+        If a joint feels no inertia.
+    """
+    numbers, forces, nv = Numbers(model), model.joint_forces, model.nv
+    qd = np.zeros(nv) if qd is None else qd
+    given = np.zeros(nv) if tau is None else model.torques(tau)
+    flat, batch = model.flat(q=q, qd=qd, tau=given)
+    q, qd, given = (x.reshape(*batch, n) for x, n in zip(flat, (model.nq, nv, nv), strict=True))
+    own = forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
+    active = ~np.array(model.passive, dtype=bool)
+    kept = _Independent(numbers, q, qd, independent) if model.constraints or independent is not None else None
+    if tau is None and kept is not None:
+        given = torques(numbers, model, q, qd, kept.qdd, own)
+    elif tau is None:
+        given = np.where(active, numbers.inverse_dynamics(q, qd, np.zeros(nv)) - own, 0.0)
+    by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, given + own)
+    A, B = np.zeros((*batch, 2 * nv, 2 * nv)), np.zeros((*batch, 2 * nv, int(active.sum())))
+    A[..., :nv, :nv] = -model.chart_rotation(qd)
+    A[..., :nv, nv:] = np.eye(nv)
+    A[..., nv:, :nv] = by_q - by_tau * forces.stiffness
+    A[..., nv:, nv:] = by_qd - by_tau * forces.damping
+    B[..., nv:, :] = by_tau[..., active]
+    rate = np.concatenate([qd, numbers.forward_dynamics(q, qd, given + own)], axis=-1)
+    names, inputs = model.coordinates, tuple(compress(model.coordinates, active))
+    if kept is not None:
+        rows = [*kept.freedoms, *(nv + k for k in kept.freedoms)]
+        A, B, rate, names = A[rows] @ kept.deviation, B[rows], rate[rows], tuple(names[k] for k in kept.freedoms)
+    return Linearization(A, B, rate, given, names, inputs)
+
+
+class _Closed(Numbers, ClosedLoops):
+    """The functions of one model with loops."""
+
+
+class _Independent:
+    """Independent freedoms y of closed loops in one state.
+
+    Attributes
+    ----------
+    freedoms : list of int
+    qdd : (nv,) array
+        Ż ẏ, the accelerations while ÿ = 0.
+    deviation : (2 nv, 2 r) array
+        δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ]. Loops remain closed in neighbouring states if
+        J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j.
+    """
+
+    def __init__(self, one: Numbers, q: Array, qd: Array, independent: Sequence[str] | None) -> None:
+        model, closed = one.model, _Closed(one.model)
+        found = closed.reduced(q, qd, independent)
+        Z = found.Z
+        self.freedoms = [model.coordinates.index(name) for name in found.independent]
+        self.qdd = found.Z_dot @ qd[self.freedoms]
+        H = np.stack([closed.reduced(q, z, found.independent).Z_dot @ qd[self.freedoms] for z in Z.T], axis=-1)
+        self.deviation = np.block([[Z, np.zeros_like(Z)], [H, Z]])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.limits import Limits
+from screwdyn.forms.configurations import Limits
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.recursions.constrained import REDUNDANT
 from screwdyn.physics.robot import Robot

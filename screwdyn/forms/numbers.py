@@ -20,8 +20,7 @@ from screwdyn.backends.kernels.of_model import Kernels, kernels_of
 from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.loop_inertia import operational_inertia
-from screwdyn.forms.loop_torques import torques
+from screwdyn.forms.closed_loops import operational_inertia, torques
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO

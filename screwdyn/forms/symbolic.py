@@ -22,9 +22,8 @@ from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import indices
-from screwdyn.forms.independent_constraints import independent_constraints
 from screwdyn.forms.numbers import require_resisted, undetermined
-from screwdyn.forms.requests import Request, requested
+from screwdyn.forms.requests import Request, independent_constraints, requested
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.frames import BODY, FRAMES, frame_code
 from screwdyn.physics.internal import WITH_LOOPS

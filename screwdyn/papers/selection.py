@@ -23,7 +23,7 @@ from screwdyn.backends.llvm.processor import processor
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.operation_count import operations_of
+from screwdyn.forms.requests import operations_of
 from screwdyn.papers.workspace import Arm, Estimate, Limits, NoSizeError, Reach
 from screwdyn.simulation.simulate import Run
 from screwdyn.tree import KinematicTree

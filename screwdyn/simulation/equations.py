@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import JointError, LoopError, ScrewdynError, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.limits import Limits
+from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Model

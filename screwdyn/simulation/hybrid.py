@@ -13,7 +13,7 @@ import numpy as np
 
 from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
-from screwdyn.forms.limits import Key, Limits, Passages
+from screwdyn.forms.configurations import Key, Limits, Passages
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State

@@ -15,8 +15,8 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.configurations import Limits
 from screwdyn.forms.equilibrium import stable_equilibrium
-from screwdyn.forms.limits import Limits
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.joint_pose import pose_at, positions_near

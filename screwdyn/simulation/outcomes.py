@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array
-from screwdyn.forms.limits import Side
+from screwdyn.forms.configurations import Side
 from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State

@@ -8,7 +8,7 @@ from mechanisms import LENGTHS, bricard, door, four_bar, moving_bricard, slider_
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
-from screwdyn.forms.independent_constraints import independent_constraints
+from screwdyn.forms.requests import independent_constraints
 
 
 def parallelogram():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
-from screwdyn.forms.limits import Limits
+from screwdyn.forms.configurations import Limits
 from screwdyn.simulation.equations import Holding
 from screwdyn.testing import random_tree
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 
 import screwdyn as sd
-from screwdyn.forms.limits import Limits
+from screwdyn.forms.configurations import Limits
 from screwdyn.simulation.equations import Holding
 from screwdyn.testing import random_tree
 

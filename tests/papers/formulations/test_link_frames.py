@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
-from screwdyn.forms.operation_count import operations_of
+from screwdyn.forms.requests import operations_of
 from screwdyn.papers.formulations.link_frames import Planar, Spatial
 from screwdyn.papers.formulations.link_frames.counting import Counted, Tally
 from screwdyn.papers.formulations.link_frames.routines import Q, added, cross, shift, times, twice_crossed

@@ -13,7 +13,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.io.effective import known_effective
+from screwdyn.io.document import known_effective
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, prismatic, revolute

@@ -1,19 +1,39 @@
-"""Entries of a JSON or TOML document with their places; every problem is collected, and no entry raises an error."""
+"""What readers share: documents and their entries with places, all of whose problems are collected, and names."""
 
 from __future__ import annotations
 
+import json
+import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import count
 from math import inf
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from screwdyn.core import expressions
+from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning
 from screwdyn.core.text import NAME, is_name
-from screwdyn.io.similar import similar
-from screwdyn.io.source import shown
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism.inertia import Inertia, failing_condition
 
-__all__ = ["Entry", "NotANumber", "PlacedProblem", "Table", "listed"]
+__all__ = [
+    "Entry",
+    "Findings",
+    "Names",
+    "NotANumber",
+    "PlacedProblem",
+    "Source",
+    "Table",
+    "known_effective",
+    "listed",
+    "read_source",
+    "shown",
+    "similar",
+    "some",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +108,8 @@ class Entry:
         for key in required:
             if key not in self.value:
                 self.wrong(f"the key {key!r} is missing")
-        for key in getattr(self.value, "repeated", ()):
-            self._below(key).wrong("the key is given more than once", "keep one")
-        return {key: self._below(key) for key in known if key in self.value}
+        found = self.entries()
+        return {key: found[key] for key in known if key in found}
 
     def variant(self, key: str, known: Iterable[str]) -> Any:
         """One of some words under the key that decides which other keys there are; these are not checked here."""
@@ -159,14 +178,11 @@ class Entry:
                 return None
             if value.free_symbols:
                 return value
-        elif type(value) not in (float, int):
-            if isinstance(value, NotANumber):
-                self.wrong(f"{_described(value)} is not a finite number", "give a finite value in SI units")
-            else:
-                self.unexpected(what)
+        elif type(value) not in (float, int, NotANumber):
+            self.unexpected(what)
             return None
         # SymPy takes seconds to compare some exact numbers, which it evaluates at once.
-        size = float(value) if expressions.is_expression(value) else value
+        size = inf if type(value) is NotANumber else float(value) if expressions.is_expression(value) else value
         if -largest <= size <= largest:
             return value
         bound = "not a finite number" if size != size or abs(size) == inf else f"larger than {largest:g}"
@@ -202,10 +218,8 @@ class Entry:
 
 
 def _described(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -215,3 +229,107 @@ def _described(value: object) -> str:
     if type(value) is int and value.bit_length() > 1000:
         return "a number too large for a float"
     return shown(str(value))
+
+
+class Source(NamedTuple):
+    """A document, what messages call it, its encoding and file if they are known, and empty lines cut off before it."""
+
+    title: str
+    document: bytes
+    encoding: str | None = None
+    skipped_lines: int = 0
+    path: Path | None = None
+
+
+def read_source(path_or_text: str | os.PathLike[str], kind: str, opening: str, error: type[ScrewdynError]) -> Source:
+    """Read a document of a kind such as "URDF"; a string is text if it begins with a character of `opening`."""
+    hint = f"give the path of a {kind} file, or its text beginning with {opening[0]!r}"
+    if isinstance(path_or_text, str):
+        text = path_or_text.lstrip("\ufeff \t\r\n")
+        if text.startswith(tuple(opening)):
+            skipped = path_or_text[: len(path_or_text) - len(text)]
+            return Source(f"the {kind} text", text.encode("utf-8", "replace"), "utf-8", skipped.count("\n"))
+        if not text:
+            raise error(f"cannot read the file {shown(path_or_text)!r}: the path is empty; {hint}")
+    elif not isinstance(path_or_text, os.PathLike):
+        decode = "; decode bytes to a str first" if isinstance(path_or_text, bytes) else ""
+        raise error(f"a {type(path_or_text).__name__} is not a {kind}: {hint}{decode}")
+    path = Path(path_or_text)
+    name = shown(str(path_or_text), 200)
+    try:
+        return Source(name, path.read_bytes(), path=path)
+    except (OSError, ValueError) as wrong:
+        reason = wrong.strerror if isinstance(wrong, OSError) else str(wrong)
+        raise error(f"cannot read the file {name!r}: {reason}; {hint}") from None
+
+
+def shown(text: str, width: int = 60) -> str:
+    """Text for a message, shortened to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def some(names: Iterable[str], most: int = 8) -> str:
+    """Names for a message, of which the first are listed."""
+    first, more = (names := list(names))[:most], len(names) > most
+    return ", ".join(first) + ", …" * more
+
+
+def similar(name: str, known: Iterable[str], problems: int) -> str:
+    """The known names that are similar, or some of them; `problems` is the number of those found before."""
+    # The search is slow: only in the first problems of a document, among not too many names.
+    if problems >= 50:
+        return ""
+    names = list(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5) if len(names) <= 1000 else []
+    if near:
+        return f"did you mean {' or '.join(repr(shown(x)) for x in near)}?"
+    return f"known: {some(map(shown, names), 30) or 'none'}"
+
+
+class Names:
+    """The names that are taken."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.taken = set(taken)
+
+    def unused(self, stem: str) -> str:
+        """The first of stem, stem_2, stem_3, … that is not taken; it is taken then."""
+        names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
+        name = next(name for name in names if name not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
+    """`Inertia.effective` without its warning; the caller reports it with the line or row."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScrewdynWarning)
+        return Inertia.effective(mass, com, tensor)
+
+
+class Findings:
+    """What cannot be used of another library's model: errors, and warnings, which are reported together."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.errors: list[str] = []
+        self.warnings: list[str] = []
+
+    def report(self, strict: bool) -> None:
+        """Raise ModelError with all errors (and, if `strict`, all warnings), or issue one ScrewdynWarning."""
+        problems = [*self.errors, *(self.warnings if strict else ())]
+        if problems:
+            raise ModelError("\n  ".join([f"{self.title} cannot be read", *problems]), problems)
+        if self.warnings:
+            message = "\n  ".join([f"{self.title} is read without the following", *self.warnings])
+            warnings.warn(message, ScrewdynWarning, stacklevel=4)  # of the caller of KinematicTree.from_…
+
+    def inertia(self, link: str, mass: float, com: Array, tensor: Array) -> Inertia | None:
+        """The inertia of a link, None if it has neither mass nor moments; a warning if no rigid body has it."""
+        if mass == 0 and not tensor.any():
+            return None
+        failing = failing_condition(mass, tensor)
+        if failing is None:
+            return Inertia(mass, com, tensor)
+        self.warnings.append(f"link {link!r}: no rigid body has its inertia, which is used as it is: {failing}")
+        return known_effective(mass, com, tensor)

@@ -42,11 +42,9 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError, ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, listed
-from screwdyn.io.effective import known_effective
+from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
 from screwdyn.io.expression_text import expression_of, symbol_of
 from screwdyn.io.json_writer import FORMAT, VERSION
-from screwdyn.io.source import read_source
 from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia

@@ -11,7 +11,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynWarning, UnboundSymbolError
 from screwdyn.core.types import Array
-from screwdyn.io.names import Names
+from screwdyn.io.document import Names
 from screwdyn.io.urdf_origin import numbers_text
 from screwdyn.io.xml_text import NOT_IN_XML, quoted
 from screwdyn.mechanism.attachment import Attachment

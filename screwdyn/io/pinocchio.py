@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
 from typing import Any
@@ -11,14 +11,13 @@ import numpy as np
 
 from screwdyn.core.errors import ModelError
 from screwdyn.core.types import Array
-from screwdyn.io.findings import Findings
-from screwdyn.io.names import Names
-from screwdyn.io.pinocchio_shapes import geometry_of, shapes_by_link
+from screwdyn.io.document import Findings, Names
 from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, spherical
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape, Use
 from screwdyn.mechanism.topology import Topology
+from screwdyn.screws.poses import inverse
 from screwdyn.screws.screw import screw_motion
 
 __all__ = ["read_pinocchio"]
@@ -29,6 +28,13 @@ _GROUPS: dict[str, Callable[..., Joint]] = {
     "JointModelFreeFlyer": partial(free, passive=True),
     "JointModelPlanar": planar,
 }
+# Shapes by the names of Coal's classes.
+_BODIES: dict[str, Callable[..., Shape]] = {
+    "Box": lambda body, **given: Shape.box(2 * body.halfSide, **given),
+    "Capsule": lambda body, **given: Shape.capsule(body.radius, 2 * body.halfLength, **given),
+    "Cylinder": lambda body, **given: Shape.cylinder(body.radius, 2 * body.halfLength, **given),
+    "Sphere": lambda body, **given: Shape.sphere(body.radius, **given),
+}
 # Rates at which a joint is compared with the product of the motions of its screws.
 _PROBE = (0.7, -0.4, 0.3, 0.6, -0.5, 0.2)
 
@@ -38,8 +44,11 @@ def read_pinocchio(model: Any, *, visual: Any = None, collision: Any = None, str
     kind = f"{type(model).__module__}.{type(model).__name__}"
     if not (kind.startswith("pinocchio.") and kind.endswith(".Model")):
         raise ModelError(f"the model must be a pinocchio.Model; got {type(model).__name__}")
+    for use, geometry in (("visual", visual), ("collision", collision)):
+        if geometry is not None and type(geometry).__name__ != "GeometryModel":
+            raise ModelError(f"{use}= must be a pinocchio.GeometryModel; got {type(geometry).__name__}")
     findings = Findings(f"the Pinocchio model {model.name!r}")
-    attachments = _Reader(model, findings, geometry_of(visual, collision)).attachments()
+    attachments = _Reader(model, findings, {"visual": visual, "collision": collision}).attachments()
     findings.report(strict)
     base, *others = attachments
     return Topology.rooted(base.link, np.array(model.gravity.linear)).attach(others)
@@ -61,11 +70,10 @@ class _Reader:
         m = self.model
         own: dict[int, Any] = {}
         for frame in self.frames:
-            at_joint = np.array_equal(frame.placement.homogeneous, np.eye(4))
-            if at_joint and frame.parentJoint not in own:
-                own[frame.parentJoint] = frame
+            if np.array_equal(frame.placement.homogeneous, np.eye(4)):
+                own.setdefault(frame.parentJoint, frame)
         names = [own[i].name if i in own else self.links.unused(m.names[i]) for i in range(m.njoints)]
-        shapes = shapes_by_link(m, self.geometry, self.frames, names)
+        shapes = self.shapes(names)
         found = [Attachment(self.link(i, names[i], shapes)) for i in range(m.njoints)]
         for i in range(1, m.njoints):
             joint, home = self.joint(i)
@@ -85,6 +93,28 @@ class _Reader:
         mass = self.findings.inertia(name, float(inertia.mass), com, tensor)
         return Link(name, mass, shapes.get(name, ()))
 
+    def shapes(self, carriers: Sequence[str]) -> dict[str, tuple[Shape, ...]]:
+        """Shapes by the names of links: of the frames of bodies, or else of the joints' links, the carriers."""
+        frames = self.model.frames
+        placed = {frame.name: np.array(frame.placement.homogeneous) for frame in self.frames}
+        found: dict[str, tuple[Shape, ...]] = {}
+        for use, geometry in self.geometry.items():
+            for body in () if geometry is None else geometry.geometryObjects:
+                frame = frames[body.parentFrame].name if body.parentFrame < len(frames) else ""
+                link = frame if frame in placed else carriers[body.parentJoint]
+                # Pinocchio's placements are in the frames of joints.
+                T = inverse(placed.get(frame, np.eye(4))) @ body.placement.homogeneous
+                color = np.clip(body.meshColor, 0, 1) if body.overrideMaterial else None
+                make = _BODIES.get(type(body.geometry).__name__)
+                if make is not None:
+                    shape = make(body.geometry, pose=T, color=color, use=use)
+                elif body.meshPath:
+                    shape = Shape.mesh(body.meshPath, body.meshScale, pose=T, color=color, use=use)
+                else:
+                    continue
+                found[link] = (*found.get(link, ()), shape)
+        return found
+
     def joint(self, i: int) -> tuple[Joint, Array]:
         """A joint, and the pose of its link in its placement at the neutral position."""
         m = self.model
@@ -93,18 +123,18 @@ class _Reader:
             return self.follower(i), np.eye(4)
         screws, home = self.screws(i)
         options = self.options(i)
-        v = slice(there.idx_v, there.idx_v + there.nv)
+        armature = m.armature[there.idx_v : there.idx_v + there.nv]
         if not self.is_product(i, screws, home):
             make = _GROUPS.get(there.shortname())
             if make is not None:
-                if m.armature[v].any():
+                if armature.any():
                     self.findings.warnings.append(f"the armature of joint {name!r}, a {there.shortname()}")
                 return make(name=name, **{k: v for k, v in options.items() if k != "limits"}), np.eye(4)
             self.findings.errors.append(f"joint {name!r} is a {there.shortname()}, which is not supported")
             return fixed(name), np.eye(4)
         if there.nq != there.nv:
             options.pop("limits", None)  # of the cosine and sine of the angle
-        return Joint(screws, name=name, armature=self.equal(name, "armature", m.armature[v]), **options), home
+        return Joint(screws, name=name, armature=self.equal(name, "armature", armature), **options), home
 
     def follower(self, i: int) -> Joint:
         """A joint that follows another one; Pinocchio's screw of it is a multiple of its own, for the rate of that one.
@@ -153,14 +183,13 @@ class _Reader:
         """What a joint has besides its motion; it must be the same for all its freedoms."""
         m, there = self.model, self.model.joints[i]
         name, v, q = m.names[i], slice(there.idx_v, there.idx_v + there.nv), slice(there.idx_q, there.idx_q + there.nq)
-        found: dict[str, Any] = {}
-        for what, values in (
-            ("damping", m.damping[v]),
-            ("friction", m.upperDryFrictionLimit[v] if hasattr(m, "upperDryFrictionLimit") else m.friction[v]),
-        ):
-            found[what] = self.equal(name, what, values)
-        for what, values in (("effort", m.effortLimit[v]), ("velocity", m.velocityLimit[v])):
-            found[what] = _common(values)
+        friction = m.upperDryFrictionLimit if hasattr(m, "upperDryFrictionLimit") else m.friction
+        found: dict[str, Any] = {
+            "damping": self.equal(name, "damping", m.damping[v]),
+            "friction": self.equal(name, "friction", friction[v]),
+            "effort": _common(m.effortLimit[v]),
+            "velocity": _common(m.velocityLimit[v]),
+        }
         low, high = _common(m.lowerPositionLimit[q], -inf), _common(m.upperPositionLimit[q])
         if (low, high) != (None, None):
             found["limits"] = (-inf if low is None else low, inf if high is None else high)

@@ -10,11 +10,8 @@ import os
 import warnings
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
-from screwdyn.io.document import listed
-from screwdyn.io.effective import known_effective
+from screwdyn.io.document import Names, Source, known_effective, listed, read_source
 from screwdyn.io.meshes import Folders, Meshes
-from screwdyn.io.names import Names
-from screwdyn.io.source import Source, read_source
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
 from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
 from screwdyn.io.xacro_text import expanded

@@ -14,8 +14,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.io.similar import similar
-from screwdyn.io.source import shown
+from screwdyn.io.document import shown, similar
 from screwdyn.io.urdf_origin import axis_direction, numbers_text, origin_of, origin_text
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.io.xml_text import quoted

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from screwdyn.io.similar import similar
-from screwdyn.io.source import shown
+from screwdyn.io.document import shown, similar
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.joint import Mimic
 

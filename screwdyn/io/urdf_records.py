@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from screwdyn.core.types import Array
+from screwdyn.io.document import shown, similar
 from screwdyn.io.meshes import Meshes
-from screwdyn.io.similar import similar
-from screwdyn.io.source import shown
 from screwdyn.io.urdf_loops import LOOP, loops_of
 from screwdyn.io.urdf_mimic import mimic_of, misled
 from screwdyn.io.urdf_origin import axis_direction, origin_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from screwdyn.core.errors import ShapeError
+from screwdyn.io.document import shown
 from screwdyn.io.meshes import Meshes
-from screwdyn.io.source import shown
 from screwdyn.io.urdf_origin import origin_of
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.mechanism.shape import Kind, Shape, Use

@@ -12,7 +12,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynWarning, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
-from screwdyn.io.names import Names
+from screwdyn.io.document import Names
 from screwdyn.io.urdf_loops import has_type, loop_lines
 from screwdyn.io.urdf_origin import numbers_text, origin_text
 from screwdyn.io.urdf_shape_writer import ShapeWriter

@@ -13,7 +13,7 @@ from typing import Literal
 from xml.parsers import expat
 
 from screwdyn.core.text import is_name, printable
-from screwdyn.io.source import shown
+from screwdyn.io.document import shown
 
 __all__ = ["Element", "Problem", "Report", "Severity", "Unexpanded", "parse"]
 

@@ -15,8 +15,7 @@ from screwdyn.cli.scenario.present import Present
 from screwdyn.cli.scenario.robot import Beside, named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
-from screwdyn.io.document import Entry, PlacedProblem, listed
-from screwdyn.io.source import shown
+from screwdyn.io.document import Entry, PlacedProblem, listed, shown
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import SpringStop, Stop, Stops, Torque, joints_of

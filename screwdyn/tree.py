@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.closed_loops import ClosedLoops
 from screwdyn.forms.configurations import Actuation, Configurations, Links, screw_system, system_order
 from screwdyn.forms.equilibrium import equilibrium, holding_torque
@@ -20,8 +19,8 @@ from screwdyn.forms.numbers import Dynamics
 from screwdyn.forms.point import Point
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loops import with_loops
 from screwdyn.mechanism.structure import Body, Handle
+from screwdyn.mechanism.topology import with_loops
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Frame
 from screwdyn.physics.state import State

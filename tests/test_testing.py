@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn.testing as random_trees
 from screwdyn import JointError
-from screwdyn.mechanism.joint import kinds
+from screwdyn.mechanism import joint as joints
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # Freedoms and positions of each kind.
@@ -36,7 +36,7 @@ def test_every_link_has_a_freedom_unless_fixed_joints_are_asked_for():
 
 
 def test_every_kind_of_joint_is_among_them():
-    assert set(random_trees.KINDS) == set(kinds.__all__) == set(KINDS)
+    assert set(random_trees.KINDS) == set(joints.KINDS) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

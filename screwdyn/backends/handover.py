@@ -16,7 +16,7 @@ from sympy.printing.numpy import NumPyPrinter
 from screwdyn.backends.sympy.closed_form import Derivation, rows_and_columns, symbol
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core.errors import ScrewdynError, ShapeError
-from screwdyn.mechanism.configuration import ConfigurationSpace
+from screwdyn.mechanism.chart import ConfigurationSpace
 
 __all__ = ["Recording", "casadi_function", "jax_function", "lambdified"]
 

@@ -1,7 +1,186 @@
-"""Array types used in signatures."""
+"""Array types, names and texts, properties computed once, dictionaries that grow, and output arrays."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+from collections import ChainMap
+from collections.abc import ItemsView, Iterable, Iterator, Sequence, ValuesView
+from itertools import chain
+from typing import Any, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.core.errors import ShapeError
+
+__all__ = [
+    "NAME",
+    "Array",
+    "ArrayLike",
+    "Entries",
+    "Text",
+    "apart",
+    "cached_property",
+    "check_out",
+    "growing",
+    "hand_over",
+    "is_name",
+    "printable",
+]
+
 Array = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
+
+T = TypeVar("T")
+Value = TypeVar("Value")
+
+# What a name must be, for messages.
+NAME = "a non-empty string without control characters"
+# Terminals, figures and files act on controls and on marks that turn the direction of text, or cannot hold surrogates.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def is_name(value: Any) -> bool:
+    """Whether a value can be the name of a link or a joint."""
+    return isinstance(value, str) and value != "" and _CONTROL.search(value) is None
+
+
+def printable(text: str) -> str:
+    """The text with control characters as Python writes them."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+class Text(str):
+    """A text of several lines, whose representation is the text itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return f"<pre>{html.escape(self)}</pre>"
+
+
+class cached_property(functools.cached_property[T]):
+    """``functools.cached_property`` without a lock, as in Python 3.12 and later.
+
+    In Python 3.11, all objects of a class share a lock, which takes a microsecond. Without it, two threads that read
+    the property at the same time may both compute it.
+    """
+
+    attrname: str
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Self | T:
+        if instance is None:
+            return self
+        # The dictionary is read first: a tree that changes in the meantime has another one, which this is no value of.
+        state = vars(instance)
+        value = state[self.attrname] = self.func(instance)
+        return value
+
+
+# Number of entries from which copies share some; a dictionary of fewer is copied in the time that sharing takes.
+_MANY = 1000
+
+
+class Layered(ChainMap[str, Value]):
+    """Two dictionaries, of the last entries and of those before, without a common name, as one in their order."""
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(reversed(self.maps))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.maps))
+
+    def copy(self) -> dict[str, Value]:  # type: ignore[override]
+        """A dictionary of all entries."""
+        last, before = self.maps
+        together = dict(before)
+        together.update(last)
+        return together
+
+    def values(self) -> ValuesView[Value]:
+        """As of a dictionary."""
+        return self.copy().values()
+
+    def items(self) -> ItemsView[str, Value]:
+        """As of a dictionary."""
+        return self.copy().items()
+
+
+Entries: TypeAlias = dict[str, Value] | Layered[Value]
+
+
+def growing(entries: Entries[Value], further: int) -> Entries[Value]:
+    """A copy for some further entries; one at a time, it takes an amortized time of the square root of their number.
+
+    Entries of the copy are neither replaced nor removed.
+    """
+    if len(entries) >= _MANY:
+        last, before = ({}, entries) if isinstance(entries, dict) else entries.maps
+        if (len(last) + further) ** 2 < 4 * len(before):
+            return Layered(dict(last), before)
+    return entries.copy()
+
+
+def check_out(out: Any, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Raise ShapeError unless ``out`` is a tuple of writable float64 arrays of these shapes that do not overlap."""
+    if not isinstance(out, tuple) or len(out) != len(shapes):
+        got = f"a tuple of {len(out)}" if isinstance(out, tuple) else _kind(out)
+        raise ShapeError(f"out must be a tuple of {len(shapes)} arrays; got {got}")
+    for k, (array, shape) in enumerate(zip(out, shapes, strict=True)):
+        what = "out" if len(out) == 1 else f"out[{k}]"
+        if isinstance(array, np.ma.MaskedArray):
+            raise ShapeError(f"{what} is a masked array; pass a plain one")
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64 or not array.dtype.isnative:
+            raise ShapeError(f"{what} must be an array of float64; got {_kind(array)}")
+        if array.shape != shape:
+            raise ShapeError(f"{what} has shape {array.shape}; the result has shape {shape}")
+        if not array.flags.writeable:
+            raise ShapeError(f"{what} is read-only; pass a writable array")
+        if _folded(array):
+            raise ShapeError(f"{what} has entries that overlap in memory; pass an array without overlapping strides")
+        if any(np.shares_memory(array, other) for other in out[:k]):
+            raise ShapeError(f"{what} overlaps another array of out; pass arrays that do not share memory")
+
+
+def apart(array: Array, others: Iterable[Array]) -> bool:
+    """Whether an array is known to share no memory with the others, by the bounds of their memory."""
+    return not any(np.may_share_memory(array, other) for other in others)
+
+
+def hand_over(results: Sequence[Array], out: Sequence[Array] | None) -> tuple[Array, ...]:
+    """Return the results, copied to ``out`` if it is given; ``out`` has passed :func:`check_out`."""
+    if out is None:
+        return tuple(results)
+    for result, array in zip(results, out, strict=True):
+        if result is not array:
+            array[...] = result
+    return tuple(out)
+
+
+def _kind(thing: Any) -> str:
+    if isinstance(thing, np.ndarray):
+        return f"an array of {thing.dtype}"
+    return "nothing" if thing is None else f"a {type(thing).__name__}"
+
+
+def _folded(array: Array) -> bool:
+    """Whether the array may overlap itself: a stride is smaller than the extent of the axes of smaller strides."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return False
+    reach = array.itemsize
+    for step, length in sorted((abs(step), length) for step, length in zip(array.strides, array.shape, strict=True)):
+        if length > 1:
+            if step < reach:
+                return True
+            reach += step * (length - 1)
+    return False

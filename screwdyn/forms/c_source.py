@@ -21,8 +21,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.requests import Request, requested, results, scalars
-from screwdyn.mechanism.loops import check_open
-from screwdyn.mechanism.rotors import check_no_rotor
+from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
 from screwdyn.physics.frames import BODY, FRAMES
 from screwdyn.physics.model import Model

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Frame, Quantities

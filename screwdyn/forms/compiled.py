@@ -17,9 +17,8 @@ from screwdyn.backends import background
 from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm.call import Function
 from screwdyn.backends.llvm.processor import require_compiler
-from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.configurations import Actuation, Configurations
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import written_places
@@ -233,7 +232,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         several, of_links = len(shapes) > 1, entry.name in SHARES
         arrays = (out,) if out is not None and not several else out
         if arrays is not None and not of_links:
-            memory.check(arrays, shapes)
+            check_out(arrays, shapes)
         subtracted = wrenches if entry.wrenches == "result" else None
         direct = None if subtracted is not None or of_links else arrays
         results = self._compute(entry, link, frame, batch, values, shapes, direct)
@@ -249,7 +248,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
             results = found if several else [np.asarray(found)]
         if subtracted is not None:
             results = [results[0] - self.wrench_torque(named["q"], subtracted)]
-        results = memory.hand_over(results, arrays)
+        results = hand_over(results, arrays)
         if out is not None:
             return out
         return results if several else results[0][()]
@@ -288,7 +287,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         results = [_empty(shape, axes, count, contiguous) for shape in shapes] if out is None else [*out]
         flat = [_states(a, axes, count) for a in results]
         for k, (result, states) in enumerate(zip(results, flat, strict=True)):
-            if not memory.apart(result, values) or memory.apart(states, [result]):
+            if not apart(result, values) or apart(states, [result]):
                 results[k] = _empty(shapes[k], axes, count, contiguous)
                 flat[k] = _states(results[k], axes, count)
         if single:
@@ -354,8 +353,8 @@ def _contribution(
 
 def _written(found: Contribution, out: Any) -> Contribution:
     """A contribution whose arrays are copied to ``out``."""
-    memory.check(out, [a.shape for a in found.arrays])
-    return Contribution(found.link, found.coordinates, *memory.hand_over(found.arrays, out))
+    check_out(out, [a.shape for a in found.arrays])
+    return Contribution(found.link, found.coordinates, *hand_over(found.arrays, out))
 
 
 class _Quantity:

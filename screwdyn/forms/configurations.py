@@ -13,8 +13,8 @@ import numpy.typing as npt
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import of_finite
-from screwdyn.mechanism.couplings import leaders
 from screwdyn.mechanism.structure import Handle
+from screwdyn.mechanism.topology import leaders
 from screwdyn.physics.frames import frame_code
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Frame, Quantities

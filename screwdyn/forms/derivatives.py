@@ -19,13 +19,12 @@ from screwdyn.backends.llvm.program import Program, kept, planned
 from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
-from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import ShapeError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.closed_loops import ClosedLoops, torques
 from screwdyn.forms.numbers import Numbers, require_resisted, too_large
 from screwdyn.forms.requests import Request
-from screwdyn.mechanism.loops import check_open
+from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.closure import Closure, Factors
 from screwdyn.physics.contribution import SHARES
@@ -123,8 +122,8 @@ class Derivatives:
         if self._model.constraints:
             found = self._with_loops(q, qd, tau)
             if out is not None:
-                memory.check(out, [x.shape for x in found])
-            dq, dqd, inverse = memory.hand_over(found, out)
+                check_out(out, [x.shape for x in found])
+            dq, dqd, inverse = hand_over(found, out)
             return dq, dqd, inverse
         require_resisted(CATALOGUE["forward_dynamics"], self._model)
         if self._in_one_piece:
@@ -134,8 +133,8 @@ class Derivatives:
         dq, dqd, M = self.inverse_dynamics(q, qd, Numbers(self._model).forward_dynamics(q, qd, tau))
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
         if out is not None:
-            memory.check(out, [M.shape] * 3)
-        dq, dqd, inverse = memory.hand_over((-(inverse @ dq), -(inverse @ dqd), inverse), out)
+            check_out(out, [M.shape] * 3)
+        dq, dqd, inverse = hand_over((-(inverse @ dq), -(inverse @ dqd), inverse), out)
         return dq, dqd, inverse
 
     def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
@@ -244,8 +243,8 @@ class Derivatives:
             share = SHARES[entry.name](self._model, link, rates)
             shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in share.arrays]
         if out is not None:
-            memory.check(out, [x.shape for x in shares])
-        return memory.hand_over(shares, out)
+            check_out(out, [x.shape for x in shares])
+        return hand_over(shares, out)
 
     def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
         """The result of a function with one result."""
@@ -270,9 +269,9 @@ class Derivatives:
         shapes, count = [(*batch, *shape) for shape in function.shapes], math.prod(batch)
         whole = None
         if out is not None:
-            memory.check(out, shapes)
+            check_out(out, shapes)
             given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
-            if all(y.flags.c_contiguous and y.flags.aligned and memory.apart(y, given) for y in out):
+            if all(y.flags.c_contiguous and y.flags.aligned and apart(y, given) for y in out):
                 whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
         states = [x.reshape(count, x.size // max(count, 1)) for x in flat]
         found, sound = function.many(states, whole)
@@ -285,7 +284,7 @@ class Derivatives:
         results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
         if out is None or not sound:
             return results, sound
-        return (out if whole is not None else memory.hand_over(results, out)), True
+        return (out if whole is not None else hand_over(results, out)), True
 
     def _with_loops(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> list[Array]:
         """∂q̈/∂q, ∂q̈/∂q̇ and ∂q̈/∂τ in states in which the loops are closed (docs/mathematics.md §12).

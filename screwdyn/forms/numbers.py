@@ -17,9 +17,8 @@ from numpy import empty  # np.empty takes 15 ns longer
 
 from screwdyn.backends.kernels.entry import method
 from screwdyn.backends.kernels.of_model import Kernels, kernels_of
-from screwdyn.core.cached import cached_property
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.closed_loops import operational_inertia, torques
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.contribution import SHARES, Contribution
@@ -31,7 +30,7 @@ from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Q
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
-from screwdyn.screws.rotations import LENGTH_TOLERANCE
+from screwdyn.screws.groups import LENGTH_TOLERANCE
 
 __all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "undetermined"]
 

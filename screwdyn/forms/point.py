@@ -20,12 +20,11 @@ from screwdyn.backends.kernels.steps import link_step
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import Attachment
-from screwdyn.mechanism.couplings import leaders
+from screwdyn.mechanism.chart import checked_positions
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.joint_pose import checked_positions
+from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Body, Handle, Structure
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.topology import Topology, leaders
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import BODY
 from screwdyn.physics.padded import Padded, padded_sum

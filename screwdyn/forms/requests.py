@@ -23,7 +23,7 @@ from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.forms.closed_loops import _assembled, _free, dependent, indices
 from screwdyn.forms.numbers import Numbers, require_resisted, undetermined
-from screwdyn.mechanism.loops import check_open
+from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.closure import Closure, significant
 from screwdyn.physics.frames import BODY, COM, FRAMES, frame_code, is_frame
 from screwdyn.physics.internal import WITH_LOOPS

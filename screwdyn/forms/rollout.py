@@ -19,7 +19,6 @@ from screwdyn.backends.llvm.stepper import LARGEST, Stepper
 from screwdyn.backends.tape.step import Kind
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import expressions
-from screwdyn.core import out_arrays as memory
 from screwdyn.core.errors import (
     InertiaError,
     JointError,
@@ -28,11 +27,10 @@ from screwdyn.core.errors import (
     SingularAttachmentError,
     UnknownNameError,
 )
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.numbers import require_resisted
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.loops import check_open
-from screwdyn.mechanism.rotors import check_no_rotor
+from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.link_steps import inertia_to_parent
 from screwdyn.physics.model import Model
@@ -441,7 +439,7 @@ class Rollouts(ABC):
         samples = 1 if record is None else count // record + 1
         lead = given.batch if record is None else (samples, *given.batch)
         if out is not None:
-            memory.check(out, [(*lead, model.nq), (*lead, model.nv)])
+            check_out(out, [(*lead, model.nq), (*lead, model.nv)])
         stored = _storage([(samples, given.count, n) for n in (model.nq, model.nv)], out, given.arrays)
         done = np.zeros((given.count, 1))
         if model.nv and given.count:
@@ -450,7 +448,7 @@ class Rollouts(ABC):
             given.check_finite(failed=bool((done < count).any()))
         else:
             done += count
-        q_end, qd_end = memory.hand_over([x.reshape(*lead, x.shape[-1]) for x in stored], out)
+        q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored], out)
         t = t0 + dt * (count if record is None else np.arange(samples) * record)
         reached = done.astype(np.int64).reshape(given.batch)
         return Rollout(t, q_end, qd_end, reached, reached < count)
@@ -590,7 +588,7 @@ def _storage(shapes: Sequence[tuple[int, ...]], out: Sequence[Array] | None, oth
     found = []
     for k, shape in enumerate(shapes):
         array = None if out is None else out[k]
-        if array is not None and array.flags.c_contiguous and array.flags.aligned and memory.apart(array, others):
+        if array is not None and array.flags.c_contiguous and array.flags.aligned and apart(array, others):
             found.append(array.reshape(shape))
         else:
             found.append(np.empty(shape))

@@ -14,10 +14,9 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.io.document import known_effective
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, prismatic, revolute
-from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.link import Attachment, Link
 from screwdyn.mechanism.topology import Topology
 
 __all__ = ["from_dh"]

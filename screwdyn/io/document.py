@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning
-from screwdyn.core.text import NAME, is_name
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 
 __all__ = [

@@ -7,15 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from screwdyn.core.errors import MOST_LISTED, ShapeError, TopologyError, UnknownNameError
-from screwdyn.core.text import NAME, is_name
-from screwdyn.core.types import ArrayLike
-from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
+from screwdyn.core.types import NAME, ArrayLike, is_name
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.loops import with_loops
-from screwdyn.mechanism.rotors import check_rotors
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
+from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:

@@ -45,17 +45,12 @@ from screwdyn.core.types import Array
 from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
 from screwdyn.io.expression_text import expression_of, symbol_of
 from screwdyn.io.json_writer import FORMAT, VERSION
-from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
-from screwdyn.mechanism.chart import Chart
+from screwdyn.mechanism.chart import Chart, checked_positions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
-from screwdyn.mechanism.joint_pose import checked_positions
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.loops import with_loops
-from screwdyn.mechanism.rotors import check_rotors
+from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Kind, Shape, Use
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
 from screwdyn.screws import screw
 
 __all__ = ["read_json"]

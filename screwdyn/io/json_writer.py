@@ -12,11 +12,9 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError
 from screwdyn.core.types import Array
 from screwdyn.io.expression_text import assumptions_of, text_of
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
 

@@ -12,16 +12,12 @@ from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Findings, Names, read_source, some
 from screwdyn.io.mjcf_writer import home_key
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.loops import with_loops
+from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Shape
-from screwdyn.mechanism.topology import Topology
-from screwdyn.screws.poses import inverse, pose
-from screwdyn.screws.rotations import rotation_of
-from screwdyn.screws.screw import screw_motion
+from screwdyn.mechanism.topology import Topology, with_loops
+from screwdyn.screws.groups import rotation_of
+from screwdyn.screws.screw import inverse, pose, screw_motion
 
 if TYPE_CHECKING:
     import mujoco

@@ -14,16 +14,12 @@ from screwdyn.core.types import Array
 from screwdyn.io.document import Names
 from screwdyn.io.urdf_origin import numbers_text
 from screwdyn.io.xml_text import NOT_IN_XML, quoted
-from screwdyn.mechanism.attachment import Attachment
-from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.inertia import Inertia, failing_condition
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.mass_properties import failing_condition
+from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
-from screwdyn.screws.motions import Ad
-from screwdyn.screws.poses import inverse
+from screwdyn.screws.screw import Ad, inverse
 from screwdyn.screws.screw import axis as axis_of
 
 __all__ = ["home_key", "write_mjcf"]

@@ -12,13 +12,11 @@ import numpy as np
 from screwdyn.core.errors import ModelError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Findings, Names
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, spherical
-from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.link import Attachment, Link
 from screwdyn.mechanism.shape import Shape, Use
 from screwdyn.mechanism.topology import Topology
-from screwdyn.screws.poses import inverse
-from screwdyn.screws.screw import screw_motion
+from screwdyn.screws.screw import inverse, screw_motion
 
 __all__ = ["read_pinocchio"]
 

@@ -15,13 +15,10 @@ from screwdyn.io.meshes import Folders, Meshes
 from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
 from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
 from screwdyn.io.xacro_text import expanded
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, fixed, free, planar, prismatic, revolute
-from screwdyn.mechanism.joint.kinds import GroupOptions
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loops import with_loops
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.joint import GroupOptions, Joint, fixed, free, planar, prismatic, revolute
+from screwdyn.mechanism.link import Attachment, Link
+from screwdyn.mechanism.topology import Topology, with_loops
 
 __all__ = ["check_urdf", "read_urdf"]
 

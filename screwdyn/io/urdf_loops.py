@@ -19,7 +19,7 @@ from screwdyn.io.urdf_origin import axis_direction, numbers_text, origin_of, ori
 from screwdyn.io.urdf_xml import Element, Report
 from screwdyn.io.xml_text import quoted
 from screwdyn.mechanism.joint import Joint, cylindrical, fixed, helical, planar, prismatic, revolute, spherical
-from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.link import Loop
 from screwdyn.screws.screw import axis, pitch
 
 __all__ = ["LOOP", "has_type", "loop_lines", "loops_of"]

@@ -13,9 +13,9 @@ from screwdyn.io.urdf_mimic import mimic_of, misled
 from screwdyn.io.urdf_origin import axis_direction, origin_of
 from screwdyn.io.urdf_shapes import ShapeReader
 from screwdyn.io.urdf_xml import Element, Report
+from screwdyn.mechanism.inertia import failing_condition
 from screwdyn.mechanism.joint import Mimic
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.mass_properties import failing_condition
+from screwdyn.mechanism.link import Loop
 from screwdyn.mechanism.shape import Shape
 
 __all__ = ["JointRecord", "LinkRecord", "MassRecord", "Model", "model_of"]

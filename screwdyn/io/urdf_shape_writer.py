@@ -8,7 +8,7 @@ from dataclasses import replace
 from screwdyn.io.urdf_origin import numbers_text, origin_text
 from screwdyn.io.xml_text import quoted
 from screwdyn.mechanism.shape import Shape
-from screwdyn.screws.poses import as_pose
+from screwdyn.screws.screw import as_pose
 
 __all__ = ["ShapeWriter"]
 

@@ -17,10 +17,8 @@ from screwdyn.io.urdf_loops import has_type, loop_lines
 from screwdyn.io.urdf_origin import numbers_text, origin_text
 from screwdyn.io.urdf_shape_writer import ShapeWriter
 from screwdyn.io.xml_text import NOT_IN_XML, quoted
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis as axis_of
 from screwdyn.screws.screw import inverse, pose

@@ -12,7 +12,7 @@ from math import inf, isfinite
 from typing import Literal
 from xml.parsers import expat
 
-from screwdyn.core.text import is_name, printable
+from screwdyn.core.types import is_name, printable
 from screwdyn.io.document import shown
 
 __all__ = ["Element", "Problem", "Report", "Severity", "Unexpanded", "parse"]

@@ -1,30 +1,214 @@
-"""Mass properties of a rigid body, and Ball's principal screws of inertia (docs/mathematics.md §4-5)."""
+"""Mass properties of rigid bodies and solids, and Ball's principal screws of inertia (docs/mathematics.md §4-5)."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
 from itertools import permutations
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, ScrewdynWarning
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.mass_properties import (
-    ROUNDING,
-    failing_condition,
-    malformed_numbers,
-    read_array,
-    read_com,
-    read_number,
-    read_tensor,
-)
-from screwdyn.mechanism.solids import Solids, squared_lengths
-from screwdyn.screws.screw import as_pose, pose, skew, unskew
+from screwdyn.screws.screw import as_pose, direction, pose, skew, unskew
 
 __all__ = ["Inertia", "failing_condition"]
+
+# Tolerance for rounding of the moments of a point, a rod or a lamina, relative to the sum of the moments.
+ROUNDING = 1e-9
+
+
+def read_array(value: ArrayLike, what: str) -> Array:
+    """Numbers and expressions as a new array of any shape. All readers raise InertiaError for other input."""
+    try:
+        return expressions.array(value)
+    except (TypeError, ValueError) as error:
+        raise InertiaError(f"{what} must be numbers, got {value!r}") from error
+
+
+def read_number(value: ArrayLike, what: str) -> Any:
+    """One number or expression."""
+    number = read_array(value, what)
+    if number.shape != ():
+        raise InertiaError(f"{what} must be one number, got shape {number.shape}")
+    return number.item()
+
+
+def read_size(value: ArrayLike, what: str) -> Any:
+    """One length that is not negative, or an expression."""
+    size = read_number(value, what)
+    if expressions.is_number(size) and not 0.0 <= size <= expressions.LARGEST:
+        raise InertiaError(
+            f"{what} must be finite, not negative and at most {expressions.LARGEST:g} m, got {float(size):g}"
+        )
+    return size
+
+
+def read_com(value: ArrayLike) -> Array:
+    """Centre of mass, (3,); 0 means the origin."""
+    com = read_array(value, "com")
+    if com.shape == () and com == 0.0:
+        return np.zeros(3)
+    if com.shape != (3,):
+        raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
+    if not expressions.is_bounded(com):
+        raise InertiaError(f"com is not finite, or beyond {expressions.LARGEST:g} m: {com.tolist()}")
+    return com
+
+
+def read_tensor(value: ArrayLike) -> Array:
+    """Tensor of inertia, (3, 3), from nine numbers, three moments, or 0."""
+    tensor = read_array(value, "tensor")
+    if tensor.shape == (3, 3):
+        return tensor
+    if tensor.shape == (3,):
+        return np.diag(tensor)
+    if tensor.shape == () and tensor == 0.0:
+        return np.zeros((3, 3))
+    raise InertiaError(f"tensor must be 3x3, 3 principal moments or 0, got {tensor.tolist()}")
+
+
+def malformed_numbers(mass: float, tensor: Array) -> str | None:
+    """Why the numbers are invalid even for an effective inertia; None if they are not."""
+    if expressions.is_number(mass) and not abs(mass) <= expressions.LARGEST:
+        return f"mass {mass} is not finite, or beyond {expressions.LARGEST:g} kg"
+    if not expressions.is_finite(tensor):
+        return f"tensor is not finite: {tensor.tolist()}"
+    if tensor.dtype == object:
+        symmetric = all(expressions.is_zero(x) for x in (tensor - tensor.T).flat)
+        return None if symmetric else f"tensor is not symmetric: {tensor.tolist()}"
+    if np.abs(tensor - tensor.T).max() > ROUNDING * np.abs(tensor).max():
+        return f"tensor is not symmetric: {tensor.tolist()}"
+    return None
+
+
+def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
+    """The first condition for a rigid body that mass and tensor do not satisfy.
+
+    The mass must be positive, and no principal moment may be negative or larger than the sum of the other two
+    (docs/mathematics.md §5), with a tolerance of 1e-9 of the sum of the moments. Points, thin rods and laminas satisfy
+    the conditions with equality.
+
+    Parameters
+    ----------
+    mass : float
+        In kg.
+    tensor : array_like, shape (3, 3)
+        About the centre of mass, in kg m^2.
+
+    Returns
+    -------
+    str or None
+        The failing condition with its numbers, or None if all hold. If there are symbols, only conditions that fail
+        for all values.
+    """
+    tensor = expressions.array(tensor)
+    malformed = malformed_numbers(mass, tensor)
+    if malformed:
+        return malformed
+    if expressions.is_never_positive(mass):
+        return f"mass {expressions.short(mass, 6)} kg is not positive"
+    if expressions.free_symbols([tensor]):
+        negative = [x for x in np.diag(tensor) if expressions.is_never_positive(x) and not expressions.is_zero(x)]
+        return f"moment of inertia {negative[0]} kg m^2 is negative" if negative else None
+    tensor = expressions.floats(tensor)
+    a, b, c = np.linalg.eigvalsh(tensor).tolist()
+    slack = ROUNDING * (abs(a) + abs(b) + abs(c))
+    if a < -slack:
+        return f"principal moment {a:.6g} kg m^2 is negative"
+    if a + b < c - slack:
+        hint = "; for a planar model, use Inertia.planar" if a + b <= slack else ""
+        return f"principal moments break the triangle inequality: {a:.6g} + {b:.6g} < {c:.6g} kg m^2{hint}"
+    return None
+
+
+def squared_lengths(sizes: Array, what: str) -> Array:
+    """Squares of lengths; InertiaError if one is negative."""
+    return np.array([size * size for size in (read_size(x, what) for x in sizes)])
+
+
+class Solids:
+    """The constructors of `Inertia` for solids of uniform density."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), tensor: ArrayLike = 0.0) -> None: ...
+
+    @classmethod
+    def point(cls, mass: float, com: ArrayLike = 0.0) -> Self:
+        """Point mass in kg at `com` (3,) in metres.
+
+        Raises InertiaError as `Inertia` does.
+        """
+        return cls(mass, com)
+
+    @classmethod
+    def _axial(cls, mass: float, along: float, across: float, axis: str | ArrayLike, com: ArrayLike) -> Self:
+        """Body of revolution with moments `along` about its axis and `across` about perpendicular axes."""
+        a = direction(axis)
+        if a.shape != (3,):
+            raise InertiaError(f"axis must be one direction, got {a.tolist()}")
+        return cls(mass, com, np.diag([across] * 3) + (along - across) * np.outer(a, a))
+
+    @classmethod
+    def rod(cls, mass: float, length: float, axis: str | ArrayLike = "x", com: ArrayLike = 0.0) -> Self:
+        """Thin uniform rod along `axis` ("x", "y", "z" or a vector), with moments 0 about it and m l^2 / 12 across it.
+
+        Mass in kg, length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
+        length; ScrewdynError for a zero axis.
+        """
+        m, l = read_number(mass, "mass"), read_size(length, "length")
+        return cls._axial(m, 0.0, m * (l * l) / 12, axis, com)
+
+    @classmethod
+    def box(cls, mass: float, size: ArrayLike, com: ArrayLike = 0.0) -> Self:
+        """Uniform box with edges `size` (3,) in metres along the link axes, with moments m (y^2 + z^2) / 12, ….
+
+        Mass in kg; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative edge.
+        """
+        m, edges = read_number(mass, "mass"), read_array(size, "size")
+        if edges.shape != (3,):
+            raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
+        squares = squared_lengths(edges, "edge")
+        return cls(m, com, m * (squares.sum() - squares) / 12)
+
+    @classmethod
+    def cylinder(
+        cls, mass: float, radius: float, length: float, axis: str | ArrayLike = "z", com: ArrayLike = 0.0
+    ) -> Self:
+        """Uniform solid cylinder, with moments m r^2 / 2 about `axis` and m (3 r^2 + l^2) / 12 across it.
+
+        Mass in kg, radius and length in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a
+        negative size; ScrewdynError for a zero axis.
+        """
+        m, r, l = read_number(mass, "mass"), read_size(radius, "radius"), read_size(length, "length")
+        return cls._axial(m, m * (r * r) / 2, m * (3 * (r * r) + l * l) / 12, axis, com)
+
+    @classmethod
+    def sphere(cls, mass: float, radius: float, com: ArrayLike = 0.0) -> Self:
+        """Uniform solid sphere, with moments 2 m r^2 / 5.
+
+        Mass in kg, radius in metres; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative
+        radius.
+        """
+        m, r = read_number(mass, "mass"), read_size(radius, "radius")
+        return cls(m, com, [2 * m * (r * r) / 5] * 3)
+
+    @classmethod
+    def planar(cls, mass: float, com: ArrayLike, izz: float) -> Self:
+        """Lamina in the xy plane, with moment `izz` about z through its centre of mass and izz / 2 about x and y.
+
+        For planar arms of textbooks, whose motion about z does not depend on the other moments. Mass in kg, `com` (2,)
+        or (3,) in metres, `izz` in kg m^2. Raises InertiaError as `Inertia` does.
+        """
+        com, izz = read_array(com, "com"), read_number(izz, "izz")
+        if com.shape == (2,):
+            com = np.append(com, 0)
+        return cls(mass, com, (izz / 2, izz / 2, izz))
 
 
 def _parallel_axis(mass: float, offset: Array) -> Array:

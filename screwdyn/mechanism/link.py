@@ -1,16 +1,36 @@
-"""A link: a name, an inertia unless it is massless, and shapes if it has any."""
+"""Links, and their connections: to a parent, or to another link by a loop."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from __future__ import annotations
 
-from screwdyn.core.cached import cached_property
-from screwdyn.core.errors import InertiaError, TopologyError
-from screwdyn.core.text import NAME, is_name
+import itertools
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import InertiaError, JointError, TopologyError
+from screwdyn.core.types import NAME, Array, cached_property, is_name
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, Mimic, fixed
 from screwdyn.mechanism.shape import Shape, shapes_of
+from screwdyn.screws import screw
+from screwdyn.screws.groups import constrained_wrenches, is_group
+from screwdyn.screws.screw import Ad, inverse
 
-__all__ = ["Link"]
+__all__ = [
+    "FIXED",
+    "Attachment",
+    "Link",
+    "Locked",
+    "Loop",
+    "new_serial",
+    "rerooted",
+    "reversed_joint",
+    "reversed_motion",
+]
 
 # Product of the moments of inertia, relative to the cube of their sum, below which one may be zero.
 _LEAN = 1e-9
@@ -52,11 +72,11 @@ class Link:
         determinant = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
         return not (self.inertia.mass > 0 and determinant > _LEAN * (xx + yy + zz) ** 3 > 0)
 
-    def prefixed(self, prefix: str) -> "Link":
+    def prefixed(self, prefix: str) -> Link:
         """The link with a prefix before its name."""
         return Link(prefix + self.name, self.inertia, self.shapes) if prefix else self
 
-    def subs(self, values: Mapping[Any, Any]) -> "Link":
+    def subs(self, values: Mapping[Any, Any]) -> Link:
         """The link with values substituted for the symbols in its inertia.
 
         Raises
@@ -80,3 +100,285 @@ class Link:
             )
         if self.shapes != ():
             object.__setattr__(self, "shapes", shapes_of(self.shapes))
+
+
+# Of the names of the links of a rotor, after that of its joint.
+ROTOR_ENDINGS = "_rotor", "_rotor_at_rest"
+# A random start distinguishes handles of other processes, which may be pickled.
+new_serial = itertools.count(secrets.randbits(64) << 32).__next__
+FIXED, _IDENTITY = fixed(), np.eye(4)
+_IDENTITY.setflags(write=False)
+
+
+class Locked(NamedTuple):
+    """What a locked joint is when it is unlocked.
+
+    Attributes
+    ----------
+    joint : Joint
+    home : (4, 4) array
+    q : tuple of floats
+        The positions at which it is locked.
+    """
+
+    joint: Joint
+    home: Array
+    q: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Attachment:
+    """A link and its connection to its parent; the base has no parent.
+
+    Attributes
+    ----------
+    link : Link
+    parent : str or None
+    joint : Joint
+        Fixed for the base and while the joint is locked.
+    home : (4, 4) array
+        Pose of the link in its parent while the joint is neutral; made read-only.
+    serial : int
+        A number that distinguishes this attachment from a later one with the same name.
+    locked : Locked or None
+        The joint and home of a joint that is locked.
+    """
+
+    link: Link
+    parent: str | None = None
+    joint: Joint = FIXED
+    home: Array = field(default_factory=lambda: _IDENTITY)
+    serial: int = field(default_factory=new_serial)
+    locked: Locked | None = None
+
+    def __post_init__(self) -> None:
+        self.home.setflags(write=False)
+
+    @property
+    def name(self) -> str:
+        """Name of the joint, after which its freedoms and positions are named."""
+        return self.joint.name or self.link.name
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the joint's freedoms."""
+        return self.joint.freedom_names(self.name)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the freedoms and positions of the joint, unlocked if it is locked."""
+        joint = self.unlocked.joint
+        return *joint.freedom_names(self.name), *joint.position_names(self.name)
+
+    @property
+    def unlocked(self) -> Attachment:
+        """The same attachment with its joint unlocked."""
+        if self.locked is None:
+            return self
+        return replace(self, joint=self.locked.joint, home=self.locked.home, locked=None)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the joint follows another one, also while it is locked."""
+        return (self.joint if self.locked is None else self.locked.joint).mimic is not None
+
+    def copied(self, parent: str | None, prefix: str = "") -> Attachment:
+        """A new attachment of the same link to a given parent; the prefix begins the names of links and joints."""
+        link, joint, locked = self.link.prefixed(prefix), self.joint.inside(prefix), self.locked
+        locked = locked and locked._replace(joint=locked.joint.inside(prefix))
+        return replace(self, link=link, parent=parent, joint=joint, serial=new_serial(), locked=locked)
+
+    @property
+    def rotor(self) -> list[Attachment]:
+        """Attachments of the rotor of the joint's motor, if it has one."""
+        rotor, parent = self.joint.rotor, self.parent
+        if rotor is None:
+            return []
+        (name, at_rest), carrier = (f"{self.name}{ending}" for ending in ROTOR_ENDINGS), rotor.carrier or parent
+        spinning, counted = rotor.bodies
+        joint = Joint(rotor.screw, name=name, mimic=Mimic(self.name, rotor.ratio))
+        found = [Attachment(Link(name, spinning), carrier, joint)]
+        return found if counted is None else [*found, Attachment(Link(at_rest, counted), carrier)]
+
+    def subs(self, values: Mapping[Any, Any]) -> Attachment:
+        """A new attachment with values substituted for symbols; errors name the link or the joint."""
+
+        def pose(home: Array) -> Array:
+            return screw.as_pose(expressions.substituted(home, values), f"the pose of {self.link.name!r}")
+
+        def bound(joint: Joint) -> Joint:
+            try:
+                return joint.subs(values)
+            except JointError as error:
+                raise JointError(f"joint {self.name!r}: {error}") from None
+
+        locked = self.locked
+        if locked is not None:
+            locked = Locked(bound(locked.joint), pose(locked.home), locked.q)
+        return replace(
+            self,
+            link=self.link.subs(values),
+            serial=new_serial(),
+            joint=bound(self.joint),
+            home=pose(self.home),
+            locked=locked,
+        )
+
+
+def reversed_joint(joint: Joint, home: Array) -> Joint:
+    """The joint by which a link carries its parent, with the same forces and limits; its home is home⁻¹.
+
+    The pose home · g(q) of the link in its parent becomes home⁻¹ · (home g(q)⁻¹ home⁻¹). The screws are −Ad(home) S in
+    the opposite order, so that each freedom keeps its position and rate. A chart keeps the order and the sign of its
+    axes; its positions are those of g(q)⁻¹.
+
+    Raises
+    ------
+    JointError
+        If a free or planar joint has damping or friction, whose force would be another one.
+    """
+    if joint.chart is None:
+        return replace(joint, screws=-(Ad(home) @ joint.screws)[:, ::-1] + 0.0)
+    if joint.chart.translations and (joint.damping != 0 or joint.friction != 0):
+        raise JointError(
+            f"a {joint.kind} joint with damping or friction cannot be reversed, because these act on velocities of the "
+            f"link that it carries; remove them by replace_joint"
+        )
+    R, p = home[:3, :3], home[:3, 3]
+    return replace(joint, chart=replace(joint.chart, axes=R @ joint.chart.axes, center=R @ joint.chart.center + p))
+
+
+def reversed_motion(joint: Joint, q: Array, rates: Array) -> tuple[Array, Array]:
+    """Positions (nq,) and rates (nv,) of the reversed joint in the same state."""
+    chart = joint.chart
+    if chart is None:
+        return q[::-1], rates[::-1]
+    neutral = np.array(chart.neutral)
+    back = chart.integrate(neutral, chart.difference(q, neutral))
+    twist = Ad(chart.pose(q)) @ joint.screws @ rates
+    return back, np.asarray(-np.linalg.pinv(joint.screws) @ twist)
+
+
+def rerooted(attachments: Sequence[Attachment], root: str) -> list[Attachment]:
+    """The attachments of a link and all links beyond it in the order in which they hang on one of them, which is first.
+
+    The joints between the two links are reversed. The attachment of the new root is as before.
+
+    Raises
+    ------
+    JointError
+        If one of these joints cannot be reversed.
+    """
+    at = {one.link.name: one for one in attachments}
+    carried = at.pop(root)
+    turned = [carried]
+    while carried.link.name != attachments[0].link.name:
+        parent = at.pop(carried.parent or "")
+        turned.append(_carrying(carried, parent))
+        carried = parent
+    return [*turned, *at.values()]
+
+
+def _carrying(at: Attachment, parent: Attachment) -> Attachment:
+    """The attachment of the parent to the link of an attachment, by the same joint."""
+    home, locked = inverse(at.home), at.locked
+    try:
+        joint = _named(at, at.joint, at.home)
+        if locked is not None:
+            q, _ = reversed_motion(locked.joint, np.array(locked.q), np.zeros(locked.joint.nv))
+            locked = Locked(_named(at, locked.joint, locked.home), inverse(locked.home), tuple(q.tolist()))
+    except JointError as error:
+        raise JointError(f"joint {at.name!r} of {at.link.name!r}: {error}") from None
+    return replace(parent, parent=at.link.name, joint=joint, home=home, locked=locked)
+
+
+def _named(at: Attachment, joint: Joint, home: Array) -> Joint:
+    """A joint of an attachment reversed, with its name; its rotor stays on the same carrier."""
+    rotor = joint.rotor
+    if rotor is not None:
+        rotor = replace(rotor, carrier=rotor.carrier or at.parent)
+    return replace(reversed_joint(joint, home), name=at.name, rotor=rotor)
+
+
+# What a joint without coordinates cannot have.
+_OF_COORDINATES = ("damping", "friction", "stiffness", "rest", "armature", "limits", "effort", "mimic", "rotor")
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A joint that closes a loop (docs/mathematics.md §12).
+
+    The pose of ``link`` in ``to`` is ``home`` · g with g in the group of the joint's screws.
+
+    Attributes
+    ----------
+    name : str
+    link, to : str
+        The two links.
+    joint : Joint
+        In the frame of ``link``. It has no coordinates, no motor and no force of its own.
+    home : (4, 4) array
+        Pose of ``link`` in ``to`` while the joint is neutral, m.
+    serial : int
+        A number that distinguishes this loop from a later one with the same name.
+
+    Raises
+    ------
+    JointError
+        If the motions of the joint are no group, as of a universal joint; if they are all motions; or if the joint has
+        a motor, forces or limits.
+    """
+
+    name: str
+    link: str
+    to: str
+    joint: Joint
+    home: Array
+    serial: int = field(default_factory=new_serial)
+
+    def __post_init__(self) -> None:
+        self.home.setflags(write=False)
+        joint, which = self.joint, f"the joint of loop {self.name!r}"
+        found = [what for what in _OF_COORDINATES if getattr(joint, what) not in (None, 0)]
+        if found:
+            raise JointError(
+                f"{which} has no coordinate, so it takes no {' and no '.join(found)}; give these to a joint of the "
+                f"tree, or close the loop at another joint"
+            )
+        if joint.screws.shape[1] == 6:
+            raise JointError(f"{which} is free, which closes nothing; leave it out")
+        if not is_group(joint.screws):
+            raise JointError(
+                f"{which} is {joint.kind}, whose motions are no group; attach a link on one of its axes to "
+                f"{self.to!r}, and close the loop between that link and {self.link!r} by the other axis"
+            )
+
+    @cached_property
+    def wrenches(self) -> Array:
+        """N, (6, 6 − k): the wrenches [n; f] that the joint transmits, in the frame of ``link``; Sᵀ N = 0."""
+        N = constrained_wrenches(self.joint.screws)
+        N.setflags(write=False)
+        return N
+
+    def copied(self, names: Mapping[str, str], prefix: str = "") -> Loop:
+        """A new loop between the same links by their new names; the prefix begins its own."""
+        return replace(
+            self,
+            name=prefix + self.name,
+            link=names[self.link],
+            to=names[self.to],
+            joint=self.joint.inside(prefix),
+            serial=new_serial(),
+        )
+
+    def carrying(self, link: str) -> Loop:
+        """The same loop, with one of its two links as ``link``."""
+        if link == self.link:
+            return self
+        joint = reversed_joint(self.joint, self.home)
+        return replace(self, link=self.to, to=self.link, joint=joint, home=screw.inverse(self.home))
+
+    def subs(self, values: Mapping[Any, Any]) -> Loop:
+        """A new loop with values substituted for symbols."""
+        home = screw.as_pose(expressions.substituted(self.home, values), f"the pose of loop {self.name!r}")
+        return replace(self, joint=self.joint.subs(values), home=home, serial=new_serial())

@@ -12,7 +12,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.screws.poses import as_pose
+from screwdyn.screws.screw import as_pose
 
 __all__ = ["Kind", "Shape", "Shapes", "Use", "shapes_of"]
 

@@ -10,16 +10,12 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import TopologyError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import FIXED, Attachment, Locked
+from screwdyn.mechanism.chart import checked_positions, pose_at
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, fixed
-from screwdyn.mechanism.joint_pose import checked_positions, pose_at
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.loops import without_loop
-from screwdyn.mechanism.reversal import rerooted
-from screwdyn.mechanism.rotors import check_no_rotor, without_rotor
+from screwdyn.mechanism.link import FIXED, Attachment, Locked, Loop, rerooted
 from screwdyn.mechanism.shape import Shapes, shapes_of
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.topology import Topology, check_no_rotor, without_loop, without_rotor
 from screwdyn.screws import screw
 
 __all__ = ["grafted", "kept_joint", "lock", "move", "replace_joint", "separable", "set_inertia", "set_shapes", "unlock"]
@@ -83,7 +79,7 @@ def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: 
     """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
 
     A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
-    the joints between the two are then reversed (:func:`~screwdyn.mechanism.reversal.reversed_joint`).
+    the joints between the two are then reversed (:func:`~screwdyn.mechanism.link.reversed_joint`).
 
     Raises
     ------

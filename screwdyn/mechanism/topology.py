@@ -3,25 +3,124 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from screwdyn.core import expressions
-from screwdyn.core.cached import cached_property
-from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
-from screwdyn.core.layered import Entries, growing
-from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import Attachment
-from screwdyn.mechanism.couplings import check_couplings, leaders
-from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.loop import Loop
-from screwdyn.mechanism.tree_graph import graph_of
+from screwdyn.core.errors import LoopError, ShapeError, TopologyError, UnknownNameError
+from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property, growing, is_name
+from screwdyn.mechanism.joint import Joint, Mimic
+from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["Topology"]
+__all__ = [
+    "Topology",
+    "bridging",
+    "check_couplings",
+    "check_no_rotor",
+    "check_open",
+    "check_rotors",
+    "check_unbridged",
+    "graph_of",
+    "leaders",
+    "loops_among",
+    "with_loops",
+    "without_bridges",
+    "without_loop",
+    "without_rotor",
+]
+
+
+def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
+    """For each joint that follows another one: the joint whose freedom it follows in the end, the ratio and the offset.
+
+    Parameters
+    ----------
+    joints : mapping from name to Joint
+
+    Raises
+    ------
+    UnknownNameError
+        If a joint that is followed does not exist.
+    TopologyError
+        If joints follow each other in a circle, or a joint that is followed has not one freedom.
+    """
+    found: dict[str, tuple[str, Any, Any]] = {}
+    for name in joints:
+        chain: dict[str, Mimic] = {}
+        at = name
+        while at not in found and (mimic := joints[at].mimic) is not None:
+            chain[at] = mimic
+            if mimic.joint not in joints:
+                error = UnknownNameError.of(mimic.joint, joints, "joint")
+                error.add_note(f"which joint {at!r} follows")
+                raise error
+            if mimic.joint in chain:
+                raise TopologyError(f"joint {at!r} follows {mimic.joint!r} in a circle; let one of them lead")
+            if joints[mimic.joint].mimic is None and joints[mimic.joint].nv != 1:
+                raise TopologyError(
+                    f"joint {at!r} cannot follow {mimic.joint!r}, a {joints[mimic.joint].kind} joint: "
+                    f"a joint that is followed has one freedom"
+                )
+            at = mimic.joint
+        leader, ratio, offset = found.get(at, (at, 1.0, 0.0))
+        for follower, mimic in reversed(chain.items()):
+            ratio, offset = mimic.ratio * ratio, mimic.ratio * offset + mimic.offset
+            found[follower] = leader, ratio, offset
+    return found
+
+
+def check_couplings(attachments: Mapping[str, Attachment], carried: Mapping[str, str]) -> None:
+    """Check that every joint that follows another one can; errors as for :func:`leaders`, and if that one is locked."""
+    joints = {name: attachments[link].joint for name, link in carried.items()}
+    for name, joint in joints.items():
+        leader = "" if joint.mimic is None else joint.mimic.joint
+        if leader in carried and attachments[carried[leader]].locked is not None:
+            raise TopologyError(f"joint {name!r} cannot follow {leader!r}, which is locked; unlock it first")
+    leaders(joints)
+
+
+class _ReadOnly(dict[str, Any]):
+    """Attributes of a graph that many share; a copy of them is an ordinary dictionary."""
+
+    def _refuse(self, *args: object, **named: object) -> NoReturn:
+        """Raise TopologyError: ``networkx.freeze`` protects the nodes and edges only."""
+        raise TopologyError(
+            "the graph of a tree cannot be changed; change the tree, or a copy of the graph, "
+            "networkx.DiGraph(tree.graph), and read it by KinematicTree.from_graph; tree.to_json() writes all of it to "
+            "a file, and writers of NetworkX take a copy with numbers and words only"
+        )
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As a whole: entries cannot be added to it."""
+        return type(self), (dict(self),)
+
+
+def graph_of(topology: Topology) -> nx.DiGraph:
+    """The graph of a structure; :attr:`KinematicTree.graph` describes it."""
+    import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
+
+    graph = nx.DiGraph()
+    graph.graph = _ReadOnly(gravity=topology.gravity, loops=tuple(topology.loops.values()))
+    for name, at in topology.attachments.items():
+        graph.add_node(name)
+        graph._node[name] = _ReadOnly(link=at.link, serial=at.serial)
+        if at.parent is not None:
+            named = at.coordinates
+            graph._succ[at.parent][name] = graph._pred[name][at.parent] = _ReadOnly(
+                joint=at.joint,
+                home=at.home,
+                name=at.name,
+                coordinate=named[0] if len(named) == 1 else None,
+                coordinates=named,
+                locked=at.locked,
+            )
+    return nx.freeze(graph)
 
 
 class _Found:
@@ -288,3 +387,113 @@ def _field(gravity: ArrayLike) -> Array:
         raise ShapeError(f"gravity must be three finite numbers in the base frame, at most {largest}; got {gravity!r}")
     g.setflags(write=False)
     return g
+
+
+def check_no_rotor(topology: Topology, link: str) -> None:
+    """Raise TopologyError if a link is the rotor of a joint, which is a solid of revolution and changes with it."""
+    for ending in ROTOR_ENDINGS:
+        joint = link.removesuffix(ending)
+        if joint == link or joint not in topology.carried:
+            continue
+        at = topology.attachments[topology.carried[joint]].unlocked
+        if link in [part.link.name for part in at.rotor]:
+            raise TopologyError(
+                f"{link!r} is the rotor of joint {joint!r}, with which it is attached and detached; give link "
+                f"{at.link.name!r} a joint with another rotor or none by replace_joint"
+            )
+
+
+def check_rotors(topology: Topology) -> None:
+    """Raise TopologyError if a joint has a rotor whose links are missing, such as in a text or a graph."""
+    for at in topology.attachments.values():
+        missing = [part.link.name for part in at.unlocked.rotor if part.link.name not in topology.attachments]
+        if missing:
+            raise TopologyError(
+                f"joint {at.name!r} has a rotor, but there is no link {missing[0]!r}; add it, or leave the "
+                f"rotor out and give the joint one by replace_joint"
+            )
+
+
+def without_rotor(topology: Topology, link: str) -> Topology:
+    """The structure of the same revision without the links of the rotor of a link's joint.
+
+    Raises
+    ------
+    TopologyError
+        If the rotor carries other links, or the link is itself a rotor.
+    """
+    check_no_rotor(topology, link)
+    revision = topology.revision
+    for at in topology.attachments[link].unlocked.rotor:
+        if at.link.name in topology.attachments:
+            topology, (_, *beyond) = topology.detach(at.link.name)
+            if beyond:
+                raise TopologyError(
+                    f"the rotor {at.link.name!r} carries {beyond[0].link.name!r}; detach that link first"
+                )
+    return topology if topology.revision == revision else replace(topology, revision=revision)
+
+
+def with_loops(topology: Topology, loops: Iterable[Loop]) -> Topology:
+    """The structure of the same revision with further loops.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError
+        If there is no such link, one is the rotor of a joint, both are the same, or the name of a loop is taken.
+    """
+    for loop in loops:
+        for link in (loop.link, loop.to):
+            if not isinstance(link, str) or link not in topology.attachments:
+                raise UnknownNameError.of(link, topology.attachments)
+            check_no_rotor(topology, link)
+        if loop.link == loop.to:
+            raise TopologyError(f"a loop connects two links; got {loop.link!r} twice")
+        if not is_name(loop.name):
+            raise TopologyError(f"the name of a loop must be {NAME}; got {loop.name!r}")
+        if loop.name in topology:
+            raise TopologyError(f"there is a link, joint or loop {loop.name!r} already; give the loop another name")
+        topology = replace(topology, loops=topology.loops | {loop.name: loop})
+    return topology
+
+
+def without_loop(topology: Topology, name: str) -> Topology:
+    """The structure of the same revision without a loop, which exists."""
+    return replace(topology, loops={other: loop for other, loop in topology.loops.items() if other != name})
+
+
+def loops_among(topology: Topology, links: Container[str]) -> list[Loop]:
+    """The loops between some links."""
+    return [loop for loop in topology.loops.values() if loop.link in links and loop.to in links]
+
+
+def check_open(topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first") -> None:
+    """Raise LoopError if there are loops, which something would ignore; it says what to do instead."""
+    if topology.loops:
+        names = ", ".join(map(repr, topology.loops))
+        raise LoopError(
+            f"{what} is not available for a tree with closed loops, because it would ignore the forces in {names}; "
+            f"{instead}"
+        )
+
+
+def check_unbridged(topology: Topology, root: str) -> None:
+    """Raise TopologyError if a loop connects a link at or beyond a root with one of the rest."""
+    for loop in bridging(topology, root):
+        raise TopologyError(
+            f"loop {loop.name!r} connects {loop.link!r} and {loop.to!r}, which would be separated; open it first, or "
+            f"release {root!r} with a state, after which it hangs on that loop"
+        )
+
+
+def bridging(topology: Topology, root: str) -> list[Loop]:
+    """The loops that connect a link at or beyond a root with one of the rest, in the order of their closing."""
+    beyond = frozenset(topology.subtree(root)) if topology.loops else frozenset()
+    return [loop for loop in topology.loops.values() if (loop.link in beyond) != (loop.to in beyond)]
+
+
+def without_bridges(topology: Topology, root: str) -> Topology:
+    """The structure of the same revision without the loops between a subtree and the rest."""
+    for loop in bridging(topology, root):
+        topology = without_loop(topology, loop.name)
+    return topology

@@ -15,8 +15,8 @@ from scipy.stats import qmc
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.joint.screws import kind
-from screwdyn.mechanism.loops import check_open
+from screwdyn.mechanism.joint import screw_kind
+from screwdyn.mechanism.topology import check_open
 from screwdyn.papers.formulations import denoc
 from screwdyn.tree import KinematicTree
 
@@ -95,7 +95,7 @@ class Arm(NamedTuple):
         for given in limits:
             if given not in tree.positions:
                 raise UnknownNameError.of(given, tree.positions, f"position of {name!r}")
-        kinds = [kind(S) for joint in joints.values() for S in joint.screws.T]
+        kinds = [screw_kind(S) for joint in joints.values() for S in joint.screws.T]
         own = {p: joint.limits for j, joint in joints.items() for p in joint.position_names(j)}
         ranges, endless = [], []
         for position, moves in zip(tree.positions, kinds, strict=True):

@@ -10,7 +10,7 @@ chart moves with the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_
 
 from typing import Any, NamedTuple
 
-from screwdyn.screws.rotations import LENGTH_TOLERANCE, product_entries, rate_entries, rotation_entries
+from screwdyn.screws.groups import LENGTH_TOLERANCE, product_entries, rate_entries, rotation_entries
 
 from .row_steps import renamed
 from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root

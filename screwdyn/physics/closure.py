@@ -14,12 +14,12 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, SingularAttachmentError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.link import Loop
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 from screwdyn.physics.recursions.constrained import KEPT_ANYWAY, REDUNDANT
 from screwdyn.screws.groups import NEAREST, nearest_element, projection, whole_turns
-from screwdyn.screws.poses import inverse
+from screwdyn.screws.screw import inverse
 
 __all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"]
 

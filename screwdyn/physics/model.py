@@ -12,7 +12,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.configuration import ConfigurationSpace
+from screwdyn.mechanism.chart import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.charts import ORIENTATION, POSITION
 from screwdyn.physics.couplings import COLUMN, RATIO, spread

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.mechanism.couplings import leaders
+from screwdyn.mechanism.topology import leaders
 from screwdyn.physics.charts import GROUP, ROW, Charts
 from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.placement import Placement

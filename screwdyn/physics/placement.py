@@ -14,11 +14,10 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.link import Attachment, Link
 from screwdyn.physics.link_steps import compose, inertia_to_parent
 from screwdyn.physics.row_steps import RENAMING
 from screwdyn.physics.spatial import (

@@ -12,7 +12,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnboundSymbolError
 from screwdyn.core.types import Array
-from screwdyn.mechanism.attachment import Attachment
+from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.model_charts import coupled_charts, group_charts

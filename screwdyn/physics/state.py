@@ -10,9 +10,8 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.attachment import Attachment
-from screwdyn.mechanism.couplings import leaders
-from screwdyn.mechanism.topology import Topology
+from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism.topology import Topology, leaders
 from screwdyn.physics.robot import Robot
 
 __all__ = ["State", "by_name", "check_state", "no_coordinate"]

@@ -6,8 +6,7 @@ import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.physics.robot import Robot
-from screwdyn.screws.motions import Ad, ad
-from screwdyn.screws.poses import inverse
+from screwdyn.screws.screw import Ad, ad, inverse
 
 __all__ = ["subtree_wrench"]
 

@@ -10,6 +10,7 @@ not check that it is a rigid motion: the results for any other matrix have no me
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,10 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.screws.motions import Ad, ad, exp, log, screw_motion
-from screwdyn.screws.poses import as_pose, cross, dot, entries, inverse, pose, shaped, skew, unskew
 
 __all__ = [
     "Ad",
@@ -45,6 +44,338 @@ __all__ = [
     "unskew",
     "virtual_power",
 ]
+
+_IDENTITY = np.eye(4)
+
+
+def shaped(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
+    """Return x as floats, after checking that they are finite and that the last axes of x have lengths `tail`."""
+    try:
+        array = expressions.real(x)
+    except (TypeError, ValueError) as error:
+        if symbols := expressions.symbols_in(x):
+            raise UnboundSymbolError.of(symbols, what) from error
+        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
+    if not np.isfinite(_with_tail(array, tail, what)).all():
+        raise ShapeError(f"{what} has entries that are not finite: {array.tolist()}")
+    return array
+
+
+def entries(x: ArrayLike, tail: tuple[int, ...], what: str) -> Array:
+    """Return x as floats or expressions, after checking that the last axes of x have lengths `tail`."""
+    try:
+        array = expressions.array(x)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{what} must be an array of numbers, got {x!r}") from error
+    return _with_tail(array, tail, what)
+
+
+def _with_tail(array: Array, tail: tuple[int, ...], what: str) -> Array:
+    if array.shape[max(array.ndim - len(tail), 0) :] != tail:
+        expected = ", ".join(("...", *map(str, tail)))
+        raise ShapeError(f"{what} must have shape ({expected}), got {array.shape}")
+    return array
+
+
+def skew(v: ArrayLike) -> Array:
+    """Cross-product matrix (..., 3, 3) of a vector (..., 3): ``skew(v) @ u == np.cross(v, u)``.
+
+    Raises ShapeError if v has another shape. docs/mathematics.md, conventions.
+    """
+    return skew_of(entries(v, (3,), "vector"))
+
+
+def skew_of(v: Array) -> Array:
+    """Cross-product matrix of a vector (..., 3) that has been checked; for inner loops."""
+    result = np.zeros((*v.shape, 3), dtype=v.dtype)
+    result[..., 2, 1] = v[..., 0]
+    result[..., 0, 2] = v[..., 1]
+    result[..., 1, 0] = v[..., 2]
+    return result - result.swapaxes(-1, -2)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Scalar product of vectors (..., k)."""
+    product: Array = np.einsum("...i,...i->...", a, b)
+    return product
+
+
+def cross(a: Array, b: Array) -> Array:
+    """Cross product of vectors (..., 3)."""
+    return (skew_of(a) @ b[..., None])[..., 0]
+
+
+def unskew(matrix: ArrayLike) -> Array:
+    """Vector (..., 3) of the skew-symmetric part ½ (A − Aᵀ) of a matrix A (..., 3, 3): ``unskew(skew(v)) == v``.
+
+    Raises ShapeError if the matrix has another shape or entries that are not finite.
+    """
+    a = shaped(matrix, (3, 3), "matrix")
+    a = 0.5 * (a - a.swapaxes(-1, -2))
+    return np.stack([a[..., 2, 1], a[..., 0, 2], a[..., 1, 0]], axis=-1)
+
+
+def pose(R: ArrayLike, p: ArrayLike) -> Array:
+    """Pose T = [[R, p], [0, 1]], (..., 4, 4), from a rotation R (..., 3, 3) and an origin p (..., 3) in metres.
+
+    Does not check that R is a rotation; `as_pose` does. Raises ShapeError for a wrong shape or an entry that is not
+    finite.
+    """
+    return pose_of(shaped(R, (3, 3), "rotation"), shaped(p, (3,), "position"))
+
+
+def pose_of(R: Array, p: Array) -> Array:
+    """Pose from a rotation and an origin that have been checked; for inner loops."""
+    T = np.zeros((*np.broadcast_shapes(R.shape[:-2], p.shape[:-1]), 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = R, p, 1.0
+    return T
+
+
+def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
+    """Read a pose in any of the forms that users may give.
+
+    Parameters
+    ----------
+    at : None, array_like of shape (3,) or (4, 4)
+        None for the identity, a translation in metres, or a homogeneous matrix (docs/mathematics.md §1). If the entries
+        of RᵀR − 1 are at most 1e-6, as with numbers copied from a file, R is replaced by the nearest rotation.
+    what : str
+        What error messages call the pose.
+
+    Returns
+    -------
+    ndarray, shape (4, 4)
+        A new array. If it contains expressions, only what does not depend on their values is checked.
+
+    Raises
+    ------
+    ShapeError
+        If `at` has another shape, is not finite, or is not a rigid motion.
+    """
+    if at is None:
+        return np.eye(4)
+    try:
+        given = expressions.array(at)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(f"{what} must be numbers, got {at!r}") from error
+    T = np.eye(4, dtype=object) if given.dtype == object else _IDENTITY.copy()
+    if not expressions.is_bounded(given):
+        raise ShapeError(f"{what} has entries that are not finite, or beyond {expressions.LARGEST:g}: {given.tolist()}")
+    if given.shape == (3,):
+        T[:3, 3] = given
+        return T
+    if given.shape != (4, 4):
+        hint = "; for a rotation alone, use screw.pose(R, (0, 0, 0))" if given.shape == (3, 3) else ""
+        raise ShapeError(f"{what} must be None, a 3-vector or a 4x4 matrix, got shape {given.shape}{hint}")
+    R = given[:3, :3]
+    if given.dtype == object:
+        _check_known_entries(given, what)
+        return given
+    error_size = max(map(abs, (R.T @ R - T[:3, :3]).ravel().tolist()))
+    if error_size > 1e-6:
+        raise ShapeError(f"the rotation of {what} is not orthonormal: R^T R - 1 reaches {error_size:.3g}")
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
+    if xx * (yy * zz - yz * zy) + xy * (yz * zx - yx * zz) + xz * (yx * zy - yy * zx) < 0.0:
+        raise ShapeError(f"the rotation of {what} is a reflection (determinant -1); swap or negate an axis")
+    if max(map(abs, (given[3] - T[3]).tolist())) > 1e-6:
+        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {given[3].tolist()}")
+    if error_size > 1e-14:
+        for _ in range(2):  # Newton's iteration for the polar factor: each step squares the error
+            R = R @ (1.5 * np.eye(3) - 0.5 * (R.T @ R))
+    T[:3, :3], T[:3, 3] = R, given[:3, 3]
+    return T
+
+
+def _check_known_entries(T: Array, what: str) -> None:
+    """Raise ShapeError if the entries without symbols show that a pose with expressions is not a rigid motion."""
+    R = T[:3, :3]
+    if any(expressions.is_number(x) and abs(x - (k == 3)) > 1e-6 for k, x in enumerate(T[3])):
+        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {T[3].tolist()}")
+    if not expressions.free_symbols([R]):
+        as_pose(pose(R, (0, 0, 0)), what)
+    elif any(expressions.is_number(x) and abs(x) > 1 + 1e-6 for x in R.flat):
+        raise ShapeError(f"the rotation of {what} has an entry larger than 1: {R.tolist()}")
+
+
+def inverse(T: ArrayLike) -> Array:
+    """Inverse of a pose, T_BA from T_AB, both (..., 4, 4): [[Rᵀ, −Rᵀ p], [0, 1]].
+
+    Raises ShapeError if T has another shape or entries that are not finite.
+    """
+    T = shaped(T, (4, 4), "pose")
+    Rt = T[..., :3, :3].swapaxes(-1, -2)
+    return pose_of(Rt, -(Rt @ T[..., :3, 3, None])[..., 0])
+
+
+def Ad(T: ArrayLike) -> Array:
+    """Adjoint of a pose, [[R, 0], [p^ R, R]]: changes the frame of a twist from B to A if T is T_AB.
+
+    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes the frame of a wrench from A to B.
+    docs/mathematics.md §1.
+
+    Parameters
+    ----------
+    T : array_like, shape (..., 4, 4)
+        Pose, in metres.
+
+    Returns
+    -------
+    ndarray, shape (..., 6, 6)
+
+    Raises
+    ------
+    ShapeError
+        If T has another shape or entries that are not finite.
+    """
+    T = shaped(T, (4, 4), "pose")
+    R = T[..., :3, :3]
+    return _lower_blocks(R, skew_of(T[..., :3, 3]) @ R)
+
+
+def ad(V: ArrayLike) -> Array:
+    """Lie bracket [[w^, 0], [v^, w^]], (..., 6, 6), of a twist (..., 6): the rate of Ad(exp(V t)) at t = 0.
+
+    ``ad(V1) @ V2 == -ad(V2) @ V1``. docs/mathematics.md §1. Raises ShapeError if V has another shape or entries that
+    are not finite.
+    """
+    V = shaped(V, (6,), "twist")
+    return _lower_blocks(skew_of(V[..., :3]), skew_of(V[..., 3:]))
+
+
+def _lower_blocks(diagonal: Array, lower: Array) -> Array:
+    """6x6 matrices [[diagonal, 0], [lower, diagonal]]."""
+    result = np.zeros((*diagonal.shape[:-2], 6, 6))
+    result[..., :3, :3] = result[..., 3:, 3:] = diagonal
+    result[..., 3:, :3] = lower
+    return result
+
+
+def _motion(V: Array, sine: Array, versine: Array, lag: Array, slide: Array) -> Array:
+    """Pose with R = 1 + sine w^ + versine w^^2 and p = (slide 1 + versine w^ + lag w^^2) v."""
+    w1 = skew_of(V[..., :3])
+    w2 = w1 @ w1
+    one = np.eye(3)
+    sine, versine, lag, slide = (k[..., None, None] for k in (sine, versine, lag, slide))
+    travel = slide * one + versine * w1 + lag * w2
+    return pose_of(one + sine * w1 + versine * w2, (travel @ V[..., 3:, None])[..., 0])
+
+
+def _exp_coefficients(angle: Array) -> tuple[Array, Array, Array]:
+    """sin(x)/x, (1 - cos x)/x^2 and (x - sin x)/x^3, without loss of digits near zero."""
+    x = np.where(angle == 0.0, 1.0, angle)
+    sine = np.where(angle == 0.0, 1.0, np.sin(x) / x)
+    half = 0.5 * x
+    versine = np.where(angle == 0.0, 0.5, 0.5 * (np.sin(half) / half) ** 2)
+    square = np.minimum(angle, 1.0) ** 2
+    series = np.zeros_like(angle)
+    for k in reversed(range(9)):
+        series = 1.0 / math.factorial(2 * k + 3) - square * series
+    far = np.maximum(angle, 1.0)
+    lag = np.where(angle < 1.0, series, (far - np.sin(far)) / far**3)
+    return sine, versine, lag
+
+
+def exp(V: ArrayLike) -> Array:
+    """Pose reached by following the constant twist V for one second (the exponential of its 4x4 matrix).
+
+    With x the length of w: R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
+    p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x.
+
+    Parameters
+    ----------
+    V : array_like, shape (..., 6)
+        Twist [w; v] in rad/s and m/s (or a screw times an angle).
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+
+    Raises
+    ------
+    ShapeError
+        If V has another shape or entries that are not finite.
+    """
+    V = shaped(V, (6,), "twist")
+    angle = np.sqrt(dot(V[..., :3], V[..., :3]))
+    return _motion(V, *_exp_coefficients(angle), np.ones_like(angle))
+
+
+def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
+    """Pose exp(S^ q) of a joint with unit screw S at coordinate q, for any pitch (docs/mathematics.md §1).
+
+    R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v.
+
+    Parameters
+    ----------
+    S : array_like, shape (..., 6)
+        Unit screw: ``|w| = 1``, or ``w = 0`` and ``|v| = 1``. Not checked; see `unit`.
+    q : array_like, shape (...)
+        In radians, or in metres for a pure translation.
+
+    Returns
+    -------
+    ndarray, shape (..., 4, 4)
+
+    Raises
+    ------
+    ShapeError
+        If an argument has another shape or entries that are not finite.
+    """
+    S, q = shaped(S, (6,), "screw"), shaped(q, (), "coordinate")
+    sine = np.sin(q)
+    return _motion(S, sine, 2.0 * np.sin(0.5 * q) ** 2, q - sine, q)
+
+
+def log(T: ArrayLike) -> Array:
+    """Twist V with exp(V) = T and angle ``|w|`` in [0, pi] (docs/mathematics.md §1).
+
+    The rotation vector is computed from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that
+    no digits are lost near 0 or near pi. At exactly pi, w and -w are both solutions, and either may be returned.
+
+    Parameters
+    ----------
+    T : array_like, shape (..., 4, 4)
+        Pose, in metres.
+
+    Returns
+    -------
+    ndarray, shape (..., 6)
+        Twist [w; v] in radians and metres.
+
+    Raises
+    ------
+    ShapeError
+        If T has another shape or entries that are not finite.
+    """
+    T = shaped(T, (4, 4), "pose")
+    R = T[..., :3, :3]
+    outer = np.empty((*R.shape[:-2], 4, 4))
+    trace = np.trace(R, axis1=-2, axis2=-1)
+    outer[..., 0, 0] = 1.0 + trace
+    outer[..., 0, 1:] = outer[..., 1:, 0] = 2.0 * unskew(R)
+    outer[..., 1:, 1:] = R + R.swapaxes(-1, -2) + (1.0 - trace)[..., None, None] * np.eye(3)
+    largest = np.argmax(np.diagonal(outer, axis1=-2, axis2=-1), axis=-1)
+    quaternion = np.take_along_axis(outer, largest[..., None, None], axis=-2)[..., 0, :]
+    quaternion *= np.copysign(1.0, quaternion[..., :1])
+    scalar, vector = quaternion[..., 0], quaternion[..., 1:]
+    sine = np.sqrt(dot(vector, vector))
+    angle = 2.0 * np.arctan2(sine, scalar)
+    w = (angle / np.where(sine == 0.0, 1.0, sine))[..., None] * vector
+    # v = travel⁻¹ p, of which the powers of w^ beyond the second follow from those before.
+    turned = cross(w, T[..., :3, 3])
+    v = T[..., :3, 3] - 0.5 * turned + _log_coefficient(angle)[..., None] * cross(w, turned)
+    return np.concatenate([w, v], axis=-1)
+
+
+def _log_coefficient(angle: Array) -> Array:
+    """(1 − (x/2) cot(x/2)) / x², without loss of digits near zero."""
+    square = np.minimum(angle, 0.5) ** 2
+    series = np.zeros_like(angle)
+    for k in (691 / 1307674368000, 1 / 47900160, 1 / 1209600, 1 / 30240, 1 / 720, 1 / 12):
+        series = k + square * series
+    far = np.maximum(angle, 0.5)
+    return np.where(angle < 0.5, series, (1.0 - 0.5 * far / np.tan(0.5 * far)) / far**2)
+
 
 # A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
 _LARGEST_PITCH = 1e12

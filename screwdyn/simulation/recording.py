@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.core.text import NAME, Text, is_name
-from screwdyn.core.types import Array
+from screwdyn.core.types import NAME, Array, Text, is_name
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.state import no_coordinate
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from screwdyn.core.types import Array
-from screwdyn.mechanism.attachment import Attachment
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.loop import Loop
+from screwdyn.mechanism.link import Attachment, Loop
 from screwdyn.mechanism.topology import Topology
 from screwdyn.screws.screw import axis, pitch, pose
 from screwdyn.views.triangles import Color, Solid, ball, box, helix, tube

@@ -10,7 +10,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.screws.rotations import rotation_vector_of
+from screwdyn.screws.groups import rotation_vector_of
 
 __all__ = ["LINES", "NOISE", "QUANTITIES", "Curve", "Panel", "energy_scale", "panels", "sort_of"]
 

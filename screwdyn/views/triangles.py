@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.screws.poses import pose_of
-from screwdyn.screws.screw import frame_along
+from screwdyn.screws.screw import frame_along, pose_of
 
 __all__ = ["Color", "Solid", "arrow", "ball", "box", "capsule", "helix", "tube"]
 

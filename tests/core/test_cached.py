@@ -2,7 +2,7 @@
 
 import threading
 
-from screwdyn.core.cached import cached_property
+from screwdyn.core.types import cached_property
 
 
 class Held:

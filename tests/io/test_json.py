@@ -14,10 +14,9 @@ from numpy.testing import assert_array_equal
 
 import screwdyn as sd
 from screwdyn import JSONError, KinematicTree, screw
-from screwdyn.mechanism.attachment import Attachment, Locked
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.joint import Joint, Mimic
-from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.link import Attachment, Link, Locked
 from screwdyn.mechanism.topology import Topology
 from screwdyn.testing import random_tree
 

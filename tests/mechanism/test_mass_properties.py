@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from screwdyn.mechanism.mass_properties import failing_condition
+from screwdyn.mechanism.inertia import failing_condition
 
 coordinate = st.floats(-2.0, 2.0)
 clouds = st.lists(st.tuples(st.floats(0.01, 5.0), coordinate, coordinate, coordinate), min_size=1, max_size=6).map(

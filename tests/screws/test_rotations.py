@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn.screws import screw
-from screwdyn.screws.rotations import quaternion_of, rotation_of, rotation_vector_of
+from screwdyn.screws.groups import quaternion_of, rotation_of, rotation_vector_of
 
 
 def test_a_quaternion_is_that_of_its_rotation_vector():

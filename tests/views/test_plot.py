@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
-from screwdyn.screws.rotations import quaternion_of
+from screwdyn.screws.groups import quaternion_of
 from screwdyn.views import figures, plot
 
 CRATE = sd.Inertia.box(1.0, (0.1, 0.1, 0.1), com=(0, -0.2, 0))

@@ -18,7 +18,7 @@ from screwdyn.physics.couplings import COLUMN, OFFSET
 from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
 from screwdyn.physics.table import MASS, PARENT, path_of, place_row, workspace
-from screwdyn.screws.rotations import LENGTH_TOLERANCE
+from screwdyn.screws.groups import LENGTH_TOLERANCE
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
 

@@ -13,7 +13,7 @@ from screwdyn.cli.scenario.robot import Beside, named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint, Mimic, Rotor, kinds
+from screwdyn.mechanism.joint import KINDS, Joint, Mimic, Rotor
 from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.state import State
 from screwdyn.simulation.closing import Close, Open
@@ -21,7 +21,6 @@ from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJo
 
 __all__ = ["schedule"]
 
-_JOINTS: dict[str, Callable[..., Joint]] = {kind: getattr(kinds, kind) for kind in kinds.__all__}
 # Makes an event of its time or condition.
 Change = Callable[..., Scheduled]
 _SHAPES = ("box", "sphere", "cylinder", "tensor")
@@ -242,10 +241,10 @@ def _shape(body: Mapping[str, Any]) -> Shape | None:
 
 
 def _joint(given: Entry) -> Joint | None:
-    kind = given.variant("type", _JOINTS)
+    kind = given.variant("type", KINDS)
     if kind is None:
         return None
-    joint: Joint | None = _called(given, _JOINTS[kind], "type")
+    joint: Joint | None = _called(given, KINDS[kind], "type")
     if joint is not None and joint.mimic is not None:
         given.wrong("an event cannot bring a joint that follows another one", "leave out 'mimic'")
     return joint

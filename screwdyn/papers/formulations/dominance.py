@@ -23,7 +23,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.structure import Structure
 from screwdyn.papers.formulations.formulation import symbolic
 from screwdyn.papers.formulations.fu import GeneralizedDAlembert
-from screwdyn.screws.poses import shaped
+from screwdyn.screws.screw import shaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

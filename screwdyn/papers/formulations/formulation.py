@@ -14,13 +14,11 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.couplings import leaders
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.joint.screws import kind
-from screwdyn.mechanism.loops import check_open
+from screwdyn.mechanism.joint import Joint, screw_kind
 from screwdyn.mechanism.structure import Structure
-from screwdyn.screws.poses import skew_of
+from screwdyn.mechanism.topology import check_open, leaders
+from screwdyn.screws.screw import skew_of
 
 __all__ = ["Formulation", "MatrixFormulation", "Row", "cross", "numbers", "symbolic"]
 
@@ -218,7 +216,7 @@ def read(
 
 
 def _covered(joint: Joint, kinds: Sequence[str]) -> bool:
-    return joint.chart is None and {kind(S) for S in joint.screws.T} <= {*kinds}
+    return joint.chart is None and {screw_kind(S) for S in joint.screws.T} <= {*kinds}
 
 
 def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> Row:

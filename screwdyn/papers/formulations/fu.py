@@ -9,7 +9,7 @@ import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.papers.formulations.formulation import Formulation, MatrixFormulation, Row, cross
-from screwdyn.screws.poses import skew_of
+from screwdyn.screws.screw import skew_of
 
 __all__ = [
     "GeneralizedDAlembert",

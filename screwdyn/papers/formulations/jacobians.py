@@ -12,7 +12,7 @@ from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.papers.formulations.formulation import MatrixFormulation, Row, cross, symbolic
 from screwdyn.papers.formulations.fu import PoseDerivatives
-from screwdyn.screws.poses import skew_of
+from screwdyn.screws.screw import skew_of
 
 __all__ = ["DeNOC", "Kronecker", "Lagrangian", "Progressive", "derivative_of_product", "partial", "rate"]
 

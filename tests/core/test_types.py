@@ -5,8 +5,8 @@ import pickle
 import pytest
 
 import screwdyn as sd
-from screwdyn.core import layered
-from screwdyn.core.layered import growing
+from screwdyn.core import types
+from screwdyn.core.types import growing
 
 
 def grown(count):
@@ -19,7 +19,7 @@ def grown(count):
 
 
 def test_each_state_is_a_dictionary_of_its_own(monkeypatch):
-    monkeypatch.setattr(layered, "_MANY", 3)
+    monkeypatch.setattr(types, "_MANY", 3)
     for n, state in enumerate(grown(60)):
         expected = {f"x{k}": k for k in range(n)}
         assert [*state] == [*expected] and [*state.values()] == [*range(n)] and [*state.items()] == [*expected.items()]
@@ -39,7 +39,7 @@ def test_few_are_a_plain_dictionary_and_many_share_most_entries():
 @pytest.mark.parametrize("many", [2, 1000])
 def test_trees_change_alike(many, monkeypatch):
     """Also branches of one tree, of which each grows by itself, and former states."""
-    monkeypatch.setattr(layered, "_MANY", many)
+    monkeypatch.setattr(types, "_MANY", many)
     tree, kept = sd.KinematicTree(), []
     body = sd.Inertia.rod(1.0, 1.0, axis="x", com=(0.5, 0, 0))
     for k in range(12):

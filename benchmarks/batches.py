@@ -11,7 +11,7 @@ import pinocchio as pin
 from clock import clock, machine, same, side_by_side
 from robots import GROUPED, ROBOTS, Pair
 
-from screwdyn.backends.llvm.host import host
+from screwdyn.backends.llvm.machine import host
 
 STATES = 100_000
 CALLS = {

@@ -19,7 +19,7 @@ import numpy as np
 
 import screwdyn as sd
 from screwdyn import formulations
-from screwdyn.backends.tape.counting import CountingTape
+from screwdyn.backends.tape.tape import CountingTape
 from screwdyn.backends.tape.trace import inputs
 from screwdyn.forms.requests import operations_of, requested
 from screwdyn.forms.requests import results as results_of

@@ -13,8 +13,7 @@ from clock import machine
 import screwdyn as sd
 from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm.code_cache import Structure, recorded
-from screwdyn.backends.llvm.host import host
-from screwdyn.backends.llvm.machine import object_file
+from screwdyn.backends.llvm.machine import host, object_file
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT
 from screwdyn.testing import random_tree

@@ -28,7 +28,7 @@ from screwdyn.screws.screw_system import ScrewSystem
 from screwdyn.simulation.changes import Changes
 
 if TYPE_CHECKING:
-    from screwdyn.backends.sympy.closed_form import Derivation
+    from screwdyn.backends.closed_form import Derivation
     from screwdyn.forms.compiled import Compiled
     from screwdyn.forms.derivatives import Derivatives, Linearization
     from screwdyn.forms.point import Explanation
@@ -151,7 +151,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         >>> sd.robots.two_link().symbolic().mass_matrix()[1, 1]
         0.333333333333333
         """
-        from screwdyn.backends.sympy.closed_form import Derivation
+        from screwdyn.backends.closed_form import Derivation
         from screwdyn.forms.symbolic import Symbolic
 
         if self._derivation is None:

@@ -12,13 +12,12 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from screwdyn.backends.llvm import disk, machine, program
+from screwdyn.backends.llvm import machine
 from screwdyn.testing import random_tree
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -77,11 +76,8 @@ def pytest_collection() -> Iterator[None]:
 def patched_code_stays_in_memory(request: pytest.FixtureRequest) -> None:
     """Code is neither written to the disk nor read from it while modules are patched."""
     if "monkeypatch" in request.fixturenames:
-        none = SimpleNamespace(
-            key=disk.key, folder=lambda: None, read=lambda key: None, write=lambda key, content: None
-        )
-        for module in (machine, program):
-            request.getfixturevalue("monkeypatch").setattr(module, "disk", none)
+        for name in ("folder", "read", "write"):
+            request.getfixturevalue("monkeypatch").setattr(machine, name, lambda *_: None)
 
 
 @pytest.fixture(scope="session")

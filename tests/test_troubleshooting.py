@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 import screwdyn as sd
-from screwdyn.backends.llvm import processor
+from screwdyn.backends.llvm import machine
 
 PAGE = Path(__file__).parents[1] / "docs/troubleshooting.md"
 HEADINGS = re.findall(r"^### (\w+): `(.+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
@@ -70,7 +70,7 @@ def chatter():
 
 def without_llvmlite():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(processor, "_missing", ImportError("No module named 'llvmlite'"))
+        patch.setattr(machine, "_missing", ImportError("No module named 'llvmlite'"))
         arm().compile()
 
 

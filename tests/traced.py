@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.backends.kernels import entry as kernels
 from screwdyn.backends.kernels.in_python import WRONG_INPUT
-from screwdyn.backends.llvm.call import inertias
+from screwdyn.backends.llvm.program import inertias
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias, record
 from screwdyn.physics.base_parameters import base_parameters

@@ -1,1 +1,1 @@
-"""Back-ends, which evaluate quantities. Each is one folder with three steps: plan, emit, call."""
+"""Back-ends, which evaluate quantities. Each is one folder or file with three steps: plan, emit, call."""

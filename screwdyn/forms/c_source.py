@@ -13,8 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
-from screwdyn.backends.c.names import ascii_text, identifier, identifiers
-from screwdyn.backends.c.statements import number, statements
+from screwdyn.backends.c import ascii_text, identifier, identifiers, number, statements
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
@@ -118,7 +117,7 @@ class _Source:
         symbols = expressions.free_symbols([*itertools.chain(*self.model.rows, self.model.base_row), *placed, *coupled])
         self.members: dict[Any, str] = {}
         if symbols:
-            from screwdyn.backends.c.parameters import member_names
+            from screwdyn.backends.closed_form import member_names
 
             self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
 
@@ -353,7 +352,7 @@ class _Function:
         """Statements for common subexpressions of the robot's numbers, and C text of each number."""
         if not numbers:
             return [], {}
-        from screwdyn.backends.c.parameters import computed
+        from screwdyn.backends.closed_form import computed
 
         return computed(numbers, self.source.members, _STRUCT)
 

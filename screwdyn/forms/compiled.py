@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.backends import background
-from screwdyn.backends.llvm import code_cache
-from screwdyn.backends.llvm.call import Function
-from screwdyn.backends.llvm.processor import require_compiler
+from screwdyn.backends.llvm import code_cache, machine
+from screwdyn.backends.llvm.machine import require_compiler
+from screwdyn.backends.llvm.program import Function
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.configurations import Actuation, Configurations
@@ -138,7 +137,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
     @property
     def ready(self) -> bool:
         """Whether all code that was requested is ready."""
-        background.resume()
+        machine.resume()
         return self._programs is None or self._programs.ready
 
     def wait(self, timeout: float | None = None) -> Compiled:
@@ -149,7 +148,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         TimeoutError
             If it is not ready after ``timeout`` seconds.
         """
-        background.resume()
+        machine.resume()
         if self._programs is not None:
             self._programs.wait(timeout)
         return self
@@ -178,7 +177,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
             if compilation is not None and compilation.program is not None:
                 function = self._functions[key] = Function(compilation.program, self._model.table)
             else:
-                background.resume()
+                machine.resume()
         return function
 
     def _ready(self, entry: Quantity, link: Any, frame: Any, single: bool) -> Function | None:
@@ -186,7 +185,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         function = self._function(entry, link, frame)
         if function is not None and (single or function.program.batch):
             return function
-        background.resume()
+        machine.resume()
         return None
 
     def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:

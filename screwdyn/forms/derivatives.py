@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened
-from screwdyn.backends.llvm.evaluate import Evaluator
-from screwdyn.backends.llvm.program import Program, kept, planned
+from screwdyn.backends.llvm.program import Evaluator, Program, kept, planned
 from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias

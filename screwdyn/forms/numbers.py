@@ -15,8 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
-from screwdyn.backends.kernels.entry import method
-from screwdyn.backends.kernels.of_model import Kernels, kernels_of
+from screwdyn.backends.kernels.entry import Kernels, kernels_of, method
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.closed_loops import operational_inertia, torques

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm.code_cache import TooLong
-from screwdyn.backends.llvm.stepper import LARGEST, Stepper
-from screwdyn.backends.tape.step import Kind
+from screwdyn.backends.llvm.code_cache import LARGEST_STEP, Kind, Stepper, TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import expressions
 from screwdyn.core.errors import (
@@ -574,8 +572,8 @@ def _made(model: Model, kind: Kind, values: Mapping[Hashable, float]) -> Stepper
         return Stepper(model, kind, values)
     except TooLong:
         raise ScrewdynError(
-            f"a step of this tree by {kind.method!r} has more than {LARGEST} operations, which are not compiled; use "
-            f"{'simulate' if kind.method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
+            f"a step of this tree by {kind.method!r} has more than {LARGEST_STEP} operations, which are not compiled; "
+            f"use {'simulate' if kind.method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
         ) from None
     except Undetermined as found:
         raise SingularAttachmentError(

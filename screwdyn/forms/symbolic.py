@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import sympy
 
-from screwdyn.backends.handover import Recording, casadi_function, jax_function, lambdified
-from screwdyn.backends.sympy.closed_form import Derivation, Intermediates, symbol
-from screwdyn.backends.tape import constrained
+from screwdyn.backends.closed_form import (
+    Derivation,
+    Intermediates,
+    Recording,
+    casadi_function,
+    jax_function,
+    lambdified,
+    symbol,
+)
+from screwdyn.backends.tape.outputs import dependent_rates, loop_dynamics
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
@@ -201,7 +208,7 @@ class Symbolic:
                 positions=self.positions, coordinates=self.coordinates, places=subject.places[list(constraints.chosen)]
             )
             chosen = indices(model, independent)
-            self._found[key] = _Found([*constrained.dependent_rates(self._derivation.tape, subject, chosen, others)])
+            self._found[key] = _Found([*dependent_rates(self._derivation.tape, subject, chosen, others)])
         M, C, g = self.mass_matrix(), self.coriolis_matrix(), self.gravity_vector()
         Z, rate = map(self._derivation.matrix, self._found[key].parts)
         Z_dot = rate * Z
@@ -371,7 +378,7 @@ class Symbolic:
         """The results of a quantity, by the recursion of the catalogue unless loops change them."""
         tape = self._derivation.tape
         if entry.name in WITH_LOOPS and self._model.constraints:
-            return [constrained.forward_dynamics(tape, subject)]
+            return [loop_dynamics(tape, subject)]
         return record(tape, entry.name, subject)
 
     def _form(self, request: Request, expand: bool) -> Any:

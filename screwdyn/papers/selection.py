@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from screwdyn.backends.llvm.processor import processor
+from screwdyn.backends.llvm.machine import processor
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike

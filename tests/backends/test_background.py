@@ -6,16 +6,14 @@ import time
 
 import pytest
 
-from screwdyn.backends import background
+from screwdyn.backends.llvm import machine
 
 
 def test_smaller_functions_are_called_first():
     started, gate, order = threading.Event(), threading.Event(), []
-    first = background.submit((5,), lambda: started.set() or gate.wait(10))
+    first = machine.submit((5,), lambda: started.set() or gate.wait(10))
     assert started.wait(10)
-    futures = [
-        background.submit((size,), lambda x=x: order.append(x) or x) for size, x in ((3, "b"), (1, "a"), (3, "c"))
-    ]
+    futures = [machine.submit((size,), lambda x=x: order.append(x) or x) for size, x in ((3, "b"), (1, "a"), (3, "c"))]
     gate.set()
     assert [future.result(10) for future in futures] == ["b", "a", "c"]
     assert first.result() and order == ["a", "b", "c"]
@@ -23,15 +21,15 @@ def test_smaller_functions_are_called_first():
 
 def test_an_error_is_raised_where_the_result_is_awaited():
     with pytest.raises(ZeroDivisionError):
-        background.submit((1,), lambda: 1 // 0).result(10)
-    assert background.submit((1,), lambda: "next").result(10) == "next"
+        machine.submit((1,), lambda: 1 // 0).result(10)
+    assert machine.submit((1,), lambda: "next").result(10) == "next"
 
 
 def test_a_caller_never_waits_for_the_compiler():
     gate = threading.Event()
-    busy = background.submit((1,), background.compiling(lambda: gate.wait(10)))
-    later = background.submit((1,), lambda: "later")
-    background.resume()
+    busy = machine.submit((1,), machine.compiling(lambda: gate.wait(10)))
+    later = machine.submit((1,), lambda: "later")
+    machine.resume()
     assert not later.done()
     gate.set()
     assert busy.result(10) and later.result(10) == "later"
@@ -41,12 +39,12 @@ def test_two_threads_that_wait_for_the_same_code_get_the_same():
     """Otherwise that of one thread would be freed, while other code calls it."""
     calls, found, gate, busy = [], [], threading.Event(), threading.Event()
 
-    @background.compiling
+    @machine.compiling
     def other():
         busy.set()
         assert gate.wait(10)
 
-    @background.compiling_once
+    @machine.compiling_once
     def make():
         calls.append(None)
         return object()
@@ -67,7 +65,7 @@ def test_two_threads_that_wait_for_the_same_code_get_the_same():
 def test_an_interrupted_call_ends_and_its_compilation_is_completed():
     ended, found = threading.Event(), []
 
-    @background.compiling_once
+    @machine.compiling_once
     def make():
         # The signal itself, also after the main thread has begun to wait: interrupt_main would not end the wait.
         time.sleep(0.05)
@@ -87,10 +85,10 @@ def test_an_interrupted_call_ends_and_its_compilation_is_completed():
 
 
 def test_only_a_caller_who_waits_long_reads_what_is_compiled(monkeypatch, capsys):
-    monkeypatch.setattr(background, "_PATIENCE", 0.05)
-    slow, fast = background.compiling(lambda: time.sleep(0.1)), background.compiling(lambda: None)
+    monkeypatch.setattr(machine, "_PATIENCE", 0.05)
+    slow, fast = machine.compiling(lambda: time.sleep(0.1)), machine.compiling(lambda: None)
     fast(line="compiling the first")
-    background.submit((1,), lambda: slow(line="compiling the second")).result(10)
+    machine.submit((1,), lambda: slow(line="compiling the second")).result(10)
     assert capsys.readouterr().err == ""
     slow(line="compiling the third")
     assert capsys.readouterr().err == "screwdyn: compiling the third\n"

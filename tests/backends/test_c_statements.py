@@ -7,7 +7,7 @@ import pytest
 from c_compiler import load, pointer
 from cases import FUNCTIONS
 
-from screwdyn.backends.c.statements import number, statements
+from screwdyn.backends.c import number, statements
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, constants, record
 from screwdyn.testing import random_tree

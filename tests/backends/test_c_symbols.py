@@ -8,7 +8,7 @@ import sympy as sp
 from c_compiler import load
 
 from screwdyn import ScrewdynError
-from screwdyn.backends.c.parameters import computed, member_names
+from screwdyn.backends.closed_form import computed, member_names
 
 
 def test_valid_c_names_are_kept():

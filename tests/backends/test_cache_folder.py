@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from screwdyn.backends import cache_folder as keeping
-from screwdyn.backends.cache_folder import Refused, announce, checked_folder, fault, user_folder
+from screwdyn.backends.llvm import machine
+from screwdyn.backends.llvm.machine import Refused, announce, checked_folder, fault, user_folder
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def others_own(monkeypatch, path, user=4711):
         entry[stat.ST_UID] = user if os.fspath(p) == os.fspath(path) else entry[stat.ST_UID]
         return os.stat_result(entry)
 
-    monkeypatch.setattr(keeping.os, "lstat", changed)
+    monkeypatch.setattr(machine.os, "lstat", changed)
 
 
 def is_refused(base, reason):
@@ -57,7 +57,7 @@ def test_a_new_folder_is_readable_by_the_user_only_and_found_again(base):
 @pytest.mark.parametrize("level", ["base", "screwdyn", "folder"])
 @pytest.mark.parametrize("mode", [0o777, 0o757, 0o775])
 def test_a_folder_that_others_can_write_to_is_refused(base, monkeypatch, level, mode):
-    monkeypatch.setattr(keeping, "_only_member", lambda *_: False)
+    monkeypatch.setattr(machine, "_only_member", lambda *_: False)
     folder = folder_in(base)
     path = {"base": base, "screwdyn": base / "screwdyn", "folder": folder}[level]
     path.chmod(mode)
@@ -87,13 +87,13 @@ def test_ancestors_may_belong_to_root_but_the_folder_may_not(base, monkeypatch):
         entry[stat.ST_UID] = user if p == folder else 0
         return os.stat_result(entry)
 
-    monkeypatch.setattr(keeping.os, "lstat", owned)
+    monkeypatch.setattr(machine.os, "lstat", owned)
     assert fault(folder, user) == ""
     assert "belongs to another user" in fault(folder, user + 1)
 
 
 def test_links_are_followed_once_and_what_they_lead_to_is_checked(base, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "_only_member", lambda *_: False)
+    monkeypatch.setattr(machine, "_only_member", lambda *_: False)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     base.symlink_to(elsewhere)
@@ -134,14 +134,14 @@ def test_a_group_counts_as_others_unless_it_is_the_users_own(monkeypatch, tmp_pa
         (("staff", []), False),
     ):
         monkeypatch.setattr(grp, "getgrgid", lambda _, members=members: group(*members))
-        assert keeping._only_member(tmp_path, gid, me) == expected
+        assert machine._only_member(tmp_path, gid, me) == expected
     monkeypatch.setattr(grp, "getgrgid", lambda _: group(name, []))
     monkeypatch.setattr(os, "listxattr", lambda _: ["system.posix_acl_access"], raising=False)
-    assert not keeping._only_member(tmp_path, gid, me)
+    assert not machine._only_member(tmp_path, gid, me)
 
 
 def test_without_user_ids_the_folder_is_used_as_it_is(base, monkeypatch):
-    monkeypatch.delattr(keeping.os, "getuid")
+    monkeypatch.delattr(machine.os, "getuid")
     base.mkdir()
     base.chmod(0o777)
     assert folder_in(base).parent == base / "screwdyn"
@@ -169,7 +169,7 @@ def test_the_users_folder_can_be_moved_or_switched_off(monkeypatch, tmp_path, se
 def test_a_user_without_a_home_keeps_nothing(monkeypatch):
     for name in ("SCREWDYN_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(keeping.os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(machine.os.path, "expanduser", lambda path: path)
     assert user_folder() is None
 
 

@@ -15,54 +15,55 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from screwdyn.backends import background
-from screwdyn.backends.cache_folder import user_folder
-from screwdyn.backends.llvm import disk, machine
+from screwdyn.backends.llvm import machine
 from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.call import Function
+from screwdyn.backends.llvm.machine import user_folder
+from screwdyn.backends.llvm.program import Function
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.robots import two_link
 
-NAME, CONTENT = disk.key("a function"), bytes(range(97))
+# As they are before modules are patched; see conftest.py.
+ON_DISK = {name: getattr(machine, name) for name in ("folder", "read", "write")}
+NAME, CONTENT = machine.key("a function"), bytes(range(97))
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The folder of the files, which is still missing."""
     monkeypatch.setenv("SCREWDYN_CACHE", str(tmp_path / "caches"))
-    for module in (machine, native):
-        monkeypatch.setattr(module, "disk", disk)
-    monkeypatch.setattr(disk, "_written", None)
+    for name, function in ON_DISK.items():
+        monkeypatch.setattr(machine, name, function)
+    monkeypatch.setattr(machine, "_written", None)
     return tmp_path / "caches" / "screwdyn" / "code"
 
 
 def test_content_is_read_back_under_its_key_only(folder):
-    assert disk.read(NAME) is None
-    disk.write(NAME, CONTENT)
-    assert disk.read(NAME) == CONTENT
-    assert disk.read(disk.key("another function")) is None
+    assert machine.read(NAME) is None
+    machine.write(NAME, CONTENT)
+    assert machine.read(NAME) == CONTENT
+    assert machine.read(machine.key("another function")) is None
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     (file,) = folder.iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    disk.write(NAME, b"")
-    assert disk.read(NAME) == b""
+    machine.write(NAME, b"")
+    assert machine.read(NAME) == b""
 
 
 def test_damaged_files_are_ignored(folder):
-    disk.write(NAME, CONTENT)
+    machine.write(NAME, CONTENT)
     file = folder / NAME
     whole = file.read_bytes()
     damaged = [whole[:n] for n in range(len(whole))] + [whole + b"\0"]
     damaged += [whole[:k] + bytes([whole[k] ^ 1 << k % 8]) + whole[k + 1 :] for k in range(len(whole))]
     for content in damaged:
         file.write_bytes(content)
-        assert disk.read(NAME) is None
+        assert machine.read(NAME) is None
     file.write_bytes(whole)
-    assert disk.read(NAME) == CONTENT
+    assert machine.read(NAME) == CONTENT
     # The file of another key, or of another version of the library.
-    other = disk.key("another function")
+    other = machine.key("another function")
     file.rename(folder / other)
-    assert disk.read(other) is None
+    assert machine.read(other) is None
 
 
 def link(file):
@@ -88,10 +89,10 @@ def replace(file, make):
     ids=["others may write", "group may write", "link", "pipe", "folder", "device"],
 )
 def test_what_another_user_may_have_put_there_is_ignored(folder, attack):
-    disk.write(NAME, CONTENT)
+    machine.write(NAME, CONTENT)
     attack(folder / NAME)
     free = next_descriptor()
-    assert disk.read(NAME) is None
+    assert machine.read(NAME) is None
     assert next_descriptor() == free
 
 
@@ -103,20 +104,20 @@ def next_descriptor():
 
 
 def test_a_file_of_another_user_is_ignored(folder, monkeypatch):
-    disk.write(NAME, CONTENT)
+    machine.write(NAME, CONTENT)
     if os.getuid() == 0:
         os.chown(folder / NAME, 4711, -1)
     else:
-        monkeypatch.setattr(disk.os, "getuid", lambda: 4711)
-    assert disk.read(NAME) is None
+        monkeypatch.setattr(machine.os, "getuid", lambda: 4711)
+    assert machine.read(NAME) is None
 
 
 def test_a_folder_that_others_can_write_to_is_not_used(folder, capsys):
-    disk.write(NAME, CONTENT)
-    disk._folder.cache_clear()
+    machine.write(NAME, CONTENT)
+    machine._folder.cache_clear()
     folder.parent.chmod(0o777)
-    assert disk.read(NAME) is None
-    disk.write(disk.key("another function"), CONTENT)
+    assert machine.read(NAME) is None
+    machine.write(machine.key("another function"), CONTENT)
     assert len(list(folder.iterdir())) == 1
     printed = capsys.readouterr().err
     assert printed.count("\n") == 1
@@ -124,57 +125,57 @@ def test_a_folder_that_others_can_write_to_is_not_used(folder, capsys):
 
 
 def test_a_folder_that_another_user_owns_is_not_used(folder, capsys, monkeypatch):
-    disk.write(NAME, CONTENT)
-    disk._folder.cache_clear()
+    machine.write(NAME, CONTENT)
+    machine._folder.cache_clear()
     if os.getuid() == 0:
         os.chown(folder, 4711, -1)
     else:
-        monkeypatch.setattr(disk.os, "getuid", lambda: 4711)
-    assert disk.read(NAME) is None
+        monkeypatch.setattr(machine.os, "getuid", lambda: 4711)
+    assert machine.read(NAME) is None
     assert "belongs to another user" in capsys.readouterr().err
 
 
 def test_without_a_folder_everything_works(folder, tmp_path, monkeypatch, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SCREWDYN_CACHE", str(tmp_path / "file"))
-    disk.write(NAME, CONTENT)
-    assert disk.read(NAME) is None
+    machine.write(NAME, CONTENT)
+    assert machine.read(NAME) is None
     assert "not kept on disk" in capsys.readouterr().err
     monkeypatch.setenv("SCREWDYN_CACHE", "off")
-    disk.write(NAME, CONTENT)
-    assert disk.read(NAME) is None
+    machine.write(NAME, CONTENT)
+    assert machine.read(NAME) is None
     assert capsys.readouterr().err == ""
 
 
 def test_a_full_disk_and_a_folder_that_cannot_be_written_to_keep_what_they_have(folder, monkeypatch):
-    disk.write(NAME, CONTENT)
+    machine.write(NAME, CONTENT)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
     try:
-        disk.write(NAME, CONTENT[::-1])
-        disk.write(disk.key("another function"), CONTENT)
+        machine.write(NAME, CONTENT[::-1])
+        machine.write(machine.key("another function"), CONTENT)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     assert list(folder.iterdir()) == [folder / NAME]
-    assert disk.read(NAME) == CONTENT
+    assert machine.read(NAME) == CONTENT
 
     def refuse(*_, **__):
         raise PermissionError
 
-    monkeypatch.setattr(disk.tempfile, "mkstemp", refuse)
-    disk.write(NAME, CONTENT[::-1])
-    assert disk.read(NAME) == CONTENT
+    monkeypatch.setattr(machine.tempfile, "mkstemp", refuse)
+    machine.write(NAME, CONTENT[::-1])
+    assert machine.read(NAME) == CONTENT
 
 
 def test_the_least_recently_used_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(disk, "MOST", 10_000)
-    names = [disk.key(k) for k in range(12)]
+    monkeypatch.setattr(machine, "MOST", 10_000)
+    names = [machine.key(k) for k in range(12)]
     for k, name in enumerate(names[:9]):
-        disk.write(name, bytes(1000))
+        machine.write(name, bytes(1000))
         os.utime(folder / name, (1e9 + k, 1e9 + k))
-    assert disk.read(names[0]) == bytes(1000)  # is used again
+    assert machine.read(names[0]) == bytes(1000)  # is used again
     for name in names[9:]:
-        disk.write(name, bytes(1000))
+        machine.write(name, bytes(1000))
     left = {file.name for file in folder.iterdir()}
     assert sum(file.stat().st_size for file in folder.iterdir()) <= 10_000
     assert {names[0], *names[9:]} <= left
@@ -183,28 +184,28 @@ def test_the_least_recently_used_files_are_removed(folder, monkeypatch):
 
 
 def test_a_file_that_is_too_large_is_not_read(folder, monkeypatch):
-    disk.write(NAME, CONTENT)
-    monkeypatch.setattr(disk, "MOST", 128)
-    assert disk.read(NAME) is None
+    machine.write(NAME, CONTENT)
+    monkeypatch.setattr(machine, "MOST", 128)
+    assert machine.read(NAME) is None
 
 
 def rewrite(number):
     """Write and read a few keys many times, and until a content of its own was read; returns what was read."""
-    names, found, turn = [disk.key("shared", k) for k in range(3)], set(), 0
+    names, found, turn = [machine.key("shared", k) for k in range(3)], set(), 0
     while turn < 100 or (number, 1, 20_000) not in found:
         for name in names:
-            disk.write(name, bytes([number]) * 20_000)
-            content = disk.read(name)
+            machine.write(name, bytes([number]) * 20_000)
+            content = machine.read(name)
             found.add(content and (content[0], len(set(content)), len(content)))
         if number == 0 and turn % 10 == 0:
             shutil.rmtree(user_folder(), ignore_errors=True)
-            disk._folder.cache_clear()
+            machine._folder.cache_clear()
         turn += 1
     return found
 
 
 def test_processes_that_write_at_once_read_whole_files(folder):
-    disk.write(NAME, CONTENT)  # a process that first looks for the folder while it is removed would keep nothing
+    machine.write(NAME, CONTENT)  # a process that first looks for the folder while it is removed would keep nothing
     with multiprocessing.get_context("fork").Pool(3) as pool:
         found = set().union(*pool.map(rewrite, range(3)))
     assert found - {None} <= {(k, 1, 20_000) for k in range(3)}
@@ -212,26 +213,26 @@ def test_processes_that_write_at_once_read_whole_files(folder):
 
 
 def test_code_of_another_version_or_processor_has_another_key(tmp_path, monkeypatch):
-    here = disk._compiler.__wrapped__()
-    assert here == disk._compiler.__wrapped__()
-    root = Path(disk.__file__).parents[2]
-    for package in disk._PACKAGES:
+    here = machine._compiler.__wrapped__()
+    assert here == machine._compiler.__wrapped__()
+    root = Path(machine.__file__).parents[2]
+    for package in machine._PACKAGES:
         shutil.copytree(root / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     with monkeypatch.context() as patch:
-        patch.setattr(disk, "__file__", str(tmp_path / "backends" / "llvm" / "disk.py"))
-        assert disk._compiler.__wrapped__() == here
+        patch.setattr(machine, "__file__", str(tmp_path / "backends" / "llvm" / "machine.py"))
+        assert machine._compiler.__wrapped__() == here
         with open(tmp_path / "physics" / "link_steps.py", "a") as edited:
             edited.write("\n")
-        assert disk._compiler.__wrapped__() != here
-        for package in disk._PACKAGES:
+        assert machine._compiler.__wrapped__() != here
+        for package in machine._PACKAGES:
             shutil.rmtree(tmp_path / package)
-        assert disk._compiler.__wrapped__() == ""
+        assert machine._compiler.__wrapped__() == ""
     with monkeypatch.context() as patch:
-        patch.setattr(disk, "PYTHON", ".cpython-399-x86_64-linux-gnu.so")
-        assert disk._compiler.__wrapped__() not in (here, "")
-    other = disk.processor()._replace(name="another")
-    monkeypatch.setattr(disk, "processor", lambda: other)
-    assert disk._compiler.__wrapped__() not in (here, "")
+        patch.setattr(machine, "PYTHON", ".cpython-399-x86_64-linux-gnu.so")
+        assert machine._compiler.__wrapped__() not in (here, "")
+    other = machine.processor()._replace(name="another")
+    monkeypatch.setattr(machine, "processor", lambda: other)
+    assert machine._compiler.__wrapped__() not in (here, "")
 
 
 def squared(calls):
@@ -291,7 +292,7 @@ def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monk
     program = native.kept("squared", partial(squared, []))
     program.compile_single()
     compile_now = native.object_file
-    monkeypatch.setattr(background, "_PATIENCE", 0.01)
+    monkeypatch.setattr(machine, "_PATIENCE", 0.01)
     monkeypatch.setattr(native, "object_file", lambda text: (time.sleep(0.1), compile_now(text))[1])
     program.compile_single()
     assert capsys.readouterr().err == ""
@@ -304,13 +305,13 @@ def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monk
 
 IN_ANOTHER_PROCESS = """
 import numpy as np
-from screwdyn.backends.llvm import code_cache, program, stepper
+from screwdyn.backends.llvm import code_cache, program
 from screwdyn.robots import two_link
 
 def refuse(*_):
     raise AssertionError("recorded or compiled again")
 
-program.object_file = code_cache.recorded = stepper._recorded = refuse
+program.object_file = code_cache.recorded = code_cache._recorded_steps = refuse
 tree, q, qd = two_link(), np.array([0.3, -1.2]), np.array([2.0, 0.5])
 tree.gravity = (0.25, 0.5, -9)
 fast = tree.compile(threads=1).wait()

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn import ShapeError
 from screwdyn.backends.kernels import entry, in_python
-from screwdyn.backends.kernels import of_model as kernels
 from screwdyn.backends.llvm import code_cache
 from screwdyn.forms.compiled import AT_ONCE, Compiled
 from screwdyn.forms.numbers import Numbers
@@ -20,7 +19,7 @@ from screwdyn.robots import two_link
 @pytest.fixture
 def unknown(monkeypatch):
     """A compiled arm in an installation without a C compiler."""
-    monkeypatch.setattr(entry, "machine", in_python)
+    monkeypatch.setattr(entry.machine, "builtin_at", in_python.builtin_at)
     monkeypatch.setattr(code_cache, "_programs", code_cache.Kept(code_cache._programs._make, 10**9))
     return two_link().compile(threads=1).wait()
 
@@ -49,12 +48,12 @@ def test_in_python_all_answers_are_the_same(unknown):
 
 def slow_kernels(monkeypatch):
     """Kernels of trees as in an installation without a C compiler."""
-    monkeypatch.setattr(kernels, "machine", in_python)
+    monkeypatch.setattr(entry, "machine", in_python)
     made = {
-        name: kernels.Kernels.function(name) for name in ("gravity_vector", "dynamics", "inverse_dynamics", "jacobian")
+        name: entry.Kernels.function(name) for name in ("gravity_vector", "dynamics", "inverse_dynamics", "jacobian")
     }
     assert not any(isinstance(x, type(len)) for x in made.values())
-    monkeypatch.setattr(kernels, "Kernels", type("Slow", (kernels.Kernels,), made))
+    monkeypatch.setattr(entry, "Kernels", type("Slow", (entry.Kernels,), made))
 
 
 def test_in_python_one_state_is_passed_on_directly(unknown, monkeypatch):

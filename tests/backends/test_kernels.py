@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 
 from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum, revolute, spherical
 from screwdyn.backends.kernels import _compiled, in_python
-from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.backends.kernels import entry as kernels
 from screwdyn.physics.internal import INTERNAL
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.robots import two_link

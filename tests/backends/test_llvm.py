@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn.backends.llvm import call, code_cache, emit, ir, plan
+from screwdyn.backends.llvm import code_cache, emit, ir
 from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.call import Function
-from screwdyn.backends.llvm.host import with_lanes
-from screwdyn.backends.llvm.interpreter import Interpreter
+from screwdyn.backends.llvm.machine import with_lanes
+from screwdyn.backends.llvm.program import Function, Interpreter
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.forms.compiled import AT_ONCE
 from screwdyn.physics.quantities import CATALOGUE
@@ -210,8 +209,7 @@ def test_every_argument_is_checked_for_nan(uneven):
 def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
     """This processor can execute such code, although slowly."""
     other = with_lanes(width, fused)
-    for module in (native, call):
-        monkeypatch.setattr(module, "host", lambda: other)
+    monkeypatch.setattr(native, "host", lambda: other)
     tree = puma560()
     states = np.random.default_rng(3).uniform(-2, 2, (3, 21, 6))
     opened = np.full((6, 10), True)
@@ -244,10 +242,9 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
 def test_matrices_of_many_states_may_lie_anywhere(monkeypatch, width, cached, few):
     """With vectors that are never aligned, or only after the first entries, with and without sparse storage."""
     other = with_lanes(width, True)
-    for module in (native, call):
-        monkeypatch.setattr(module, "host", lambda: other)
-    monkeypatch.setattr(call, "_CACHED", cached)
-    monkeypatch.setattr(plan, "_FEW", few)
+    monkeypatch.setattr(native, "host", lambda: other)
+    monkeypatch.setattr(native, "_CACHED", cached)
+    monkeypatch.setattr(emit, "_FEW", few)
     rng, tape = np.random.default_rng(4), Tape()
     a, b = (tape.input(("x", k)) for k in range(2))
     entries = [a, 0.0, 0.0, -b, a * b, 2.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, a + b, 0.0, 0.0, a]

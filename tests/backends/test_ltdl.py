@@ -7,7 +7,7 @@ from hypothesis import given
 from tangents import joint_cases
 
 import screwdyn as sd
-from screwdyn.backends.tape.ltdl import _carried, factors, forward_dynamics
+from screwdyn.backends.tape.outputs import _carried, factors, forward_dynamics
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants
 from screwdyn.physics.table import ARMATURE, PARENT

@@ -5,8 +5,7 @@ import pytest
 from cases import close, norm
 
 import screwdyn as sd
-from screwdyn.backends.tape import ltdl
-from screwdyn.backends.tape.outputs import outputs
+from screwdyn.backends.tape.outputs import forward_dynamics, outputs
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, constants, record
 
@@ -46,7 +45,7 @@ def test_forward_dynamics_takes_the_algorithm_with_fewer_operations(tree):
     def chosen(tape, subject):
         return outputs(tape, "forward_dynamics", subject)[0]
 
-    assert size(chosen) == min(size(ltdl.forward_dynamics), size(articulated))
+    assert size(chosen) == min(size(forward_dynamics), size(articulated))
 
 
 @pytest.mark.parametrize("tree", [balls(6), revolutes(18)])

@@ -4,7 +4,7 @@ import sympy as sp
 from sympy import cos, sin
 
 import screwdyn as sd
-from screwdyn.backends.sympy import shorten
+from screwdyn.backends import closed_form
 
 a, b, m, w = sp.symbols("a b m w", real=True)
 
@@ -13,7 +13,7 @@ def test_terms_are_grouped_as_sympy_groups_them():
     way = sp.expand((2 * m * sin(a) + 3 * w * cos(b)) * (sin(a) + m * cos(a) * cos(b) + w) + m)
     for within in (sp.factor, sp.factor_terms):
         functions = sorted(way.atoms(sin, cos), key=sp.default_sort_key)
-        assert shorten._collected(way, within) == sp.collect(way, functions, within)
+        assert closed_form._collected(way, within) == sp.collect(way, functions, within)
 
 
 def test_common_factors_are_not_searched_among_the_numbers_of_a_robot(monkeypatch):

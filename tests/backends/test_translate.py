@@ -2,7 +2,7 @@
 
 import pytest
 
-from screwdyn.backends.kernels.translate import BUILTINS, Array, DialectError, Numbers, Translator
+from screwdyn.backends.kernels.written import BUILTINS, Array, DialectError, Numbers, Translator
 
 ARGUMENTS = {"x": "real", "n": "integer", "a": Array("real", 1), "v": Numbers(3)}
 

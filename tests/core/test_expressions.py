@@ -9,7 +9,7 @@ import sympy as sp
 from closed_forms import evaluated
 
 import screwdyn as sd
-from screwdyn.backends.sympy.shorten import shortest
+from screwdyn.backends.closed_form import shortest
 from screwdyn.core import expressions
 
 x, y, alpha = sp.symbols("x y alpha")

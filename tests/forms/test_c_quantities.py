@@ -13,7 +13,7 @@ from tangents import state_of
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, ShapeError, UnknownLinkError
-from screwdyn.backends.c.names import ascii_text, identifier
+from screwdyn.backends.c import ascii_text, identifier
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_inertia, random_pose, random_tree
 

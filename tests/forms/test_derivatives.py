@@ -12,7 +12,7 @@ from small_arm import nearly_singular
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, UnknownLinkError, revolute
-from screwdyn.backends.llvm import plan
+from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.code_cache import Kept
 from screwdyn.forms import derivatives
@@ -279,7 +279,7 @@ def limited(monkeypatch, module, limit, value):
 
 
 @pytest.mark.parametrize("batch", [(), (1,), (11,), (2, 0)])
-@pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (plan, "_FEW")])
+@pytest.mark.parametrize(("module", "limit"), [(native, "LARGEST"), (emit, "_FEW")])
 def test_large_functions_give_the_same(monkeypatch, module, limit, batch):
     """Too long to compile, so they are interpreted; and with many zeros, which are stored sparsely."""
     rng = np.random.default_rng(10)

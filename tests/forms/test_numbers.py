@@ -14,7 +14,7 @@ from cases import EPS, cases, christoffel, close, derivative, gradient, norm, to
 from hypothesis import assume, given
 
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
-from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.backends.kernels import entry as kernels
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow

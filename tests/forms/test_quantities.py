@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kinds import EVERY
 
 import screwdyn as sd
-from screwdyn.backends.kernels import of_model as kernels
+from screwdyn.backends.kernels import entry as kernels
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_tree
 

@@ -25,7 +25,7 @@ from screwdyn import (
     simulate,
     spherical,
 )
-from screwdyn.backends.llvm import program, stepper
+from screwdyn.backends.llvm import code_cache, program
 from screwdyn.backends.llvm.code_cache import MEMORY, Kept
 from screwdyn.testing import random_inertia
 
@@ -141,9 +141,12 @@ def test_a_joint_without_inertia():
 
 
 def test_trees_that_are_too_large(monkeypatch):
-    monkeypatch.setattr(stepper, "_programs", Kept(stepper._program, MEMORY))
-    for module, most in ((stepper, 500), (program, 50)):  # too long when planned, and already while it is traced
-        monkeypatch.setattr(module, "LARGEST", most)
+    monkeypatch.setattr(code_cache, "_steps", Kept(code_cache._stepped, MEMORY))
+    for module, name, most in (
+        (code_cache, "LARGEST_STEP", 500),
+        (program, "LARGEST", 50),
+    ):  # too long when planned, and already while it is traced
+        monkeypatch.setattr(module, name, most)
         with pytest.raises(ScrewdynError, match=r"a step of this tree by 'rk4' has more than .* operations"):
             robots.ur5().compile().rollout(*START, 2, 1e-3, method="rk4")
 

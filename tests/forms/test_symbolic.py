@@ -14,7 +14,7 @@ from closed_forms import evaluated
 from kinds import EVERY, GROUPS, SINGLE
 
 import screwdyn as sd
-from screwdyn.backends.sympy.closed_form import symbol
+from screwdyn.backends.closed_form import symbol
 from screwdyn.forms.symbolic import Symbolic
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_inertia, random_pose, random_tree

@@ -13,8 +13,7 @@ from kinds import EVERY, SINGLE
 from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
-from screwdyn.backends.tape.counting import CountingTape
-from screwdyn.backends.tape.tape import Tape
+from screwdyn.backends.tape.tape import CountingTape, Tape
 from screwdyn.backends.tape.trace import constants
 from screwdyn.forms.requests import requested, results
 from screwdyn.physics.joint_zeros import moved_zeros

@@ -10,7 +10,7 @@ from kinds import EVERY
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
-from screwdyn.backends.kernels import steps
+from screwdyn.backends.kernels import entry as kernels
 from screwdyn.core.errors import InertiaError, SingularAttachmentError
 from screwdyn.forms import point
 from screwdyn.physics.charts import recentre
@@ -109,7 +109,7 @@ def test_plain_python_is_what_is_compiled(numbers, case):
 
 
 def test_the_step_of_a_link_in_plain_python_is_what_is_compiled(monkeypatch):
-    compared, compiled = [], steps.link_step
+    compared, compiled = [], kernels.link_step
 
     def both(numbers, rows, group, path, state):
         found = compiled(numbers, rows, group, path, state)

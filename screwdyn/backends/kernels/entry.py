@@ -1,23 +1,51 @@
-"""Calls of machine code with arrays: the compiled kernels, or the same in Python; and functions at an address.
+"""Calls of machine code with arrays: kernels, compiled or in Python, also of one model; functions at an address.
 
 A function at an address is ``int64 f(context, arrays)``. Its arguments are an address that belongs to the function, and
-an array with the addresses of its inputs and outputs. It returns 0 if it has computed its outputs.
+an array with the addresses of its inputs and outputs. It returns 0 if it has computed its outputs; for a kernel this is
+the status of the recursion.
 """
 
+from __future__ import annotations
+
 import ctypes
+import functools
 import importlib
 import inspect
+import os
 import warnings
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.backends.kernels import in_python
-from screwdyn.backends.kernels.source import KERNELS
+from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
+from screwdyn.physics import charts, couplings
+from screwdyn.physics.contribution import SHARES, Contribution, share_of
+from screwdyn.physics.frames import BODY, frame_code
+from screwdyn.physics.internal import SOLVING, WITH_LOOPS
+from screwdyn.physics.model import Model
+from screwdyn.physics.quantities import CATALOGUE, Quantity
+from screwdyn.physics.table import COLUMNS, PLACE, ROW, integers_of
+
+__all__ = [
+    "OPERATIONS",
+    "Computation",
+    "Kernels",
+    "address",
+    "addresses",
+    "builtin_at",
+    "kernels_of",
+    "link_step",
+    "machine",
+    "method",
+    "play",
+]
 
 machine: Any = in_python
 with suppress(ImportError, KeyError, AttributeError):
@@ -35,7 +63,6 @@ if machine is in_python:
         stacklevel=2,
     )
 
-__all__ = ["Computation", "address", "addresses", "builtin_at", "machine", "method"]
 
 Array = npt.NDArray[Any]
 # ``int64 f(context, arrays)``.
@@ -92,3 +119,311 @@ def _text(name: str, function: Callable[..., Any]) -> str:
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     known = signature.replace(parameters=bare, return_annotation=signature.empty)
     return f"{name}{known}\n--\n\n{function.__doc__ or ''}"
+
+
+# The kernels of a model
+
+# The operations of ``play``, by number.
+OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
+
+_LINKS, _PATH, _ABOVE, _TABLE, _MOVED, _PLACES = (
+    Context._fields.index(name) for name in ("links", "path", "above", "Table", "Moved", "Places")
+)
+_NO_PLACES = np.zeros((0, PLACE))
+# States times rows from which threads share a batch: some milliseconds of work, to which they add a tenth of one.
+_LARGE = 100_000
+
+
+def _refuse(*state: Any, out: Any = None) -> None:
+    """Return None: the arguments are not one state in contiguous arrays."""
+
+
+class Kernels(machine.Bound):  # type: ignore[misc]
+    """The kernels of the catalogue for one model.
+
+    Each quantity is an attribute: a built-in function of a context and of one state in contiguous float64 arrays, which
+    returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)``,
+    ``kernels.jacobian(kernels.of_link[link, frame], q)`` and likewise of subtrees, which raises KeyError for an unknown
+    link, and ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` computes any number of states.
+
+    Parameters
+    ----------
+    model : Model
+
+    Attributes
+    ----------
+    context : array of int64
+        For quantities of the whole tree; its places are those of the constraints of the loops.
+
+    Raises
+    ------
+    UnboundSymbolError
+        If the numbers of the model contain symbols.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        table, chart = model.table, model.charts
+        places = model.places("loops") if model.topology.loops else _NO_PLACES
+        at = moved = address(table)
+        parents, firsts = integers_of(table)
+        # The context contains the addresses of these arrays.
+        self._kept = [table, places, parents, firsts]
+        groups = terms = of_where = of_groups = of_terms = 0
+        if chart is not None:
+            copied, kinds = table.copy(), (np.int64, np.int64, np.float64, np.float64)
+            # Kernels read memory as it is: any other type would be read wrong.
+            chart = charts.Charts(*(x.astype(kind) for x, kind in zip(chart, kinds, strict=True)))
+            self._kept += [copied, *chart]
+            moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
+            of_where, of_groups, of_terms, _ = map(address, chart)
+        sizes = (1, model.nv, model.nq, len(places), 0, 0, groups, terms)
+        arrays = (at, of_where, of_groups, of_terms, moved, address(places), address(parents), address(firsts))
+        self.context = np.array(Context(*sizes, *arrays), np.int64)
+        self._contexts: dict[tuple[str, str, int], Array] = {}
+        # Those that methods find at once: of links in their own frames, at centres of mass, of subtrees, of all links.
+        self._at_once: tuple[dict[Any, Array], ...] = ({}, {}, {}, {})
+        self._bind(solving=not model.lean)
+
+    def _bind(self, solving: bool) -> None:
+        """Give methods the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
+        self.__dict__.update({} if solving else dict.fromkeys(SOLVING, _refuse))
+        self.bind(_methods(self._kind, self._instead is WITH_LOOPS, solving), self.context, self._at_once)
+
+    def solve(self) -> None:
+        """Let methods use the inverse of M, which exists."""
+        for name in SOLVING:
+            self.__dict__.pop(name, None)
+        self._bind(solving=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Addresses are not valid in another process."""
+        return type(self), (self.model,)
+
+    # Begins the names of the kernels.
+    _kind = ""
+    # Names of the quantities that are computed in place of others; None for one that is not available.
+    _instead: Mapping[str, str | None] = {}
+
+    @classmethod
+    def function(cls, name: str) -> Any:
+        """The built-in function of a quantity; one that refuses all arguments if it is not available."""
+        computed = cls._instead.get(name, name)
+        return staticmethod(_refuse) if computed is None else machine.builtin(cls._kind + computed)
+
+    @functools.cached_property
+    def of_link(self) -> _OfLink:
+        """Contexts of single links, by link and frame."""
+        return _OfLink(self, CATALOGUE["jacobian"])
+
+    @functools.cached_property
+    def of_subtree(self) -> _OfLink:
+        """Contexts of links with all links beyond them, by link and frame."""
+        return _OfLink(self, CATALOGUE["subtree_contribution"])
+
+    @functools.cached_property
+    def of_all(self) -> Array:
+        """Context of all links, the base first."""
+        context = self._at_once[3][None] = self.context_of(CATALOGUE["link_poses"])
+        return context
+
+    @functools.cached_property
+    def path(self) -> Callable[[str], tuple[str, ...]]:
+        """Names of the freedoms on the path to a link, found once."""
+        return functools.cache(self.model.path)
+
+    @functools.cached_property
+    def share_of_subtree(self) -> Callable[[str], Callable[..., Contribution]]:
+        """What makes the contribution of the subtree of a link from the results for one state, found once."""
+        return functools.cache(functools.partial(share_of, self.model, CATALOGUE["subtree_contribution"]))
+
+    def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
+        """The context of a quantity, for a link and the code of a frame if it depends on them."""
+        if entry.places in (None, "loops"):
+            return self.context
+        key = entry.places, link, code
+        context = self._contexts.get(key)
+        if context is None:
+            places = self.model.places(entry.places, link, code)
+            self._kept.append(places)
+            context = self._contexts[key] = self._at_places(places, len(self.path(link)) if link else 0)
+        return context
+
+    def _at_places(self, places: Array, path: int) -> Array:
+        """The context for the places of some links, the first of which has a number of freedoms on its path."""
+        context = self.context.copy()
+        context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
+        return context
+
+    def fill(
+        self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
+    ) -> int:
+        """Compute the results for some states; returns the status. All arrays are contiguous, state after state.
+
+        Several threads compute large batches, each some consecutive states, which have the same bits as alone.
+        """
+        name = self._kind + (self._instead.get(entry.name) or entry.name)
+        parts = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if states * len(self.model.table) >= _LARGE and parts > 1:
+            ends = [states * k // parts for k in range(parts + 1)]
+            flat = [a.reshape(states, -1) for a in (*arguments, *results)]
+
+            def part(first: int, end: int) -> int:
+                found: int = machine.batch(name, context, end - first, tuple([a[first:end] for a in flat]))
+                return found
+
+            # RuntimeError if no thread can be started: at the end of the process, or where their number is limited.
+            with suppress(RuntimeError), ThreadPoolExecutor(parts) as pool:
+                return next(filter(None, pool.map(part, ends, ends[1:])), 0)
+        status: int = machine.batch(name, context, states, (*arguments, *results))
+        return status
+
+
+class CoupledKernels(Kernels):
+    """The kernels of the catalogue for one model in which joints follow others."""
+
+    _kind = COUPLED
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        assert model.charts is not None
+        self._couplings = np.ascontiguousarray(model.charts.couplings, dtype=np.float64)
+        self._in_a_row = np.arange(-1, model.nv - 1)
+        self.context = self._with_rows(self.context, self._couplings[:0])
+        self._bind(solving=not model.lean)
+
+    def _at_places(self, places: Array, path: int) -> Array:
+        on_path = couplings.of_path(self.model.table, self._couplings, int(places[0, ROW]) if len(places) else -1)
+        return self._with_rows(super()._at_places(places, path), on_path)
+
+    def _with_rows(self, context: Array, on_path: Array) -> Array:
+        """The context that begins as a given one, with the couplings of the rows on a path."""
+        arrays = self._couplings, on_path, self._in_a_row
+        self._kept += arrays
+        counts = len(self._couplings), len(on_path)
+        fields = Context(*context)._replace(joints=counts[0], steps=counts[1])
+        at = dict(zip(("Couplings", "OnPath", "InARow"), map(address, arrays), strict=True))
+        return np.array(fields._replace(**at), np.int64)
+
+
+class LoopKernels(Kernels):
+    """The kernels of the catalogue for one model with loops."""
+
+    _instead = WITH_LOOPS
+
+
+class CoupledLoopKernels(CoupledKernels):
+    """The kernels of the catalogue for one model with loops in which joints follow others."""
+
+    _instead = WITH_LOOPS
+
+
+def kernels_of(model: Model) -> Kernels:
+    """The kernels for a model; UnboundSymbolError if its numbers contain symbols."""
+    kinds = (CoupledLoopKernels, CoupledKernels) if model.coupled else (LoopKernels, Kernels)
+    kind: type[Kernels] = kinds[0] if model.topology.loops else kinds[1]
+    return kind(model)
+
+
+class _OfLink(dict[tuple[str, str], Array]):
+    """Contexts of a quantity by link and frame, made on first use; KeyError for an unknown link."""
+
+    def __init__(self, kernels: Kernels, entry: Quantity) -> None:
+        super().__init__()
+        self._kernels, self._entry = weakref.ref(kernels), entry
+
+    def __missing__(self, key: tuple[str, str]) -> Array:
+        kernels = self._kernels()
+        link, frame = key
+        if kernels is None or not isinstance(link, str) or link not in kernels.model.placements:
+            raise KeyError(link)
+        context = self[key] = kernels.context_of(self._entry, link, frame_code(frame))
+        if frame in _PLACES_AT_ONCE:
+            kernels._at_once[2 if self._entry.places == "subtree" else _PLACES_AT_ONCE[frame]][link] = context
+        return context
+
+
+# Which of the contexts that methods find at once are those of a frame.
+_PLACES_AT_ONCE = {"body": 0, "com": 1}
+
+
+@functools.cache
+def _methods(prefix: str, loops: bool, solving: bool) -> Any:
+    """What the methods of the catalogue call, by their numbers."""
+    names, places = [], []
+    for name, entry in CATALOGUE.items():
+        computed = WITH_LOOPS.get(name, name) if loops else name
+        if name in SHARES or (name in SOLVING and not solving):
+            computed = None
+        names.append(computed and prefix + computed)
+        frame = entry.signature.parameters.get("frame")
+        at = {"one": _PLACES_AT_ONCE[frame.default if frame else "body"], "subtree": 2, "all": 3}
+        places.append(at.get(entry.places or "", -1))
+    return machine.kind(tuple(names), tuple(places))
+
+
+for _name in CATALOGUE:
+    for _owner in (Kernels, CoupledKernels, LoopKernels, CoupledLoopKernels):
+        setattr(_owner, _name, _owner.function(_name))
+
+
+def play(code: Array, results: Array) -> None:
+    """Carry out operations on rows of results; see ``in_python.play``."""
+    machine.batch("play", np.array([len(code), results.shape[1]], dtype=np.int64), 1, (code, results))
+
+
+# The step of one link from its parent's, by a kernel whose table has the rows of the link's own joint alone
+
+
+class _Joint(NamedTuple):
+    """The context of links with one kind of joint, which lacks their numbers, and the arrays at its addresses."""
+
+    context: Array
+    kept: list[np.ndarray]
+
+
+@functools.cache
+def _joint(rows: int, positions: int, group: tuple[int, int] | None) -> _Joint:
+    """The context for joints with numbers of rows and positions, and of the orientation and translations of a group."""
+    integers = [[-1] * rows, [0, 0, *group] if group else [], range(-1, rows - 1)]
+    integers += [[*([0] * rows if group else range(rows)), -1]]
+    kept = [np.array(x, np.int64) for x in integers]
+    where, groups, parents, firsts = map(address, kept)
+    sizes = (1, rows, positions, 1, 0, 0, 1 if group else 0, 0)
+    return _Joint(np.array(Context(*sizes, 0, where, groups, 0, 0, 0, parents, firsts), np.int64), kept)
+
+
+_step = machine.builtin("link_step")
+
+
+def link_step(
+    numbers: Array,
+    rows: int,
+    group: tuple[int, int] | None,
+    path: int,
+    state: Sequence[Array],
+) -> tuple[Array, ...] | None:
+    """The results of the internal quantity ``link_step``; None if they overflow.
+
+    Parameters
+    ----------
+    numbers : array
+        The table of the joint's rows, and the place of the link.
+    rows : int
+        Number of rows of the joint.
+    group : (int, int) or None
+        Numbers of the positions of the orientation and of the translations of a group joint.
+    path : int
+        Number of freedoms on the path to the link.
+    state : sequence of arrays
+        The arguments of the quantity.
+    """
+    context = _joint(rows, len(state[0]), group).context.copy()
+    at = address(numbers)
+    context[_PATH], context[_ABOVE] = path, len(state[-1])
+    context[_TABLE], context[_PLACES] = at, at + 8 * COLUMNS * (rows + 1)
+    if group:
+        moved = numbers.copy()
+        context[_MOVED] = address(moved)
+    found: tuple[Array, ...] | None = _step(context, *state)
+    return found

@@ -1,22 +1,647 @@
-"""The C file with all kernels: ``python -m screwdyn.backends.kernels.written FILE``.
+"""The kernels of the catalogue as C, for any tree: ``python -m screwdyn.backends.kernels.written FILE``.
 
-Every kernel of the catalogue, for any tree, from its Python source. Nothing in it depends on the machine.
+The recursions are translated to C99 (docs/backends.md describes the dialect). A function is translated once for every
+list of kinds of its arguments; annotations are not read. Named tuples become structs that are passed by value, with
+their names and those of their fields. Floats become the C type ``real``. Operations keep their order, so that C without
+fused products gives the bits that Python gives. Nothing in the file depends on the machine.
 """
 
+import ast
+import builtins
+import inspect
 import math
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.in_python import SCOPE, array, integers, play
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, STATE, Context, entry_of
-from screwdyn.backends.kernels.translate import BUILTINS, Builtin, Translator, array_at, c_function, kernel_call
 from screwdyn.physics import spatial
 from screwdyn.physics.quantities import Dimension
 
-__all__ = ["main", "text"]
+__all__ = ["BUILTINS", "DialectError", "Translator", "array_at", "c_function", "kernel_call", "main", "text"]
+
+_OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 4), ast.Sub: ("-", 4), ast.Mult: ("*", 5), ast.Div: ("/", 5)}
+_COMPARED: dict[type, str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+# How strongly expressions bind in C; what is not listed binds like a name.
+_CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
+_LINE = 120
+# In place of the translation of a function that has begun.
+_OPEN = "", ""
+
+
+class DialectError(Exception):
+    """Source that the translator does not know."""
+
+
+class Numbers(NamedTuple):
+    """A tuple of n reals."""
+
+    n: int
+
+    @property
+    def name(self) -> str:
+        """The name of the type in C."""
+        return f"Numbers{self.n}"
+
+    @property
+    def members(self) -> list[tuple[str, "Kind"]]:
+        """What is written after the point, and its kind."""
+        return [(f"x{k}", "real") for k in range(self.n)]
+
+    @property
+    def fields(self) -> str:
+        """The declarations in the struct."""
+        return f"real {', '.join(name for name, _ in self.members)};"
+
+
+class Array(NamedTuple):
+    """A pointer and a shape."""
+
+    of: str
+    axes: int
+
+    @property
+    def name(self) -> str:
+        """The name of the type in C."""
+        return f"{'Array' if self.of == 'real' else 'Integers'}{self.axes}"
+
+    @property
+    def fields(self) -> str:
+        """The declarations in the struct."""
+        return f"{self.of} *data; integer shape[{self.axes}];"
+
+
+class Record(NamedTuple):
+    """A named tuple, or a tuple with other members than reals."""
+
+    name: str
+    members: tuple[tuple[str, Any], ...]
+
+    @property
+    def fields(self) -> str:
+        """The declarations in the struct."""
+        return " ".join(f"{_name(kind)} {field};" for field, kind in self.members)
+
+
+Kind = str | Numbers | Array | Record
+Translated = tuple[str, Kind]
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+Builtin = Callable[["_Body", Sequence[ast.expr]], Translated]
+
+
+def _name(kind: Kind) -> str:
+    return kind if isinstance(kind, str) else kind.name
+
+
+def _joined(a: Kind, b: Kind) -> Kind:
+    """The kind of a value that is either."""
+    if a == b:
+        return a
+    if isinstance(a, str) and isinstance(b, str) and {a, b} <= {"integer", "real", "bool"}:
+        return "real" if "real" in (a, b) else "integer"
+    raise DialectError(f"{_name(a)} and {_name(b)} for one value")
+
+
+def _paired(given: Sequence[_A], wanted: Sequence[_B]) -> list[tuple[_A, _B]]:
+    """Values with what they are for."""
+    if len(given) != len(wanted):
+        raise DialectError(f"{len(given)} values for {len(wanted)}")
+    return list(zip(given, wanted, strict=True))
+
+
+def _converted(text: str, kind: Kind, wanted: Kind, binds: int = _CALL) -> str:
+    """Text of a value as a real, if that is wanted and it is none."""
+    if wanted == "real" and kind != "real":
+        return f"(real){text}" if binds > _UNARY else f"(real)({text})"
+    return text
+
+
+class Translator:
+    """C source of functions and of what they need, in the order of definition.
+
+    Parameters
+    ----------
+    known : mapping from functions to callables
+        What takes the place of a function: from the body and the arguments to text and kind.
+    constants : mapping from name to text and kind
+        Globals that C defines.
+    """
+
+    def __init__(self, known: Mapping[Any, Builtin], constants: Mapping[str, Translated]) -> None:
+        self.known, self.given = known, constants
+        self.functions: list[str] = []
+        self._types: dict[Any, str] = {}
+        self._constants: dict[str, tuple[str, str]] = {}
+        self._made: dict[Any, Translated] = {}
+        self._names: set[str] = set()
+
+    def text(self) -> str:
+        """The definitions of types, constants and functions."""
+        constants = [_wrapped(text) for _, text in self._constants.values()]
+        return "\n\n".join(["\n".join(self._types.values()), "\n".join(constants), *self.functions])
+
+    def function(self, f: Any, kinds: tuple[Kind, ...], export: str = "", source: str = "") -> Translated:
+        """The name in C, and the kind of the result, of a function for some kinds of arguments.
+
+        ``export`` is the name of a function that others may call, ``source`` the text of one that is in no file.
+
+        Raises
+        ------
+        DialectError
+            If its source, or that of a function that it calls, is not in the dialect; the message names the line.
+        """
+        found = self._made.get((f, kinds))
+        if found == _OPEN:
+            raise DialectError(f"{f.__name__} calls itself")
+        if found is None:
+            self._made[f, kinds] = _OPEN
+            where, first = (
+                (f"<{export}>", 1) if source else (inspect.getsourcefile(f) or "", inspect.getsourcelines(f)[1])
+            )
+            tree = ast.parse(source or textwrap.dedent(inspect.getsource(f))).body[0]
+            assert isinstance(tree, ast.FunctionDef)
+            name = export or self._unused(f"{f.__module__.split('.')[-1]}_{f.__name__}")
+            body = _Body(self, f.__globals__, tree, kinds, lambda node: f"{where}, line {first + node.lineno - 1}")
+            if body.result != "void" and not _returns(tree.body):
+                raise DialectError(f"{where}, line {first}: {f.__name__}: a result on some paths only")
+            given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in _paired(tree.args.args, kinds))
+            head = f"{'SCREWDYN_API ' if export else 'static ALWAYS '}{_name(body.result)} {name}({given or 'void'})"
+            doc = ast.get_docstring(tree)
+            lines = [f"/* {doc.splitlines()[0]} */"] if doc else []
+            lines += [head, "{", *body.declarations(len(kinds)), *body.lines, "}"]
+            self.functions.append("\n".join(map(_wrapped, lines)))
+            found = self._made[f, kinds] = name, body.result
+        return found
+
+    def declared(self, kind: Kind) -> Kind:
+        """The kind, whose type is defined in C from now on."""
+        if not isinstance(kind, str) and kind not in self._types:
+            for _, member in kind.members if isinstance(kind, Record) else ():
+                self.declared(member)
+            self._types[kind] = f"typedef struct {{ {kind.fields} }} {kind.name};"
+        return kind
+
+    def constant(self, name: str, value: Any) -> Translated:
+        """A global of a module."""
+        if name in self.given:
+            return self.given[name]
+        text, kind = self.literal(value)
+        while name in self._constants and self._constants[name][0] != repr(value):  # 1 is equal to 1.0
+            name += "_"
+        plain = isinstance(kind, str)
+        text = f"#define {name} {text}" if plain else f"static const {_name(kind)} {name} = {text};"
+        self._constants[name] = repr(value), text
+        return name, kind
+
+    def literal(self, value: Any) -> Translated:
+        """A number, or a tuple of numbers as an initialiser."""
+        if isinstance(value, tuple):
+            parts = [self.literal(x) for x in value]
+            kind = self.tuple_kind([kind for _, kind in parts], type(value))
+            texts = ", ".join(text for text, _ in parts)
+            return f"{{{texts}}}", kind
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise DialectError(f"the constant {value!r}")
+        if isinstance(value, int):
+            return repr(value) if value >= 0 else f"({value!r})", "integer"
+        return f"R({value!r})", "real"
+
+    def tuple_kind(self, kinds: Sequence[Kind], cls: type = tuple) -> Kind:
+        """The kind of a tuple with members of given kinds, or of a named tuple."""
+        if cls is tuple:
+            if set(kinds) <= {"real", "integer"}:
+                return self.declared(Numbers(len(kinds)))
+            name = "_".join(["Of", *map(_name, kinds)])
+            return self.declared(Record(name, tuple((f"f{k}", kind) for k, kind in enumerate(kinds))))
+        hints, fields = typing.get_type_hints(cls), []
+        for field, kind in _paired([*hints], kinds):
+            count = len(typing.get_args(hints[field]))
+            if count and kind != Numbers(count):
+                raise DialectError(f"{cls.__name__}.{field} is {_name(kind)}")
+            fields.append((field, kind if isinstance(kind, Array) or count else "real"))
+        return self.declared(Record(cls.__name__, tuple(fields)))
+
+    def _unused(self, name: str) -> str:
+        k = 1
+        while (found := name if k == 1 else f"{name}_{k}") in self._names:
+            k += 1
+        self._names.add(found)
+        return found
+
+
+class _Body:
+    """The statements of one function in C; they are translated again until the kinds of all variables are known."""
+
+    def __init__(
+        self,
+        to: Translator,
+        scope: Mapping[str, Any],
+        tree: ast.FunctionDef,
+        kinds: tuple[Kind, ...],
+        place: Callable[[Any], str],
+    ) -> None:
+        self.to, self._scope, self._place = to, scope, place
+        self._variables: dict[str, Kind] = dict(_paired([a.arg for a in tree.args.args], kinds))
+        self._arguments = set(self._variables)
+        self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
+        self.result: Kind = "void"
+        while True:
+            before = dict(self._variables), self.result
+            self.lines: list[str] = []
+            self._temporaries = 0
+            self._ended: set[str] = set()  # variables of loops, which end one step further in C
+            self._block(tree.body, 1)
+            if (self._variables, self.result) == before:
+                break
+
+    def declarations(self, arguments: int) -> list[str]:
+        """Declarations of the variables other than the arguments."""
+        by_kind: dict[str, list[str]] = {}
+        for name, kind in list(self._variables.items())[arguments:]:
+            by_kind.setdefault(_name(kind), []).append(name)
+        return [*(f"    {kind} {', '.join(names)};" for kind, names in by_kind.items()), *self._unread]
+
+    # Statements
+
+    def _block(self, body: Iterable[ast.stmt], depth: int) -> None:
+        for node in body:
+            method = getattr(self, f"_do_{type(node).__name__}", None)
+            try:
+                if method is None:
+                    raise DialectError(f"a statement {type(node).__name__}")
+                method(node, depth)
+            except DialectError as error:
+                if ", line " in str(error):
+                    raise
+                raise DialectError(f"{self._place(node)}: {ast.unparse(node)}: {error}") from None
+
+    def _do(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def _do_Expr(self, node: ast.Expr, depth: int) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self._do(depth, f"{self.of(node.value)[0]};")
+
+    def _do_Return(self, node: ast.Return, depth: int) -> None:
+        if node.value is None:
+            raise DialectError("a return without a value")
+        text, kind = self.of(node.value)
+        self.result = kind if self.result == "void" else _joined(self.result, kind)
+        self._do(depth, f"return {_converted(text, kind, self.result, _CHOICE)};")
+
+    def _do_Continue(self, node: ast.Continue, depth: int) -> None:
+        self._do(depth, "continue;")
+
+    def _do_If(self, node: ast.If, depth: int) -> None:
+        self._do(depth, f"if ({self.of(node.test)[0]}) {{")
+        ended = set(self._ended)
+        self._block(node.body, depth + 1)
+        ended, self._ended = self._ended, ended
+        if node.orelse:
+            self._do(depth, "} else {")
+            self._block(node.orelse, depth + 1)
+        self._ended |= ended
+        self._do(depth, "}")
+
+    def _do_While(self, node: ast.While, depth: int) -> None:
+        if node.orelse:
+            raise DialectError("an else of a loop")
+        self._repeat(f"while ({self.of(node.test)[0]}) {{", node.body, depth)
+        self.of(node.test)  # which is evaluated again
+
+    def _do_For(self, node: ast.For, depth: int) -> None:
+        called, i = node.iter, node.target
+        if not (isinstance(called, ast.Call) and ast.unparse(called.func) == "range" and isinstance(i, ast.Name)):
+            raise DialectError("a loop over something else than a range")
+        changed = {
+            n.id for x in node.body for n in ast.walk(x) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+        if node.orelse or changed & {i.id, *(name for a in called.args for name in _names_in(a))}:
+            raise DialectError("an else of a loop, or a loop that changes its range")
+        if not all(isinstance(getattr(x, "operand", x), ast.Constant) for x in called.args[2:]):
+            raise DialectError("a range whose step is no number")
+        texts = [self.of(a)[0] for a in called.args]
+        first, last, step = (["0", *texts, "1"] if len(texts) == 1 else [*texts, "1"])[:3]
+        self._keep(i.id, "integer")
+        sign = ">" if step.startswith("-") else "<"
+        self._repeat(f"for ({i.id} = {first}; {i.id} {sign} {last}; {i.id} += {step}) {{", node.body, depth)
+        self._ended.add(i.id)
+
+    def _repeat(self, head: str, body: Sequence[ast.stmt], depth: int) -> None:
+        """Write a loop: loops within it may have ended before its statements, which may not be carried out at all."""
+        inner = {
+            n.target.id for x in body for n in ast.walk(x) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)
+        }
+        self._do(depth, head)
+        self._ended |= inner
+        ended = set(self._ended)
+        self._block(body, depth + 1)
+        self._ended |= ended
+        self._do(depth, "}")
+
+    def _do_AugAssign(self, node: ast.AugAssign, depth: int) -> None:
+        target, kind = self.of(node.target)
+        value, other = self.of(node.value)
+        sign, _ = self._operator(node.op)
+        result = "real" if sign == "/" else _joined(kind, other)
+        if isinstance(node.target, ast.Name):
+            self._keep(node.target.id, result)
+        elif result != kind:
+            raise DialectError(f"a {_name(result)} for an entry that is {_name(kind)}")
+        self._do(depth, f"{target} {sign}= {_converted(value, other, kind, _CHOICE)};")
+
+    def _do_Assign(self, node: ast.Assign, depth: int) -> None:
+        if len(node.targets) > 1:
+            raise DialectError("a chain of assignments")
+        self._assign(node.targets[0], node.value, depth)
+
+    def _assign(self, target: ast.expr, value: ast.expr, depth: int) -> None:
+        if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)):
+            text, kind = self.of(value)
+            if not (isinstance(target, ast.Name) and target.id not in self._read):
+                self._store(target, text, kind, depth)
+            elif not _is_pure(value):
+                self._do(depth, f"{text};")
+            return
+        pairs = _paired(target.elts, value.elts)
+        written: set[str] = set()
+        clash = False  # a name or array is written before it is read
+        for t, v in pairs:
+            clash |= bool(written & _names_in(v))
+            written |= _names_in(t)
+        if not clash:
+            for t, v in pairs:
+                self._assign(t, v, depth)
+            return
+        values = [self.of(v) for _, v in pairs]
+        kept = [(self._temporary(text, kind, depth), kind) for text, kind in values]
+        for (t, _), (text, kind) in zip(pairs, kept, strict=True):
+            self._store(t, text, kind, depth)
+
+    def _temporary(self, text: str, kind: Kind, depth: int) -> str:
+        self._temporaries += 1
+        name = f"t{self._temporaries}_"
+        self._keep(name, kind)
+        self._do(depth, f"{name} = {text};")
+        return name
+
+    def _store(self, target: ast.expr, text: str, kind: Kind, depth: int) -> None:
+        if isinstance(target, ast.Tuple):
+            if not isinstance(kind, Numbers | Record):
+                raise DialectError(f"a {_name(kind)} is unpacked")
+            whole = text if text.isidentifier() else self._temporary(text, kind, depth)
+            for t, (member, of) in _paired(target.elts, kind.members):
+                if not (isinstance(t, ast.Name) and t.id not in self._read):
+                    self._store(t, f"{whole}.{member}", of, depth)
+        elif isinstance(target, ast.Name):
+            self._keep(target.id, kind)
+            self._do(depth, f"{target.id} = {_converted(text, kind, self._variables[target.id], _CHOICE)};")
+        else:
+            place, wanted = self.of(target)
+            self._do(depth, f"{place} = {_converted(text, kind, wanted, _CHOICE)};")
+
+    def _keep(self, name: str, kind: Kind) -> None:
+        self._ended.discard(name)
+        before = self._variables.get(name, kind)
+        self._variables[name] = _joined(before, kind)
+        if name in self._arguments and self._variables[name] != before:
+            raise DialectError(f"the argument {name} becomes a {_name(kind)}")
+
+    # Expressions: text and kind
+
+    def of(self, node: ast.expr) -> Translated:
+        """Text and kind of an expression."""
+        method = getattr(self, f"_of_{type(node).__name__}", None)
+        if method is None:
+            raise DialectError(f"an expression {type(node).__name__}")
+        found: Translated = method(node)
+        return found
+
+    def grouped(self, node: ast.expr, least: int = _CALL) -> str:
+        """Text of an expression, in parentheses if it binds more loosely."""
+        return self._part(node, least)[0]
+
+    def _part(self, node: ast.expr, least: int, wanted: Kind = "") -> Translated:
+        """The same with its kind, as a real if that is wanted. Each operand is translated once: sums may be long."""
+        text, kind = self.of(node)
+        binds = _CALL
+        if isinstance(node, ast.BinOp):
+            binds = self._operator(node.op)[1]
+        elif isinstance(node, ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp):
+            loose = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
+            binds = loose[type(node)]
+        if wanted == "real" != kind:
+            return _converted(text, kind, wanted, binds), kind
+        return f"({text})" if binds < least else text, kind
+
+    def _operator(self, op: ast.operator) -> tuple[str, int]:
+        if type(op) not in _OPERATORS:
+            raise DialectError(f"the operator {type(op).__name__}")
+        return _OPERATORS[type(op)]
+
+    def _of_Constant(self, node: ast.Constant) -> Translated:
+        if isinstance(node.value, bool):
+            return ("true" if node.value else "false"), "bool"
+        return self.to.literal(node.value)
+
+    def _of_Name(self, node: ast.Name) -> Translated:
+        if node.id in self._ended:
+            raise DialectError(f"{node.id} is read after its loop")
+        if node.id in self._variables:
+            return node.id, self._variables[node.id]
+        if node.id not in self._scope:
+            raise DialectError(f"{node.id} has no value yet")
+        return self.to.constant(node.id, self._scope[node.id])
+
+    def _of_Attribute(self, node: ast.Attribute) -> Translated:
+        text, kind = self.of(node.value)
+        if not isinstance(kind, Record):
+            raise DialectError(f"an attribute of a {_name(kind)}")
+        members = dict(kind.members)
+        if node.attr not in members:
+            raise DialectError(f"{kind.name} has no {node.attr}")
+        return f"{text}.{node.attr}", members[node.attr]
+
+    def _of_Subscript(self, node: ast.Subscript) -> Translated:
+        at = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
+            return f"{self.of(node.value.value)[0]}.shape[{self.of(at[0])[0]}]", "integer"
+        text, kind = self.of(node.value)
+        if any(isinstance(x, ast.UnaryOp) for x in at):
+            raise DialectError("a negative index")
+        places = [self.grouped(x, _UNARY) for x in at]
+        if isinstance(kind, Numbers):
+            if isinstance(at[0], ast.Constant):
+                return f"{text}.x{at[0].value!r}", "real"
+            return f"((const real *)&{text})[{places[0]}]", "real"
+        if kind == "words":
+            return f"{text}[{places[0]}]", "integer"
+        if not isinstance(kind, Array) or len(places) > kind.axes:
+            raise DialectError(f"an entry of a {_name(kind)}")
+        offset = places[0]
+        for axis, place in enumerate(places[1:], 1):
+            offset = f"{f'({offset})' if axis > 1 else offset} * {text}.shape[{axis}] + {place}"
+        if len(places) == kind.axes:
+            return f"{text}.data[{offset}]", kind.of
+        rest = [f"{text}.shape[{axis}]" for axis in range(len(places), kind.axes)]
+        row = self.to.declared(Array(kind.of, len(rest)))
+        return f"MAKE({_name(row)}){{{text}.data + {' * '.join([f'({offset})', *rest])}, {{{', '.join(rest)}}}}}", row
+
+    def _of_Tuple(self, node: ast.Tuple) -> Translated:
+        parts = [self.of(x) for x in node.elts]
+        kind = self.to.tuple_kind([kind for _, kind in parts])
+        if isinstance(kind, Record):
+            return f"MAKE({kind.name}){{{', '.join(text for text, _ in parts)}}}", kind
+        texts = [self._part(x, _CHOICE, "real")[0] for x in node.elts]
+        return f"MAKE({_name(kind)}){{{', '.join(texts)}}}", kind
+
+    def _of_BinOp(self, node: ast.BinOp) -> Translated:
+        sign, binds = self._operator(node.op)
+        (left, a), (right, b) = self._part(node.left, binds), self._part(node.right, binds + 1)
+        kind = "real" if sign == "/" else _joined(_joined(a, b), "integer")
+        if kind == "real" and a != "real":
+            left = self._part(node.left, binds, "real")[0]
+        if kind == "real" and b != "real":
+            right = self._part(node.right, binds + 1, "real")[0]
+        return f"{left} {sign} {right}", kind
+
+    def _of_UnaryOp(self, node: ast.UnaryOp) -> Translated:
+        text, kind = self._part(node.operand, _UNARY)
+        if isinstance(node.op, ast.Not):
+            return f"!{text}", "bool"
+        if not isinstance(node.op, ast.USub):
+            raise DialectError(f"the operator {type(node.op).__name__}")
+        return f"-({text})" if text.startswith("-") else f"-{text}", kind
+
+    def _of_Compare(self, node: ast.Compare) -> Translated:
+        if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARED:
+            raise DialectError("a comparison of other kinds")
+        (left, a), (right, b) = self._part(node.left, 3), self._part(node.comparators[0], 3)
+        if (a == "real") != (b == "real"):
+            left, right = self._part(node.left, 3, "real")[0], self._part(node.comparators[0], 3, "real")[0]
+        return f"{left} {_COMPARED[type(node.ops[0])]} {right}", "bool"
+
+    def _of_BoolOp(self, node: ast.BoolOp) -> Translated:
+        if any(self.of(v)[1] != "bool" for v in node.values):
+            raise DialectError("a choice of values by 'and' or 'or'")
+        sign = " && " if isinstance(node.op, ast.And) else " || "
+        return sign.join(self.grouped(v, _COMPARISON) for v in node.values), "bool"
+
+    def _of_IfExp(self, node: ast.IfExp) -> Translated:
+        (body, a), (orelse, b) = self._part(node.body, _LOGICAL), self._part(node.orelse, _CHOICE)
+        kind = _joined(a, b)
+        if kind == "real":
+            body, orelse = self._part(node.body, _LOGICAL, "real")[0], self._part(node.orelse, _CHOICE, "real")[0]
+        return f"{self.grouped(node.test, _LOGICAL)} ? {body} : {orelse}", kind
+
+    def _of_Call(self, node: ast.Call) -> Translated:
+        called: Any = node.func
+        if isinstance(called, ast.Name):
+            found = self._scope.get(called.id, getattr(builtins, called.id, None))
+        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            found = getattr(self._scope.get(called.value.id), called.attr, None)
+        else:
+            found = None
+        if found is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            raise DialectError("a call of something unknown, or with keywords or stars")
+        if found in self.to.known:
+            return self.to.known[found](self, node.args)
+        parts = [self.of(a) for a in node.args]
+        if isinstance(found, type):
+            kind = self.to.tuple_kind([kind for _, kind in parts], found)
+            assert isinstance(kind, Record)
+            texts = [_converted(t, k, of, _CHOICE) for (t, k), (_, of) in _paired(parts, kind.members)]
+            return f"MAKE({kind.name}){{{', '.join(texts)}}}", kind
+        if not inspect.isfunction(found):
+            raise DialectError(f"a call of {found!r}")
+        name, kind = self.to.function(found, tuple(kind for _, kind in parts))
+        return f"{name}({', '.join(text for text, _ in parts)})", kind
+
+
+def _is_pure(node: ast.AST) -> bool:
+    """Whether an expression calls nothing but what makes arrays."""
+    return all(ast.unparse(n.func) in ("array", "integers") for n in ast.walk(node) if isinstance(n, ast.Call))
+
+
+def _returns(body: Sequence[ast.stmt]) -> bool:
+    """Whether every path through some statements ends in a return."""
+    last = body[-1] if body else None
+    return isinstance(last, ast.Return) or (isinstance(last, ast.If) and _returns(last.body) and _returns(last.orelse))
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _wrapped(text: str) -> str:
+    """Text of one line as several."""
+    if len(text) <= _LINE:
+        return text
+    indent = " " * (len(text) - len(text.lstrip()) + 4)
+    return "\n".join(
+        textwrap.wrap(text, _LINE, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    )
+
+
+def c_function(text: str, kind: Kind) -> Builtin:
+    """A call that is written in C, with the arguments in place of {0}, {1} …"""
+
+    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
+        _paired(nodes, range(text.count("{")))
+        return text.format(*(body.grouped(node) for node in nodes)), kind
+
+    return made
+
+
+def array_at(of: str) -> Builtin:
+    """An array at an address, of a given shape."""
+
+    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
+        assert isinstance(nodes[1], ast.Tuple)
+        extents = ", ".join(body.of(n)[0] for n in nodes[1].elts)
+        kind = body.to.declared(Array(of, len(nodes[1].elts)))
+        return f"MAKE({_name(kind)}){{({of} *){body.grouped(nodes[0])}, {{{extents}}}}}", kind
+
+    return made
+
+
+def kernel_call(name: str) -> Builtin:
+    """The status of another kernel, from arrays with its context and the addresses of its arrays, and scratch space."""
+
+    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
+        context, arrays, at = (body.of(n)[0] for n in nodes)
+        return f"{name}({context}.data, {arrays}.data, {at})", "integer"
+
+    return made
+
+
+# The functions of Python that the dialect knows.
+BUILTINS: dict[Any, Builtin] = {
+    int: c_function("(integer){0}", "integer"),
+    bool: c_function("({0})", "bool"),
+    abs: c_function("absolute({0})", "real"),
+    max: c_function("greater({0}, {1})", "real"),
+    math.sqrt: c_function("root({0})", "real"),
+    math.sin: c_function("sine({0})", "real"),
+    math.cos: c_function("cosine({0})", "real"),
+}
+
+
+# The file
 
 _HEAD = """/* The kernels of screwdyn: rigid-body dynamics of any tree. Made from screwdyn/physics; do not edit.
  *

@@ -1,4 +1,4 @@
-"""The key of compiled code, and the cache of compiled code.
+"""The key of compiled code, the cache of compiled code, and compiled steps of an integrator.
 
 Code is made for a structure: the poses of the links, the screws of the joints, gravity, and which inertial numbers are
 exactly zero. The other inertial numbers are parameters of the code. In rows that may carry a payload, and in a row one
@@ -8,38 +8,48 @@ of whose zeros has changed, all ten numbers are parameters, so another payload n
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends import background
+from screwdyn.backends.kernels.entry import address
+from screwdyn.backends.llvm import machine
 from screwdyn.backends.llvm import program as programs
-from screwdyn.backends.llvm.program import Program, kept, planned
+from screwdyn.backends.llvm.machine import host
+from screwdyn.backends.llvm.program import Program, drive, inertias, kept, planned
 from screwdyn.backends.tape.outputs import outputs
-from screwdyn.backends.tape.tape import Node, Tape
-from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
+from screwdyn.backends.tape.tape import Node, Recorded, Tape
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, open_inertias
+from screwdyn.physics import charts as charting
 from screwdyn.physics.aligned_frames import aligned_frames
 from screwdyn.physics.charts import Charts
+from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.steps import STEPS, Feedback, Motion
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
 __all__ = [
+    "LARGEST_STEP",
     "MEMORY",
     "NO_PLACES",
+    "NUMBERS",
     "Compilation",
     "Kept",
+    "Kind",
     "Nodes",
     "Opened",
     "Programs",
+    "Stepper",
     "Structure",
     "TooLong",
     "programs_of",
     "recorded",
+    "step",
 ]
 
 Array = npt.NDArray[np.float64]
@@ -191,8 +201,8 @@ class Programs:
             structure = Structure(table, self._opened, model.charts, places)
             # Code for single states before code for batches, and small trees first.
             size = len(table)
-            single = background.submit((size, 0), partial(_compile_single, name, structure))
-            batch = background.submit((size, 1), partial(_compile_batch, single))
+            single = machine.submit((size, 0), partial(_compile_single, name, structure))
+            batch = machine.submit((size, 1), partial(_compile_batch, single))
             found = self._known[key] = Compilation(single, batch)
         return found
 
@@ -290,3 +300,221 @@ def programs_of(model: Model) -> Programs:
     table = model.table.copy()
     table[-1, MASS:PARENT] = 0
     return _programs.serving(table, model.loaded, tuple(array.tobytes() for array in model.charts or ()))
+
+
+# A step of an integrator on a tape: the state after it from the state before. Inputs besides the state are ("dt", 0),
+# the torques or the entries of a ``Feedback`` by name, ("bodies", k) for the inertial numbers of some rows, and
+# (field, row) for the parameters of the joints' own forces that are not zero.
+
+# Inertial numbers of a row.
+NUMBERS = PARENT - MASS
+
+
+class Kind(NamedTuple):
+    """What the code of a step depends on besides the structure of the tree.
+
+    Attributes
+    ----------
+    method : str
+        A name in ``steps.STEPS``.
+    control : tuple of str
+        Groups of inputs that control the joints: none, ("tau",), or the fields of ``Feedback``.
+    rows : tuple of int
+        Rows whose inertial numbers are inputs.
+    forces : tuple of (field, row)
+        Parameters of the joints' own forces that are not zero.
+    """
+
+    method: str
+    control: tuple[str, ...]
+    rows: tuple[int, ...]
+    forces: tuple[tuple[str, int], ...]
+
+
+def step(tape: Tape, own: Tape, subject: Subject, kind: Kind) -> list[Scalars]:
+    """The positions and the rates after a step, (nq,) and (nv,).
+
+    Parameters
+    ----------
+    tape : Tape
+    own : Tape
+        A further tape, on which forward dynamics is recorded once, to be repeated for each state that a step needs.
+    subject : Subject
+        With inputs on ``own``; their names become inputs on ``tape``.
+    kind : Kind
+
+    Raises
+    ------
+    Undetermined
+        If some joint feels no inertia in any state.
+    """
+    q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
+    return list(STEPS[kind.method](_Motion(tape, own, subject, kind), q, qd, tape.input(("dt", 0))))
+
+
+class _Motion(Motion):
+    """A tree on a tape; parameters as for :func:`step`."""
+
+    def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: Kind) -> None:
+        self._tape, self._own, self._charts = tape, own, subject.charts
+        n = subject.nv
+        # The freedom of each row, and the position of each freedom.
+        self._freedoms = [subject.freedom(row) for row in range(len(subject.table) - 1)]
+        self._where: Any = slice(None)
+        if subject.charts is not None:
+            self._where = np.zeros(n, dtype=np.intp)
+            self._where[self._freedoms] = subject.charts.where
+        table = subject.table.copy()
+        if kind.rows:
+            bodies = inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
+            table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
+        (self._acceleration,) = outputs(own, "forward_dynamics", subject._replace(table=table))
+        self._forces = self._joint_forces(kind, n)
+        control = {
+            group: inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
+        }
+        self._tau = control.get("tau")
+        self._feedback = Feedback(**control) if len(control) > 1 else None
+
+    def _joint_forces(self, kind: Kind, n: int) -> Any:
+        """The joints' own forces, for traced scalars."""
+        numbers = {field: np.full(n, 0.0, dtype=object) for field in JointForces._fields if field != "where"}
+        for field, row in kind.forces:
+            numbers[field][row] = self._tape.input((field, row))
+        forces: Any = JointForces
+        return forces(**numbers, where=self._where)
+
+    def acceleration(self, q: Scalars, qd: Scalars) -> Scalars:
+        """Forward dynamics with the torques and the joints' own forces."""
+        forces = self._forces
+        tau = forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
+        if self._feedback is not None:
+            tau = tau + self._feedback.torque(q, qd, self._where)
+        elif self._tau is not None:
+            tau = tau + self._tau
+        tape, own = self._tape, self._own
+        state = {"q": q, "qd": qd, "tau": tau}
+        values = {
+            node.a: state[node.a[0]][node.a[1]] if node.a[0] in state else tape.input(node.a)
+            for node in own.nodes
+            if node.op == "input"
+        }
+        ends = [*self._acceleration, *(x for pair in own.assumed for x in pair)]
+        found = own.evaluate(ends, values, Recorded.sin, Recorded.cos)
+        n = len(qd)
+        tape.assumed += zip(found[n::2], found[n + 1 :: 2], strict=True)
+        return np.array(found[:n], dtype=object)
+
+    def rate(self, q: Scalars, qd: Scalars) -> Scalars:
+        """The time derivative of the positions."""
+        if self._charts is None:
+            return qd
+        rate = np.full(len(q), 0.0, dtype=object)
+        charting.position_rate(self._charts.where, self._charts.groups, q, qd[self._freedoms], rate)
+        return rate
+
+    def normalized(self, q: Scalars) -> Scalars:
+        """The positions with quaternions of length 1."""
+        if self._charts is None:
+            return q
+        q = q.copy()
+        charting.normalize(self._charts.groups, q)
+        return q
+
+    def moved(self, q: Scalars, v: Scalars) -> Scalars:
+        """The positions reached by moving at v for unit time."""
+        if self._charts is None:
+            reached: Scalars = q + v
+            return reached
+        reached = np.full(len(q), 0.0, dtype=object)
+        charting.integrate(self._charts.where, self._charts.groups, q, v[self._freedoms], reached)
+        return reached
+
+
+# Compiled steps: many steps of an integrator in one call, for a batch of states
+
+# Steps with more operations are not compiled; compiling this many takes about 6 s.
+LARGEST_STEP = 100_000
+
+
+def _stepped(table: Array, opened: Opened, what: Any) -> Program:
+    """The steps of a structure."""
+    return kept(("steps", table.tobytes(), opened.tobytes(), *what), partial(_recorded_steps, table, opened, what))
+
+
+def _recorded_steps(table: Array, opened: Opened, what: Any) -> Program:
+    """The steps of a structure, recorded on a tape and planned."""
+    kind, charts = what
+    tape, own = Tape(), Tape()
+    tape.nodes, own.nodes = Nodes(), Nodes()
+    structure = Structure(table, opened, charts and Charts(*map(np.array, charts)))
+    subject = structure.subject(own).with_zeros()
+    n = subject.nv
+    lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
+    if kind.rows:
+        lengths["bodies"] = NUMBERS * len(kind.rows)
+    return planned("step", tape, lengths, step(tape, own, subject, kind))
+
+
+_steps = Kept(_stepped, MEMORY)
+
+
+class Stepper:
+    """Steps of one kind of a model.
+
+    Parameters
+    ----------
+    model : Model
+    kind : Kind
+    values : mapping from the name of a parameter to its value
+        The step, and the parameters of the joints' own forces.
+
+    Raises
+    ------
+    TooLong
+        If a step has too many operations to be compiled.
+    Undetermined
+        If some joint feels no inertia in any state.
+    """
+
+    def __init__(self, model: Model, kind: Kind, values: Mapping[Hashable, float]) -> None:
+        charts = model.charts and tuple(map(_frozen, model.charts))
+        table = model.table.copy()
+        table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence
+        self._program = _steps.serving(table, model.loaded, (kind, charts))
+        plan = self._program.plan  # another thread may discard it
+        if plan is not None and plan.size > LARGEST_STEP:
+            raise TooLong
+        self._program.compile_steps()
+        self._known = self._program.parameters({**inertias(table), **values})
+
+    def run(
+        self, samples: int, every: int, inputs: Sequence[Array], varying: Sequence[bool], outputs: Sequence[Array]
+    ) -> bool:
+        """Compute ``samples`` · ``every`` steps; False if a state became NaN.
+
+        Parameters
+        ----------
+        samples : int
+        every : int
+            Number of steps between two samples.
+        inputs : sequence of arrays
+            For each group of inputs (count, n), or (count, steps, n) if it varies with time.
+        varying : sequence of bool
+        outputs : sequence of arrays
+            Positions and rates, (count, samples, n), and the number of steps until the state became NaN, (count, 1).
+        """
+        program, lanes = self._program, host().width
+        lengths = program.lengths
+        header = np.array([samples, every, *(n * v for n, v in zip(lengths, varying, strict=True))])
+        context = np.concatenate([header.astype(np.int64).view(np.float64), self._known])
+        rows = [n * (samples * every if v else 1) for n, v in zip(lengths, varying, strict=True)]
+        rows += [samples * lengths[0], samples * lengths[1], 1]
+        numbers = np.array([*range(lanes), *range(max(rows) + lanes)], dtype=np.int64)
+        slots = [address(numbers[lanes:])] * len(rows)
+        return drive(program.batch, context, inputs, outputs, rows, slots, [False] * len(rows))
+
+
+def _frozen(array: Any) -> Any:
+    """An array as nested tuples, which are hashable."""
+    return tuple(map(_frozen, array)) if array.ndim else array.item()

@@ -1,24 +1,153 @@
-"""Text of a planned function in LLVM's intermediate representation, for one state and for one state in each lane."""
+"""What a function on a tape becomes: a plan, and text in LLVM's intermediate representation.
 
-from collections.abc import Callable
+The plan is the order of its operations, and the values that do not depend on the state. The text is for one state, for
+one state in each lane, or for many steps of an integrator with one state in each lane.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
-from screwdyn.backends.llvm.plan import Plan, is_zero
-from screwdyn.backends.tape.tape import Node, Recorded
+from screwdyn.backends.tape.tape import Node, Recorded, Tape
 
 __all__ = [
     "AHEAD",
     "BATCH",
     "SINGLE",
+    "STEPS",
+    "Plan",
     "Writer",
     "add_size",
     "batch",
     "call_sincos",
+    "context_length",
+    "is_zero",
     "read_sincos",
     "single",
+    "steps",
     "too_large",
 ]
+
+# Arrays with more zeros than this are sparse.
+_FEW = 100
+
+
+class Plan:
+    """A function on a tape, divided into values that are known before the state, angles, and other operations.
+
+    Parameters
+    ----------
+    tape : Tape
+    groups : mapping from str to int
+        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index).
+    outputs : sequence of sequences of scalars
+        Entries of every output array.
+    bounds : sequence of (x, least)
+        Conditions x > least under which the results are valid.
+    fused : bool
+        Whether the processor has a fused multiply-add.
+
+    Attributes
+    ----------
+    known : list of int
+        Positions that depend on parameters only and that other operations read; the code reads their values from an
+        array.
+    inverse : dict of int
+        For each known divisor the position of its inverse, which is known too; the division becomes a product.
+    angles : list of int
+        Positions of which sine or cosine is computed.
+    early : list of int
+        The angles that do not depend on sines, cosines, roots or hyperbolic tangents: they are turned first.
+    steps : list of int
+        Positions of the other operations, in order, and of sines and cosines of the angles that are not early.
+    inner : set of int
+        Products that become part of a fused multiply-add.
+    often : set of int
+        Divisors of several divisions: their inverse is computed once.
+    size : int
+        Number of operations for a state.
+    sparse : list of bool
+        Whether each output has many zeros, which are then stored together.
+    slots : list of lists of int
+        For each output, the scratch row of each entry in a batch: in order, except that all zeros of a sparse output
+        share one row after the others, to which nothing is written.
+    """
+
+    def __init__(
+        self,
+        tape: Tape,
+        groups: Mapping[str, int],
+        outputs: Sequence[Sequence[Any]],
+        bounds: Sequence[tuple[Any, Any]],
+        fused: bool,
+    ) -> None:
+        self.tape, self.groups, self.outputs, self.bounds = tape, dict(groups), outputs, bounds
+        ends = [x for out in outputs for x in out] + [x for pair in bounds for x in pair]
+        ends = [x for x in ends if isinstance(x, Recorded)]
+        nodes = tape.nodes
+        live = tape.live(ends)
+        given: set[int] = set()
+        for at in live:
+            node = nodes[at]
+            if node.a[0] not in groups if node.op == "input" else given.issuperset(node.operands):
+                given.add(at)
+        steps = [at for at in live if at not in given and nodes[at].op != "input"]
+        uses: dict[int, list[int]] = {at: [] for at in live}
+        for at in steps:
+            for operand in nodes[at].operands:
+                uses[operand].append(at)
+        kept = {x.node for x in ends}
+        # A division by a known value becomes a product with its inverse, which is also known.
+        one = tape.constant(1.0).node
+        divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
+        self.inverse = {at: tape.position(Node("/", one, at)) for at in divisors if at in given}
+        read = sorted({at for at in given if uses[at] or at in kept} | set(self.inverse.values()))
+        self.known = [at for at in read if nodes[at].op != "constant"]
+        turns = {at for at in steps if nodes[at].op in ("sin", "cos")}
+        self.angles = sorted({nodes[at].a for at in turns})
+        late: set[int] = set()
+        for at in steps:
+            if nodes[at].op in ("sin", "cos", "sqrt", "tanh") or not late.isdisjoint(nodes[at].operands):
+                late.add(at)
+        self.early = [at for at in self.angles if at not in late]
+        # A product that is only used as a term of one or two sums becomes part of fused multiply-adds. In more sums it
+        # is computed once, because sums take other units of the processor than products.
+        self.inner: set[int] = set()
+        if fused:
+            for at in steps:
+                terms = nodes[at].op == "*" and at not in kept and all(nodes[u].op in "+-" for u in uses[at])
+                if terms and len(uses[at]) <= 2:
+                    self.inner.add(at)
+            for at in steps:
+                # If two products are added, the later one is fused and the other is computed.
+                node = nodes[at]
+                if node.op in "+-" and {node.a, node.b} <= self.inner:
+                    self.inner.discard(min(node.a, node.b))
+        # Several divisions by one number become one division and products: division is the slowest operation.
+        self.often = {at for at, times in divisors.items() if times > 1}
+        self.steps = [at for at in steps if at not in self.inner and not (at in turns and nodes[at].a not in late)]
+        self.size = len(steps)
+        self.sparse = [bool(sum(map(is_zero, entries)) > _FEW) for entries in outputs]
+        self.slots = [
+            _packed(entries) if sparse else list(range(len(entries)))
+            for entries, sparse in zip(outputs, self.sparse, strict=True)
+        ]
+
+
+def is_zero(x: Any) -> bool:
+    """Whether an output is the constant zero."""
+    return not isinstance(x, Recorded) and x == 0
+
+
+def _packed(entries: Sequence[Any]) -> list[int]:
+    """Rows of the entries: consecutive numbers for entries that are not zero, and one further number for all zeros."""
+    after = list(accumulate(not is_zero(x) for x in entries))
+    return [after[-1] if is_zero(x) else k - 1 for k, x in zip(after, entries, strict=True)]
+
+
+# Text
 
 SINGLE, BATCH = "single", "batch"
 # Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
@@ -342,3 +471,142 @@ def call_sincos(code: Code, t: str, angles: str) -> tuple[str, str]:
     pair = f"{{ {t}, {t} }}"
     both = code.let(f"call {pair} %sincos({t} {angles})")
     return code.let(f"extractvalue {pair} {both}, 0"), code.let(f"extractvalue {pair} {both}, 1")
+
+
+# Steps of an integrator
+
+STEPS = "steps"
+_NAN = float("nan")
+
+
+def context_length(plan: Plan) -> int:
+    """Number of integers before the known values: samples, steps between them, and rows per step for every input."""
+    return 2 + len(plan.groups)
+
+
+def steps(plan: Plan, width: int) -> str:
+    """Module text of ``i64 steps(count, context, arrays)``, over structures of arrays as in ``batch``.
+
+    The first inputs of the plan are the state, and the outputs are the state after a step. ``arrays`` has a pair for
+    every input, for every output, and for the number of steps done. An output has the rows of all samples in order. An
+    input that changes with time has the rows of all steps in order, otherwise the rows of one; the context has the
+    number of rows that it advances in a step. A state with entries that are not finite, or for which a bound does not
+    hold, becomes NaN, and its steps are not counted any more. The result is nonzero if there is such a state.
+    """
+    code = Code(width)
+    t, mask, size = code.type, f"<{width} x i1>", 8 * width
+    groups, lengths = list(plan.groups.items()), [len(out) for out in plan.outputs]
+    carried = [(group, k) for group, n in groups[: len(lengths)] for k in range(n)]
+    place = {entry: at for at, entry in enumerate(carried)}
+
+    def integer(k: int) -> str:
+        return code.let(f"load i64, ptr {code.let(f'getelementptr i64, ptr %context, i64 {k}')}, align 8")
+
+    code.do(f"%parameters = getelementptr i64, ptr %context, i64 {context_length(plan)}")
+    read_sincos(code, plan)
+    code.do(f"%state = alloca {t}, i64 {len(carried) + 1}, align {size}")
+    samples, every = integer(0), integer(1)
+    bases = []
+    for array in range(len(groups) + len(lengths) + 1):
+        first, second = (code.let(f"getelementptr i64, ptr %arrays, i64 {2 * array + k}") for k in (0, 1))
+        bases.append((code.let(f"load ptr, ptr {first}, align 8"), code.let(f"load i64, ptr {second}, align 8")))
+    advances = [code.let(f"mul i64 {integer(2 + k)}, {bases[k][1]}") for k in range(len(groups))]
+
+    def local(at: int) -> str:
+        return code.let(f"getelementptr {t}, ptr %state, i64 {at}")
+
+    def row(pointer: str, array: int, k: int | str) -> str:
+        return code.let(f"getelementptr i8, ptr {pointer}, i64 {code.let(f'mul i64 {bases[array][1]}, {k}')}")
+
+    code.do("br label %lanes")
+    code.label("lanes")
+    code.do("%lane = phi i64 [ 0, %0 ], [ %next, %lanes_end ]")
+    code.do(f"%failed = phi {mask} [ zeroinitializer, %0 ], [ %failed1, %lanes_end ]")
+    current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
+    # Of the next states, for calls of few steps.
+    for array, n in enumerate([*plan.groups.values(), *lengths]):
+        for k in range(n):
+            code.prefetch(row(current[array], array, k), AHEAD, write=array >= len(groups))
+    names = [group for group, _ in groups]
+    for at, (group, k) in enumerate(carried):
+        array = names.index(group)
+        code.do(f"store {t} {code.let(f'load {t}, ptr {row(current[array], array, k)}, align 8')}, ptr {local(at)}")
+    code.do(f"store {t} zeroinitializer, ptr {local(len(carried))}, align {size}")
+    code.do("br label %sample")
+
+    code.label("sample")
+    code.do("%k = phi i64 [ 0, %lanes ], [ %k1, %sample_end ]")
+    code.do("%start = phi i64 [ 0, %lanes ], [ %until, %sample_end ]")
+    code.do(f"%until = add i64 %start, {every}")
+    code.do("br label %step")
+
+    code.label("step")
+    code.do("%s = phi i64 [ %start, %sample ], [ %s1, %step ]")
+    loaded = {entry: code.let(f"load {t}, ptr {local(at)}, align {size}") for entry, at in place.items()}
+    here = [
+        code.let(f"getelementptr i8, ptr {current[array]}, i64 {code.let(f'mul i64 %s, {advances[array]}')}")
+        for array in range(len(groups))
+    ]
+
+    def load(group: str, k: int) -> str:
+        if (group, k) in loaded:
+            return loaded[group, k]
+        array = names.index(group)
+        return code.let(f"load {t}, ptr {row(here[array], array, k)}, align 8")
+
+    def turn(angles: list[str]) -> list[tuple[str, str]]:
+        return [call_sincos(code, t, angle) for angle in angles]
+
+    after: dict[tuple[str, int], str] = {}
+
+    def store(array: int, k: int, value: str) -> None:
+        after[names[array], k] = value
+
+    problems = Writer(plan, code, load, turn, store).write()
+    total = code.constant(0.0)
+    for value in after.values():
+        total = add_size(code, total, value)
+    wrong = too_large(code, total)
+    for problem in problems:
+        wrong = code.let(f"or {mask} {wrong}, {problem}")
+    for entry, value in after.items():
+        kept = code.let(f"select {mask} {wrong}, {t} {code.constant(_NAN)}, {t} {value}")
+        code.do(f"store {t} {kept}, ptr {local(place[entry])}, align {size}")
+    done = code.let(f"load {t}, ptr {local(len(carried))}, align {size}")
+    further = code.binary("fadd", done, code.constant(1.0))
+    now = code.let(f"select {mask} {wrong}, {t} {done}, {t} {further}")
+    code.do(f"store {t} {now}, ptr {local(len(carried))}, align {size}")
+    code.do("%s1 = add i64 %s, 1")
+    # A group of states that are all NaN takes no further steps before the next sample.
+    more, lanes = code.let("icmp slt i64 %s1, %until"), code.let(f"bitcast {mask} {wrong} to i{width}")
+    alive = code.let(f"icmp ne i{width} {lanes}, -1")
+    code.do(f"br i1 {code.let(f'and i1 {more}, {alive}')}, label %step, label %sample_end")
+
+    code.label("sample_end")
+    for out, n in enumerate(lengths):
+        array = len(groups) + out
+        first = row(current[array], array, code.let(f"mul i64 %k, {n}"))
+        for k in range(n):
+            value = code.let(f"load {t}, ptr {local(place[names[out], k])}, align {size}")
+            code.do(f"store {t} {value}, ptr {row(first, array, k)}, align 8")
+    code.do("%k1 = add i64 %k, 1")
+    code.do(f"br i1 {code.let(f'icmp slt i64 %k1, {samples}')}, label %sample, label %lanes_end")
+
+    code.label("lanes_end")
+    count = code.let(f"load {t}, ptr {local(len(carried))}, align {size}")
+    code.do(f"store {t} {count}, ptr {current[-1]}, align 8")
+    code.do(f"%failed1 = or {mask} %failed, {wrong}")
+    code.do(f"%next = add i64 %lane, {width}")
+    code.do(f"br i1 {code.let('icmp slt i64 %next, %count')}, label %lanes, label %end")
+    code.label("end")
+    bits = code.let(f"bitcast {mask} %failed1 to i{width}")
+    code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
+    return "\n".join(
+        [
+            f"define i64 @{STEPS}(i64 %count, ptr %context, ptr %arrays) alignstack({size}) {{",
+            *code.lines,
+            "}",
+            code.declarations(),
+            PREFETCH,
+        ]
+    )

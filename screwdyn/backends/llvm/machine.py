@@ -1,13 +1,470 @@
-"""Machine code for this processor: text is compiled to an object file, which is loaded and kept."""
+"""Machine code for this processor: the threads that compile, object files, which are loaded, and their folder on disk.
+
+LLVM is there if llvmlite is installed, which is imported here only.
+"""
 
 import functools
-from collections.abc import Callable
-from typing import Any
+import hashlib
+import importlib.machinery
+import os
+import stat
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from ctypes import CFUNCTYPE, c_int64, c_void_p
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from screwdyn.backends.llvm import disk
-from screwdyn.backends.llvm.processor import llvm, processor
+from screwdyn.backends.llvm import ir
+from screwdyn.core.errors import ScrewdynError
 
-__all__ = ["Loaded", "object_file", "shared_code"]
+__all__ = [
+    "MOST",
+    "PYTHON",
+    "Host",
+    "Loaded",
+    "Processor",
+    "Refused",
+    "announce",
+    "checked_folder",
+    "compiling",
+    "compiling_once",
+    "digest_of",
+    "fault",
+    "folder",
+    "host",
+    "key",
+    "llvm",
+    "object_file",
+    "processor",
+    "read",
+    "require_compiler",
+    "resume",
+    "shared_code",
+    "submit",
+    "user_folder",
+    "with_lanes",
+    "write",
+]
+
+# The threads that compile, and the lock that prevents a fork of the process meanwhile
+
+Result = TypeVar("Result")
+
+# Held during compilation and while a result is published: a forked process would inherit locks in the locked state.
+_compiling = threading.RLock()
+# Guards the variables below.
+_lock = threading.Lock()
+_waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
+_order = count()
+_NAME = "screwdyn-compile"
+# Seconds.
+_PATIENCE = 0.5
+# ``compiles`` is True in the threads that compile.
+_thread = threading.local()
+_pool: ThreadPoolExecutor | None = None
+
+
+def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Decorate a function that compiles: one such function runs at a time, and the process is not forked meanwhile.
+
+    It runs in a thread, because Ctrl-C interrupts the main thread, which does not notice it during compilation.
+    The interrupted call ends at once, and the thread completes its work.
+
+    The decorated function takes ``line=``, which stderr shows if its caller waits for longer than half a second.
+    """
+
+    @functools.wraps(function)
+    def called(*arguments: Any, line: str = "") -> Result:
+        if getattr(_thread, "compiles", False):
+            return function(*arguments)
+        future: Future[Result] = Future()
+        threading.Thread(target=_settle, args=(future, partial(function, *arguments)), name=_NAME).start()
+        if line and not wait([future], _PATIENCE).done:
+            announce(line)
+        return future.result()
+
+    return called
+
+
+def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Decorate a function that compiles: it is called once for the same arguments, also by several threads.
+
+    What it returned is returned again without waiting for a compilation.
+    """
+    # The inner cache is for a thread that did not find the result in the outer one, and then waited for another thread.
+    return functools.cache(compiling(functools.cache(function)))
+
+
+def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Result]:
+    """Call a function in the background, in the order of ``size``, then of submission."""
+    future: Future[Result] = Future()
+    with _lock:
+        heappush(_waiting, (size, next(_order), future, function))
+    resume()
+    return future
+
+
+def resume() -> None:
+    """Start the thread if functions wait and it does not run, as in a forked process."""
+    global _pool
+    with _lock:
+        if _waiting and _pool is None:
+            _pool = ThreadPoolExecutor(1, _NAME)
+            _pool.submit(_work)
+
+
+def _work() -> None:
+    """Call the waiting function of smallest size."""
+    global _pool
+    with _lock:
+        if not _waiting or _pool is None:
+            _pool = None
+            return
+        # Raises an error during interpreter shutdown, so that nothing more is compiled.
+        _pool.submit(_work)
+    with _compiling:
+        with _lock:
+            _, _, future, function = heappop(_waiting)
+        _settle(future, function)
+
+
+def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
+    """Call a function that compiles in this thread, and publish its result or its error."""
+    _thread.compiles = True
+    with _compiling:
+        try:
+            result = function()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+
+def _before_fork() -> None:
+    _compiling.acquire()
+    _lock.acquire()
+
+
+def _after_fork() -> None:
+    _lock.release()
+    _compiling.release()
+
+
+def _in_child() -> None:
+    """Discard the pool: its thread does not exist in a forked process."""
+    global _pool
+    _pool = None
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
+
+
+# The user's folder for compiled code, which no other user may be able to write to: loading a file from it executes the
+# code in the file, so a file written by another user would run that user's code.
+
+
+class Refused(Exception):
+    """A folder cannot be used; the message gives the reason."""
+
+
+def announce(line: str) -> None:
+    """Write a line on stderr, if there is one that takes it: a file on a full disk does not."""
+    if sys.stderr is not None:  # print would write on stdout
+        with suppress(OSError, ValueError):
+            print(f"screwdyn: {line}", file=sys.stderr, flush=True)
+
+
+def user_folder() -> Path | None:
+    """The folder ``screwdyn`` in the user's folder for caches; None if nothing is to be kept on disk.
+
+    The user's folder is the first of ``SCREWDYN_CACHE`` and ``XDG_CACHE_HOME`` that is set in the environment, or
+    ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
+    """
+    chosen = os.environ.get("SCREWDYN_CACHE")
+    base = os.path.expanduser(chosen or os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return None if chosen == "off" or base.startswith("~") else Path(base, "screwdyn")
+
+
+def checked_folder(path: Path) -> Path:
+    """A folder in which no other user can have put, or can put, an entry; created if it is missing.
+
+    Parameters
+    ----------
+    path : Path
+        Missing folders are created readable by this user only.
+
+    Returns
+    -------
+    Path
+        The path without symbolic links.
+
+    Raises
+    ------
+    Refused
+        If :func:`fault` finds one, or if the folder cannot be created.
+
+    Notes
+    -----
+    Windows has no user ids and no permission bits, so the folder is not checked there: the access list of the user's
+    profile excludes other users, and that of a folder named by ``SCREWDYN_CACHE`` or ``XDG_CACHE_HOME`` must
+    do so too.
+    """
+    try:
+        folder = path.resolve()
+        for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        reason = fault(folder, os.getuid()) if hasattr(os, "getuid") else ""
+    except (OSError, RuntimeError) as error:
+        reason = str(error)
+    if reason:
+        raise Refused(reason)
+    return folder
+
+
+def fault(folder: Path, user: int) -> str:
+    """Why another user could put an entry into a folder, or could replace it; empty if this is impossible.
+
+    Parameters
+    ----------
+    folder : Path
+        Absolute, without symbolic links.
+    user : int
+        The id of the user who loads code from it.
+    """
+    for path in (folder, *folder.parents):
+        entry = os.lstat(path)
+        if stat.S_ISLNK(entry.st_mode):
+            return f"{path} was replaced by a symbolic link"
+        if entry.st_uid not in ((user,) if path == folder else (user, 0)):
+            return f"{path} belongs to another user"
+        if entry.st_mode & stat.S_ISVTX and path != folder:
+            continue  # as in /tmp, only the owner of an entry can rename it, and the owner is checked
+        if entry.st_mode & stat.S_IWOTH:
+            return f"other users can write to {path}; chmod o-w {path}"
+        if entry.st_mode & stat.S_IWGRP and not _only_member(path, entry.st_gid, user):
+            return f"its group can write to {path}; chmod g-w {path}"
+    if os.lstat(folder).st_mode & 0o077:
+        return f"{folder} is open to other users; remove it"
+    return ""
+
+
+def _only_member(path: Path, group: int, user: int) -> bool:
+    """Whether the group has no other member and the path has no access list."""
+    import grp
+    import pwd
+
+    try:
+        members, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
+    except KeyError:
+        return False
+    listed = hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path)
+    return members.gr_name == name and set(members.gr_mem) <= {name} and not listed
+
+
+# LLVM and the processor
+
+llvm: Any
+_missing: ImportError | None
+try:
+    import llvmlite
+    from llvmlite import binding
+except ImportError as _error:
+    llvm, _missing = None, _error
+else:
+    llvm, _missing = binding, None
+
+
+class Processor(NamedTuple):
+    """The processor of this machine, as LLVM describes it.
+
+    Attributes
+    ----------
+    compiler : str
+        Versions of llvmlite and LLVM.
+    triple, name, features : str
+        Architecture and system, kind of processor, and its instruction sets.
+    width : int
+        Number of lanes of its widest vectors of float64.
+    fused : bool
+        Whether it has a fused multiply-add.
+    """
+
+    compiler: str
+    triple: str
+    name: str
+    features: str
+    width: int
+    fused: bool
+
+
+@functools.cache
+def processor() -> Processor | None:
+    """The processor of this machine; None without llvmlite."""
+    if llvm is None:
+        return None
+    has, triple = llvm.get_host_cpu_features(), llvm.get_process_triple()
+    width = 8 if has.get("avx512f") and has.get("avx512dq") else 4 if has.get("avx2") else 2
+    fused = not triple.startswith(("x86_64", "i686")) or bool(has.get("fma"))
+    compiler = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+    return Processor(compiler, triple, llvm.get_host_cpu_name(), has.flatten(), width, fused)
+
+
+def require_compiler() -> None:
+    """Raise ScrewdynError without llvmlite."""
+    if _missing is not None:
+        needed = f"compiled trees need llvmlite ({_missing}): pip install 'screwdyn[compile]'"
+        raise ScrewdynError(needed) from _missing
+
+
+# Compiled code on disk, for later processes of this user. A file is named by a key: a digest of what the code is made
+# from, of this library's source, of the versions of LLVM and Python and of the processor. It begins with a digest of
+# the key and of its content. Files that are damaged, or that another user owns or can write to, are ignored.
+
+# Bytes of all files; when there are more, the least recently used ones are removed.
+MOST = 256_000_000
+# Seconds after which reading a file marks it as used again.
+_DAY = 86_400
+# Names the version and the build of Python, which determine the layout of objects.
+PYTHON = importlib.machinery.EXTENSION_SUFFIXES[0]
+# Packages whose source determines the code.
+_PACKAGES = "core", "screws", "physics", "backends"
+# Bytes written by this process since it last looked at the size of the folder; None if it has not looked yet.
+_written: int | None = None
+
+
+def key(*parts: object) -> str:
+    """The key of code that is made from values with an exact ``repr``, as text."""
+    return hashlib.sha256(repr((_compiler(), *parts)).encode()).hexdigest()
+
+
+def read(name: str) -> bytes | None:
+    """The content of the file of a key; None if there is none that can be used."""
+    where = folder()
+    if where is None:
+        return None
+    try:
+        path = where / name
+        careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | careful)) as file:
+            entry = os.fstat(file.fileno())
+            if not _own(entry):
+                return None
+            whole = file.read()
+        if time.time() - entry.st_mtime > _DAY:
+            with suppress(OSError):
+                os.utime(path)
+    except OSError:
+        return None
+    digest, content = whole[:32], whole[32:]
+    return content if digest == _digest(name, content) else None
+
+
+def write(name: str, content: bytes) -> None:
+    """Keep a content under a key; without effect if this is impossible, as on a full disk."""
+    where = folder()
+    if where is None:
+        return
+    with suppress(OSError):
+        file, temporary = tempfile.mkstemp(dir=where)
+        try:
+            with open(file, "wb") as opened:
+                opened.write(_digest(name, content) + content)
+            # Other processes see the old file or the new one, never a part.
+            os.replace(temporary, where / name)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        _bound(where, len(content))
+
+
+def folder() -> Path | None:
+    """The folder of the files; None if nothing is kept on disk."""
+    return _folder(user_folder())
+
+
+def digest_of(files: Iterable[str | os.PathLike[str]]) -> str:
+    """A digest of the contents of some files in order; empty if there are none, or if one cannot be read."""
+    digest, some = hashlib.sha256(), False
+    try:
+        for file in files:
+            with open(file, "rb") as opened:
+                digest.update(hashlib.sha256(opened.read()).digest())
+            some = True
+    except OSError:
+        return ""
+    return digest.hexdigest() if some else ""
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + content).digest()
+
+
+def _own(entry: os.stat_result) -> bool:
+    """Whether a file is regular, of this user, and not writable by others."""
+    if not stat.S_ISREG(entry.st_mode) or entry.st_size > MOST:
+        return False
+    return not hasattr(os, "getuid") or (entry.st_uid == os.getuid() and not entry.st_mode & 0o022)
+
+
+@functools.cache
+def _folder(base: Path | None) -> Path | None:
+    """The folder of the files; None if nothing is kept on disk. A line on stderr gives the reason for a refusal."""
+    if base is None or not _compiler():
+        return None
+    try:
+        return checked_folder(base / "code")
+    except Refused as refused:
+        announce(f"compiled code is not kept on disk: {refused}")
+        return None
+
+
+@functools.cache
+def _compiler() -> str:
+    """A digest of what compiles, for which Python and processor; empty without llvmlite or the source."""
+    if processor() is None:
+        return ""
+    root = Path(__file__).parents[2]
+    inside = [place for package in _PACKAGES for place in os.walk(root / package)]
+    source = digest_of(
+        sorted(os.path.join(place, name) for place, _, names in inside for name in names if name.endswith(".py"))
+    )
+    return source and hashlib.sha256(repr((PYTHON, processor(), source)).encode()).hexdigest()
+
+
+def _bound(folder: Path, added: int) -> None:
+    """Remove the least recently used files if all files together exceed ``MOST``."""
+    global _written
+    if _written is not None and _written + added < MOST // 16:
+        _written += added
+        return
+    _written = 0
+    entries = []
+    for entry in os.scandir(folder):
+        with suppress(OSError):  # another process has removed it
+            found = entry.stat(follow_symlinks=False)
+            entries.append((found.st_mtime_ns, found.st_size, entry.path))
+    excess = sum(size for _, size, _ in entries) - MOST
+    if excess > 0:
+        excess += MOST // 8
+    for _, size, path in sorted(entries):
+        if excess <= 0:
+            return
+        with suppress(OSError):
+            os.unlink(path)
+        excess -= size
+
+
+# Object files
 
 # Measured overhead of a loaded object in bytes: partly filled pages, and the engine's tables.
 _ENGINE = 64_000
@@ -81,9 +538,38 @@ def shared_code(text: Callable[..., str], *arguments: object) -> bytes:
     text : callable
         Makes the text of the module from nothing but the arguments, which have an exact ``repr``.
     """
-    key = disk.key(text.__module__, text.__qualname__, arguments)
-    code = disk.read(key)
+    name = key(text.__module__, text.__qualname__, arguments)
+    code = read(name)
     if code is None:
         code = object_file(text(*arguments))
-        disk.write(key, code)
+        write(name, code)
     return code
+
+
+# The code that all functions of this process share: sine and cosine, and the loop over a batch
+
+# Signature of ``ir.driver``.
+_Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64)
+
+
+class Host(NamedTuple):
+    """Properties of this processor, and the code that all functions share; by default those without a compiler."""
+
+    width: int = 1
+    fused: bool = False
+    sincos: int = 0
+    drive: Any = None
+    code: Loaded | None = None
+
+
+@compiling_once
+def host() -> Host:
+    """The shared code for the widest vectors of this processor."""
+    here = processor()
+    return Host() if here is None else with_lanes(here.width, here.fused)
+
+
+def with_lanes(width: int, fused: bool) -> Host:
+    """The shared code for vectors of ``width`` lanes."""
+    code = Loaded(shared_code(ir.sincos, width), shared_code(ir.driver, width))
+    return Host(width, fused, code.address(ir.SINCOS), _Drive(code.address(ir.DRIVER)), code)

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.backends.tape.ltdl import Factors, factors
-from screwdyn.backends.tape.outputs import outputs
+from screwdyn.backends.tape.outputs import Factors, factors, outputs
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, record
 from screwdyn.physics.charts import position_rate

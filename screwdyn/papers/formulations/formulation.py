@@ -53,7 +53,7 @@ def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
         found = symbolic([x for x in (*args, *kwargs.values()) if getattr(x, "dtype", None) != np.float64])
         if not (found or self._symbolic) or not all(map(expressions.is_expression, found)):
             return method(self, *args, **kwargs)
-        from screwdyn.backends.sympy.closed_form import Derivation
+        from screwdyn.backends.closed_form import Derivation
 
         derivation = Derivation()
 

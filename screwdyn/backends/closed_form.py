@@ -1,0 +1,645 @@
+"""The tape of a tree, which serves all its revisions, as SymPy expressions, their C text, and functions of other tools.
+
+Equal operations occur once on the tape, and each becomes one expression that all revisions and functions use. After an
+attachment only new operations are derived. For JAX and CasADi, the tape is evaluated on the arrays or symbols of these
+tools.
+"""
+
+import functools
+import itertools
+import math
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import sympy
+from sympy import Expr, cos, sin
+from sympy.core.function import Application
+from sympy.printing.c import C99CodePrinter
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.numpy import NumPyPrinter
+
+from screwdyn.backends.c import identifiers, number
+from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
+from screwdyn.backends.tape.trace import Scalars
+from screwdyn.core import expressions
+from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.expressions import without_rounding
+from screwdyn.mechanism.chart import ConfigurationSpace
+
+__all__ = [
+    "Derivation",
+    "Intermediates",
+    "Recording",
+    "casadi_function",
+    "computed",
+    "jax_function",
+    "key_of",
+    "lambdified",
+    "member_names",
+    "rows_and_columns",
+    "shortest",
+    "symbol",
+]
+
+Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
+Result = TypeVar("Result")
+# Matrices with more terms than this, counted before cancellation, are not shortened. The second number is for robots
+# without symbols, where shortening gains less.
+_MANY_TERMS, _MANY_NUMBERS = 700, 100
+
+# Symbols of a joint of one freedom are named after it, with these endings.
+_ENDINGS = {"q": "", "qd": "_dot", "qdd": "_ddot", "tau": "_tau"}
+# Names of the freedoms of joints of several freedoms, which are rates: "hip[wx]", "base[vz]", "pin[w]".
+_FREEDOM = re.compile(r"(.+)\[([wv][xyz12]?)\]")
+_RATE_ENDINGS = {"qd": "", "qdd": "_dot", "tau": "_tau"}
+# Names of the positions of such joints: "hip[w]", "base[px]", "pin[angle]".
+_POSITION = re.compile(r"(.+)\[([xyzw]|p[xyz]?|angle[12]?)\]")
+
+
+# LaTeX of the symbols of rates, accelerations and torques. This is a setting of SymPy's printer, not a subclass of
+# Symbol, because SymPy compares and substitutes by type.
+_WRITTEN: dict[sympy.Symbol, str] = {}
+LatexPrinter.set_global_settings(symbol_names=_WRITTEN)
+
+
+def symbol(group: str, name: str) -> sympy.Symbol:
+    """The real symbol of a position ("q"), or of the rate, acceleration or torque of a freedom ("qd", "qdd", "tau").
+
+    For a joint "elbow" of one freedom: elbow, elbow_dot, elbow_ddot, elbow_tau. For the freedom "hip[wx]" of a
+    joint of several freedoms, which is a rate: hip_wx, hip_wx_dot, hip_wx_tau; for its position "hip[x]": hip_x.
+    """
+    several = (_POSITION if group == "q" else _FREEDOM).fullmatch(name)
+    ending = _ENDINGS[group]
+    if several:
+        name = "_".join(several.groups())
+        ending = _RATE_ENDINGS.get(group, "")
+    made = sympy.Symbol(name + ending, real=True)
+    if ending == "_tau":
+        _WRITTEN[made] = rf"\tau_{{{sympy.latex(sympy.Symbol(name))}}}"
+    elif ending:
+        _WRITTEN[made] = re.sub("^[^_^]+", rf"\\{ending[1:]}{{\g<0>}}", sympy.latex(sympy.Symbol(name)))
+    return made
+
+
+class Derivation:
+    """A tape, the expression of each of its operations, and results made from them.
+
+    Attributes
+    ----------
+    tape : Tape
+        Inputs are ("q", coordinate), ("qd", coordinate), … and ("symbol", expression) for the constants of the robot
+        that are not plain numbers.
+    """
+
+    def __init__(self) -> None:
+        self.tape = Tape()
+        self._expressions: dict[int, sympy.Expr] = {}
+        self._terms: list[int] = []
+        self._shortest: dict[sympy.Expr, sympy.Expr] = {}
+        self._results: dict[Hashable, Any] = {}
+
+    def once(self, key: Hashable, make: Callable[[], Result]) -> Result:
+        """The result for a key, from ``make`` in the first call."""
+        if key not in self._results:
+            self._results[key] = make()
+        result: Result = self._results[key]
+        return result
+
+    def scalar(self, x: Any) -> Scalar:
+        """A constant of the robot as a float if that is exact, or else as an input."""
+        if not expressions.is_expression(x) or (x.is_Rational and (2 * x).is_Integer):
+            return float(x)
+        minus = bool(x.could_extract_minus_sign())
+        scalar = self.tape.input(("symbol", -x if minus else x))
+        return -scalar if minus else scalar
+
+    def scalars(self, constants: Iterable[Any]) -> Scalars:
+        """Constants of the robot as an array of scalars."""
+        return np.array([self.scalar(x) for x in constants], dtype=object)
+
+    def expressions(self, outputs: Scalars) -> Scalars:
+        """Outputs as an array of expressions, which are not shortened."""
+        found = np.empty(outputs.shape, dtype=object)
+        found.ravel()[:] = self._play(outputs.ravel().tolist(), self._expressions)
+        return found
+
+    def matrix(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
+        """Outputs as a matrix of expressions, shortened if it has few terms; equal outputs return the same object.
+
+        A vector becomes a column, a number a 1x1 matrix; the matrices of a stack are placed below each other.
+        """
+        return self.once(("matrix", key_of(outputs)), lambda: self._written(outputs))
+
+    def _written(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
+        scalars = outputs.ravel().tolist()
+        values = self._play(scalars, self._expressions)
+        self._count_terms()
+        terms = sum(self._terms[x.node] for x in scalars if isinstance(x, Recorded))
+        if terms <= _MANY_NUMBERS or (terms <= _MANY_TERMS and self._has_symbols(scalars)):
+            values = [self._shortened(x, value) for x, value in zip(scalars, values, strict=True)]
+        return _matrix(outputs, values)
+
+    def _has_symbols(self, scalars: Sequence[Scalar]) -> bool:
+        live = (self.tape.nodes[at] for at in self.tape.live(scalars))
+        return any(node.op == "input" and node.a[0] == "symbol" for node in live)
+
+    def _count_terms(self) -> None:
+        """Count, for new operations on the tape, the terms of each operation when multiplied out."""
+        for op, a, b in self.tape.nodes[len(self._terms) :]:
+            if op in "+-":
+                terms = self._terms[a] + self._terms[b]
+            elif op == "*":
+                terms = self._terms[a] * self._terms[b]
+            elif op == "input":
+                terms = expressions.terms_when_expanded(a[1]) if a[0] == "symbol" else 1
+            else:
+                terms = self._terms[a] if op == "/" else 1
+            self._terms.append(min(terms, _MANY_TERMS + 1))
+
+    def _shortened(self, x: Scalar, value: sympy.Expr) -> sympy.Expr:
+        if not isinstance(x, Recorded):
+            return value
+        if value not in self._shortest:
+            inputs = (self.tape.nodes[at] for at in self.tape.live([x]))
+            rates = [symbol(*node.a) for node in inputs if node.op == "input" and node.a[0] in _RATE_ENDINGS]
+            self._shortest[value] = shortest(value, rates)
+        return self._shortest[value]
+
+    def shared(
+        self, outputs: Sequence[Scalars], taken: Iterable[sympy.Symbol]
+    ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
+        """Outputs as matrices over intermediates: a symbol for every operation that is used more than once.
+
+        The names of intermediates are x0, x1, …, without the names of the symbols in ``taken``. The returned lists are
+        copies.
+        """
+        known = frozenset(x.name for x in taken)
+        keys = "shared", known, *map(key_of, outputs)
+        intermediates, matrices = self.once(keys, lambda: self._over_intermediates(outputs, known))
+        return [*intermediates], [*matrices]
+
+    def _over_intermediates(
+        self, outputs: Sequence[Scalars], known: Container[str]
+    ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
+        scalars = [x for part in outputs for x in part.ravel().tolist()]
+        nodes = self.tape.nodes
+        live = self.tape.live(scalars)
+        uses = Counter(at for node in live for at in nodes[node].operands)
+        uses.update(x.node for x in scalars if not isinstance(x, float | int))
+        done: dict[int, Any] = {}
+        self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
+        names = (sympy.Symbol(name) for i in count() if (name := f"x{i}") not in known)
+        intermediates = []
+        for at in live:
+            if uses[at] > 1:
+                (expression,) = self._play([Recorded(self.tape, at)], done)
+                if not expression.is_Atom and not (-expression).is_Atom:
+                    done[at] = next(names)
+                    intermediates.append((done[at], expression))
+        values = iter(self._play(scalars, done))
+        return intermediates, [_matrix(part, [next(values) for _ in range(part.size)]) for part in outputs]
+
+    def _play(self, scalars: Sequence[Scalar], done: dict[int, Any]) -> list[sympy.Expr]:
+        """Scalars as expressions; ``done`` has the expressions of known positions, and new ones are added."""
+        for at in self.tape.live(scalars, done):
+            op, name, _ = self.tape.nodes[at]
+            if op == "input":
+                group, what = name
+                done[at] = what if group == "symbol" else symbol(group, what)
+            elif op == "constant":
+                done[at] = _exact(name)
+        return [sympy.sympify(_exact(x)) for x in self.tape.evaluate(scalars, {}, sympy.sin, sympy.cos, done)]
+
+
+def _exact(x: Any) -> Any:
+    """A multiple of ½ as an exact rational number, since formulas contain factors 2 and ½; others unchanged."""
+    return sympy.Rational(int(2 * x), 2) if isinstance(x, float) and (2 * x).is_integer() else x
+
+
+def _matrix(outputs: Scalars, values: Sequence[sympy.Expr]) -> sympy.ImmutableDenseMatrix:
+    return sympy.ImmutableDenseMatrix(*rows_and_columns(outputs.shape), values)
+
+
+def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Shape of an array as a matrix: a vector is a column, the matrices of a stack are below each other."""
+    return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
+
+
+def key_of(outputs: Scalars) -> Hashable:
+    """A key that is equal for equal outputs on one tape."""
+    entries = ((x.node, x.minus) if isinstance(x, Recorded) else x for x in outputs.ravel().tolist())
+    return outputs.shape, *entries
+
+
+# The shortest of several forms of an expression: as derived, multiplied out, or a sum of sines and cosines. All forms
+# are rearrangements; there is no search for identities as in ``sympy.simplify``.
+
+Angle: TypeAlias = frozenset[tuple[Expr, Expr]]
+
+# Expressions with more terms or operations than this, multiplied out, are not shortened, which would take more than
+# tenths of a second; the longest formula of the papers has three quarters of these numbers.
+_MOST_TERMS, _LONG = 150, 500
+
+
+def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
+    """The form of an expression with the fewest operations; the expression itself if no other form has fewer.
+
+    Parameters
+    ----------
+    expression : Expr
+        All terms must have the same physical dimension: coefficients that are rounding relative to others are dropped.
+    rates : collection of Symbol
+        Symbols such as velocities in which the expression is a polynomial. Each coefficient is also shortened
+        separately, so that inverse dynamics becomes a sum of mass matrix, Christoffel symbols and gravity.
+    """
+    if expression.is_Atom:
+        return expression
+    multiplied = sympy.expand(expression)
+    if len(sympy.Add.make_args(multiplied)) > _MOST_TERMS:
+        return expression
+    (multiplied,) = without_rounding([multiplied])
+    coefficients: dict[Expr, list[Expr]] = {}
+    for term in sympy.Add.make_args(multiplied):
+        coefficient, monomial = term.as_independent(*rates, as_Add=False)
+        coefficients.setdefault(monomial, []).append(coefficient)
+    if len(coefficients) > 1:
+        short = {monomial: _shortest(sympy.Add(*of)) for monomial, of in coefficients.items()}
+        collected = sympy.Add(*(monomial * coefficient for monomial, coefficient in short.items()))
+        ways = [expression, collected, sympy.factor_terms(collected), _nested(collected)]
+        expression = min(ways, key=sympy.count_ops)
+    return min(expression, _shortest(multiplied, rates), key=sympy.count_ops)
+
+
+def _shortest(multiplied: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
+    """The form with the fewest operations of an expression that is multiplied out."""
+    if multiplied.is_Atom or sympy.count_ops(multiplied) > _LONG:
+        return multiplied
+    within = sympy.factor_terms if multiplied.has(sympy.Float) else sympy.factor
+    angles = set().union(rates, *(wave.free_symbols for wave in multiplied.atoms(sin, cos)))
+    # Numbers of a robot have no common factors, for which SymPy would search the longest.
+    parameters = within is sympy.factor or not multiplied.free_symbols <= angles
+    ways = [multiplied]
+    for way in dict.fromkeys((multiplied, _waves(multiplied))):
+        if way.is_Add and parameters:
+            ways += [sympy.factor_terms(way), sympy.factor_terms(_collected(way, within))]
+        ways.append(_nested(way))
+    return min(ways, key=sympy.count_ops)
+
+
+def _collected(way: Expr, within: Callable[[Expr], Expr]) -> Expr:
+    """A sum, grouped by the power of the first sine or cosine of each term; each coefficient is rewritten ``within``.
+
+    ``sympy.collect`` does the same with any pattern, in ten times the time.
+    """
+    functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
+    groups: dict[Expr, list[Expr]] = {}
+    for term in sympy.Add.make_args(way):
+        powers = term.as_powers_dict()
+        first = next((f ** powers[f] for f in functions if f in powers), sympy.S.One)
+        groups.setdefault(first, []).append(term / first)
+    return sympy.Add(*(first * within(sympy.Add(*terms)) for first, terms in groups.items()))
+
+
+def _nested(way: Expr) -> Expr:
+    """Horner's scheme for several variables: factor out the most frequent factor, then treat both parts likewise."""
+    terms = sympy.Add.make_args(way)
+    counts = Counter(factor for term in terms for factor in _factors(term))
+    factor = max(counts, key=lambda f: (counts[f], str(f)), default=None)
+    if factor is None or counts[factor] < 2:
+        return way
+    taken = [term for term in terms if factor in _factors(term)]
+    rest = [term for term in terms if term not in taken]
+    return factor * _nested(sympy.Add(*(term / factor for term in taken))) + _nested(sympy.Add(*rest))
+
+
+def _factors(term: Expr) -> set[Expr]:
+    """Factors of a product that can be factored out, without numbers, denominators and roots."""
+    powers = (factor.as_base_exp() for factor in sympy.Mul.make_args(term))
+    return {base for base, power in powers if power.is_Integer and power > 0 and not base.is_number}
+
+
+def _waves(expression: Expr) -> Expr:
+    """An expression with products of sines and cosines replaced by sines and cosines of sums of angles.
+
+    cos α cos β = ½ (cos(α+β) + cos(α−β)), and likewise for sines and for more factors. The expression itself if the
+    result has more terms.
+    """
+    terms = sympy.Add.make_args(expression)
+    sums: dict[tuple[Expr, bool, Angle], Expr] = {}
+    for term in terms:
+        coefficient, factors = term.as_coeff_Mul()
+        rest: list[Expr] = []
+        angles: list[tuple[bool, Mapping[Expr, Expr]]] = []
+        for factor in sympy.Mul.make_args(factors):
+            base, power = factor.as_base_exp()
+            if isinstance(base, sin | cos) and power.is_Integer and power > 0:
+                angles += [(isinstance(base, sin), base.args[0].as_coefficients_dict())] * int(power)
+            else:
+                rest.append(factor)
+        others, sines = sympy.Mul(*rest), sum(odd for odd, _ in angles)
+        # The product is a mean over all signs of the angles but the first.
+        choices = list(itertools.product(*[(1, -1)] * (len(angles) - 1))) if angles else [()]
+        coefficient *= sympy.Rational((-1) ** (sines // 2), len(choices))
+        for choice in choices:
+            signs = (1, *choice)
+            total: Counter[Expr] = Counter()
+            for sign, (_, angle) in zip(signs, angles, strict=False):
+                total.update({x: sign * times for x, times in angle.items()})
+            minus = math.prod(sign for sign, (odd, _) in zip(signs, angles, strict=False) if odd)
+            first = min((x for x in total if total[x]), key=str, default=None)
+            turn = -1 if first is not None and total[first] < 0 else 1
+            key = others, sines % 2 == 1, frozenset((x, turn * n) for x, n in total.items() if n)
+            sums[key] = sums.get(key, 0) + coefficient * minus * (turn if sines % 2 else 1)
+    written = (
+        n * others * (sin if odd else cos)(sympy.Add(*(times * x for x, times in angle)))
+        for (others, odd, angle), n in sums.items()
+    )
+    (waves,) = without_rounding([sympy.Add(*written)])
+    return waves if len(sympy.Add.make_args(waves)) <= len(terms) else expression
+
+
+# C: a parameter struct, and expressions of its members
+
+
+def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -> dict[sympy.Symbol, str]:
+    """The name of the struct member for each symbol; see :func:`screwdyn.backends.c.identifiers`.
+
+    Raises
+    ------
+    ScrewdynError
+        If two of the symbols have the same name.
+    """
+    symbols = list(symbols)
+    repeated = sorted(name for name, times in Counter(x.name for x in symbols).items() if times > 1)
+    if repeated:
+        raise ScrewdynError(
+            f"{', '.join(repeated)} is the name of two symbols with different assumptions; use one symbol"
+        )
+    return dict(zip(symbols, identifiers([x.name for x in symbols], taken), strict=True))
+
+
+def computed(
+    expressions: Iterable[sympy.Expr], members: Mapping[sympy.Symbol, str], struct: str
+) -> tuple[list[str], dict[sympy.Expr, str]]:
+    """C text of some expressions: statements for their common subexpressions, and the text of each expression.
+
+    Parameters
+    ----------
+    expressions : SymPy expressions
+    members : mapping
+        Names of the struct members for all symbols of the expressions.
+    struct : str
+        Name of a pointer to that struct.
+
+    Raises
+    ------
+    ScrewdynError
+        If an expression contains a function that C does not have.
+    """
+    wanted = list(expressions)
+    shared, reduced = sympy.cse(wanted, symbols=sympy.numbered_symbols("c", cls=sympy.Dummy))
+    names: dict[Any, str] = {symbol: f"{struct}->{name}" for symbol, name in members.items()}
+    names |= {symbol: symbol.name for symbol, _ in shared}
+    printer = _Printer(names)
+    lines = [f"const double {symbol.name} = {printer.text(value)};" for symbol, value in shared]
+    return lines, {x: printer.text(value) for x, value in zip(wanted, reduced, strict=True)}
+
+
+class _Printer(C99CodePrinter):  # type: ignore[misc]  # SymPy has no types
+    """Prints all numbers as doubles with all digits, without constants that strict C99 does not define."""
+
+    def __init__(self, names: Mapping[Any, str]) -> None:
+        super().__init__({"human": False, "math_macros": {}})
+        self._names = names
+
+    def text(self, expression: sympy.Expr) -> str:
+        constants, unknown, text = self.doprint(expression)
+        assert not constants
+        if unknown:
+            strange = sorted({x.func.__name__ for x in unknown})
+            raise ScrewdynError(f"C has no function for {', '.join(strange)}, which a number of the robot contains")
+        return " ".join(str(text).split())
+
+    def _print_Symbol(self, expression: Any) -> str:
+        return self._names[expression]
+
+    _print_Dummy = _print_Symbol
+
+    def _number(self, expression: Any) -> str:
+        return number(float(expression))
+
+    _print_Integer = _print_Rational = _print_Float = _print_NumberSymbol = _number
+    _print_Zero = _print_One = _print_NegativeOne = _print_Half = _number
+
+    def _unknown(self, expression: Any) -> str:
+        return str(self._print_not_supported(expression))
+
+    # C's remainder has the sign of the dividend, SymPy's that of the divisor.
+    _print_Mod = _print_ImaginaryUnit = _unknown
+
+    def _print_Pow(self, expression: Any) -> str:
+        base, exponent = expression.as_base_exp()
+        if base.is_Symbol and exponent in (2, 3):
+            factors = "*".join([self._print(base)] * int(exponent))
+            return f"({factors})"
+        return str(super()._print_Pow(expression))
+
+
+# Functions for ``sympy.lambdify``, JAX and CasADi
+
+# Functions with the same name and meaning in all tools.
+_ELEMENTARY = {
+    *(sympy.sin, sympy.cos, sympy.tan, sympy.asin, sympy.acos, sympy.atan, sympy.atan2),
+    *(sympy.sinh, sympy.cosh, sympy.tanh, sympy.exp, sympy.log, sympy.Abs, sympy.Piecewise),
+}
+
+
+class Recording(NamedTuple):
+    """Results on a tape from which one function is made.
+
+    Attributes
+    ----------
+    derivation : Derivation
+    function : str
+        Name of the function, for messages.
+    outputs : sequence of arrays of scalars
+        The results; a function with one result returns an array, one with several a tuple.
+    arguments : mapping from "q", "qd", "qdd", "tau" to names
+        The arguments in order: q has an entry for each position, the others have one for each freedom.
+    parameters : sequence of Symbol
+        Symbols whose values are the last argument, if there are any.
+    configurations : ConfigurationSpace
+        Of the positions.
+    """
+
+    derivation: Derivation
+    function: str
+    outputs: Sequence[Scalars]
+    arguments: Mapping[str, Sequence[str]]
+    parameters: Sequence[sympy.Symbol]
+    configurations: ConfigurationSpace
+
+    @property
+    def scalars(self) -> list[Any]:
+        """All entries of the results, row by row."""
+        return [x for part in self.outputs for x in part.ravel().tolist()]
+
+    def batch(self, given: Sequence[Any]) -> tuple[int, ...]:
+        """The batch axes of some arguments.
+
+        Raises
+        ------
+        ShapeError
+            If their number or the length of a last axis is wrong, or batch axes cannot be broadcast.
+        """
+        lengths = {name: len(names) for name, names in self.arguments.items()}
+        if self.parameters:
+            lengths["parameters"] = len(self.parameters)
+        shapes = [_shape(x) for x in given]
+        try:
+            if [shape[-1] for shape in shapes] == list(lengths.values()):
+                return np.broadcast_shapes(*(shape[:-1] for shape in shapes))
+        except (IndexError, TypeError, ValueError):
+            pass
+        wanted = ", ".join(f"{name} of {length}" for name, length in lengths.items())
+        got = ", ".join(str(shape[0] if len(shape) == 1 else f"shape {shape}") for shape in shapes) or "nothing"
+        raise ShapeError(f"{self.function} takes {wanted} entries, with batch axes before them; got {got}")
+
+    def check(self, q: Any) -> None:
+        """Check that all quaternions have length 1, if q contains numbers.
+
+        Raises
+        ------
+        ShapeError
+            If one has not; the message names the joint and the length.
+        """
+        try:
+            numbers = np.asarray(_entries(q), dtype=np.float64)
+        except (TypeError, ValueError):  # symbols, or values that are traced
+            return
+        self.configurations.check("q", numbers)
+
+    def split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
+        """The results as arrays with the batch axes first, from all entries as numbers or arrays over the batch."""
+        results, first = [], 0
+        for part in self.outputs:
+            own = [module.broadcast_to(module.asarray(x), batch) for x in entries[first : first + part.size]]
+            first += part.size
+            stacked = module.stack(own) if own else module.zeros((0, *batch))
+            whole = stacked.reshape((*part.shape, *batch))
+            axes = range(part.ndim)
+            results.append(module.moveaxis(whole, axes, [len(batch) + axis for axis in axes]))
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
+    """See :meth:`screwdyn.forms.symbolic.Symbolic.lambdify`."""
+    groups = [[symbol(group, x) for x in names] for group, names in recording.arguments.items()]
+    if recording.parameters:
+        groups.append(list(recording.parameters))
+    # Dummy symbols, because a joint or a parameter may have the name of a function of the module.
+    safe = {x: sympy.Dummy() for group in groups for x in group}
+    intermediates, matrices = recording.derivation.shared(recording.outputs, safe)
+    intermediates = [(x, e.xreplace(safe)) for x, e in intermediates]
+    entries = [x for matrix in matrices for x in matrix.xreplace(safe)]
+    arguments = [[safe[x] for x in group] for group in groups]
+    made: Callable[..., Any] = sympy.lambdify(arguments, entries, modules, cse=lambda _: (intermediates, entries))
+
+    @functools.wraps(made)
+    def checked(*given: Any) -> Any:
+        batch = recording.batch(given)
+        recording.check(given[0])
+        # One array for each coordinate, over the batch.
+        rows = [np.ascontiguousarray(np.moveaxis(np.asarray(x), -1, 0)) if batch else _entries(x) for x in given]
+        return recording.split(made(*rows), batch, np)
+
+    return checked
+
+
+def jax_function(recording: Recording) -> Callable[..., Any]:
+    """See :meth:`screwdyn.forms.symbolic.Symbolic.jax`."""
+    import jax.numpy as jnp
+
+    def made(*arguments: Any) -> Any:
+        batch = recording.batch(arguments)
+        # With the states in the last axis, vector instructions process several states at once.
+        rows = [jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments]
+        values = _values(recording, rows, jnp)
+        entries = recording.derivation.tape.evaluate(recording.scalars, values, jnp.sin, jnp.cos)
+        return recording.split(entries, batch, jnp)
+
+    return made
+
+
+def casadi_function(recording: Recording) -> Any:
+    """See :meth:`screwdyn.forms.symbolic.Symbolic.casadi`."""
+    import casadi
+
+    arguments = {group: casadi.SX.sym(group, len(names)) for group, names in recording.arguments.items()}
+    if recording.parameters:
+        arguments["parameters"] = casadi.SX.sym("parameters", len(recording.parameters))
+    values = _values(recording, list(arguments.values()), casadi)
+    results = []
+    for part in recording.outputs:
+        # CasADi stores matrices column by column.
+        rows, columns = rows_and_columns(part.shape)
+        by_columns = part.reshape(rows, columns).T.ravel().tolist()
+        entries = recording.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos)
+        results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
+    names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
+    return casadi.Function(recording.function, list(arguments.values()), results, list(arguments), names)
+
+
+def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -> Any:
+    """``numpy.select`` by arithmetic, for the conditions of a ``Piecewise``, of which the last is True."""
+    value: Any = choices[-1]
+    for condition, choice in zip(conditions[-2::-1], choices[-2::-1], strict=True):
+        value = value + condition * (choice - value)
+    return value
+
+
+def _entries(x: Any) -> Any:
+    """The entries of a SymPy matrix as a list; a list or array unchanged."""
+    return list(x) if isinstance(x, sympy.MatrixBase) else x
+
+
+def _shape(x: Any) -> tuple[Any, ...]:
+    """Shape of an array, a list or a SymPy column; () for other objects."""
+    if isinstance(x, sympy.MatrixBase):
+        return (x.rows,) if x.cols == 1 else x.shape
+    if not isinstance(x, Sequence) or isinstance(x, str):
+        return tuple(getattr(x, "shape", ()))
+    # Entry by entry, because NumPy does not know the shape of traced values.
+    shapes = {_shape(entry) for entry in x}
+    if len(shapes) > 1:
+        return ()
+    return (len(x), *(shapes.pop() if shapes else ()))
+
+
+def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
+    """Values of the tape's inputs: entries of the arguments, and constants computed from the parameters."""
+    tape, parameters = recording.derivation.tape, recording.parameters
+    groups = zip(recording.arguments.items(), arguments, strict=False)
+    values = {(group, x): given[i] for (group, names), given in groups for i, x in enumerate(names)}
+    live = (tape.nodes[at] for at in tape.live(recording.scalars))
+    constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
+    if constants:
+        strange = {str(f.func) for _, e in constants for f in e.atoms(Application) if f.func not in _ELEMENTARY}
+        if strange:
+            name = module.__name__.split(".")[0]
+            raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be used in {name}")
+        made = sympy.lambdify(
+            parameters,
+            [expression for _, expression in constants],
+            [{"select": _select, "greater_equal": operator.ge}, vars(module), "math"],
+            printer=NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}),
+            dummify=True,
+        )
+        given = [arguments[-1][i] for i in range(len(parameters))]
+        values |= zip(constants, made(*given), strict=True)
+    return values

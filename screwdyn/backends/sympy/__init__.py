@@ -1,1 +1,0 @@
-"""Translation of a tape to SymPy expressions."""

@@ -23,7 +23,7 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.chart import checked_positions
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.structure import Body, Handle, Structure
+from screwdyn.mechanism.structure import Body, Handle, Mechanism
 from screwdyn.mechanism.topology import Topology, leaders
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.frames import BODY
@@ -93,13 +93,13 @@ class Point:
         Positions and rates, in the order of ``positions`` and ``coordinates``, in SI units and radians.
     """
 
-    def __init__(self, tree: Structure, links: dict[str, _Link]) -> None:
+    def __init__(self, tree: Mechanism, links: dict[str, _Link]) -> None:
         self._tree, self._links = tree, links
         # By name: a sum over the first links, and their number.
         self._sums: dict[str, tuple[Padded, int]] = {}
 
     @classmethod
-    def of(cls, tree: Structure, q: Array, qd: Array) -> Point:
+    def of(cls, tree: Mechanism, q: Array, qd: Array) -> Point:
         """The point of a copy of a tree without symbols, at positions (nq,) and rates (nv,) that have been checked."""
         tree = tree.copy()
         links: dict[str, _Link] = {}
@@ -122,7 +122,7 @@ class Point:
         return self._tree.links
 
     @property
-    def tree(self) -> Structure:
+    def tree(self) -> Mechanism:
         """The tree of this point, as a copy."""
         return self._tree.copy()
 
@@ -275,7 +275,7 @@ class Point:
 
 
 def _add(
-    tree: Structure, links: dict[str, _Link], new: Sequence[Attachment], q: ArrayLike | None, qd: ArrayLike | None
+    tree: Mechanism, links: dict[str, _Link], new: Sequence[Attachment], q: ArrayLike | None, qd: ArrayLike | None
 ) -> None:
     """Add new links with the positions and rates of their joints, neutral and at rest by default.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.link import Link
-from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Files"]
 
 
-class Files(Structure):
+class Files(Mechanism):
     """A tree from files, tables and models of other packages, and its text in three formats."""
 
     @classmethod

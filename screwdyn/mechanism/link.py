@@ -230,12 +230,8 @@ def reversed_joint(joint: Joint, home: Array) -> Joint:
 
     The pose home · g(q) of the link in its parent becomes home⁻¹ · (home g(q)⁻¹ home⁻¹). The screws are −Ad(home) S in
     the opposite order, so that each freedom keeps its position and rate. A chart keeps the order and the sign of its
-    axes; its positions are those of g(q)⁻¹.
-
-    Raises
-    ------
-    JointError
-        If a free or planar joint has damping or friction, whose force would be another one.
+    axes; its positions are those of g(q)⁻¹. Raises JointError if a joint with a chart that moves has damping or
+    friction, whose force would be another one.
     """
     if joint.chart is None:
         return replace(joint, screws=-(Ad(home) @ joint.screws)[:, ::-1] + 0.0)
@@ -262,12 +258,8 @@ def reversed_motion(joint: Joint, q: Array, rates: Array) -> tuple[Array, Array]
 def rerooted(attachments: Sequence[Attachment], root: str) -> list[Attachment]:
     """The attachments of a link and all links beyond it in the order in which they hang on one of them, which is first.
 
-    The joints between the two links are reversed. The attachment of the new root is as before.
-
-    Raises
-    ------
-    JointError
-        If one of these joints cannot be reversed.
+    The joints between the two links are reversed; JointError if one cannot be. The attachment of the new root is as
+    before.
     """
     at = {one.link.name: one for one in attachments}
     carried = at.pop(root)

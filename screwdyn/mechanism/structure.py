@@ -1,35 +1,45 @@
-"""A tree of links and joints to which links can be attached, and from which they can be detached."""
+"""The class that holds a tree of links and joints, to which links are attached and from which they are detached."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from screwdyn.core import expressions
-from screwdyn.mechanism.link import Link
-
-if TYPE_CHECKING:
-    import networkx as nx
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import StaleHandleError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.link import FIXED, Attachment, Locked, Loop
+from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Shape, Shapes, shapes_of
 from screwdyn.mechanism.topology import Topology, check_unbridged, loops_among, with_loops, without_loop, without_rotor
 from screwdyn.screws import screw
 
-__all__ = ["Body", "Handle", "Holder", "Lease", "Structure", "outline", "require_joint"]
+if TYPE_CHECKING:
+    import networkx as nx
 
-T = TypeVar("T")
+__all__ = ["Body", "Handle", "Mechanism", "require_joint"]
+
+# Levels that the text of a tree indents in full, so that the text of a long chain is not the square of its length.
+_DEEPEST = 40
+
+
+@dataclass(frozen=True)
+class Handle:
+    """One attachment. It is valid until the link is detached, and stale afterwards.
+
+    Attributes
+    ----------
+    name : str
+        Name of the link that was attached.
+    """
+
+    name: str
+    _serial: int
 
 
 class _Direct:
@@ -45,18 +55,14 @@ class _Direct:
         return self.of(held)(*arguments)
 
 
-class Lease(Generic[T]):
+class Lease:
     """What :func:`contextlib.contextmanager` makes of a generator, without a line of Python outside of the generator.
 
     Python reacts to signals between its instructions. Here the ``with`` statement begins and ends the generator by
     functions of C, so from its first ``yield`` on, any interrupt is one within the generator. If one comes in the
     ``with`` statement itself, outside of the block, the statement discards the lease, and Python closes the generator.
-
-    Parameters
-    ----------
-    steps : generator
-        It yields the target of ``as``, resumes at the end of the block, and then yields zeros without end. It does not
-        receive the exceptions of the block.
+    The generator yields the target of ``as``, resumes at the end of the block, whose exceptions it does not receive,
+    and then yields zeros without end.
     """
 
     def __init__(self, steps: Generator[Any]) -> None:
@@ -64,54 +70,16 @@ class Lease(Generic[T]):
 
     if TYPE_CHECKING:
 
-        def __enter__(self) -> T: ...
+        def __enter__(self) -> Handle: ...
         def __exit__(self, *error: object) -> None: ...
     else:
         __enter__ = _Direct(lambda lease: lease.steps.__next__)
         # A function of C that takes the three arguments of __exit__, resumes the generator and returns None.
-        __exit__ = _Direct(lambda lease: partial(min, None, key=lease.steps.send))
+        __exit__ = _Direct(lambda lease: functools.partial(min, None, key=lease.steps.send))
 
 
-# Levels that are indented in full, so that the text of a long chain is not the square of its length.
-_DEEPEST = 40
-
-
-def outline(graph: nx.DiGraph, base: str) -> str:
-    """The links beyond the base, in order of attachment, with their joints and masses.
-
-    The levels beyond the 40th are indented alike, with an ellipsis on the left.
-    """
-    lines = [_described(graph.nodes[base]["link"])]
-    names = list(graph.succ[base])
-    todo = [(name, base, "", name == names[-1]) for name in reversed(names)]
-    while todo:
-        name, parent, indent, last = todo.pop()
-        edge = graph.edges[parent, name]
-        words = _described(graph.nodes[name]["link"], _joined(edge, name))
-        lines.append(f"{indent}{'└─ ' if last else '├─ '}{words}")
-        below = list(graph.succ[name])
-        within = indent + ("   " if last else "│  ")
-        if len(within) > 3 * _DEEPEST:
-            within = f"…  {within[6:]}"
-        todo += [(child, name, within, child == below[-1]) for child in reversed(below)]
-    lines += [f"{loop.link} ↔ {loop.to} [{loop.joint.kind} loop {loop.name}]" for loop in graph.graph["loops"]]
-    return "\n".join(lines)
-
-
-def _described(link: Link, joint: str = "") -> str:
-    mass = "" if link.inertia is None else f" {expressions.short(link.inertia.mass)} kg"
-    return f"{link.name}{joint}{mass}"
-
-
-def _joined(edge: Mapping[str, Any], link: str) -> str:
-    joint, name = edge["locked"].joint if edge["locked"] else edge["joint"], edge["name"]
-    named = f" {name}" if joint.screws.size and name != link else ""
-    named += f" follows {joint.mimic.joint}" if joint.mimic is not None else ""
-    return f" [{'locked ' * bool(edge['locked'])}{'passive ' * joint.passive}{joint.kind}{named}]"
-
-
-class Holder:
-    """The holder of a :class:`Topology`, with its names and parts.
+class Mechanism:
+    """A rooted tree of named links with a joint on every edge: the holder of a :class:`Topology`.
 
     Coordinates are named after their joints (or, if a joint has no name, after the link it carries) and are in the
     order of attachment: new coordinates come last, and the others keep their indices. A change is one assignment, so an
@@ -328,50 +296,11 @@ class Holder:
     __copy__ = copy
 
     def __str__(self) -> str:
-        return outline(self._topology.graph, self.base)
+        return _outline(self._topology)
 
     def __repr__(self) -> str:
         count = f"{len(self.links)} links, {self.nv} coordinates, {expressions.short(self.mass)} kg"
         return f"<{type(self).__name__} {self.base!r}: {count}>"
-
-    def _become(self, topology: Topology) -> None:
-        """Replace the structure and discard what was cached for the former one, in one assignment."""
-        state = vars(self) | {"_topology": topology}
-        for name in self._cached.intersection(state):
-            del state[name]
-        self.__dict__ = state
-
-    def _at(self, link: object, topology: Topology | None = None) -> Attachment:
-        """The attachment of a link in a topology, the present one by default."""
-        topology = topology or self._topology
-        if isinstance(link, str) and link in topology.attachments:
-            return topology.attachments[link]
-        if isinstance(link, str) and link in topology.carried:
-            raise UnknownNameError(
-                f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
-            )
-        raise UnknownNameError.of(link, topology.attachments)
-
-
-@dataclass(frozen=True)
-class Handle:
-    """One attachment. It is valid until the link is detached, and stale afterwards.
-
-    Attributes
-    ----------
-    name : str
-        Name of the link that was attached.
-    """
-
-    name: str
-    _serial: int
-
-
-class Structure(Holder):
-    """A rooted tree of named links with a joint on every edge.
-
-    Attaching and detaching are changes of the structure that it holds. Parameters as for :class:`Holder`.
-    """
 
     def attach(
         self,
@@ -501,7 +430,7 @@ class Structure(Holder):
         *,
         prefix: str = "",
         shape: Shapes | None = None,
-    ) -> Lease[Handle]:
+    ) -> Lease:
         """Attach for the duration of a ``with`` block; parameters and errors as for :meth:`attach`.
 
         At the end of the block, the link is detached if it still stands. A link of the same name that has been attached
@@ -510,7 +439,7 @@ class Structure(Holder):
         An interrupt (KeyboardInterrupt) at any moment of a ``with`` statement does not leave the link attached: after
         one at the start of the block the tree is as it was, and one at the end is raised after the link is detached.
         """
-        return Lease(self._lent(partial(self.attach, body, to, joint, at, name, prefix=prefix, shape=shape)))
+        return Lease(self._lent(functools.partial(self.attach, body, to, joint, at, name, prefix=prefix, shape=shape)))
 
     def _lent(self, attach: Callable[[], Handle]) -> Generator[Handle | int]:
         """The steps of :meth:`attached`: what an interrupt has broken off is repeated."""
@@ -562,6 +491,24 @@ class Structure(Holder):
         self._at(what)
         return what
 
+    def _become(self, topology: Topology) -> None:
+        """Replace the structure and discard what was cached for the former one, in one assignment."""
+        state = vars(self) | {"_topology": topology}
+        for name in self._cached.intersection(state):
+            del state[name]
+        self.__dict__ = state
+
+    def _at(self, link: object, topology: Topology | None = None) -> Attachment:
+        """The attachment of a link in a topology, the present one by default."""
+        topology = topology or self._topology
+        if isinstance(link, str) and link in topology.attachments:
+            return topology.attachments[link]
+        if isinstance(link, str) and link in topology.carried:
+            raise UnknownNameError(
+                f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
+            )
+        raise UnknownNameError.of(link, topology.attachments)
+
     def _rooted(self, base: Link) -> Self:
         """A new tree of this class with a given base and no further links."""
         return type(self)(base, self.gravity)
@@ -574,7 +521,7 @@ class Structure(Holder):
             return Link(name, body).prefixed(prefix), [], []
         if isinstance(body, Link):
             return Link(body.name if name is None else name, body.inertia, body.shapes).prefixed(prefix), [], []
-        if not isinstance(body, Structure):
+        if not isinstance(body, Mechanism):
             kind = type(body).__name__
             raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
         base, *rest = body.topology.attachments.values()
@@ -608,4 +555,33 @@ def require_joint(joint: object) -> None:
         raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
 
 
-Body = Inertia | Link | Structure
+Body = Inertia | Link | Mechanism
+
+
+def _outline(topology: Topology) -> str:
+    """A line for each link and each loop; levels beyond the deepest have an ellipsis on the left."""
+    base, *rest = topology.attachments.values()
+    beyond: dict[str | None, list[Attachment]] = {name: [] for name in topology.attachments}
+    for at in rest:
+        beyond[at.parent].append(at)
+    lines, todo = [], [(base, "", "")]
+    while todo:
+        at, start, indent = todo.pop()
+        lines.append(start + _described(at))
+        if len(indent) > 3 * _DEEPEST:
+            indent = f"…  {indent[6:]}"
+        for child in reversed(beyond[at.link.name]):
+            last = child is beyond[at.link.name][-1]
+            todo.append((child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  ")))
+    loops = topology.loops.values()
+    return "\n".join([*lines, *(f"{loop.link} ↔ {loop.to} [{loop.joint.kind} loop {loop.name}]" for loop in loops)])
+
+
+def _described(at: Attachment) -> str:
+    """Name, joint and mass of a link."""
+    link, joint, words = at.link, at.unlocked.joint, at.link.name
+    if at.parent is not None:
+        named = f" {at.name}" if joint.screws.size and at.name != link.name else ""
+        named += f" follows {joint.mimic.joint}" if joint.mimic is not None else ""
+        words += f" [{'locked ' * (at.locked is not None)}{'passive ' * joint.passive}{joint.kind}{named}]"
+    return words if link.inertia is None else f"{words} {expressions.short(link.inertia.mass)} kg"

@@ -22,14 +22,10 @@ __all__ = ["grafted", "kept_joint", "lock", "move", "replace_joint", "separable"
 
 
 def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology:
-    """The structure with a joint fixed at some positions, neutral by default, which :func:`unlock` frees again.
+    """The structure with a joint, and those that follow it, fixed at some positions, neutral by default.
 
-    Joints that follow it are locked with it.
-
-    Raises
-    ------
-    UnknownNameError, TopologyError, ShapeError
-        If there is no such joint, it is fixed or locked already, or ``q`` are no positions of it.
+    Raises UnknownNameError, TopologyError or ShapeError if there is no such joint, it is fixed or locked already, or
+    ``q`` are no positions of it.
     """
     at = topology.carrying(joint)
     if at.locked is not None:
@@ -53,14 +49,10 @@ def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology
 
 
 def unlock(topology: Topology, joint: str) -> Topology:
-    """The structure with a locked joint as it was before; its coordinates return to their place in the order.
+    """The structure with a locked joint, and those that follow it, as before; coordinates return to their places.
 
-    Joints that follow it are unlocked with it.
-
-    Raises
-    ------
-    UnknownNameError, TopologyError
-        If there is no such joint, it is not locked, or it was locked with another one that it follows.
+    Raises UnknownNameError or TopologyError if there is no such joint, it is not locked, or it was locked with another
+    one that it follows.
     """
     at = topology.carrying(joint)
     if at.locked is None:
@@ -79,17 +71,10 @@ def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: 
     """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
 
     A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
-    the joints between the two are then reversed (:func:`~screwdyn.mechanism.link.reversed_joint`).
-
-    Raises
-    ------
-    JointError
-        If one of these joints cannot be reversed.
-    TopologyError
-        If the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is taken, the
-        rotor of the former joint carries other links, or joints that follow it are locked with it.
-    UnknownNameError
-        If there is no link that carries the rotor.
+    the joints between the two are then reversed. Raises JointError if one of these cannot be; TopologyError if the link
+    is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is taken, the rotor of the former
+    joint carries other links, or joints that follow it are locked with it; UnknownNameError if there is no link that
+    carries the new rotor.
     """
     remaining, removed = _vacated(topology, root).detach(root)
     if to not in remaining.attachments:
@@ -117,15 +102,7 @@ def replace_joint(topology: Topology, link: str, joint: Joint, home: Array | Non
     """The structure with another joint of a link, which has the same place in the order; its rotor comes last.
 
     A joint without a name takes the name of the former one. The home pose stays the same if none is given.
-    A lock of the former joint ends.
-
-    Raises
-    ------
-    TopologyError
-        If the link is the base or a rotor, the name of the joint is taken, the rotor of the former joint carries
-        other links, or joints that follow it are locked with it.
-    UnknownNameError
-        If there is no link that carries the rotor.
+    A lock of the former joint ends. Errors as for :func:`move`.
     """
     at = topology.attachments[link]
     if at.parent is None:
@@ -143,19 +120,8 @@ def replace_joint(topology: Topology, link: str, joint: Joint, home: Array | Non
 def grafted(topology: Topology, root: str, loop: Loop) -> Topology:
     """The structure in which a link and all links beyond it hang on one of the loops that bridge its joint.
 
-    The joint of the loop becomes a passive joint of the tree with the name of the loop; that of the link is removed.
-
-    Parameters
-    ----------
-    topology : Topology
-    root : str
-    loop : Loop
-        One of :func:`bridging`, with its ``link`` at or beyond the root.
-
-    Raises
-    ------
-    TopologyError, UnknownNameError, JointError
-        As for :func:`move`.
+    The joint of the loop, whose ``link`` is at or beyond the root, becomes a passive joint of the tree with the name of
+    the loop; that of the link is removed. Errors as for :func:`move`.
     """
     joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
     return move(without_loop(topology, loop.name), root, loop.to, joint, loop.home, loop.link)
@@ -194,13 +160,7 @@ def separable(topology: Topology, root: str) -> Topology:
 
 
 def _vacated(topology: Topology, link: str) -> Topology:
-    """The structure without the rotor of a link's joint, which is to be exchanged.
-
-    Raises
-    ------
-    TopologyError
-        As for :func:`without_rotor`, and if joints are locked with it because they follow it.
-    """
+    """The structure without the rotor of a link's joint; TopologyError also if joints are locked with it."""
     vacated, at = without_rotor(topology, link), topology.attachments[link]
     if at.locked is not None:
         for other in vacated.attachments.values():

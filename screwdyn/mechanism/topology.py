@@ -35,18 +35,10 @@ __all__ = [
 
 
 def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
-    """For each joint that follows another one: the joint whose freedom it follows in the end, the ratio and the offset.
+    """For each joint, by name, that follows another one: the freedom that it follows in the end, ratio and offset.
 
-    Parameters
-    ----------
-    joints : mapping from name to Joint
-
-    Raises
-    ------
-    UnknownNameError
-        If a joint that is followed does not exist.
-    TopologyError
-        If joints follow each other in a circle, or a joint that is followed has not one freedom.
+    Raises UnknownNameError if a joint that is followed does not exist, and TopologyError if joints follow each other in
+    a circle, or one that is followed has not one freedom.
     """
     found: dict[str, tuple[str, Any, Any]] = {}
     for name in joints:
@@ -157,13 +149,7 @@ class Topology(_Found):
 
     @classmethod
     def rooted(cls, base: Link, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> Topology:
-        """A base without further links.
-
-        Raises
-        ------
-        ShapeError
-            If gravity is not three finite numbers.
-        """
+        """A base without further links; ShapeError if gravity is not three finite numbers."""
         return cls({base.name: Attachment(base)}, {}, _field(gravity))
 
     @property
@@ -237,13 +223,8 @@ class Topology(_Found):
     def attach(self, newcomers: Sequence[Attachment]) -> Topology:
         """The structure with further links, each of which comes after its parent.
 
-        Raises
-        ------
-        TopologyError
-            If the name of a link or a joint is taken, or would also be the name of a freedom or position; or if a joint
-            cannot follow another one.
-        UnknownNameError
-            If there is no link to which one of them is attached, or no joint that it follows.
+        Raises TopologyError if the name of a link or a joint is taken, or would also be that of a freedom or position,
+        or if a joint cannot follow another one; UnknownNameError if there is no parent, or no joint to follow.
         """
         followers, further = self.followers, len(newcomers)
         attachments, carried = growing(self.attachments, further), growing(self.carried, further)
@@ -288,15 +269,7 @@ class Topology(_Found):
             )
 
     def detach(self, root: str) -> tuple[Topology, list[Attachment]]:
-        """The structure without a link and all links beyond it, and the removed attachments, that link first.
-
-        Loops that one of these links closes are gone too.
-
-        Raises
-        ------
-        TopologyError
-            If the link is the base.
-        """
+        """The structure without a link, all links beyond it and their loops; and the removed attachments, it first."""
         if root == self.base:
             raise TopologyError(f"{root!r} is the base, which cannot be detached; name a link that was attached")
         attachments, carried, removed = self.attachments.copy(), self.carried.copy(), []
@@ -310,13 +283,7 @@ class Topology(_Found):
         return Topology(attachments, carried, self.gravity, self.revision + 1, followers, loops), removed
 
     def carrying(self, joint: str) -> Attachment:
-        """The attachment by a joint.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is no such joint.
-        """
+        """The attachment by a joint; UnknownNameError if there is no such joint."""
         if not isinstance(joint, str) or joint not in self.carried:
             if isinstance(joint, str) and joint in self.attachments and joint != self.base:
                 raise UnknownNameError(
@@ -362,13 +329,7 @@ class Topology(_Found):
         return list(beyond)
 
     def with_gravity(self, gravity: ArrayLike) -> Topology:
-        """The structure with another acceleration of gravity.
-
-        Raises
-        ------
-        ShapeError
-            If gravity is not three finite numbers.
-        """
+        """The structure with another acceleration of gravity; ShapeError if it is not three finite numbers."""
         return replace(self, gravity=_field(gravity), revision=self.revision + 1)
 
     @cached_property
@@ -417,10 +378,7 @@ def check_rotors(topology: Topology) -> None:
 def without_rotor(topology: Topology, link: str) -> Topology:
     """The structure of the same revision without the links of the rotor of a link's joint.
 
-    Raises
-    ------
-    TopologyError
-        If the rotor carries other links, or the link is itself a rotor.
+    Raises TopologyError if the rotor carries other links, or the link is itself a rotor.
     """
     check_no_rotor(topology, link)
     revision = topology.revision
@@ -437,10 +395,8 @@ def without_rotor(topology: Topology, link: str) -> Topology:
 def with_loops(topology: Topology, loops: Iterable[Loop]) -> Topology:
     """The structure of the same revision with further loops.
 
-    Raises
-    ------
-    UnknownNameError, TopologyError
-        If there is no such link, one is the rotor of a joint, both are the same, or the name of a loop is taken.
+    Raises UnknownNameError if there is no such link, and TopologyError if one is the rotor of a joint, both are the
+    same, or the name of a loop is taken.
     """
     for loop in loops:
         for link in (loop.link, loop.to):

@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
 
 __all__ = ["Robot"]
 
 
-class Robot(Structure, Quantities):
+class Robot(Mechanism, Quantities):
     """The part of :class:`screwdyn.KinematicTree` that simulation and code generation use."""
 
     @property

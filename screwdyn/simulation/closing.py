@@ -9,7 +9,7 @@ import numpy as np
 
 from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.joint import Joint
-from screwdyn.mechanism.structure import Handle, Structure
+from screwdyn.mechanism.structure import Handle, Mechanism
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State, check_state
@@ -29,7 +29,7 @@ def close(
     if at is None:
         at = screw.inverse(tree.forward_kinematics(to, state.q)) @ tree.forward_kinematics(link, state.q)
     with tree.transaction():
-        handle = Structure.close(tree, link, to, joint, at, name)
+        handle = Mechanism.close(tree, link, to, joint, at, name)
         closure = Closure(tree, tree.model)
         closure.check(state.q, "move the links together before they are connected, or leave out at=")
         q, _ = closure.closed(state.q)
@@ -56,7 +56,7 @@ def open_loop(tree: Robot, state: State, what: Handle | str) -> LoopEvent:
     with tree.transaction():
         loop = tree.loop(what.name if isinstance(what, Handle) else what)
         handle = Handle(loop.name, loop.serial)
-        Structure.open(tree, what)
+        Mechanism.open(tree, what)
         after, none = State(tree, state.q, state.qd), np.zeros(6)
         return LoopEvent(state=after, link=loop.link, loop=loop.name, handle=handle, impulse=none, impulses={})
 
@@ -143,7 +143,7 @@ class Closing(Robot):
         [0.5 0.5] 0.083333333333
         """
         if state is None:
-            return Structure.close(self, link, to, joint, at, name)
+            return Mechanism.close(self, link, to, joint, at, name)
         return close(self, state, link, to, joint, at, name)
 
     @overload
@@ -172,7 +172,7 @@ class Closing(Robot):
             the present tree.
         """
         if state is None:
-            Structure.open(self, what)
+            Mechanism.open(self, what)
             return None
         return open_loop(self, state, what)
 

@@ -20,7 +20,7 @@ from screwdyn.backends.tape.trace import inputs
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.papers.formulations.formulation import symbolic
 from screwdyn.papers.formulations.fu import GeneralizedDAlembert
 from screwdyn.screws.screw import shaped
@@ -89,7 +89,7 @@ class Motion(Protocol):
 Trajectory: TypeAlias = Motion | Sequence[ArrayLike] | Array
 
 
-def parts(tree: Structure, trajectory: Trajectory) -> Parts:
+def parts(tree: Mechanism, trajectory: Trajectory) -> Parts:
     """The translational and rotational parts of D and h along a trajectory.
 
     Parameters
@@ -126,7 +126,7 @@ def parts(tree: Structure, trajectory: Trajectory) -> Parts:
 class Equations:
     """Fu's equations of one tree on a tape: each part is computed only if a result depends on it."""
 
-    def __init__(self, tree: Structure) -> None:
+    def __init__(self, tree: Mechanism) -> None:
         fu = GeneralizedDAlembert(tree)
         if symbols := expressions.free_symbols(symbolic(vars(fu))):
             raise UnboundSymbolError.of(symbols, "the robot")
@@ -323,7 +323,7 @@ def _labels(translation: Array, rotation: Array) -> Array:
     return np.where(translation, np.where(rotation, "tr", "t·"), np.where(rotation, "·r", "··"))
 
 
-def simplified(tree: Structure, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
+def simplified(tree: Mechanism, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
     """Propose a model without the parts of D and h that hardly matter along a trajectory.
 
     The parts are D_ij^tran, D_ij^rot (together with D_ji, so that D stays symmetric), h_i^tran and h_i^rot; gravity is

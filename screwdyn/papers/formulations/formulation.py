@@ -16,7 +16,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, screw_kind
-from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import check_open, leaders
 from screwdyn.screws.screw import skew_of
 
@@ -168,7 +168,7 @@ class Row(NamedTuple):
 
 
 def read(
-    tree: Structure, kinds: Sequence[str], name: str, scope: str
+    tree: Mechanism, kinds: Sequence[str], name: str, scope: str
 ) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
     """The rows of a tree, and for each link its row and its pose in the frame of that row.
 
@@ -176,7 +176,7 @@ def read(
 
     Parameters
     ----------
-    tree : Structure
+    tree : Mechanism
     kinds : sequence of str
         Kinds of screws that are accepted, of "revolute", "prismatic" and "helical".
     name, scope : str
@@ -327,7 +327,7 @@ class Geometry(Stated):
         return np.array(columns).T
 
 
-def couplings(tree: Structure, joints: Sequence[str]) -> tuple[Array, Array]:
+def couplings(tree: Mechanism, joints: Sequence[str]) -> tuple[Array, Array]:
     """W, (rows, n), and the offset, (rows,), of the positions of all joints, W q + offset."""
     ways = leaders({edge["name"]: edge["joint"] for _, _, edge in tree.graph.edges(data=True)})
     led = [ways.get(name, (name, 1.0, 0.0)) for name in joints]
@@ -376,8 +376,8 @@ class Formulation(Geometry, ABC):
     kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")
     scope: ClassVar[str]
 
-    def __init__(self, tree: Structure) -> None:
-        if not isinstance(tree, Structure):
+    def __init__(self, tree: Mechanism) -> None:
+        if not isinstance(tree, Mechanism):
             raise ScrewdynError(f"{type(self).__name__} is made from a KinematicTree; got {tree!r}")
         self.coordinates, self.gravity = tree.coordinates, tree.gravity
         self.rows, self.places = read(tree, self.kinds, type(self).__name__, self.scope)

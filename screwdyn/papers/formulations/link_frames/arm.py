@@ -12,7 +12,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.papers.formulations.formulation import MatrixFormulation, Row
 from screwdyn.papers.formulations.link_frames.counting import Begin, Counted, Elements, Tally, silent
 
@@ -27,7 +27,7 @@ class InLinkFrames(MatrixFormulation):
     """What the frames must be, for the error."""
     scope = "Bhangale, section 2, has an open-loop serial robot with one displacement θ_i for each joint"
 
-    def __init__(self, tree: Structure) -> None:
+    def __init__(self, tree: Mechanism) -> None:
         super().__init__(tree)
         name = type(self).__name__
         if wrong := [i for i, row in enumerate(self.rows) if row.parent != i - 1]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.mechanism.structure import Structure
+from screwdyn.mechanism.structure import Mechanism
 from screwdyn.papers.formulations.formulation import Row
 from screwdyn.papers.formulations.link_frames.arm import InLinkFrames, carried_masses, is_none
 from screwdyn.papers.formulations.link_frames.counting import Begin, Elements, silent
@@ -48,7 +48,7 @@ class Planar(InLinkFrames):
 
     frames = "joints about z or along the plane x-y, and frames that turn about z only"
 
-    def __init__(self, tree: Structure) -> None:
+    def __init__(self, tree: Mechanism) -> None:
         super().__init__(tree)
         self._shapes = _shapes(self.rows)
 

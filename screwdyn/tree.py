@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from screwdyn.forms.derivatives import Derivatives, Linearization
     from screwdyn.forms.point import Explanation
     from screwdyn.forms.symbolic import Symbolic
-    from screwdyn.views.animation import Animation
-    from screwdyn.views.viewer import Viewer
+    from screwdyn.views.film import Animation
+    from screwdyn.views.web import Viewer
 
 __all__ = ["Body", "Handle", "KinematicTree"]
 
@@ -622,7 +622,7 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         ShapeError, UnknownNameError, UnboundSymbolError
             For the positions, as for :class:`State`, and if numbers of the tree contain symbols.
         """
-        from screwdyn.views.viewer import Viewer, open_page
+        from screwdyn.views.web import Viewer, open_page
 
         state = State(self, q)
         viewer = Viewer(state.tree, state.q, show)
@@ -658,8 +658,8 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :meth:`show`.
         """
-        from screwdyn.views.animation import picture_path, write_picture
-        from screwdyn.views.staging import stage_scene, still
+        from screwdyn.views.film import picture_path, write_picture
+        from screwdyn.views.scene import stage_scene, still
 
         out, state = picture_path(path), State(self, q)
         return write_picture(stage_scene([still(state.tree, state.q)], np.zeros(1), (), show), out)

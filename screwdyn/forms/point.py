@@ -493,7 +493,7 @@ class Explanation:
         """
         if not self.coordinates:
             raise ScrewdynError(f"there is nothing to draw of {self.link!r}: no joint of the tree moves")
-        from screwdyn.views.heat_map import HeatMap, plot_heat_maps
+        from screwdyn.views.figures import HeatMap, plot_heat_maps
 
         turns = {self._turns[name] for name in self.part.coordinates}
         mixed = "SI units" if len(turns) > 1 else ""

@@ -21,9 +21,8 @@ from screwdyn.simulation.hybrid import HybridSimulation, Motion
 from screwdyn.simulation.impact import brings_its_motion
 from screwdyn.simulation.integrators import Integrator
 from screwdyn.simulation.outcomes import Change, FreeBody, GraspEvent, LoopEvent, ReleaseEvent
-from screwdyn.views.bodies import joint_point
-from screwdyn.views.scene import Scene
-from screwdyn.views.staging import Mark, Stage, at_rest, stage_scene
+from screwdyn.views.scene import Mark, Scene, Stage, at_rest, stage_scene
+from screwdyn.views.solids import joint_point
 
 __all__ = ["run_scene"]
 

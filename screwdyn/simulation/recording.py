@@ -20,8 +20,8 @@ from screwdyn.physics.state import no_coordinate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from screwdyn.views.animation import Animation
-    from screwdyn.views.curves import Joint
+    from screwdyn.mechanism.joint import Joint
+    from screwdyn.views.film import Animation
 
 __all__ = ["Energy", "Event", "Recording", "Samples"]
 
@@ -252,7 +252,7 @@ class Samples:
     qd: Array
     qdd: Array
     torque: Array
-    joints: Mapping[str, Joint]
+    joints: Mapping[str, Joint | PastJoint]
 
 
 class PastEvent(NamedTuple):
@@ -479,7 +479,7 @@ class Recording:
         return tuple(dict.fromkeys(name for names in self._positions for name in names))
 
     @cached_property
-    def joints(self) -> Mapping[str, Joint]:
+    def joints(self) -> Mapping[str, Joint | PastJoint]:
         """The joint of every coordinate and position, with ``kind``, ``passive``, ``nq`` and ``nv``; the last one."""
         return {
             labels.get(name, name): joint

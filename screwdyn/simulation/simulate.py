@@ -34,7 +34,7 @@ from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
 
 if TYPE_CHECKING:
-    from screwdyn.views.animation import Animation
+    from screwdyn.views.film import Animation
 
 __all__ = ["Run", "simulate"]
 
@@ -243,7 +243,7 @@ class Run(Recording):
             If ``wrenches`` names no link that the tree ever had.
         """
         from screwdyn.simulation.film import positive_rate, run_scene
-        from screwdyn.views.animation import film_path, film_rate, write_film
+        from screwdyn.views.film import film_path, film_rate, write_film
 
         out, rate = film_path(path), positive_rate(fps)
         return write_film(run_scene(self.motions, self.events, film_rate(out, rate), show, wrenches), out, progress)

@@ -1,28 +1,38 @@
-"""Scenes as pictures and films, drawn by Matplotlib: PNG, GIF, and MP4 through ffmpeg."""
+"""Films and pictures of scenes, in the format of their suffix: pages, and what Matplotlib draws: PNG, GIF and MP4.
+
+Pages do not need Matplotlib, which is imported where it draws.
+"""
 
 from __future__ import annotations
 
+import base64
+import html
+import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tqdm import tqdm
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.views.figures import Figure, LineCollection, PolyCollection, animation, blank_figure
 from screwdyn.views.scene import Camera, Scene
-from screwdyn.views.triangles import Solid, arrow, ball
+from screwdyn.views.solids import Solid, arrow, ball
 
-__all__ = ["ffmpeg", "write_gif", "write_mp4", "write_png"]
+if TYPE_CHECKING:
+    from screwdyn.views.figures import Figure
+
+__all__ = ["Animation", "film_path", "film_rate", "picture_path", "write_film", "write_picture"]
 
 # Inches of 100 pixels.
 _WIDTH, _HEIGHT = 6.4, 4.8
-_FLASH, _IMPACT = (1.0, 0.85, 0.2, 0.6), (1.0, 0.35, 0.1, 0.7)
 # Longest edge of a triangle as a fraction of the robot: triangles are drawn in order of their distances.
 _FINE = 0.12
 # Solids with more triangles are not divided further.
@@ -47,16 +57,7 @@ class _Surface:
 
 
 def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], frame: int) -> None:
-    """Draw a frame of a scene into a figure, instead of what it shows.
-
-    Parameters
-    ----------
-    figure : Figure
-    scene : Scene
-    surfaces : dict
-        The triangles of solids, which are kept there from frame to frame.
-    frame : int
-    """
+    """Draw a frame into a figure, instead of what it shows; the triangles of solids are kept from frame to frame."""
     figure.clear()
     figure.set_layout_engine("none")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -78,44 +79,38 @@ def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], f
         axes.text(0.02, 0.03 + 0.045 * k, name, fontsize=9, color=color, parse_math=False, transform=axes.transAxes)
 
 
-def _drawn(scene: Scene, figure: Figure, frames: Iterable[int]) -> Iterator[None]:
-    """Draw the frames of a scene into a figure, one after another."""
-    surfaces: dict[Solid, _Surface] = {}
+def _drawn(scene: Scene, frames: Iterable[int]) -> Iterator[Figure]:
+    """A figure that shows the frames of a scene, one after another."""
+    from screwdyn.views.figures import blank_figure
+
+    figure, surfaces = blank_figure(_WIDTH, _HEIGHT), dict[Solid, _Surface]()
     for frame in frames:
         _draw_frame(figure, scene, surfaces, frame)
-        yield
+        yield figure
 
 
-def write_png(scene: Scene, path: Path) -> None:
-    """Write a picture of the first frame."""
-    figure = blank_figure(_WIDTH, _HEIGHT)
-    _draw_frame(figure, scene, {}, 0)
-    figure.savefig(path, dpi=100)
+def _write_png(scene: Scene, path: Path, frames: Iterable[int]) -> None:
+    for figure in _drawn(scene, frames):
+        figure.savefig(path, dpi=figure.dpi)
 
 
 def write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     """Write an animated GIF, which is repeated for ever."""
-    figure, writer = blank_figure(_WIDTH, _HEIGHT), animation.PillowWriter(fps=_rate(scene))
+    from screwdyn.views.figures import animation
+
+    writer = animation.PillowWriter(fps=_rate(scene))
     # Without writer.saving, which finishes an interrupted film too.
-    writer.setup(figure, path, figure.dpi)
-    for _ in _drawn(scene, figure, frames):
+    for k, figure in enumerate(_drawn(scene, frames)):
+        if k == 0:
+            writer.setup(figure, path, figure.dpi)
         writer.grab_frame()
     writer.finish()
 
 
-def write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
-    """Write an MP4 with ffmpeg.
-
-    Raises
-    ------
-    ScrewdynError
-        If there is no ffmpeg.
-    OSError
-        If ffmpeg fails, with its message.
-    """
-    figure = blank_figure(_WIDTH, _HEIGHT)
-    width, height = figure.canvas.get_width_height()
-    raw = ["-f", "rawvideo", "-pix_fmt", "rgba", "-s", f"{width}x{height}", "-framerate", f"{_rate(scene):.9g}"]
+def _write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
+    """Write an MP4; ScrewdynError if there is no ffmpeg, OSError with its message if it fails."""
+    size = f"{100 * _WIDTH:.0f}x{100 * _HEIGHT:.0f}"
+    raw = ["-f", "rawvideo", "-pix_fmt", "rgba", "-s", size, "-framerate", f"{_rate(scene):.9g}"]
     out = ["-vcodec", "h264", "-pix_fmt", "yuv420p", "-y", str(path)]
     command = [ffmpeg(), "-loglevel", "error", *raw, "-i", "pipe:", *out]
     with tempfile.TemporaryFile() as said:
@@ -125,7 +120,7 @@ def write_mp4(scene: Scene, path: Path, frames: Iterable[int]) -> None:
         )
         assert process.stdin is not None
         with suppress(BrokenPipeError), process:
-            for _ in _drawn(scene, figure, frames):
+            for figure in _drawn(scene, frames):
                 figure.savefig(process.stdin, format="rgba", dpi=figure.dpi)
         if process.returncode:
             said.seek(0)
@@ -177,16 +172,14 @@ def _draw_surfaces(
     axes: Any, scene: Scene, surfaces: dict[Solid, _Surface], frame: int, project: Callable[[Array], Array]
 ) -> None:
     """Draw all triangles, the farthest first."""
+    from screwdyn.views.figures import PolyCollection
+
     fresh = [
         arrow(found.start[frame], found.end[frame], 0.016 * scene.size, found.color)
         for found in scene.arrows
         if found.shown[frame]
     ]
-    fresh += [
-        ball(0.05 * scene.size, flash.position, _IMPACT if flash.impact else _FLASH)
-        for flash in scene.flashes
-        if flash.shown[frame]
-    ]
+    fresh += [ball(0.05 * scene.size, flash.position, flash.color) for flash in scene.flashes if flash.shown[frame]]
     corners, normals, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros((0, 4))]
     placed = [(np.eye(4), _Surface(solid, scene.size)) for solid in fresh]
     for T, solid in scene.visible(frame):
@@ -214,6 +207,8 @@ def _draw_surfaces(
 
 def _draw_grid(axes: Any, scene: Scene, project: Callable[[Array], Array]) -> None:
     """Lines of a horizontal grid through the origin."""
+    from screwdyn.views.figures import LineCollection
+
     first = np.cross(scene.camera.up, np.eye(3)[int(np.argmin(np.abs(scene.camera.up)))])
     first /= np.linalg.norm(first)
     second = np.cross(scene.camera.up, first)
@@ -234,7 +229,8 @@ def _refined(triangles: Array, longest: float) -> Array:
         long = edges.max(axis=1) > longest
         done.append(triangles[~long])
         # The longest edge first: from corner 0 to corner 1.
-        turned = np.take_along_axis(triangles[long], _turns(edges[long].argmax(axis=1)), axis=1)
+        turns = (edges[long].argmax(axis=1)[:, None] + np.arange(3)) % 3
+        turned = np.take_along_axis(triangles[long], turns[..., None], axis=1)
         a, b, c = np.moveaxis(turned, 1, 0)
         middle = (a + b) / 2
         triangles = np.concatenate([np.stack([a, middle, c], axis=1), np.stack([middle, b, c], axis=1)])
@@ -246,10 +242,6 @@ def _across(triangles: Array) -> Array:
     return np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
 
 
-def _turns(first: Array) -> Any:
-    return ((np.asarray(first)[:, None] + np.arange(3)) % 3)[..., None]
-
-
 def _closed(solid: Solid) -> bool:
     """Whether each edge of a triangle is that of another one in the opposite direction, as of a solid body."""
     _, merged = np.unique(solid.vertices.round(9), axis=0, return_inverse=True)
@@ -258,3 +250,94 @@ def _closed(solid: Solid) -> bool:
     edges = edges[edges[:, 0] != edges[:, 1]]
     forward, backward = (pairs[np.lexsort(pairs.T)] for pairs in (edges, edges[:, ::-1]))
     return np.array_equal(forward, backward)
+
+
+def _write_page(scene: Scene, path: Path, frames: Iterable[int]) -> None:
+    from screwdyn.views.web import page
+
+    title = f"<title>{html.escape(path.stem)}</title>"
+    path.write_text(page(scene, frames).replace("<title>Viser</title>", title, 1), encoding="utf-8")
+
+
+_Writer = Callable[[Scene, Path, Iterable[int]], None]
+_FILMS: Mapping[str, _Writer] = {".html": _write_page, ".gif": write_gif, ".mp4": _write_mp4}
+_PICTURES: Mapping[str, _Writer] = {".html": _write_page, ".png": _write_png}
+
+
+@dataclass(frozen=True)
+class Animation:
+    """A file of a film or a picture, which shows itself in a notebook.
+
+    Attributes
+    ----------
+    path : Path
+        Absolute.
+    """
+
+    path: Path
+
+    def _repr_html_(self) -> str:
+        suffix = self.path.suffix.lower()
+        if suffix == ".html":
+            from screwdyn.views.web import embedded
+
+            return embedded(self.path.read_text(encoding="utf-8"))
+        data = base64.b64encode(self.path.read_bytes()).decode("ascii")
+        if suffix == ".mp4":
+            return f'<video controls loop src="data:video/mp4;base64,{data}"></video>'
+        return f'<img src="data:image/{suffix[1:]};base64,{data}" alt="{html.escape(self.path.stem)}">'
+
+
+def film_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a film, checked before the work for it starts; ScrewdynError if it could not be written."""
+    out = _checked(path, _FILMS)
+    if out.suffix.lower() == ".html":
+        import_module("screwdyn.views.web")  # raises the error
+    if out.suffix.lower() == ".mp4":
+        ffmpeg()
+    return out
+
+
+def picture_path(path: str | os.PathLike[str]) -> Path:
+    """The path of a picture; errors as for :func:`film_path`."""
+    return _checked(path, _PICTURES)
+
+
+def film_rate(path: Path, fps: float) -> float:
+    """The frames per second that a format can have: a frame of a GIF lasts a whole number of hundredths of a second."""
+    return 100 / max(2, round(100 / fps)) if path.suffix.lower() == ".gif" else fps
+
+
+def write_film(scene: Scene, path: Path, progress: bool) -> Animation:
+    """Write a film of all frames; ScrewdynError if the file cannot be written, or its format lacks a program."""
+    frames = tqdm(range(len(scene.times)), disable=not progress, unit=" frames", leave=False)
+    return _written(_FILMS, scene, path, frames)
+
+
+def write_picture(scene: Scene, path: Path) -> Animation:
+    """Write a picture of the first frame; errors as for :func:`write_film`."""
+    return _written(_PICTURES, scene, path, [0])
+
+
+def _checked(path: str | os.PathLike[str], writers: Mapping[str, _Writer]) -> Path:
+    out = Path(path)
+    if out.suffix.lower() not in writers:
+        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in {', '.join(writers)}")
+    if not out.parent.is_dir():
+        raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
+    if out.is_dir():
+        raise ScrewdynError(f"cannot write {str(out)!r}: it is a folder")
+    return out
+
+
+def _written(writers: Mapping[str, _Writer], scene: Scene, path: Path, frames: Iterable[int]) -> Animation:
+    target = path.resolve()
+    try:
+        # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder:
+            part = Path(folder) / target.name
+            writers[path.suffix.lower()](scene, part, frames)
+            part.replace(target)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+    return Animation(path.absolute())

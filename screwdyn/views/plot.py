@@ -1,16 +1,342 @@
-"""The figure of a run: positions, velocities, torques and energy over time."""
+"""The figure of a run: positions, velocities, torques and energy over time; and that of two runs side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from screwdyn.core.errors import ScrewdynError
-from screwdyn.views.curves import QUANTITIES, Run, panels
-from screwdyn.views.figures import Axes, Figure, blank_figure, given_axes
-from screwdyn.views.panels import draw_energy, draw_panel, finish
+from screwdyn.core.types import Array
+from screwdyn.screws.groups import rotation_vector_of
+from screwdyn.views.figures import Axes, Figure, MaxNLocator, blank_figure, colormaps, given_axes, palette, short
 
-__all__ = ["plot_run"]
+if TYPE_CHECKING:
+    from screwdyn.simulation.recording import Recording as Run
+
+__all__ = ["plot_comparison", "plot_run"]
+
+# Largest number of lines of a panel that can be told apart.
+_LINES = 8
+# Variations below this fraction of the physical scale of a quantity are errors of the integration and rounding.
+_NOISE = 1e-7
+_QUANTITIES = ("positions", "velocities", "torques", "energy")
+
+# Of quantity and sort of freedom: a name, a label of the axis, and the unit.
+_NAMES = {
+    ("positions", "turn"): ("angles", "angle", "rad"),
+    ("positions", "slide"): ("displacements", "displacement", "m"),
+    ("velocities", "turn"): ("angular velocities", "angular velocity", "rad/s"),
+    ("velocities", "slide"): ("velocities", "velocity", "m/s"),
+    ("torques", "turn"): ("torques", "torque", "N m"),
+    ("torques", "slide"): ("forces", "force", "N"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The history of one quantity of one freedom."""
+
+    name: str  # the coordinate
+    label: str  # what is drawn: "hip[rx]" for the rotation vector of "hip[wx]"
+    values: Array  # (samples,) in the unit of the panel; NaN while the tree does not have the freedom
+    limits: tuple[float, ...] = ()  # finite ones of the values
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """Curves of one unit, at most ``_LINES``."""
+
+    title: str
+    axis: str  # with its unit
+    curves: Sequence[_Curve]
+    others: Sequence[Array]  # the curves of the same kind that are drawn in grey
+    factor: float  # unit of the panel as a multiple of the SI unit
+    scale: float  # physical scale of the values, in the unit of the panel
+
+
+def _panels(run: Run, what: Sequence[str], coordinates: str | Sequence[str] | None, degrees: bool) -> list[_Panel]:
+    """The panels of some quantities but the energy.
+
+    Freedoms are separated into those that turn and those that slide, and into driven and passive ones. Without a choice
+    of coordinates, positions or joints, a panel has the ``_LINES`` curves that vary most; more chosen ones are
+    distributed over several panels. UnknownNameError if the tree never had a coordinate.
+    """
+    chosen = None if coordinates is None else _freedoms(run, coordinates)
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for name in run.coordinates:
+        groups.setdefault((run.joints[name].passive, _sort_of(run, name)), []).append(name)
+    found = []
+    positions = _positions(run)
+    for quantity in what:
+        for (passive, sort), names in sorted(groups.items(), key=lambda group: (group[0][0], group[0][1] != "turn")):
+            if quantity == "energy" or (quantity == "torques" and passive):
+                continue
+            selection = _largest(run, positions, names) if chosen is None else [x for x in names if x in chosen]
+            plural, singular, unit = _NAMES[quantity, sort]
+            factor = 180 / np.pi if degrees and unit.startswith("rad") else 1.0
+            unit = unit.replace("rad", "°") if degrees else unit
+            curves = {name: _curve(run, positions, quantity, name, factor) for name in names}
+            whose = "motors" if quantity == "torques" else "passive joints" if passive else "driven joints"
+            for first in range(0, len(selection), _LINES):
+                part = selection[first : first + _LINES]
+                count = f", part {first // _LINES + 1}" if len(selection) > _LINES else ""
+                title, axis = f"{plural} of {whose}{count}", f"{singular} ({unit})"
+                others = [] if chosen is not None else [x.values for name, x in curves.items() if name not in part]
+                scale = factor * _scale(run, quantity)
+                found.append(_Panel(title, axis, [curves[name] for name in part], others, factor, scale))
+    return found
+
+
+def _energy_scale(run: Run) -> float:
+    """The largest magnitude of all entries of the ledger, J."""
+    return max((_largest_of(x) for x in vars(run.energy).values()), default=0.0)
+
+
+def _sort_of(run: Run, name: str) -> str:
+    """The type of a position or a coordinate: "turn", "slide" or "quaternion"."""
+    joint = run.joints[name]
+    if joint.nv == 1:
+        return "slide" if joint.kind == "prismatic" else "turn"
+    label = name[name.rindex("[") + 1 : -1]
+    if label[0] in "pv":
+        return "slide"
+    return "quaternion" if joint.nq > joint.nv and len(label) == 1 else "turn"
+
+
+def _scale(run: Run, quantity: str) -> float:
+    """The scale of a quantity in SI units: a radian or a metre, in the time of the run, or the energies."""
+    if quantity == "torques":
+        return _energy_scale(run)
+    return 1.0 if quantity == "positions" else 1.0 / (float(run.t[-1] - run.t[0]) or 1.0)
+
+
+def _largest_of(x: Array) -> float:
+    """The largest magnitude, without NaN."""
+    return float(np.fmax.reduce(np.abs(x), axis=None, initial=0.0))
+
+
+def _curve(run: Run, positions: Mapping[str, tuple[str, Array]], quantity: str, name: str, factor: float) -> _Curve:
+    """The curve of a quantity of a freedom."""
+    joint = run.joints[name]
+    if quantity == "positions":
+        label, values = positions[name]
+        limits = joint.limits
+    else:
+        label, values = name, run.velocity(name) if quantity == "velocities" else run.torque(name)
+        most = joint.velocity if quantity == "velocities" else joint.effort
+        limits = None if most is None else (-most, most)
+    return _Curve(name, label, factor * values, tuple(factor * x for x in limits or () if np.isfinite(x)))
+
+
+def _positions(run: Run) -> dict[str, tuple[str, Array]]:
+    """For each freedom the label and the values of its position; a quaternion becomes a rotation vector."""
+    found = {}
+    for name in run.positions:
+        if _sort_of(run, name) != "quaternion":
+            found[_freedom(name, run)] = (name, run[name])
+        elif name.endswith("[x]"):
+            joint = name.removesuffix("[x]")
+            vector = _rotation_vector(np.stack([run[f"{joint}[{component}]"] for component in "xyzw"], axis=-1))
+            found |= {f"{joint}[w{axis}]": (f"{joint}[r{axis}]", vector[:, k]) for k, axis in enumerate("xyz")}
+    return found
+
+
+def _rotation_vector(q: Array) -> Array:
+    """Rotation vectors, (samples, 3), rad, of quaternions."""
+    # q and -q are the same rotation: choose the signs for which the curves are continuous.
+    turned = np.sum(q[1:] * q[:-1], axis=-1) < 0
+    q[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+    return np.asarray(rotation_vector_of(q))
+
+
+def _freedom(position: str, run: Run) -> str:
+    """The coordinate of a position that is no component of a quaternion, such as "pin[v]" of "pin[p]"."""
+    if position in run.coordinates:
+        return position
+    stem, _, component = position[:-1].rpartition("[")
+    turned = component.startswith("angle")
+    return f"{stem}[w{component.removeprefix('angle')}]" if turned else f"{stem}[v{component.removeprefix('p')}]"
+
+
+def _freedoms(run: Run, names: str | Sequence[str]) -> set[str]:
+    """The freedoms of coordinates, positions or joints."""
+    if not isinstance(names, str) and not (isinstance(names, Sequence) and names):
+        raise ScrewdynError(f"coordinates must be a name or a sequence of names; got {names!r}")
+    found: set[str] = set()
+    for name in [names] if isinstance(names, str) else names:
+        entries = {x for x in run.coordinates if isinstance(name, str) and x.startswith(f"{name}[")}
+        if name in run.positions and name not in run.coordinates:
+            quaternion = _sort_of(run, name) == "quaternion"
+            stem = name[: name.rindex("[")]
+            entries = {f"{stem}[w{axis}]" for axis in "xyz"} if quaternion else {_freedom(name, run)}
+        elif not entries:
+            run.velocity(name)  # its error says what is wrong with the name
+            entries = {name}
+        found |= entries
+    return found
+
+
+def _largest(run: Run, positions: Mapping[str, tuple[str, Array]], names: Sequence[str]) -> list[str]:
+    """The freedoms of a group with the largest motions and torques; the same ones in all panels."""
+    motions = (positions[name][1] for name in names)
+    sizes = np.array(
+        [
+            [_largest_of(x - np.fmin.reduce(x)), _largest_of(run.torque(name))]
+            for x, name in zip(motions, names, strict=True)
+        ]
+    )
+    rank = (sizes / np.maximum(sizes.max(axis=0), np.finfo(float).tiny)).max(axis=1)
+    kept = {names[k] for k in np.argsort(-rank, kind="stable")[:_LINES]}
+    return [name for name in names if name in kept]
+
+
+# Entries of the ledger: label, colour and line style.
+_KINETIC, _POTENTIAL = ("kinetic", "#0072B2", "-"), ("potential, change", "#009E73", "-")
+_BOOKED = (
+    ("work of the motors", "#D55E00", "-"),
+    ("work of external wrenches", "#56B4E9", "-"),
+    ("brought or taken by payloads", "#CC79A7", "-"),
+    ("lost in joints", "#E69F00", "--"),
+    ("lost in impacts", "#000000", ":"),
+)
+_THICK = 1.3
+# Rows of texts of events; lines of further events have no text.
+_ROWS = 4
+
+
+def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
+    """Draw the curves of a panel, and the limits of joints that are near them."""
+    for k, curve in enumerate(panel.curves):
+        ax.plot(run.t, curve.values, color=palette(k, len(panel.curves)), lw=_THICK, label=short(curve.label))
+    others = "1 other" if len(panel.others) == 1 else f"{len(panel.others)} others"
+    for k, values in enumerate(panel.others):
+        ax.plot(run.t, values, color="0.82", lw=0.7, zorder=1.5, label="" if k else others)
+    ax.set_ylabel(panel.axis)
+    shown = [curve.values for curve in panel.curves] + [*panel.others]
+    low, high = _set_range(ax, shown, panel.scale)
+    limits: dict[float, list[Any]] = {}
+    for k, curve in enumerate(panel.curves):
+        for value in curve.limits:
+            if low - 0.2 * (high - low) <= value <= high + 0.2 * (high - low):
+                limits.setdefault(value, []).append(palette(k, len(panel.curves)))
+    for k, (value, colours) in enumerate(limits.items()):
+        colour = colours[0] if len(colours) == 1 else "0.4"
+        ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if k else "limit of a joint")
+    if limits:
+        ax.set_ylim(*_with_margin(min(low, *limits), max(high, *limits)))
+
+
+def _draw_energy(ax: Axes, run: Run) -> None:
+    """Draw the ledger: what the robot has, what it gains with a plus, what it loses with a minus."""
+    E = run.energy
+    scale = _energy_scale(run)
+    booked = (E.work, E.external, E.exchanged, -E.dissipated, -E.impact_loss)
+    drawn = [(_KINETIC, E.kinetic), (_POTENTIAL, E.potential - E.potential[0])]
+    drawn += [(style, x) for style, x in zip(_BOOKED, booked, strict=True) if np.abs(x).max() > 1e-12 * scale]
+    for (label, colour, line), x in drawn:
+        text = label if x is E.kinetic or label == _POTENTIAL[0] else f"{label}, {_signed(x[-1])} J"
+        ax.plot(run.t, x, line, color=colour, lw=_THICK, label=text)
+    worst = float(np.abs(E.residual).max())
+    # Wide and below the other curves, which it would hide.
+    label = f"unaccounted for, up to {worst:{'.0e' if worst else '.0f'}} J"
+    ax.plot(run.t, E.residual, color="0.8", lw=3.5, zorder=1.2, label=label)
+    ax.set_ylabel("energy (J)")
+    _set_range(ax, [x for _, x in drawn] + [E.residual], scale)
+
+
+def _set_range(ax: Axes, values: Sequence[Array], scale: float) -> tuple[float, float]:
+    """Set the range of the axis so that it shows the values, but not noise; returns the range without its margin.
+
+    Values that differ by less than ``_NOISE`` of the scale are drawn as the same one.
+    """
+    low = float(min(np.fmin.reduce(x) for x in values))
+    high = float(max(np.fmax.reduce(x) for x in values))
+    if high - low <= _NOISE * scale:
+        middle, half = 0.5 * (low + high), 0.01 * scale or 1.0
+        # Otherwise the axis would count from an offset such as 1e-13.
+        middle = 0.0 if abs(middle) <= _NOISE * scale else middle
+        low, high = middle - half, middle + half
+    ax.set_ylim(*_with_margin(low, high))
+    return low, high
+
+
+def _finish(ax: Axes, title: str, run: Run, beside: bool = True) -> None:
+    """Add title, grid, a legend, beside the data or among them, and a labelled line for every event."""
+    ax.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
+    ax.grid(alpha=0.25, lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=7.5)
+    ax.yaxis.label.set_fontsize(8)
+    ax.xaxis.label.set_fontsize(8)
+    begin, end = float(run.t[0]), float(run.t[-1])
+    ax.set_xlim(begin, end if end > begin else begin + 1.0)
+    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.05)} if beside else {"loc": "best"}
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(**where, frameon=not beside, fontsize=7, handlelength=1.4, labelspacing=0.35)
+    _mark_events(ax, run)
+
+
+def _event_texts(run: Run) -> dict[float, str]:
+    """What happens at each time of an event: "grasp crate, lock elbow"."""
+    found: dict[float, list[str]] = {}
+    for happened in run.events:
+        found.setdefault(happened.t, []).append(f"{happened.verb} {short(happened.subject)}")
+    return {t: ", ".join(dict.fromkeys(words)) for t, words in found.items()}
+
+
+def _mark_events(ax: Axes, run: Run) -> None:
+    """A dashed line for every event, and above the curves what it is, in rows that do not overlap."""
+    begin, span = float(run.t[0]), float(run.t[-1] - run.t[0]) or 1.0
+    # Where the texts of each row end, as a fraction of the time.
+    rows: list[float] = []
+    written: dict[str, float] = {}
+    placed: list[tuple[float, str, int, bool]] = []
+    for t, text in sorted(_event_texts(run).items()):
+        ax.axvline(t, color="0.35", lw=0.8, ls=(0, (5, 3)), zorder=1.8)
+        # Repeated marks, such as of a joint that bounces, share a text.
+        if t - written.get(text, -math.inf) < 0.1 * span:
+            continue
+        written[text] = t
+        at, wide = (t - begin) / span, 0.015 + 0.0135 * len(text)
+        late = at + wide > 1.0 and at > 0.5
+        wide += 0.027 * late
+        start, stop = (at - wide, at) if late else (at, at + wide)
+        row = next((k for k, taken in enumerate(rows) if taken <= start), len(rows))
+        if row == _ROWS:
+            continue
+        rows[row : row + 1] = [stop]
+        placed.append((t, text, row, late))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.11 * len(rows) * (high - low))
+    for t, text, row, late in placed:
+        ax.annotate(
+            # Else a text before its line seems to belong to the line before it.
+            f"{text} →" if late else text,
+            (t, 1),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(-3 if late else 3, -1 - 9 * row),
+            textcoords="offset points",
+            ha="right" if late else "left",
+            va="top",
+            fontsize=7,
+            color="0.25",
+            bbox={"color": "white", "alpha": 0.8, "pad": 0.3},
+        )
+
+
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    margin = 0.05 * (high - low)
+    return low - margin, high + margin
+
+
+def _signed(x: float) -> str:
+    return f"{x:+.3g}".replace("-", "−")
+
 
 # Inches of a figure and of a panel, which is lower where many would not fit on a page; letters have 7 points or more.
 _WIDTH, _HIGHEST, _LOWEST, _PAGE, _DPI = 7.2, 1.75, 1.3, 9.0, 200
@@ -25,17 +351,17 @@ def plot_run(
 ) -> Figure:
     """Draw quantities over time, as :meth:`screwdyn.Run.plot` describes."""
     wanted = _wanted(what)
-    found = panels(run, wanted, coordinates, degrees)
+    found = _panels(run, wanted, coordinates, degrees)
     titles = [panel.title for panel in found] + ["energy"] * ("energy" in wanted)
     if not titles:
         raise ScrewdynError(f"there is nothing to draw: none of the coordinates has {' or '.join(wanted)}")
     axes = _axes(titles, ax)
     for axis, panel in zip(axes, found, strict=False):
-        draw_panel(axis, run, panel)
+        _draw_panel(axis, run, panel)
     if "energy" in wanted:
-        draw_energy(axes[-1], run)
+        _draw_energy(axes[-1], run)
     for axis, title in zip(axes, titles, strict=True):
-        finish(axis, title, run, beside=ax is None)
+        _finish(axis, title, run, beside=ax is None)
     axes[-1].set_xlabel("time (s)", fontsize=8)
     figure = axes[-1].get_figure(root=True)
     assert figure is not None
@@ -45,9 +371,9 @@ def plot_run(
 def _wanted(what: str | Sequence[str]) -> list[str]:
     """The quantities to draw, in their order."""
     names: Any = [what] if isinstance(what, str) else what
-    if not isinstance(names, Sequence) or not names or any(name not in QUANTITIES for name in names):
-        raise ScrewdynError(f"what must be one or more of {', '.join(map(repr, QUANTITIES))}; got {what!r}")
-    return [name for name in QUANTITIES if name in names]
+    if not isinstance(names, Sequence) or not names or any(name not in _QUANTITIES for name in names):
+        raise ScrewdynError(f"what must be one or more of {', '.join(map(repr, _QUANTITIES))}; got {what!r}")
+    return [name for name in _QUANTITIES if name in names]
 
 
 def _axes(titles: Sequence[str], ax: Axes | Sequence[Axes] | None) -> list[Axes]:
@@ -57,3 +383,108 @@ def _axes(titles: Sequence[str], ax: Axes | Sequence[Axes] | None) -> list[Axes]
         figure = blank_figure(_WIDTH, height * len(titles) + 0.25, _DPI)
         return [*figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0]]
     return given_axes(ax, titles, "; choose panels with what= and coordinates=")
+
+
+# Label, colour and line style of the two controllers.
+_WITH, _WITHOUT = ("with payload model", "#0072B2", "-"), ("without", "#D55E00", "--")
+_CAPTION = (
+    "with payload model: the controller's model includes the payload from the grasp on;  "
+    "without: it keeps the model of the empty robot, with the same gains"
+)
+
+
+def plot_comparison(
+    title: str,
+    runs: tuple[Run, Run],
+    planned: Mapping[str, Array],
+    deviations: tuple[Array, Array],
+    snapshots: Sequence[tuple[str, Array, Array | None]],
+    trail: Array,
+) -> Figure:
+    """Runs of the same task with a controller that has the payload model, and with one that does not; 1600 pixels wide.
+
+    The planned positions are those of all drawn coordinates at the times of the first run, and the deviations distances
+    of the tool from its planned positions over both runs, m. A snapshot has a label, points (k, 3) from the base to the
+    tool, m, and from there to the payload, if it is held; the trail (k, 3) is of the tool in the first run.
+    """
+    first, second = runs
+    figure = blank_figure(11.4, 8.6, 140)
+    figure.suptitle(title, fontsize=11)
+    figure.supxlabel(_CAPTION, fontsize=8)
+    grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 1))
+    _draw_scene(figure.add_subplot(grid[0, 0], projection="3d"), snapshots, trail)
+    deviation = figure.add_subplot(grid[0, 1])
+    for run, distance, (label, colour, style) in zip(runs, deviations, (_WITH, _WITHOUT), strict=True):
+        deviation.plot(run.t, 1000 * distance, style, color=colour, lw=1.5, label=label)
+    deviation.set_ylabel("distance (mm)")
+    _finish(deviation, "distance of the tool from its planned path", first)
+
+    def draw(
+        row: int, column: int, quantity: str, names: Sequence[str], title: str, add: Callable[[Axes, _Panel], None]
+    ) -> None:
+        found = _panels(first, [quantity], names, True)
+        # A cell that is divided is not aligned with the others.
+        cell = grid[row, column]
+        parts = [cell] if len(found) == 1 else cell.subgridspec(len(found), 1)
+        for k, panel in enumerate(found):
+            ax = figure.add_subplot(parts[k], sharex=deviation)
+            _draw_panel(ax, first, panel)
+            add(ax, panel)
+            _finish(ax, title, first)
+
+    swings = [name for name in first.coordinates if first.joints[name].passive]
+    draw(1, 0, "positions", [*planned], "joint positions", partial(_add_plan, first, second, planned))
+    draw(1, 1, "positions", swings, "swing of the payload (no motor)", partial(_add_swing, second))
+    draw(2, 0, "torques", [*planned], "torques with payload model", lambda ax, panel: None)
+    energy = figure.add_subplot(grid[2, 1], sharex=deviation)
+    _draw_energy(energy, first)
+    _finish(energy, "energy with payload model", first)
+    for ax in (figure.axes[-2], energy):
+        ax.set_xlabel("time (s)", fontsize=8)
+    return figure
+
+
+def _add_plan(first: Run, second: Run, planned: Mapping[str, Array], ax: Axes, panel: _Panel) -> None:
+    """Add the positions without the payload model, and the planned ones."""
+    for k, curve in enumerate(panel.curves):
+        ax.plot(second.t, panel.factor * second[curve.name], ":", color=palette(k, len(panel.curves)), lw=1.3)
+        ax.plot(first.t, panel.factor * planned[curve.name], "--", color="black", lw=0.6)
+    for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
+        ax.plot([], [], style, lw=0.6 if label == "planned" else 1.3, label=label)
+
+
+def _add_swing(second: Run, ax: Axes, panel: _Panel) -> None:
+    """Add the passive joints without the payload model, and name the controllers instead of the joints."""
+    label, colour, style = _WITHOUT
+    for line in ax.lines[: len(panel.curves)]:
+        line.set(color=_WITH[1], label=_WITH[0])
+    for curve in panel.curves:
+        ax.plot(second.t, panel.factor * second[curve.name], style, color=colour, lw=1.3, label=label)
+
+
+def _draw_scene(ax: Any, snapshots: Sequence[tuple[str, Array, Array | None]], trail: Array) -> None:
+    """Draw the robot and its payload at some times of the run with the payload model."""
+    for k, (label, arm, load) in enumerate(snapshots):
+        colour = colormaps["viridis"](0.85 * k / max(1, len(snapshots) - 1))
+        ax.plot(*arm.T, "o-", color=colour, lw=2.2, ms=3, label=label)
+        if load is not None:
+            ax.plot(*load.T, "-", color=colour, lw=1.2)
+            ax.plot(*load[-1:].T, "s", color=colour, ms=8, mec="black")
+    ax.plot(*trail.T, ":", color="0.35", lw=1.4, label="path of the tool")
+    for line in ax.lines:
+        line.set(clip_on=False, in_layout=False)
+    points = np.vstack([points for _, *drawn in snapshots for points in drawn if points is not None])
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = max(float((high - low).max()), 1e-3)
+    size = 1.12 * np.maximum(high - low, 0.4 * span)
+    for axis, middle, length in zip("xyz", (low + high) / 2, size, strict=True):
+        getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
+        getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=7, labelpad=-6)
+        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(3))
+    # The camera is on the side of the tool.
+    out = trail.mean(axis=0) - snapshots[0][1][0]
+    ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
+    ax.set_box_aspect(size, zoom=1.2)
+    ax.tick_params(labelsize=6, pad=-1)
+    ax.set_title("the robot and its payload", loc="left", fontsize=8.5, fontweight="bold")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.1, 1.0), frameon=False, fontsize=7)

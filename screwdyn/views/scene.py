@@ -1,22 +1,31 @@
-"""What there is to see of a robot that moves: bodies, their poses over the frames of a film, arrows and marks.
+"""What there is to see of trees that move: bodies, their poses over the frames of a film, arrows and marks.
 
-A scene is data, which :mod:`screwdyn.views.web` draws.
+A scene is data, which :mod:`screwdyn.views.web` and :mod:`screwdyn.views.film` draw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.views.triangles import Color, Solid
+from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.robot import Robot
+from screwdyn.physics.subtree_wrench import subtree_wrench
+from screwdyn.views import solids as bodies
+from screwdyn.views.solids import Color, Solid
 
-__all__ = ["LOOPS", "Arrow", "Camera", "Flash", "Node", "Part", "Scene"]
+__all__ = ["LOOPS", "Arrow", "Camera", "Flash", "Mark", "Scene", "Stage", "at_rest", "stage_scene", "still"]
 
+# Of each frame.
 Flags = npt.NDArray[np.bool_]
 # The group of the nodes of joints that close loops.
 LOOPS = "loops"
@@ -24,39 +33,19 @@ LOOPS = "loops"
 
 @dataclass(eq=False)
 class Part:
-    """Solids that appear and disappear together.
+    """Solids that appear and disappear together."""
 
-    Attributes
-    ----------
-    name : str
-        Unique within its node.
-    solids : tuple of Solid
-    shown : (frames,) array of bool
-    """
-
-    name: str
+    name: str  # unique within its node
     solids: tuple[Solid, ...]
     shown: Flags
 
 
 @dataclass(eq=False)
 class Node:
-    """A moving frame with its parts.
+    """A moving frame with its parts."""
 
-    Attributes
-    ----------
-    name : str
-        Of the link, or of what it shows.
-    poses : (frames, 4, 4) array
-        In the base frame of the robot, m; the identity while it is not shown.
-    shown : (frames,) array of bool
-    parts : list of Part
-    group : str
-        Names are unique within their group.
-    """
-
-    name: str
-    poses: Array
+    name: str  # of the link, or of what it shows; unique within its group
+    poses: Array  # (frames, 4, 4) in the base frame of the robot, m; the identity while it is not shown
     shown: Flags
     parts: list[Part] = field(default_factory=list)
     group: str = "links"
@@ -64,54 +53,28 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """A vector over the frames.
-
-    Attributes
-    ----------
-    name : str
-        With the magnitude of the longest arrow.
-    color : Color
-    start, end : (frames, 3) arrays
-        In the base frame, m.
-    shown : (frames,) array of bool
-    """
+    """A vector over the frames, named with the magnitude of the longest one."""
 
     name: str
     color: Color
-    start: Array
+    start: Array  # (frames, 3) in the base frame, m, as the end
     end: Array
     shown: Flags
 
 
 @dataclass(frozen=True, eq=False)
 class Flash:
-    """A mark where something happened, over a short time.
-
-    Attributes
-    ----------
-    text : str
-    position : (3,) array
-        In the base frame, m.
-    impact : bool
-        Whether energy was lost.
-    shown : (frames,) array of bool
-    """
+    """A mark where something happened, over a short time."""
 
     text: str
-    position: Array
-    impact: bool
+    position: Array  # (3,) in the base frame, m
+    color: Color
     shown: Flags
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """A point of view.
-
-    Attributes
-    ----------
-    position, target, up : (3,) arrays
-        In the base frame, m; ``up`` is a unit vector opposite to gravity.
-    """
+    """A point of view: where it is and looks, and the unit vector opposite to gravity, (3,) in the base frame, m."""
 
     # Vertical, degrees.
     FIELD_OF_VIEW: ClassVar[float] = 40.0
@@ -123,26 +86,14 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """All there is to see.
-
-    Attributes
-    ----------
-    times : (frames,) array
-        s.
-    nodes : tuple of Node
-    arrows : tuple of Arrow
-    flashes : tuple of Flash
-    camera : Camera
-    size : float
-        Of the robot, m.
-    """
+    """All there is to see, at times (frames,), s."""
 
     times: Array
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
     flashes: tuple[Flash, ...]
     camera: Camera
-    size: float
+    size: float  # of the robot, m
 
     @property
     def grid(self) -> tuple[float, int]:
@@ -171,3 +122,328 @@ class Scene:
                 for part in node.parts:
                     if part.shown[frame]:
                         yield from ((node.poses[frame], solid) for solid in part.solids)
+
+
+# What show= of an animation may name.
+_SHOWN = ("com", "momentum")
+_ROBOT: tuple[Color, ...] = ((0.42, 0.55, 0.70, 1.0), (0.60, 0.68, 0.76, 1.0))
+_PAYLOAD, _WAITING = (0.93, 0.60, 0.10, 1.0), (0.93, 0.60, 0.10, 0.45)
+_COM, _LINEAR, _ANGULAR = (0.85, 0.10, 0.10, 1.0), (0.00, 0.55, 0.35, 1.0), (0.50, 0.20, 0.70, 1.0)
+_LIGHT, IMPACT = (1.0, 0.85, 0.2, 0.7), (1.0, 0.35, 0.1, 0.8)
+_FORCE, _MOMENT = (0.85, 0.35, 0.00, 1.0), (0.75, 0.60, 0.00, 1.0)
+# Energy of an impact, J, that is more than rounding.
+_LOST = 1e-9
+# How long an event is marked, s, and the length of the longest arrow as a fraction of the size of the robot.
+_MARK, _LONGEST = 0.6, 0.5
+# Joints and rods are drawn as of a robot that is not larger than this multiple of the distance between its joints.
+_JOINTS_APART = 8.0
+# Shapes that reach farther than this multiple of the size of the robot are not in metres.
+_FAR_MESH, _FAR = 30.0, 1000.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Something that happens to a body at a time, s."""
+
+    t: float
+    body: str  # the node that shows it
+    text: str
+    energy_lost: float = 0.0  # J
+    point: Array = field(default_factory=lambda: np.zeros(3))  # where on the body, (3,) in its frame, m
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A tree that moves over an interval of time, s; the end belongs to it only if it is that of the film."""
+
+    tree: Robot
+    begin: float
+    end: float
+    # Positions, rates and accelerations (k, nq), (k, nv), (k, nv) at times (k,) within the interval.
+    values: Callable[[Array], tuple[Array, Array, Array]]
+    links: tuple[str, ...]  # those that are drawn
+    names: Mapping[str, str] = field(default_factory=dict)  # of nodes that differ from those of their links
+    payloads: frozenset[str] = frozenset()  # links that are drawn in the colour of payloads
+    adrift: frozenset[str] = frozenset()  # links that the camera does not follow, such as released payloads
+    origin: Array = field(default_factory=lambda: np.eye(4))  # the pose of the tree's base, (4, 4), m
+    waiting: bool = False  # whether the tree is drawn pale, as a payload before its grasp, without arrows
+
+    def node(self, link: str) -> str:
+        """The name of the node of a link."""
+        return self.names.get(link, link)
+
+
+def still(tree: Robot, q: Array) -> Stage:
+    """A tree at rest at positions q (nq,), rad and m, at time 0."""
+    return Stage(tree, 0.0, 0.0, at_rest(tree, q), tree.links)
+
+
+def at_rest(tree: Robot, q: Array) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """The values of a stage in which a tree stays at positions q (nq,), rad and m."""
+
+    def values(times: Array) -> tuple[Array, Array, Array]:
+        rates = np.zeros((len(times), tree.nv))
+        return np.tile(q, (len(times), 1)), rates, rates
+
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class _Act:
+    """A stage in the frames that show it, with the motion there and the poses (k, links, 4, 4) of all its links."""
+
+    stage: Stage
+    frames: Flags
+    q: Array
+    qd: Array
+    qdd: Array
+    poses: Array
+
+    def points(self) -> Array:
+        """Origins and centres of mass, (k, points, 3), of the links that the camera follows."""
+        found = []
+        for i, link in enumerate(self.stage.tree.links):
+            if link in self.stage.links and link not in self.stage.adrift:
+                found.append(self.poses[:, i, :3, 3])
+                inertia = self.stage.tree.link(link).inertia
+                if inertia is not None:
+                    found.append(self.poses[:, i, :3, 3] + self.poses[:, i, :3, :3] @ inertia.com)
+        return np.stack(found, axis=1) if found else np.zeros((len(self.q), 0, 3))
+
+
+def stage_scene(
+    stages: Sequence[Stage],
+    times: Array,
+    marks: Sequence[Mark] = (),
+    show: Sequence[str] = (),
+    wrenches: Sequence[str] = (),
+) -> Scene:
+    """The scene of some stages, of which the first is of the robot, at rising times (frames,), s.
+
+    ``show`` may name "com", the centre of mass, and "momentum", linear and angular about it; ``wrenches`` names links,
+    for the wrenches that their joints exert on them. ScrewdynError for another name, UnknownNameError for no link.
+    """
+    known = (show,) if isinstance(show, str) else tuple(show)
+    for name in known:
+        if name not in _SHOWN:
+            raise ScrewdynError(f"show may name {', '.join(map(repr, _SHOWN))}; got {name!r}")
+    acts = [act for stage in stages if (act := _act(stage, times)) is not None]
+    size = _size(acts)
+    nodes = _nodes(acts, times, size, min(size, _JOINTS_APART * _apart(acts, size)))
+    camera = _camera(acts, nodes, size, stages[0].tree.gravity)
+    robots = [act for act in acts if not act.stage.waiting and act.stage.tree.base in act.stage.links]
+    arrows: list[Arrow] = []
+    if "com" in known:
+        nodes.append(_com(robots, times, size))
+    if "momentum" in known:
+        names = ("linear momentum", "N s", _LINEAR), ("angular momentum", "N m s", _ANGULAR)
+        arrows += _arrows(robots, times, size, _momentum, *names)
+    links = dict.fromkeys(name for act in robots for name in act.stage.tree.links)
+    for link in (wrenches,) if isinstance(wrenches, str) else wrenches:
+        if link not in links:
+            raise UnknownNameError.of(link, links)
+        names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
+        having = [act for act in robots if link in act.stage.tree.links]
+        arrows += _arrows(having, times, size, partial(_wrench, link=link), *names)
+    return Scene(times, tuple(nodes), tuple(arrows), tuple(_flashes(marks, nodes, times)), camera, size)
+
+
+def _act(stage: Stage, times: Array) -> _Act | None:
+    frames = (times >= stage.begin) & ((times < stage.end) | (stage.end >= times[-1]))
+    if not frames.any():
+        return None
+    q, qd, qdd = stage.values(np.minimum(times[frames], stage.end))
+    return _Act(stage, frames, q, qd, qdd, stage.origin @ stage.tree.link_poses(q))
+
+
+def _nodes(acts: Sequence[_Act], times: Array, robot: float, size: float) -> list[Node]:
+    """A node for each link of any act, with parts that differ between acts; sizes of the robot and for joints, m."""
+    nodes: dict[str, Node] = {}
+    for act in acts:
+        topology, stage = act.stage.tree.topology, act.stage
+        for i, link in enumerate(stage.tree.links):
+            if link not in stage.links:
+                continue
+            node = nodes.setdefault(stage.node(link), _blank(stage.node(link), len(times)))
+            node.poses[act.frames], node.shown[act.frames] = act.poses[:, i], True
+            color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
+            color = _WAITING if stage.waiting else color
+            for what, solids in (
+                ("body", _body(topology, link, robot, size, color)),
+                ("joint", () if stage.waiting else tuple(bodies.joint_solids(topology, link, size))),
+            ):
+                if solids:
+                    _show(node, what, solids, act.frames)
+    return [*nodes.values(), *_loops(acts, times, size)]
+
+
+def _loops(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
+    """A node for each loop of any act, which moves with its link."""
+    nodes: dict[str, Node] = {}
+    for act in (act for act in acts if not act.stage.waiting):
+        stage = act.stage
+        for loop in stage.tree.topology.loops.values():
+            if loop.link in stage.links and loop.to in stage.links:
+                node = nodes.setdefault(loop.name, _blank(loop.name, len(times), LOOPS))
+                node.poses[act.frames] = act.poses[:, stage.tree.links.index(loop.link)]
+                node.shown |= act.frames
+                _show(node, "joint", tuple(bodies.loop_solids(loop, size)), act.frames)
+    return list(nodes.values())
+
+
+def _body(topology: Topology, link: str, robot: float, size: float, color: Color) -> tuple[Solid, ...]:
+    """The visual shapes of a link; a grown body if it has none, or, with a warning, if they cannot be drawn."""
+    shapes = [shape for shape in topology.attachments[link].link.shapes if shape.use == "visual"]
+    try:
+        if shapes:
+            return tuple(solid for shape in shapes for solid in _near(shape, color, robot))
+    except ScrewdynError as error:
+        warnings.warn(f"link {link!r} is drawn without its shapes: {error}", ScrewdynWarning, stacklevel=2)
+    return tuple(bodies.grown_body(topology, link, size, color))
+
+
+def _near(shape: Shape, color: Color, robot: float) -> list[Solid]:
+    """The surface of a shape; ScrewdynError if its units look wrong."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        solids = [*bodies.shape_solids(shape, color)]
+    reach = max(float(np.abs(solid.vertices).max()) for solid in solids)
+    if not reach <= (_FAR_MESH if shape.kind == "mesh" else _FAR) * robot:
+        what = f"mesh {shape.path!r}" if shape.kind == "mesh" else shape.kind
+        advice = "a mesh in millimetres needs the scale 0.001" if shape.kind == "mesh" else "give metres"
+        raise ScrewdynError(
+            f"the {what} reaches {reach:.3g} m from the link, and the robot is {robot:.3g} m large: its units look "
+            f"wrong; {advice}"
+        )
+    return solids
+
+
+def _blank(name: str, frames: int, group: str = "links") -> Node:
+    return Node(name, np.tile(np.eye(4), (frames, 1, 1)), np.zeros(frames, dtype=bool), group=group)
+
+
+def _show(node: Node, what: str, solids: tuple[Solid, ...], frames: Flags) -> None:
+    """Show solids in some frames: those of an earlier part if they look the same, or a new part."""
+    for part in node.parts:
+        if len(part.solids) == len(solids) and all(map(Solid.equals, part.solids, solids)):
+            part.shown |= frames
+            return
+    name = f"{what} {len(node.parts)}" if any(part.name == what for part in node.parts) else what
+    node.parts.append(Part(name, solids, frames.copy()))
+
+
+def _com(acts: Sequence[_Act], times: Array, size: float) -> Node:
+    node = _blank("centre of mass", len(times), "marks")
+    for act in acts:
+        node.poses[act.frames, :3, 3] = act.stage.tree.center_of_mass(act.q)
+        node.shown |= act.frames
+    node.parts.append(Part("mark", (bodies.ball(0.03 * size, np.zeros(3), _COM),), np.ones(len(times), dtype=bool)))
+    return node
+
+
+def _momentum(act: _Act) -> tuple[Array, Array]:
+    """Angular and linear momentum, (k, 6), and the centre of mass, (k, 3)."""
+    tree = act.stage.tree
+    return tree.centroidal_momentum(act.q, act.qd), tree.center_of_mass(act.q)
+
+
+def _wrench(act: _Act, link: str) -> tuple[Array, Array]:
+    """Moment and force on a link at its origin, (k, 6), along the axes of the base, and the origin, (k, 3)."""
+    T = act.stage.tree.forward_kinematics(link, act.q)
+    F = subtree_wrench(act.stage.tree, link, act.q, act.qd, act.qdd)
+    return (T[:, None, :3, :3] @ F.reshape(-1, 2, 3, 1)).reshape(-1, 6), T[:, :3, 3]
+
+
+def _arrows(
+    acts: Sequence[_Act],
+    times: Array,
+    size: float,
+    measure: Callable[[_Act], tuple[Array, Array]],
+    *names: tuple[str, str, Color],
+) -> Iterator[Arrow]:
+    """Arrows of the last and the first three numbers that a function measures; none where all of them are zero.
+
+    The longest arrow is half as long as the robot. Of each: name, unit and colour.
+    """
+    F, start, shown = np.zeros((len(times), 6)), np.zeros((len(times), 3)), np.zeros(len(times), dtype=bool)
+    for act in acts:
+        F[act.frames], start[act.frames] = measure(act)
+        shown |= act.frames
+    for vector, (name, unit, color) in zip((F[:, 3:], F[:, :3]), names, strict=True):
+        length = np.linalg.norm(vector, axis=1)
+        longest = float(length.max())
+        if longest > 0:
+            end = start + vector * (_LONGEST * size / longest)
+            yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
+
+
+def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array) -> Iterator[Flash]:
+    """A flash for each mark, until the next one of that body; those in one frame share a flash."""
+    known = {node.name: node for node in nodes}
+    found: dict[str, dict[int, list[Mark]]] = {}
+    for mark in marks:
+        first = min(int(np.searchsorted(times, mark.t)), len(times) - 1)
+        if mark.body in known and known[mark.body].shown[first]:
+            found.setdefault(mark.body, {}).setdefault(first, []).append(mark)
+    for body, begins in found.items():
+        ends = [*[times[first] for first in begins][1:], np.inf]
+        for (first, together), end in zip(begins.items(), ends, strict=True):
+            shown = (times >= times[first]) & (times < min(times[first] + _MARK, end))
+            color = IMPACT if any(mark.energy_lost > _LOST for mark in together) else _LIGHT
+            T = known[body].poses[first]
+            words = (f": {mark.energy_lost:.3g} J lost" if mark.energy_lost > _LOST else "" for mark in together)
+            text = ", ".join(mark.text + lost for mark, lost in zip(together, words, strict=True))
+            yield Flash(text, T[:3, :3] @ together[0].point + T[:3, 3], color, shown)
+
+
+def _size(acts: Sequence[_Act]) -> float:
+    """The largest extent of the robot in any frame, m; without one, the longest edge of its bodies, or else 1."""
+    spans = [np.ptp(points, axis=1) for act in acts if (points := act.points()).size]
+    span = max((float(np.linalg.norm(found, axis=-1).max()) for found in spans), default=0.0)
+    links = (at.link.inertia for act in acts for at in act.stage.tree.topology.attachments.values())
+    edges = (float(bodies.equivalent_box(body)[0].max()) for body in links if body is not None and body.mass > 0)
+    return span or max(edges, default=0.0) or 1.0
+
+
+def _apart(acts: Sequence[_Act], size: float) -> float:
+    """The median distance of a joint from that of its parent link, m, of those that are apart; else the size."""
+    found = []
+    for topology in (act.stage.tree.topology for act in acts):
+        for at in topology.attachments.values():
+            if at.parent is not None and at.joint.nv:
+                own, parents = (at.home @ [*bodies.joint_point(at.joint), 1])[:3], topology.attachments[at.parent].joint
+                found.append(float(np.linalg.norm(own - bodies.joint_point(parents))))
+    return float(np.median([distance for distance in found if distance > 0.01 * size] or [size]))
+
+
+def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: Array) -> Camera:
+    """A view of all frames: across the plane if the points stay in an upright plane, else from above one side."""
+    corners = np.concatenate([np.zeros((1, 3)), *(_corners(act, nodes) for act in acts)])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    target, radius = (low + high) / 2, 0.5 * float(np.linalg.norm(high - low)) + 0.05 * size
+    weight = float(np.linalg.norm(gravity))
+    up = -gravity / weight if weight else np.array([0.0, 0.0, 1.0])
+    ahead = np.array([1.0, 0.0, 0.0]) if abs(up[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    ahead = ahead - up * (up @ ahead)
+    ahead /= np.linalg.norm(ahead)
+    direction = 0.75 * ahead - 0.65 * np.cross(up, ahead) + 0.45 * up
+    cloud = np.concatenate([np.zeros((1, 3)), *(act.points().reshape(-1, 3) for act in acts)])
+    _, spread, axes = np.linalg.svd(cloud - cloud.mean(axis=0), full_matrices=False)
+    if len(spread) == 3 and spread[2] < 0.1 * spread[1] and abs(axes[2] @ up) < 0.1:
+        across = axes[2] * (1.0 if axes[2] @ np.array([0.3, -1.0, 0.2]) > 0 else -1.0)
+        direction = across + 0.15 * up + 0.25 * np.cross(up, across)
+    distance = 0.8 * radius / np.sin(np.radians(Camera.FIELD_OF_VIEW / 2))
+    return Camera(target + distance * direction / np.linalg.norm(direction), target, up)
+
+
+def _corners(act: _Act, nodes: Sequence[Node]) -> Array:
+    """Corners of boxes about the links that the camera follows, (k, 3)."""
+    found, known = [np.zeros((0, 3))], {node.name: node for node in nodes}
+    for link in act.stage.links:
+        node = known[act.stage.node(link)]
+        if link not in act.stage.adrift and node.parts:
+            vertices = np.concatenate([solid.vertices for part in node.parts for solid in part.solids])
+            ends = np.stack([vertices.min(axis=0), vertices.max(axis=0)])
+            eight = np.stack(np.meshgrid(*ends.T, indexing="ij"), axis=-1).reshape(-1, 3)
+            T = act.poses[:, act.stage.tree.links.index(link)]
+            found.append((eight @ np.swapaxes(T[:, :3, :3], 1, 2) + T[:, None, :3, 3]).reshape(-1, 3))
+    return np.concatenate(found)

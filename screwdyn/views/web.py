@@ -1,22 +1,27 @@
-"""Scenes in a browser: pages that need no network, and a server for this machine only.
+"""Scenes in a browser: pages that need no network, and windows, whose servers are for this machine only.
 
 viser is imported here only.
 """
 
 from __future__ import annotations
 
+import atexit
+import html
+import sys
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import webbrowser
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array
-from screwdyn.views.scene import Arrow, Flash, Scene
-from screwdyn.views.triangles import ball
+from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.physics.robot import Robot
+from screwdyn.views.scene import Arrow, Flash, Node, Part, Scene, stage_scene, still
+from screwdyn.views.solids import Color, Solid, ball
 
 try:
     import rich
@@ -28,9 +33,8 @@ except ImportError as missing:
         f"a view in a browser needs the extra view ({missing}): pip install 'screwdyn[view]'"
     ) from missing
 
-__all__ = ["Drawing", "page", "server"]
+__all__ = ["Viewer", "embedded", "open_page", "page"]
 
-_LIGHT, _IMPACT = (1.0, 0.85, 0.2, 0.7), (1.0, 0.35, 0.1, 0.8)
 # Servers are started one after the other.
 _SERVING = threading.Lock()
 # Quaternions, and positions as fractions of the scene's size, are rounded to multiples of this: files halve.
@@ -57,7 +61,7 @@ _SEEK = """<script>
 
 
 @contextmanager
-def server() -> Iterator[viser.ViserServer]:
+def _server() -> Iterator[viser.ViserServer]:
     """A server on a free port of 127.0.0.1 for its own page only, which stops at the end of the block."""
     with _quiet(), _guarded() as guarded:
         found = viser.ViserServer(host="127.0.0.1", port=0, verbose=False)
@@ -122,16 +126,9 @@ def _quiet() -> Iterator[None]:
 
 
 def page(scene: Scene, frames: Iterable[int]) -> str:
-    """HTML with a recording of all frames, which needs no network; ``#t=`` in its address is a time at which it opens.
-
-    Parameters
-    ----------
-    scene : Scene
-    frames : iterable of int
-        Counts the frames from 0 on, for example with a progress bar.
-    """
-    with server() as host:
-        drawing = Drawing(host, scene)
+    """HTML with a recording of the frames 0, 1, …, which needs no network; ``#t=`` in its address is where it opens."""
+    with _server() as host:
+        drawing = _Drawing(host, scene)
         recording = host.get_scene_serializer()
         for frame in frames:
             if frame:
@@ -146,102 +143,78 @@ def page(scene: Scene, frames: Iterable[int]) -> str:
     return text
 
 
-class Drawing:
-    """A scene on a server.
+def embedded(page: str) -> str:
+    """A page within another one, as text."""
+    frame = 'style="border: 1px solid #ddd; width: 100%;"'
+    return f'<iframe srcdoc="{html.escape(page)}" height="480" {frame}></iframe>'
 
-    Parameters
-    ----------
-    host : viser.ViserServer
-    scene : Scene
-        Drawn as in its first frame.
-    """
+
+class _Drawing:
+    """A scene on a server, first as in its first frame."""
 
     def __init__(self, host: viser.ViserServer, scene: Scene) -> None:
         self.host, self.scene = host, scene
-        camera, api = scene.camera, host.scene
+        camera, api, size = scene.camera, host.scene, scene.size
         api.set_up_direction(_floats(camera.up))
         host.initial_camera.position, host.initial_camera.look_at = _floats(camera.position), _floats(camera.target)
         host.initial_camera.up, host.initial_camera.fov = _floats(camera.up), float(np.radians(camera.FIELD_OF_VIEW))
-        host.initial_camera.near, host.initial_camera.far = _NEAR * scene.size, _FAR * scene.size
-        _grid(api, scene)
+        host.initial_camera.near, host.initial_camera.far = _NEAR * size, _FAR * size
+        cell, count = scene.grid
+        side = 2 * cell * count
+        plane = {0: "yz", 1: "zx", 2: "xy"}[int(np.argmax(np.abs(camera.up)))]
+        api.add_grid(
+            "/grid", side, side, plane=plane, cell_size=cell, section_size=side / 2, fade_distance=_FADE * size
+        )
         # A power of two, so that multiples have few digits.
-        self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(scene.size)))
-        self.nodes, self.parts = [], []
+        self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(size)))
+        self.things: list[tuple[Node | Part | Arrow | Flash, Any]] = []
         for node in scene.nodes:
             name = f"/{node.group}/{_path(node.name)}"
-            self.nodes.append((node, api.add_frame(name, show_axes=False)))
+            self.things.append((node, api.add_frame(name, show_axes=False)))
             for part in node.parts:
-                self.parts.append((part, api.add_frame(f"{name}/{part.name}", show_axes=False)))
+                self.things.append((part, api.add_frame(f"{name}/{part.name}", show_axes=False)))
                 for k, solid in enumerate(part.solids):
                     _add(api, f"{name}/{part.name}/{k}", solid)
-        self.arrows = [(arrow, _arrow(api, arrow, scene.size)) for arrow in scene.arrows]
-        self.flashes = [(flash, *_flash(api, k, flash, scene.size)) for k, flash in enumerate(scene.flashes)]
+        for arrow in scene.arrows:
+            points = np.array([[arrow.start[0], arrow.end[0]]], dtype=np.float32)
+            widths = {"shaft_radius": 0.008 * size, "head_radius": 0.022 * size, "head_length": 0.06 * size}
+            handle = api.add_arrows(f"/arrows/{_path(arrow.name)}", points, _bytes(arrow.color), **widths)
+            self.things.append((arrow, handle))
+        for k, flash in enumerate(scene.flashes):
+            name, at = f"/events/{k + 1}", _floats(flash.position)
+            mark = _add(api, f"{name}/mark", ball(0.05 * size, np.zeros(3), flash.color), position=at)
+            self.things += [(flash, mark), (flash, api.add_label(f"{name}/text", flash.text, position=at))]
         self.show(0)
 
     def show(self, frame: int) -> None:
         """Draw a frame of the scene."""
         with self.host.atomic():
-            for node, handle in self.nodes:
-                handle.visible = bool(node.shown[frame])
-                if node.shown[frame]:
-                    _place(handle, node.poses[frame], self.grain)
-            for part, handle in self.parts:
-                handle.visible = bool(part.shown[frame])
-            for arrow, handle in self.arrows:
-                handle.visible = bool(arrow.shown[frame])
-                if arrow.shown[frame]:
-                    handle.points = np.array([[arrow.start[frame], arrow.end[frame]]], dtype=np.float32)
-            for flash, *handles in self.flashes:
-                for handle in handles:
-                    handle.visible = bool(flash.shown[frame])
+            for thing, handle in self.things:
+                handle.visible = bool(thing.shown[frame])
+                if thing.shown[frame] and isinstance(thing, Node):
+                    T = thing.poses[frame]
+                    handle.position = np.round(T[:3, 3] / self.grain) * self.grain
+                    handle.wxyz = np.round(SO3.from_matrix(T[:3, :3]).wxyz / _GRAIN) * _GRAIN
+                elif thing.shown[frame] and isinstance(thing, Arrow):
+                    handle.points = np.array([[thing.start[frame], thing.end[frame]]], dtype=np.float32)
 
 
-def _place(handle: Any, T: Array, grain: float) -> None:
-    """Set a pose, with its position in multiples of the grain, m."""
-    handle.position = np.round(T[:3, 3] / grain) * grain
-    handle.wxyz = np.round(SO3.from_matrix(T[:3, :3]).wxyz / _GRAIN) * _GRAIN
-
-
-def _grid(api: viser.SceneApi, scene: Scene) -> None:
-    cell, count = scene.grid
-    side = 2 * cell * count
-    plane = {0: "yz", 1: "zx", 2: "xy"}[int(np.argmax(np.abs(scene.camera.up)))]
-    fade = _FADE * scene.size
-    api.add_grid("/grid", side, side, plane=plane, cell_size=cell, section_size=side / 2, fade_distance=fade)
-
-
-def _add(api: viser.SceneApi, name: str, solid: Any, **more: Any) -> Any:
-    *rgb, opacity = solid.color
+def _add(api: viser.SceneApi, name: str, solid: Solid, **more: Any) -> Any:
     return api.add_mesh_simple(
         name,
         solid.vertices.astype(np.float32),
         solid.faces.astype(np.uint32),
-        color=tuple(round(255 * x) for x in rgb),
-        opacity=None if opacity == 1 else opacity,
+        color=_bytes(solid.color),
+        opacity=None if solid.color[3] == 1 else solid.color[3],
         flat_shading=not solid.smooth,
         side="double",
         **more,
     )
 
 
-def _arrow(api: viser.SceneApi, arrow: Arrow, size: float) -> Any:
-    return api.add_arrows(
-        f"/arrows/{_path(arrow.name)}",
-        np.array([[arrow.start[0], arrow.end[0]]], dtype=np.float32),
-        colors=tuple(round(255 * x) for x in arrow.color[:3]),
-        shaft_radius=0.008 * size,
-        head_radius=0.022 * size,
-        head_length=0.06 * size,
-    )
-
-
-def _flash(api: viser.SceneApi, k: int, flash: Flash, size: float) -> tuple[Any, ...]:
-    name = f"/events/{k + 1}"
-    color = _IMPACT if flash.impact else _LIGHT
-    return (
-        _add(api, f"{name}/mark", ball(0.05 * size, np.zeros(3), color), position=_floats(flash.position)),
-        api.add_label(f"{name}/text", flash.text, position=_floats(flash.position)),
-    )
+def _bytes(color: Color) -> tuple[int, int, int]:
+    red, green, blue = (round(255 * x) for x in color[:3])
+    return red, green, blue
 
 
 def _floats(x: Array) -> tuple[float, float, float]:
@@ -252,3 +225,123 @@ def _floats(x: Array) -> tuple[float, float, float]:
 def _path(name: str) -> str:
     """A name as one part of a path of viser, in which a slash would begin a child."""
     return name.replace("/", "∕")
+
+
+class Viewer:
+    """A robot in a browser of this machine; made by :meth:`KinematicTree.show`.
+
+    Attributes
+    ----------
+    url : str
+        Address of the page, on 127.0.0.1.
+    q : (nq,) array
+        The configuration that is drawn.
+
+    Notes
+    -----
+    A viewer is also a context manager, which closes it. In a notebook it shows the configuration at that time as a page
+    of its own, without a server.
+    """
+
+    def __init__(self, tree: Robot, q: Array, show: Sequence[str]) -> None:
+        self._tree, self._show, self.q = tree, show, q
+        self._lock, self._closed = threading.Lock(), threading.Event()
+        scene = self._scene(q)
+        self._stack = ExitStack()
+        host = self._stack.enter_context(_server())
+        self.url = f"http://{host.get_host()}:{host.get_port()}"
+        host.gui.configure_theme(show_logo=False, show_share_button=False)
+        self._drawing = _Drawing(host, scene)
+        self._sliders = self._add_sliders(host.gui, scene.size)
+        atexit.register(self.close)
+
+    def update(self, q: ArrayLike) -> None:
+        """Draw the robot at other positions q (nq,), rad and m.
+
+        Raises
+        ------
+        ShapeError
+            If the shape is wrong or a number is not finite; the drawing is then unchanged.
+        ScrewdynError
+            If the viewer is closed.
+        """
+        if self._closed.is_set():
+            raise ScrewdynError("this viewer is closed; open another one with tree.show(q)")
+        (flat,), batch = self._tree.model.flat(q=q)
+        if batch:
+            raise ShapeError(f"a viewer draws one configuration; got a batch of shape {batch}")
+        self._move(np.array(flat).reshape(self._tree.nq))
+        for k, slider in self._sliders:
+            slider.value = float(self.q[k])
+
+    def wait(self) -> None:
+        """Wait until the viewer is closed, or for Ctrl-C; a script that ends here would close its window at once."""
+        while not self._closed.wait(0.2):
+            pass
+
+    def close(self) -> None:
+        """Stop the server; the page in the browser stays as it is."""
+        if not self._closed.is_set():
+            self._closed.set()
+            atexit.unregister(self.close)
+            self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        return embedded(page(self._scene(self.q), [0]))
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed.is_set() else self.url
+        return f"<{type(self).__name__} of {self._tree.base!r}: {state}>"
+
+    def _scene(self, q: Array) -> Scene:
+        return stage_scene([still(self._tree, q)], np.zeros(1), (), self._show)
+
+    def _move(self, q: Array) -> None:
+        scene = self._scene(q)
+        with self._lock:
+            for node, moved in zip(self._drawing.scene.nodes, scene.nodes, strict=True):
+                node.poses[:] = moved.poses
+            self._drawing.show(0)
+            self.q = q
+
+    def _add_sliders(self, gui: Any, size: float) -> list[tuple[int, Any]]:
+        """A slider for each position of a joint of one freedom, by its index in q."""
+        found = []
+        for k, name in enumerate(self._tree.positions):
+            if name not in self._tree.joints:
+                continue
+            joint = self._tree.joint(name)
+            slides = joint.kind == "prismatic"
+            widest = size if slides else np.pi
+            low, high = joint.limits or (-np.inf, np.inf)
+            low = min(low if np.isfinite(low) else -widest, float(self.q[k]))
+            high = max(high if np.isfinite(high) else widest, float(self.q[k]))
+            if high > low:
+                step = (high - low) / 1000
+                slider = gui.add_slider(f"{name} ({'m' if slides else 'rad'})", low, high, step, float(self.q[k]))
+                slider.on_update(self._slid(k))
+                found.append((k, slider))
+        return found
+
+    def _slid(self, k: int) -> Callable[[Any], None]:
+        def moved(event: Any) -> None:
+            if event.client is not None:  # None: set by update()
+                q = self.q.copy()
+                q[k] = event.target.value
+                self._move(q)
+
+        return moved
+
+
+def open_page(viewer: Viewer) -> None:
+    """Print the address of a viewer and open it in the browser, unless a notebook shows it."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        print(viewer.url, flush=True)
+        webbrowser.open(viewer.url)

@@ -5,7 +5,7 @@ from film import recording, replay
 
 import screwdyn as sd
 from screwdyn.cli import main
-from screwdyn.views.viewer import Viewer
+from screwdyn.views.web import Viewer
 
 ARM = Path(__file__).parents[1] / "data" / "urdf" / "arm.urdf"
 

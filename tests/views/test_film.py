@@ -14,9 +14,8 @@ from PIL import Image
 import screwdyn as sd
 from screwdyn.simulation.film import run_scene
 from screwdyn.views import film
-from screwdyn.views.animation import film_rate
-from screwdyn.views.scene import Camera
-from screwdyn.views.staging import stage_scene
+from screwdyn.views.film import film_rate
+from screwdyn.views.scene import Camera, stage_scene
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +67,7 @@ def test_a_ball_has_the_outline_of_a_sphere_in_perspective(tmp_path) -> None:
     found = tree.draw(tmp_path / "ball.png")
     image = matplotlib.image.imread(found.path)
     red = (image[..., 0] > 0.3) & (image[..., 1] < 0.1)
-    from screwdyn.views.staging import still
+    from screwdyn.views.scene import still
 
     camera = stage_scene([still(tree, np.zeros(0))], np.zeros(1)).camera
     sight = camera.target - camera.position
@@ -177,7 +176,7 @@ def test_an_interrupted_film_leaves_the_former_file(run, tmp_path, monkeypatch, 
         yield 1
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("screwdyn.views.animation.tqdm", interrupted)
+    monkeypatch.setattr("screwdyn.views.film.tqdm", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.animate(tmp_path / f"run.{suffix}", fps=5)
     assert (tmp_path / f"run.{suffix}").read_text() == "the film of yesterday"

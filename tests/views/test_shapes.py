@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import screwdyn as sd
-from screwdyn.views.shapes import shape_solids
-from screwdyn.views.staging import stage_scene, still
+from screwdyn.views.scene import stage_scene, still
+from screwdyn.views.solids import shape_solids
 
 GREY, RED = (0.5, 0.5, 0.5, 1.0), (1.0, 0.0, 0.0, 0.5)
 SLANTED = sd.screw.exp([0.3, -0.2, 0.5, 0.1, 0.2, 0.3])

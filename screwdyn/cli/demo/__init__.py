@@ -6,7 +6,7 @@ crate after the grasp; the model of the other is the robot without the crate.
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from screwdyn.cli.demo.task import Task, farthest, plan
 from screwdyn.robots import ur5
 from screwdyn.simulation.simulate import Run
 from screwdyn.tree import KinematicTree
-
-if TYPE_CHECKING:
-    from screwdyn.views.comparison import Comparison
 
 __all__ = ["demo"]
 
@@ -57,11 +54,12 @@ def demo(
         If the robot cannot be read, the link is unknown, no joint moves it, the figure or the film cannot be written,
         or Matplotlib is not installed; for the film, the extra ``view``.
     """
-    from screwdyn.views import animation, comparison, figures
+    from screwdyn.views import figures
+    from screwdyn.views.film import film_path
 
     output = figures.writable(output)
     if film is not None:
-        film = animation.film_path(film)
+        film = film_path(film)
     if urdf is None:
         task = plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
         title = "UR5"
@@ -75,7 +73,7 @@ def demo(
             print(f"run {k + 1} of 2: controller {label} the payload model", file=sys.stderr)
         runs.append(task.run(ComputedTorque(task.path, model), progress))
     print(describe(task, *runs))
-    figure = comparison.plot_comparison(_comparison(task, f"{title}: {summary(task)}", *runs))
+    figure = _figure(task, f"{title}: {summary(task)}", *runs)
     figures.save(figure, output)
     print(f"\nFigure: {output.resolve()}")
     if film is not None:
@@ -83,11 +81,10 @@ def demo(
         print(f"Film: {film.resolve()}")
 
 
-def _comparison(task: Task, title: str, with_model: Run, without_model: Run) -> "Comparison":
-    from screwdyn.views.comparison import Comparison, Snapshot
+def _figure(task: Task, title: str, run: Run, without_model: Run) -> Any:
+    from screwdyn.views.plot import plot_comparison
 
     n, body = task.robot.nv, task.loaded.link(task.crate).inertia
-    run = with_model
     grasp, release = (happened.t for happened in run.events)
     first, last = int(np.searchsorted(run.t, grasp, "right")) - 1, int(np.searchsorted(run.t, release))
     moments = {"start": 0, f"grasp, {grasp:.2g} s": first, "on the way": (first + last) // 2}
@@ -100,17 +97,10 @@ def _comparison(task: Task, title: str, with_model: Run, without_model: Run) -> 
         if len(q) > n and body is not None:
             pose = task.loaded.forward_kinematics(task.crate, q)
             load = np.array([pose[:3, 3], pose[:3, :3] @ body.com + pose[:3, 3]])
-        snapshots.append(Snapshot(label, arm, load))
+        snapshots.append((label, arm, load))
     planned = np.array([task.path(t)[0] for t in run.t])
-    position = {name: planned[:, k] for k, name in enumerate(task.robot.coordinates)}
+    columns = [task.robot.coordinates.index(name) for name in task.moving]
     trail = task.robot.forward_kinematics(task.to, np.array([state.q[:n] for state in run.states]))[:, :3, 3]
-    return Comparison(
-        title,
-        with_model,
-        without_model,
-        {name: position[name] for name in task.moving},
-        task.deviation(with_model),
-        task.deviation(without_model),
-        snapshots,
-        trail,
-    )
+    deviations = task.deviation(run), task.deviation(without_model)
+    paths = dict(zip(task.moving, planned[:, columns].T, strict=True))
+    return plot_comparison(title, (run, without_model), paths, deviations, snapshots, trail)

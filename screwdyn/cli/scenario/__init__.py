@@ -6,7 +6,7 @@ from screwdyn.cli.scenario.outputs import note, targets
 from screwdyn.cli.scenario.reading import read_scenario
 from screwdyn.cli.scenario.report import report
 from screwdyn.simulation.simulate import simulate
-from screwdyn.views.animation import film_path
+from screwdyn.views.film import film_path
 
 __all__ = ["run_scenario"]
 

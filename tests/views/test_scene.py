@@ -6,9 +6,8 @@ from film import CRATE, END, GRASP, RELEASE, arm, swing
 
 import screwdyn as sd
 from screwdyn.simulation.film import run_scene
-from screwdyn.views.bodies import LOOP
-from screwdyn.views.scene import LOOPS
-from screwdyn.views.staging import Stage, at_rest, stage_scene, still
+from screwdyn.views.scene import IMPACT, LOOPS, Stage, at_rest, stage_scene, still
+from screwdyn.views.solids import LOOP
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +192,8 @@ def test_a_released_body_that_is_grasped_again_flies_until_then() -> None:
 def test_events_are_marked_where_and_when_they_happen(run, scene) -> None:
     grasp, release = scene.flashes
     lost = run.events[0].event.energy_lost
-    assert lost > 0 and grasp.impact and grasp.text == f"grasp crate: {lost:.3g} J lost"
-    assert not release.impact and release.text == "release crate"
+    assert lost > 0 and grasp.color == IMPACT and grasp.text == f"grasp crate: {lost:.3g} J lost"
+    assert release.color != IMPACT and release.text == "release crate"
     np.testing.assert_allclose(grasp.position, run.pose("crate", GRASP)[:3, 3], atol=1e-9)
     assert scene.times[grasp.shown].min() == pytest.approx(GRASP)
     assert scene.times[release.shown].min() == pytest.approx(RELEASE)

@@ -11,9 +11,7 @@ from numpy.testing import assert_allclose
 import screwdyn as sd
 from screwdyn import formulations, robots, screw
 from screwdyn.forms.requests import operations_of
-from screwdyn.papers.formulations.link_frames import Planar, Spatial
-from screwdyn.papers.formulations.link_frames.counting import Counted, Tally
-from screwdyn.papers.formulations.link_frames.routines import Q, added, cross, shift, times, twice_crossed
+from screwdyn.papers.formulations.link_frames import Planar, Rotation, Spatial, Tally, added, cross, times
 from screwdyn.testing import random_inertia
 
 ARMS = ("R", "P", "RP", "PR", "RRR", "PRR", "RRP", "PPR", "RPRRPR")
@@ -93,7 +91,7 @@ def test_routines_against_matrices():
     theta, alpha = 0.4, 1.1
     (s, sa), (c, ca) = np.sin([theta, alpha]), np.cos([theta, alpha])
     R = np.array([[c, -s * ca, s * sa], [s, c * ca, -c * sa], [0, sa, ca]])  # Eq. A.1
-    turn, X, (r, a) = Q(c, s, ca, sa), rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
+    turn, X, (r, a) = Rotation(c, s, ca, sa), rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
     I = X + X.T
 
     def full(tensor):
@@ -105,31 +103,31 @@ def test_routines_against_matrices():
     equal(turn.back(r), R.T @ r)
     equal(full(turn.tensor(tensor)), R @ I @ R.T)
     equal(np.reshape(turn.matrix(tuple(X.ravel())), (3, 3)), R @ X @ R.T)
-    equal(full(twice_crossed(r, 2 * r)), -2 * screw.skew(r) @ screw.skew(r))
+    equal(full(turn.twice_crossed(r, 2 * r)), -2 * screw.skew(r) @ screw.skew(r))
     A, m = np.block([[np.eye(3), np.zeros((3, 3))], [-screw.skew(a), np.eye(3)]]), 1.7
     M = np.block([[I, screw.skew(r)], [-screw.skew(r), m * np.eye(3)]])
-    equal(full(shift(tensor, r, a, r + m * a)), (A.T @ M @ A)[:3, :3])
+    equal(full(turn.shift(tensor, r, a, r + m * a)), (A.T @ M @ A)[:3, :3])
 
 
 @pytest.mark.parametrize(
     ("routine", "sizes", "expected"),
     [
-        (Q.vector, (4, 3), (8, 4)),  # B.1
-        (Q.tensor, (4, 6), (16, 17)),  # B.2
-        (twice_crossed, (3, 3), (6, 3)),  # B.2
-        (shift, (6, 3, 3, 3), (18, 18)),  # step 5(b)
+        (Rotation.vector, (4, 3), (8, 4)),  # B.1
+        (Rotation.tensor, (4, 6), (16, 17)),  # B.2
+        (Rotation.twice_crossed, (3, 3), (6, 3)),  # B.2
+        (Rotation.shift, (6, 3, 3, 3), (18, 18)),  # step 5(b)
         (cross, (3, 3), (6, 3)),
         (times, (1, 3), (3, 0)),
         (added, (6, 6), (0, 6)),
-        (Q.matrix, (4, 9), (24, 22)),
+        (Rotation.matrix, (4, 9), (24, 22)),
     ],
 )
 def test_operations_of_the_routines(routine, sizes, expected):
     """Those of the paper, and of a routine for matrices, which it does not have."""
     tally = Tally()
     tally.begin("row")
-    given = [[Counted(tally)] * n if n > 1 else Counted(tally) for n in sizes]
-    routine(*(Q(*x) if n == 4 else x for x, n in zip(given, sizes, strict=True)))
+    given = [[tally] * n if n > 1 else tally for n in sizes]
+    routine(*(Rotation(*x) if n == 4 else x for x, n in zip(given, sizes, strict=True)))
     assert tally.rows["row"] == expected
 
 

@@ -6,8 +6,7 @@ Formats are JSON, URDF, xacro, MJCF, models of Pinocchio, NetworkX graphs and De
 from screwdyn.io.dh import from_dh
 from screwdyn.io.document import PlacedProblem
 from screwdyn.io.graph import from_graph
-from screwdyn.io.json_reader import read_json
-from screwdyn.io.json_writer import write_json
+from screwdyn.io.json_text import read_json, write_json
 from screwdyn.io.urdf import check_urdf, read_urdf
 from screwdyn.io.urdf_writer import write_urdf
 from screwdyn.io.urdf_xml import Problem

@@ -103,7 +103,7 @@ class Entry:
         known = (*required, *optional)
         for key in self.value:
             if key not in known:
-                self._below(key).wrong("unknown key", self.near(key, known))
+                self.below(key).wrong("unknown key", self.near(key, known))
         for key in required:
             if key not in self.value:
                 self.wrong(f"the key {key!r} is missing")
@@ -119,7 +119,7 @@ class Entry:
             near = get_close_matches(key, map(str, self.value), n=1)
             self.wrong(f"the key {key!r} is missing", f"write it instead of {near[0]!r}" if near else "")
             return None
-        return self._below(key).one_of(*known)
+        return self.below(key).one_of(*known)
 
     def entries(self) -> dict[str, Entry]:
         """Entries by key, whatever the keys are; repeated keys are problems."""
@@ -127,8 +127,8 @@ class Entry:
             self.unexpected("keys and values")
             return {}
         for key in getattr(self.value, "repeated", ()):
-            self._below(key).wrong("the key is given more than once", "keep one")
-        return {key: self._below(key) for key in self.value}
+            self.below(key).wrong("the key is given more than once", "keep one")
+        return {key: self.below(key) for key in self.value}
 
     def items(self, what: str = "a list") -> list[Entry]:
         """The entries of a list."""
@@ -211,9 +211,11 @@ class Entry:
         whole = [row for row in found if row is not None]
         return whole if items and len(whole) == len(items) else None
 
-    def _below(self, key: str) -> Entry:
+    def below(self, key: str) -> Entry:
+        """The entry under a key, whose value is None if there is none."""
         place = key if key.isidentifier() else repr(shown(key))
-        return Entry(self.value.get(key), f"{self.place}.{place}" if self.place else place, self.problems)
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return Entry(value, f"{self.place}.{place}" if self.place else place, self.problems)
 
 
 def _described(value: object) -> str:

@@ -172,7 +172,7 @@ class Files(Mechanism):
         -----
         docs/files.md describes the format.
         """
-        from screwdyn.io.json_reader import read_json
+        from screwdyn.io.json_text import read_json
 
         return cls._of(read_json(path_or_text))
 
@@ -199,7 +199,7 @@ class Files(Mechanism):
         >>> bool((twin.mass_matrix([0.1, 0.2]) == arm.mass_matrix([0.1, 0.2])).all())
         True
         """
-        from screwdyn.io.json_writer import write_json
+        from screwdyn.io.json_text import write_json
 
         return write_json(self.topology)
 

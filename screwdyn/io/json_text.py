@@ -1,0 +1,402 @@
+"""Trees as JSON, the format in which nothing of a tree is lost; docs/files.md describes it.
+
+The form of each record is said once, for reading and for writing. A reader reports all problems of a document together,
+with their places.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import inf, isfinite
+from sys import float_info
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from screwdyn.core import expressions
+from screwdyn.core.errors import JSONError, ScrewdynError
+from screwdyn.core.types import Array, is_name
+from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
+from screwdyn.io.expression_text import assumptions_of, expression_of, symbol_of, text_of
+from screwdyn.mechanism.chart import Chart, checked_positions
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, Mimic, Rotor
+from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
+from screwdyn.mechanism.shape import Kind, Shape, Use
+from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
+from screwdyn.screws import screw
+
+__all__ = ["read_json", "write_json"]
+
+_FORMAT, _VERSION = "screwdyn tree", 1
+_dumped = partial(json.dumps, allow_nan=False)
+_LOCKS = "a locked joint must be fixed, and have freedoms and the same name when it is unlocked"
+# What makes an expression of a text.
+Expression = Callable[[str], Any]
+
+
+def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
+    """Read the links and joints of a tree; parameters and errors are those of :meth:`KinematicTree.from_json`."""
+    source = read_source(path_or_text, "JSON", "{[", JSONError)
+    problems: list[PlacedProblem] = []
+    topology = _tree(Entry(_parsed(source.document, source.title), "", problems))
+    if problems or topology is None:
+        raise JSONError(listed(source.title, problems), problems)
+    return topology
+
+
+def write_json(topology: Topology) -> str:
+    """The text of a tree, with one line for each link; errors are those of :meth:`KinematicTree.to_json`."""
+    writer = _Writer()
+    document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "gravity": writer.numbers(topology.gravity)}
+    base, *others = topology.attachments.values()
+    document["base"] = writer.placed(f"link {base.link.name!r}", _BASE, base)
+    links = [writer.placed(f"link {at.link.name!r}", _ATTACHMENT, at) for at in others]
+    loops = [writer.placed(f"loop {loop.name!r}", _LOOP, loop) for loop in topology.loops.values()]
+    if symbols := writer.assumptions():
+        document["symbols"] = symbols
+    if writer.problems:
+        raise JSONError("\n  ".join(["this tree cannot be written as JSON", *writer.problems]), writer.problems)
+    parts = [f'"{key}": {_dumped(value)}' for key, value in document.items()]
+    parts.append('"links": [\n' + ",\n".join(map(_dumped, links)) + "\n]" if links else '"links": []')
+    if loops:
+        parts.append('"loops": [\n' + ",\n".join(map(_dumped, loops)) + "\n]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+class _Writer:
+    """Writes numbers; collects symbols and problems."""
+
+    def __init__(self) -> None:
+        self.symbols: set[Any] = set()
+        self.problems: list[str] = []
+        self.place = "gravity"
+
+    def placed(self, place: str, form: _Form, value: Any) -> Any:
+        """What a form writes; problems are at this place."""
+        self.place = place
+        return form.write(value, self)
+
+    def numbers(self, values: Any) -> list[Any]:
+        return [self.number(x) for x in (values.tolist() if isinstance(values, np.ndarray) else values)]
+
+    def number(self, x: Any) -> Any:
+        if not expressions.is_expression(x):
+            if not -expressions.LARGEST <= x <= expressions.LARGEST:
+                self.problems.append(f"{self.place}: {x:g} is larger than {expressions.LARGEST:g}; rescale the model")
+            return x
+        self.symbols |= x.free_symbols
+        try:
+            return text_of(x)
+        except ValueError as error:
+            problem = f"{self.place}: {error}"
+            if problem not in self.problems:
+                self.problems.append(problem)
+            return None
+
+    def assumptions(self) -> dict[str, dict[str, bool]]:
+        """What is assumed of symbols, by name."""
+        found: dict[str, dict[str, bool]] = {}
+        for symbol in sorted(self.symbols, key=str):
+            if symbol.name in found:
+                self.problems.append(f"two symbols have the name {symbol.name!r}; rename one")
+            found[symbol.name] = assumptions_of(symbol)
+        return found
+
+
+class _Form(NamedTuple):
+    """How a value is read from an entry, and how it is written. A reader returns None after it has added a problem."""
+
+    read: Callable[[Entry, Expression], Any]
+    write: Callable[[Any, _Writer], Any] = lambda value, _: value
+
+
+def _words(*known: Any) -> _Form:
+    return _Form(lambda entry, _: entry.one_of(*known))
+
+
+def _vector(count: int) -> _Form:
+    return _Form(lambda entry, expression: entry.numbers(count, expression), lambda x, writer: writer.numbers(x))
+
+
+def _rows(columns: int, rows: int | None = None) -> _Form:
+    return _Form(
+        lambda entry, expression: entry.matrix(columns, rows, expression),
+        lambda x, writer: [writer.numbers(row) for row in x[:rows]],
+    )
+
+
+def _list(form: _Form, what: str) -> _Form:
+    def read(given: Entry, expression: Expression) -> list[Any] | None:
+        before = len(given.problems)
+        found = [form.read(entry, expression) for entry in given.items(what)]
+        return None if len(given.problems) > before else found
+
+    return _Form(read, lambda values, writer: [form.write(value, writer) for value in values])
+
+
+def _record(
+    make: Callable[..., Any],
+    view: Callable[[Any], dict[str, Any]] = lambda _: {},
+    /,
+    **keys: _Form | tuple[_Form, Any],
+) -> _Form:
+    """The form of objects of JSON, made by a function of the values by key.
+
+    An optional key has the value, as it is written, that is left out. The values to write are attributes, or those of a
+    view.
+    """
+    forms = {key: form if isinstance(form, _Form) else form[0] for key, form in keys.items()}
+    optional = {key: form[1] for key, form in keys.items() if not isinstance(form, _Form)}
+    required = [key for key in keys if key not in optional]
+
+    def read(given: Entry, expression: Expression) -> Any:
+        entries = given.table(required, [*optional])
+        before = len(given.problems)
+        values = {key: forms[key].read(entry, expression) for key, entry in entries.items()}
+        whole = len(given.problems) == before and values.keys() >= {*required}
+        return _made(given, lambda: make(**values)) if whole else None
+
+    def write(value: Any, writer: _Writer) -> dict[str, Any]:
+        given = view(value)
+        found = {}
+        for key, form in forms.items():
+            x = given[key] if key in given else getattr(value, key)
+            written = None if x is None else form.write(x, writer)
+            if key not in optional or written != optional[key]:
+                found[key] = written
+        return found
+
+    return _Form(read, write)
+
+
+def _made(given: Entry, make: Callable[[], Any]) -> Any:
+    """What a constructor returns; its error becomes a problem."""
+    try:
+        return make()
+    except ScrewdynError as error:
+        given.wrong(str(error))
+    except ArithmeticError as error:  # of exact numbers that SymPy cannot tell from 0
+        given.wrong(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})")
+    return None
+
+
+def _read_limits(given: Entry, _: Expression) -> tuple[float, float] | None:
+    items = given.items("two numbers or null")
+    if len(items) != 2:
+        if isinstance(given.value, list):
+            given.unexpected("two numbers or null")
+        return None
+    sides = zip(items, (-inf, inf), strict=True)
+    low, high = (none if x.value is None else x.number(largest=float_info.max) for x, none in sides)
+    return None if low is None or high is None else (low, high)
+
+
+def _read_pose(given: Entry, expression: Expression) -> Array | None:
+    rows = given.matrix(4, 3, expression)
+    return None if rows is None else _made(given, lambda: screw.as_pose([*rows, [0, 0, 0, 1]], "the pose"))
+
+
+def _inertia(mass: Any, com: list[Any], tensor: list[Any], effective: bool = False) -> Inertia:
+    xx, xy, xz, yy, yz, zz = tensor
+    return (known_effective if effective else Inertia)(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _joint(screws: list[Any] | None = None, chart: Chart | None = None, **options: Any) -> Joint:
+    if screws is not None and chart is not None:
+        raise JSONError("both screws and a chart are given; leave the screws out")
+    return Joint(np.zeros((6, 0)) if screws is None else expressions.array(screws).T, chart=chart, **options)
+
+
+def _chart(axes: list[list[Any]], center: list[Any], **sizes: int) -> Chart:
+    turn = screw.as_pose([*([*row, 0] for row in axes), [0, 0, 0, 1]], "the axes of the joint")
+    return Chart(axes=turn[:3, :3], center=expressions.array(center), **sizes)
+
+
+def _read_locked(given: Entry, expression: Expression) -> Locked | None:
+    """The joint and the home that a locked joint has when it is unlocked, and its positions."""
+    seat = _UNLOCKED.read(given, expression)
+    if seat is None:
+        return None
+    if not seat["joint"].screws.size:
+        given.wrong(_LOCKS)
+        return None
+    alone = replace(seat["joint"], mimic=None)  # a joint that follows another one is locked at a position too
+    place = given.below("q")
+    q = place.numbers(alone.nq)
+    checked = None if q is None else _made(place, lambda: checked_positions("of the lock", alone, q))
+    if q is None or checked is None:
+        return None
+    # A quaternion that has been scaled to length 1 may change by rounding if it is scaled again.
+    exact = np.allclose(checked, q, rtol=0, atol=1e-15)
+    return Locked(seat["joint"], seat["home"], tuple(map(float, q)) if exact else tuple(checked.tolist()))
+
+
+def _attachment(name: str, inertia: Inertia | None = None, shapes: Any = (), **rest: Any) -> Attachment:
+    return Attachment(Link(name, inertia, shapes), **rest)
+
+
+_TEXT, _FLAG = _Form(lambda given, _: given.text()), _Form(lambda given, _: given.flag())
+_NUMBER = _Form(Entry.number, lambda x, writer: writer.number(x))
+_MAGNITUDE = _Form(lambda given, _: given.number(largest=float_info.max))
+_LIMITS = _Form(_read_limits, lambda limits, _: [x if isfinite(x) else None for x in limits])
+_SIZES = _Form(lambda given, _: [x.number() for x in given.items("a list of numbers")], lambda sizes, _: list(sizes))
+_POSE = _Form(_read_pose, _rows(4, 3).write)
+_INERTIA = _record(
+    _inertia,
+    lambda inertia: dict(zip(("com", "tensor"), inertia.entries, strict=True)) | {"effective": inertia.is_effective},
+    mass=_NUMBER,
+    com=_vector(3),
+    tensor=_vector(6),
+    effective=(_FLAG, False),
+)
+_SHAPE = _record(
+    lambda pose=None, **rest: Shape(pose=pose and [*pose, [0, 0, 0, 1]], **rest),
+    kind=_words(*get_args(Kind)),
+    size=_SIZES,
+    path=(_TEXT, None),
+    pose=(_Form(lambda given, _: given.matrix(4, 3), _POSE.write), np.eye(4)[:3].tolist()),
+    color=(_SIZES, None),
+    use=(_words(*get_args(Use)), "visual"),
+)
+_CHART = _record(_chart, orientation=_words(1, 4), translations=_words(0, 2, 3), axes=_rows(3, 3), center=_vector(3))
+_MIMIC = _record(Mimic, joint=_TEXT, ratio=_NUMBER, offset=_NUMBER)
+_ROTOR = _record(
+    Rotor,
+    inertia=_NUMBER,
+    ratio=_NUMBER,
+    mass=(_NUMBER, None),
+    across=(_NUMBER, None),
+    axis=_vector(3),
+    com=_vector(3),
+    carrier=(_TEXT, None),
+)
+_JOINT = _record(
+    _joint,
+    lambda joint: {"screws": () if joint.chart is not None else joint.screws.T},
+    name=(_TEXT, None),
+    screws=(_rows(6), []),
+    chart=(_CHART, None),
+    passive=(_FLAG, False),
+    **dict.fromkeys(("damping", "friction", "stiffness", "rest", "armature"), (_NUMBER, 0)),
+    limits=(_LIMITS, None),
+    effort=(_MAGNITUDE, None),
+    velocity=(_MAGNITUDE, None),
+    mimic=(_MIMIC, None),
+    rotor=(_ROTOR, None),
+)
+_UNLOCKED = _record(dict, home=_POSE, joint=_JOINT, q=_Form(lambda given, _: given, lambda q, _: list(q)))
+_LOCKED = _Form(_read_locked, _UNLOCKED.write)
+_LINK: dict[str, Any] = {"name": _TEXT, "inertia": (_INERTIA, None), "shapes": (_list(_SHAPE, "a list of shapes"), [])}
+_SEAT: dict[str, Any] = {"home": _POSE, "joint": (_JOINT, {})}
+_BASE = _record(_attachment, lambda at: vars(at.link), **_LINK)
+_ATTACHMENT = _record(_attachment, lambda at: vars(at.link), **_LINK, parent=_TEXT, **_SEAT, locked=(_LOCKED, None))
+_LOOP = _record(lambda joint=FIXED, **rest: Loop(joint=joint, **rest), name=_TEXT, link=_TEXT, to=_TEXT, **_SEAT)
+
+
+def _parsed(document: bytes, title: str) -> Any:
+    """The values of a JSON text; JSONError if it is not JSON."""
+    try:
+        text = document.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_table, parse_constant=NotANumber, parse_int=_integer)
+    except json.JSONDecodeError as error:
+        problem = PlacedProblem(f"line {error.lineno}, column {error.colno}", f"not valid JSON: {error.msg}")
+    except UnicodeDecodeError as error:
+        problem = PlacedProblem("", f"not valid UTF-8: {error.reason} at byte {error.start}", "save the file as UTF-8")
+    except RecursionError:
+        problem = PlacedProblem("", "lists and objects are nested too deeply")
+    raise JSONError(listed(title, [problem]), [problem])
+
+
+def _table(pairs: list[tuple[str, Any]]) -> Table:
+    table = Table(pairs)
+    if len(table) < len(pairs):
+        table.repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+    return table
+
+
+def _integer(text: str) -> Any:
+    # Python refuses to convert thousands of digits; floats end at 308.
+    return int(text) if len(text) <= 310 else NotANumber(text)
+
+
+def _tree(root: Entry) -> Topology | None:
+    if not _is_of_this_format(root):
+        return None
+    given = root.table(("format", "version", "gravity", "base", "links"), ("loops", "symbols"))
+    symbols = _symbols(given["symbols"]) if "symbols" in given else {}
+
+    def expression(text: str) -> Any:
+        return expression_of(text, symbols)
+
+    gravity = given["gravity"].numbers(3, expression) if "gravity" in given else None
+    base = _BASE.read(given["base"], expression) if "base" in given else None
+    attachments = _attachments(given["links"], root.below("base").below("name"), expression) if "links" in given else []
+    loops = _list(_LOOP, "a list of loops").read(given["loops"], expression) if "loops" in given else []
+    if root.problems or base is None or gravity is None:
+        return None
+    try:
+        topology = with_loops(Topology.rooted(base.link, gravity).attach(attachments), loops)
+        check_rotors(topology)
+        return topology
+    except ScrewdynError as error:
+        root.wrong(str(error))
+        return None
+
+
+def _is_of_this_format(root: Entry) -> bool:
+    """Whether format and version are those that this module reads; if not, nothing else is looked at."""
+    if not isinstance(root.value, dict):
+        root.unexpected("an object")
+    elif root.value.get("format") != _FORMAT:
+        root.wrong(f'the key "format" is not "{_FORMAT}"', "give a text written by to_json")
+    elif type(root.value.get("version")) is not int or root.value["version"] != _VERSION:
+        version = root.value.get("version")
+        root.wrong(f"version {version!r} of the format is not known; this is version {_VERSION}", "update screwdyn")
+    return not root.problems
+
+
+def _symbols(given: Entry) -> dict[str, Any]:
+    """Symbols by name, with what is assumed of them."""
+    found = {}
+    for name, entry in given.entries().items():
+        flags = {what: assumed.flag() for what, assumed in entry.entries().items()}
+        try:
+            found[name] = symbol_of(name, {what: flag for what, flag in flags.items() if flag is not None})
+        except ValueError as error:
+            entry.wrong(f"these are not assumptions of a symbol: {error}")
+    return found
+
+
+def _attachments(given: Entry, base: Entry, expression: Expression) -> list[Attachment]:
+    """The links of the list; links and joints need names of their own, and a parent comes before its children."""
+    links, joints = {base.value if is_name(base.value) else "": base.place}, dict[str, str]()
+    found = []
+    for entry in given.items("a list of links"):
+        at = _ATTACHMENT.read(entry, expression)
+        name, parent, joint = (entry.below(key) for key in ("name", "parent", "joint"))
+        if is_name(parent.value) and is_name(base.value) and parent.value not in links:
+            parent.wrong(f"there is no link {parent.value!r} before this one", parent.near(parent.value, links))
+        if is_name(name.value):
+            own = joint.below("name")
+            _claim(name, links, "link")
+            _claim(own if is_name(own.value) else name, joints, "joint")
+        if at is None:
+            continue
+        found.append(at)
+        free = at.locked and at.locked.joint
+        if free and (at.joint.screws.size or at.joint.name != free.name):
+            entry.below("locked").wrong(_LOCKS)
+    return found
+
+
+def _claim(name: Entry, taken: dict[str, str], what: str) -> None:
+    """Note the place that gives a name; a problem if an earlier one does."""
+    first = taken.setdefault(name.value, name.place)
+    if first != name.place:
+        name.wrong(f"a second {what} has the name {name.value!r}", f"the first is at {first}; rename one")

@@ -19,8 +19,8 @@ from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Frame, Quantities
-from screwdyn.physics.recursions.constrained import REDUNDANT
-from screwdyn.physics.recursions.operational import invert
+from screwdyn.physics.recursions.joint_space import invert
+from screwdyn.physics.recursions.loops import REDUNDANT
 
 if TYPE_CHECKING:
     from screwdyn.forms.numbers import Numbers

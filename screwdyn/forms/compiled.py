@@ -23,11 +23,9 @@ from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import written_places
 from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
-from screwdyn.physics.declared import TakesOut
-from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import SOLVING, WITH_LOOPS
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Quantities, Quantity, TakesOut
+from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import PLACE
 
 __all__ = ["AT_ONCE", "Compiled"]

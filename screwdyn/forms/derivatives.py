@@ -27,10 +27,9 @@ from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.closure import Closure, Factors
 from screwdyn.physics.contribution import SHARES
-from screwdyn.physics.frames import FRAMES, frame_code
-from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, LARGEST, Quantity
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Quantity
+from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT
 
 if TYPE_CHECKING:

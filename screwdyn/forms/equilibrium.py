@@ -12,7 +12,7 @@ import numpy.typing as npt
 from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.closure import SLIGHT, Closure, weights
-from screwdyn.physics.recursions.constrained import REDUNDANT
+from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import by_name
 

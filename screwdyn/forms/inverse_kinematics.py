@@ -13,7 +13,7 @@ from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeErr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.recursions.constrained import REDUNDANT
+from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 

@@ -22,11 +22,10 @@ from screwdyn.forms.closed_loops import operational_inertia, torques
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
-from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import INTERNAL, SOLVING
 from screwdyn.physics.model import POSITIONS, Model
-from screwdyn.physics.quantities import CATALOGUE, LARGEST, Frame, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
+from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.groups import LENGTH_TOLERANCE

@@ -32,11 +32,10 @@ from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.forms.requests import Request, independent_constraints, requested
 from screwdyn.physics.contribution import SHARES
-from screwdyn.physics.frames import BODY, FRAMES, frame_code
-from screwdyn.physics.internal import WITH_LOOPS
 from screwdyn.physics.model import Model
 from screwdyn.physics.padded import Padded
-from screwdyn.physics.quantities import CATALOGUE, Frame, Quantity
+from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Quantity
+from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code
 
 __all__ = ["Symbolic", "SymbolicContribution", "SymbolicReduced"]
 

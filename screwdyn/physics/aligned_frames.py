@@ -5,7 +5,7 @@ import math
 from .link_steps import inertia_to_parent
 from .placement import squared
 from .spatial import Matrix, Pose, multiply, rotate_back, transpose
-from .table import MASS, PARENT, Table, body, first_of_joint, home, parent
+from .table import MASS, PARENT, Table, body, grouped_rows, home, parent
 
 __all__ = ["aligned_frames"]
 
@@ -30,11 +30,11 @@ def aligned_frames(table: Table) -> Table:
     beyond: list[list[int]] = [[] for _ in range(n + 1)]
     for i in range(n):
         beyond[parent(table, i)].append(i)
-    grouped = {first_of_joint(table, i) for i in range(n) if first_of_joint(table, i) != i}
+    grouped = grouped_rows(table)
     for i in range(n):
         own = [home(table, i).R] if parent(table, i) >= 0 else []
         parallel = any(R[2] == R[5] == 0 for R in own + [home(table, k).R for k in beyond[i]])
-        kept = parallel or first_of_joint(table, i) in grouped
+        kept = parallel or i in grouped
         turn = None if kept else _turn([home(table, k).R for k in beyond[i]])
         if turn is not None:
             table[i, :9] = squared(multiply(home(table, i).R, turn))

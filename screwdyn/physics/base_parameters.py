@@ -10,7 +10,7 @@ direction of gravity are not made.
 
 from .link_steps import inertia_to_parent
 from .spatial import RigidInertia
-from .table import MASS, PARENT, Table, body, first_of_joint, home, joint_screw, parent
+from .table import MASS, PARENT, Table, body, grouped_rows, home, joint_screw, parent
 
 __all__ = ["base_parameters"]
 
@@ -29,9 +29,9 @@ def base_parameters(table: Table) -> Table:
     """
     table = table.copy()
     n = len(table) - 1
-    grouped = {first_of_joint(table, i) for i in range(n) if first_of_joint(table, i) != i}
+    grouped = grouped_rows(table)
     for i in range(n - 1, -1, -1):
-        if first_of_joint(table, i) in grouped:
+        if i in grouped:
             continue
         (m, (hx, hy, hz), I), S = body(table, i), joint_screw(table, i)
         across = I[3]

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from screwdyn.screws.groups import LENGTH_TOLERANCE, product_entries, rate_entries, rotation_entries
 
-from .row_steps import renamed
 from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
-from .table import Table, home, store3, store9
+from .table import Table, home, renamed, store
 
 __all__ = [
     "Charts",
@@ -93,7 +92,7 @@ def rotation_about_z(angle: Scalar) -> Matrix:
 def store_position(table: Table, row: int, p: Vector, moved: Table) -> None:
     """Write the origin of a row's frame after a translation p in its frame at home."""
     T = home(table, row)
-    store3(moved, row, 9, add(T.p, rotate(T.R, p)))
+    store(moved, row, add(T.p, rotate(T.R, p)), 9)
 
 
 def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, x: Table) -> None:
@@ -109,11 +108,11 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
         # The z axis of the first row's frame is the joint's x axis, that of a planar joint its z axis.
         if int(groups[g, ORIENTATION]) == 4:
             x_, y_, z_ = renamed((q[at], q[at + 1], q[at + 2]))
-            store9(moved, row, 0, multiply(R, rotation_entries(x_, y_, z_, q[at + 3])))
+            store(moved, row, multiply(R, rotation_entries(x_, y_, z_, q[at + 3])))
             if int(groups[g, TRANSLATIONS]) == 3:
                 store_position(table, row, renamed((q[at + 4], q[at + 5], q[at + 6])), moved)
         else:
-            store9(moved, row, 0, multiply(R, rotation_about_z(q[at])))
+            store(moved, row, multiply(R, rotation_about_z(q[at])))
             store_position(table, row, (q[at + 1], q[at + 2], 0.0), moved)
 
 

@@ -17,7 +17,7 @@ from screwdyn.core.types import Array
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
-from screwdyn.physics.recursions.constrained import KEPT_ANYWAY, REDUNDANT
+from screwdyn.physics.recursions.loops import KEPT_ANYWAY, REDUNDANT
 from screwdyn.screws.groups import NEAREST, nearest_element, projection, whole_turns
 from screwdyn.screws.screw import inverse
 

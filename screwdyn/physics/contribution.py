@@ -13,8 +13,8 @@ from screwdyn.core.types import Array
 from screwdyn.physics.padded import Padded
 
 if TYPE_CHECKING:
-    from screwdyn.physics.catalogue import Quantity
     from screwdyn.physics.model import Model
+    from screwdyn.physics.quantities import Quantity
 
 __all__ = ["SHARES", "Contribution", "share_of"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from screwdyn.core import expressions
 
 from .spatial import JointScrew, Matrix, Pose, Scalar, Vector, cross, scale, subtract
-from .table import Table, first_of_joint, home, joint_screw
+from .table import Table, grouped_rows, home, joint_screw
 
 __all__ = ["moved_zeros"]
 
@@ -37,10 +37,10 @@ def moved_zeros(table: Table) -> tuple[Table, Table]:
     """
     table = table.copy()
     n = len(table) - 1
-    grouped = {first_of_joint(table, i) for i in range(n) if first_of_joint(table, i) != i}
+    grouped = grouped_rows(table)
     constants = np.full(n, 0.0, dtype=object)
     for i in range(n):
-        if first_of_joint(table, i) not in grouped:
+        if i not in grouped:
             constants[i], T = _moved(home(table, i), joint_screw(table, i))
             table[i, :12] = [*T.R, *T.p]
     return table, constants

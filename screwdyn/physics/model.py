@@ -16,15 +16,15 @@ from screwdyn.mechanism.chart import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.charts import ORIENTATION, POSITION
 from screwdyn.physics.couplings import COLUMN, RATIO, spread
-from screwdyn.physics.frames import BODY
 from screwdyn.physics.joint_forces import JointForces
+from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.rows import Rows
 from screwdyn.physics.table import ARMATURE, MASS, PARENT, PLACE, SLIDE, TURN
 from screwdyn.physics.unresisted import unresisted
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
-    from screwdyn.physics.catalogue import Places, Quantity
+    from screwdyn.physics.quantities import Places, Quantity
 
 __all__ = ["POSITIONS", "Model"]
 
@@ -203,7 +203,7 @@ class Model(Rows):
         return tuple(beyond)
 
     def links(self, which: Places | None, link: str = "") -> Iterable[str]:
-        """The links whose places a recursion takes; see :attr:`~screwdyn.physics.catalogue.Quantity.places`."""
+        """The links whose places a recursion takes; see :attr:`~screwdyn.physics.quantities.Quantity.places`."""
         if which is None or which == "loops":
             return ()
         if which == "all":

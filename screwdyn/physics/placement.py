@@ -19,7 +19,6 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment, Link
 from screwdyn.physics.link_steps import compose, inertia_to_parent
-from screwdyn.physics.row_steps import RENAMING
 from screwdyn.physics.spatial import (
     Matrix,
     Pose,
@@ -33,6 +32,7 @@ from screwdyn.physics.spatial import (
     scale,
     transpose,
 )
+from screwdyn.physics.table import RENAMING
 from screwdyn.screws import screw
 
 __all__ = ["NOTHING", "Placement", "place", "squared"]

@@ -3,56 +3,237 @@
 Each quantity is declared once, as a method of :class:`Quantities` with its signature and docstring. The decorator
 :func:`quantity` enters it in the catalogue with its recursion, the shapes and units of its results, and whether it may
 be computed from base parameters. The default kernels, the tape, compiled code, closed forms, C source, JAX and CasADi
-functions, derivatives and operation counts all read :data:`CATALOGUE`.
+functions, derivatives and operation counts all read :data:`CATALOGUE`. :data:`INTERNAL` has quantities that are no
+methods: parts from which others follow, and what replaces others in trees with loops.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics.catalogue import CATALOGUE, Coupled, Dimension, Quantity, Result, quantity
+from screwdyn.physics import couplings
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.recursions import (
-    contributions,
-    coupled,
-    energies,
-    joint_space,
-    links,
-    loops,
-    operational,
-    whole_tree,
-)
+from screwdyn.physics.recursions import contributions, joint_space, links, loops, whole_tree
 
 __all__ = [
     "CATALOGUE",
-    "CONSTRAINTS",
-    "CONSTRAINTS_DOT",
+    "INTERNAL",
     "LARGEST",
-    "QDD",
-    "TAU",
+    "SOLVING",
+    "WITH_LOOPS",
+    "Coupled",
+    "Declared",
     "Dimension",
     "Frame",
+    "Places",
     "Quantities",
     "Quantity",
     "Result",
+    "TakesOut",
+    "quantity",
 ]
 
+# A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
+# link, "p" on that to its parent.
+Dimension = str | int
+Places = Literal["one", "subtree", "all", "loops"]
 Frame = Literal["com", "body", "base", "mixed"]
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 # Products of five entries of a state up to this do not overflow; results of larger ones are checked.
 LARGEST = 1e60
+
+# Types of the methods, for type checkers and editors
+
+
+class TakesOut:
+    """A class whose methods of quantities take ``out``: an array of float64 for the result, or a tuple of arrays."""
+
+
+class _WithOut(Protocol[P, R_co]):
+    """The same function with and without ``out``; with ``out``, the types of other arguments are not checked."""
+
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R_co: ...
+
+
+class Declared(Generic[P, R_co]):
+    """A declaration of :class:`Quantities`; at run time it is a plain function."""
+
+    @overload
+    def __get__(self, form: TakesOut, owner: Any = None) -> _WithOut[P, R_co]: ...
+    @overload
+    def __get__(self, form: object, owner: Any = None) -> Callable[P, R_co]: ...
+    def __get__(self, form: object, owner: Any = None) -> Any:
+        raise NotImplementedError
+
+
+# Entries
+
+
+@dataclass(frozen=True)
+class Result:
+    """One array of the results of a quantity.
+
+    Attributes
+    ----------
+    name : str
+        The symbol of docs/mathematics.md, as an identifier.
+    shape : tuple of Dimension
+    unit : str
+        Of the entries, with radians and metres.
+    rate_of : str or None
+        Name of the result A of the same quantity of which this one is the time derivative, entry by entry. With group
+        joints, A D(ν) is added to it (docs/mathematics.md §7).
+    acceleration : bool
+        Whether it is q̈. With group joints, D(ν) ν is subtracted from it (docs/mathematics.md §7).
+    hidden : bool
+        Whether it is an intermediate result that is not returned.
+    symmetric : bool
+        Whether it is a symmetric matrix.
+    """
+
+    name: str
+    shape: tuple[Dimension, ...]
+    unit: str
+    rate_of: str | None = None
+    acceleration: bool = False
+    hidden: bool = False
+    symmetric: bool = False
+
+    @property
+    def contraction(self) -> Callable[[Any, Any, Any], None] | None:
+        """How the result over the rows of a table with couplings is contracted; None if it has no axis of freedoms."""
+        if self.shape[-1:] not in (("v",), ("k",)):
+            return None
+        if len(self.shape) == 1:
+            return couplings.contracted_vector
+        if self.shape[0] != self.shape[1]:
+            return couplings.contracted_columns
+        return couplings.contracted_symmetric if self.symmetric else couplings.contracted_matrix
+
+
+class Coupled(NamedTuple):
+    """How a quantity of a tree with couplings follows from others, where its rows alone do not determine it.
+
+    The contracted results of ``quantities`` are the first arguments of ``finish``, which returns a status as recursions
+    do. Then come ``arguments`` of the state, arrays of ``scratch`` space, the workspace and the results.
+    """
+
+    quantities: tuple[str, ...]
+    arguments: tuple[str, ...]
+    finish: Callable[..., int]
+    scratch: tuple[tuple[Dimension, ...], ...] = ()
+
+
+_NOTHING = inspect.Signature()
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An entry of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+    arguments : tuple of str
+        Its arrays of the state, in order: some of "q", "qd", "qdd" and "tau".
+    recursion : callable
+        ``(table, *arguments, *at_rest, [places], *scratch, work, *results)``; see ``recursions``.
+    results : tuple of Result
+    parameters : tuple of str
+        None, or "link", or "link" and "frame".
+    at_rest : tuple of str
+        Further arguments of the recursion that are zero for this quantity, such as "qdd" for a bias force.
+    scratch : tuple of shapes
+        Arrays of scratch space of the recursion, in addition to its workspace.
+    base_parameters : bool
+        Whether it has the same value with base parameters (``base_parameters``), which do not keep the masses.
+    wrenches : "result", "tau" or None
+        Whether the forces of external wrenches are subtracted from the result or added to τ.
+    places : "one", "subtree", "all", "loops" or None
+        The places that the recursion takes: of one link, of that link and all links beyond it, of all links, or of the
+        constraints of all loops.
+    coupled : Coupled or None
+        Only if the results for a tree with couplings are not the contracted results of the recursion.
+    signature : inspect.Signature
+    doc : str
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    recursion: Callable[..., int | None]
+    results: tuple[Result, ...]
+    parameters: tuple[str, ...] = ()
+    at_rest: tuple[str, ...] = ()
+    scratch: tuple[tuple[Dimension, ...], ...] = ()
+    base_parameters: bool = False
+    wrenches: Literal["result", "tau"] | None = None
+    places: Places | None = None
+    coupled: Coupled | None = None
+    signature: inspect.Signature = _NOTHING
+    doc: str = ""
+
+    @property
+    def given(self) -> tuple[Result, ...]:
+        """Results that are not hidden."""
+        return tuple(result for result in self.results if not result.hidden)
+
+    @property
+    def summary(self) -> str:
+        """First paragraph of the docstring, as one line."""
+        return " ".join(self.doc.split("\n\n")[0].split())
+
+
+CATALOGUE: dict[str, Quantity] = {}
+
+
+def quantity(
+    recursion: Callable[..., int | None], *results: Result, **properties: Any
+) -> Callable[[Callable[Concatenate[Any, P], R]], Declared[P, R]]:
+    """Enter a declaration in the catalogue; the decorated method calls ``_evaluate`` of its object."""
+
+    def enter(declaration: Callable[Concatenate[Any, P], R]) -> Declared[P, R]:
+        name, signature = declaration.__name__, inspect.signature(declaration)
+        names = tuple(signature.parameters)[1:]
+        arguments = tuple(x for x in names if x in ("q", "qd", "qdd", "tau"))
+        parameters = tuple(x for x in names if x in ("link", "frame"))
+        told = {"places": "one" if parameters else None} | properties
+        told |= {"signature": signature, "doc": inspect.getdoc(declaration) or ""}
+        CATALOGUE[name] = entry = Quantity(name, arguments, recursion, results, parameters, **told)
+
+        @functools.wraps(declaration)
+        def ask(form: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+            given = signature.bind(form, *args, **kwargs)
+            given.apply_defaults()
+            _, *named = given.arguments.items()
+            result: R = form._evaluate(entry, **dict(named))
+            return result
+
+        return cast("Declared[P, R]", ask)
+
+    return enter
+
+
+# The methods
 
 _M = Result("M", ("v", "v"), "kg m^2, kg m or kg", symmetric=True)
 _C = Result("C", ("v", "v"), "N m s, N s, ...", rate_of="M")
 _G = Result("g", ("v",), "N m or N")
-TAU = Result("tau", ("v",), "N m or N")
+_TAU = Result("tau", ("v",), "N m or N")
 _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
-CONSTRAINTS = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
-CONSTRAINTS_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
-QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
+_J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
+_J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
+_QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
 _POINT = "m"
 
 
@@ -119,21 +300,21 @@ class Quantities(ABC):
         docs/mathematics.md §1 and §2. Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇ + g(q), (…, nv), N m or N: the joint forces of a motion with q̈ = 0.
 
         By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.velocity_forces, Result("c", ("v",), TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(joint_space.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal terms of the joint forces.
 
         By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.inverse_dynamics, TAU, base_parameters=True, wrenches="result")
+    @quantity(joint_space.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -165,10 +346,10 @@ class Quantities(ABC):
 
     @quantity(
         joint_space.forward_dynamics,
-        QDD,
+        _QDD,
         base_parameters=True,
         wrenches="tau",
-        coupled=Coupled(("mass_matrix", "bias_force"), ("tau",), coupled.accelerations),
+        coupled=Coupled(("mass_matrix", "bias_force"), ("tau",), joint_space.accelerations),
     )
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -329,14 +510,14 @@ class Quantities(ABC):
         Σ Ad(T_0i)⁻ᵀ I_i V_i (docs/mathematics.md §2). Errors as for :class:`Quantities`.
         """
 
-    @quantity(energies.kinetic_energy, Result("T", (), "J"))
+    @quantity(whole_tree.kinetic_energy, Result("T", (), "J"))
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy ½ Σ V_iᵀ I_i V_i = ½ q̇ᵀ M q̇, (…), J.
 
         docs/mathematics.md §2. Errors as for :class:`Quantities`.
         """
 
-    @quantity(energies.potential_energy, Result("U", (), "J"))
+    @quantity(whole_tree.potential_energy, Result("U", (), "J"))
     def potential_energy(self, q: ArrayLike) -> Array:
         """Potential energy of gravity U(q) = −Σ m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
 
@@ -352,7 +533,7 @@ class Quantities(ABC):
         Result("M", ("k", "k"), _M.unit, symmetric=True),
         Result("C", ("k", "k"), _C.unit),
         Result("g", ("k",), _G.unit),
-        scratch=((2, "v", "k", 6),),
+        scratch=(("v", "k", 12),),
     )
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
         """Contribution of one link: J_i, J̇_i, M_i, C_i, g_i over the k freedoms on its path (docs/mathematics.md §2).
@@ -381,7 +562,7 @@ class Quantities(ABC):
         Result("M", ("v", "v"), _M.unit, symmetric=True),
         Result("C", ("v", "v"), _C.unit),
         Result("g", ("v",), _G.unit),
-        scratch=((2, "v", "v", 6), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
+        scratch=(("v", "v", 12), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
         places="subtree",
     )
     def subtree_contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
@@ -391,7 +572,7 @@ class Quantities(ABC):
         errors as for :meth:`contribution`.
         """
 
-    @quantity(energies.kinetic_energy_of_links, Result("T", (), "J"))
+    @quantity(contributions.kinetic_energy, Result("T", (), "J"))
     def link_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy of one link, T_i = ½ V_iᵀ M̄_i V_i = ½ q̇_iᵀ M_i q̇_i over its path, (…), J (Laus Eqs. 1, 18).
 
@@ -399,21 +580,21 @@ class Quantities(ABC):
         all links is :meth:`kinetic_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
         """
 
-    @quantity(energies.potential_energy_of_links, Result("U", (), "J"))
+    @quantity(contributions.potential_energy, Result("U", (), "J"))
     def link_potential_energy(self, link: str, q: ArrayLike) -> Array:
         """Potential energy of one link, U_i = −m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
 
         The sum over all links is :meth:`potential_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
         """
 
-    @quantity(energies.kinetic_energy_of_links, Result("T", (), "J"), places="subtree")
+    @quantity(contributions.kinetic_energy, Result("T", (), "J"), places="subtree")
     def subtree_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy of a link and all links beyond it, the sum of their :meth:`link_kinetic_energy`, (…), J.
 
         Errors as for :class:`Quantities`.
         """
 
-    @quantity(energies.potential_energy_of_links, Result("U", (), "J"), places="subtree")
+    @quantity(contributions.potential_energy, Result("U", (), "J"), places="subtree")
     def subtree_potential_energy(self, link: str, q: ArrayLike) -> Array:
         """Potential energy of a link and all links beyond it, the sum of their :meth:`link_potential_energy`, (…), J.
 
@@ -421,11 +602,11 @@ class Quantities(ABC):
         """
 
     @quantity(
-        operational.operational_inertia,
+        joint_space.operational_inertia,
         Result("Lambda", (6, 6), "kg m^2, kg m and kg"),
         base_parameters=True,
         scratch=(("v", "v"), (6, "v")),
-        coupled=Coupled(("mass_matrix", "jacobian"), (), coupled.operational_inertia),
+        coupled=Coupled(("mass_matrix", "jacobian"), (), joint_space.inertia_felt),
     )
     def operational_inertia(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
         """Operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ of a link, (…, 6, 6); kg m², kg m and kg.
@@ -439,7 +620,7 @@ class Quantities(ABC):
             :meth:`forward_dynamics`.
         """
 
-    @quantity(loops.constraint_jacobian, CONSTRAINTS, places="loops")
+    @quantity(loops.constraint_jacobian, _J_C, places="loops")
     def constraint_jacobian(self, q: ArrayLike) -> Array:
         """Jacobian J_c of the constraints of all loops, J_c q̇ = 0, (…, m, nv).
 
@@ -450,9 +631,44 @@ class Quantities(ABC):
 
     @quantity(
         loops.constraint_jacobian_dot,
-        replace(CONSTRAINTS, hidden=True),
-        CONSTRAINTS_DOT,
+        replace(_J_C, hidden=True),
+        _J_C_DOT,
         places="loops",
     )
     def constraint_jacobian_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Time derivative of :meth:`constraint_jacobian`, (…, m, nv), so that J_c q̈ + J̇_c q̇ = 0."""
+
+
+# Quantities that are no methods
+
+
+_BASIS = (("L", "L"), ("L", 2))
+_INTERNAL = (
+    # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
+    Quantity("wrench_torque", ("q", "wrenches"), joint_space.wrench_torque, (_TAU,)),
+    # What a link has at one state, from what its parent has; see ``forms.point``.
+    Quantity(
+        "link_step",
+        ("q", "qd", "onto", "frame_above", "columns_above"),
+        contributions.link_step,
+        (Result("frame", (1, 18), ""), Result("columns", ("k", 12), ""), *CATALOGUE["contribution"].results),
+        places="one",
+    ),
+    Quantity("constraints", ("q", "qd"), loops.constraint_jacobian_dot, (_J_C, _J_C_DOT), places="loops"),
+    Quantity(
+        "constrained_dynamics",
+        ("q", "qd", "tau"),
+        loops.forward_dynamics,
+        (_QDD,),
+        scratch=(("v", "v"), ("v",), ("v",), ("L", "v"), ("L", "v"), *_BASIS),
+        places="loops",
+        coupled=Coupled(("mass_matrix", "bias_force", "constraints"), ("qd", "tau"), loops.accelerations, _BASIS),
+    ),
+)
+INTERNAL = {entry.name: entry for entry in _INTERNAL}
+
+# What computes a quantity of a tree with loops, if the forces in these change it; None if it is not available there.
+WITH_LOOPS = {"forward_dynamics": "constrained_dynamics", "inverse_dynamics": None, "operational_inertia": None}
+
+# What needs the inverse of M.
+SOLVING = ("forward_dynamics", "operational_inertia")

@@ -1,4 +1,4 @@
-"""The table of a model, scratch space for a recursion, and functions that read and write both.
+"""The table of a model, scratch space for a recursion, and what a recursion does with one row of both.
 
 The table has one row for each freedom, parents before children, and a last row for the base:
 
@@ -18,21 +18,23 @@ column
 
 The last row holds gravity in columns 0-2 and, in columns 14-23, the inertia of all bodies welded to the base.
 
-A *place* is a row of numbers for one link: the row of the table that carries it, and its pose and inertia.
+The rows of a group joint have one origin, and the x, y and z axes of each are the y, z and x axes of the row before it.
+Within such a joint a change of frame only renames components.
 """
 
+import functools
+import typing
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .spatial import (
-    Acceleration,
-    ArticulatedInertia,
+from screwdyn.physics import link_steps
+from screwdyn.physics.spatial import (
+    AT_REST,
     CoriolisTensor,
     JointScrew,
     MassMoment,
-    Matrix,
     Pose,
     RigidInertia,
     Scalar,
@@ -40,34 +42,48 @@ from .spatial import (
     Twist,
     Vector,
     Wrench,
+    rotate,
+    rotate_back,
 )
 
 Table = Any  # an array of float64 or of traced scalars
+K = TypeVar("K")
 
 TURN, SLIDE, MASS, FIRST_MOMENT, INERTIA, PARENT, FIRST, ARMATURE, COLUMNS = 12, 13, 14, 15, 18, 24, 25, 26, 27
-
-# Columns of a place: the row that carries the link (−1: the base) and the frame's code; pose of the link's frame in the
-# row's; its centre of mass there; its mass and its inertia about the centre of mass in link axes; the number of rows of
-# its joint.
-# The place of a constraint: the row that carries the link of a loop, the row that carries the other link, and a wrench
-# in the frame of the first one.
-ROW, FRAME, POSE, COM, OWN_MASS, OWN_INERTIA, OWN_ROWS, PLACE = 0, 1, 2, 14, 17, 18, 24, 25
-OTHER_ROW, WRENCH = 1, 2
 
 # Statuses of recursions without a result: the tree has no mass; the link cannot move in all six directions. -1 is
 # reserved for back-ends.
 MASSLESS, CONFINED = -2, -3
 
 
+class Place(NamedTuple):
+    """What a recursion reads of one link: a row of a (links, PLACE) array."""
+
+    row: int  # that carries the link; −1 for the base
+    frame: int  # code of the frame of the result; see ``recursions.links``
+    pose: Pose  # of the link's frame in the row's
+    com: Vector  # centre of mass in the row's frame; the link's origin if it is massless
+    mass: Scalar  # of this link alone
+    inertia: Symmetric  # of this link alone, about its centre of mass and in link axes
+    rows: int  # of the link's own joint; 0 if it is welded to its parent
+
+
+class Constraint(NamedTuple):
+    """What a recursion reads of one constraint of a loop: the first numbers of a row of such an array."""
+
+    row: int  # that carries the loop's link
+    other: int  # that carries the other link
+    wrench: Wrench  # that the loop's joint transmits, in the frame of the first one
+
+
+ROW, OWN_MASS, OWN_ROWS, PLACE = 0, 17, 24, 25
+
+
 class Workspace(NamedTuple):
     """Scratch space of a recursion: arrays with a row for each freedom; and two columns of the table as integers.
 
-    A walk along a path would take twice as long if it had to convert numbers of the table to integers.
-
-    Attributes
-    ----------
-    parents, firsts : (n,) and (n + 1,) arrays of int64
-        Row of the parent, and first row of the group joint, of every row; the base has the entry −1 in ``firsts``.
+    ``parents`` has the row of the parent of every row, and ``firsts`` the first row of its group joint; that of the
+    base is −1. A walk along a path would take twice as long if it had to convert numbers of the table to integers.
     """
 
     poses: Table  # (n, 12)
@@ -91,8 +107,7 @@ WIDTHS = dict(zip(Workspace._fields, (12, 6, 18, 6, 10, 12, 21, 6, 6, 5), strict
 def workspace(table: Table, scratch: Callable[[int, int], Table]) -> Workspace:
     """A workspace for a table, with arrays made by ``scratch(rows, columns)``."""
     n = len(table) - 1
-    arrays = [scratch(n, width) for width in WIDTHS.values()]
-    return Workspace._make([*arrays, *integers_of(table)])
+    return Workspace._make([*(scratch(n, width) for width in WIDTHS.values()), *integers_of(table)])
 
 
 def integers_of(table: Table) -> tuple[Any, Any]:
@@ -100,19 +115,65 @@ def integers_of(table: Table) -> tuple[Any, Any]:
     return table[:-1, PARENT].astype(np.int64), table[:, FIRST].astype(np.int64)
 
 
+# Records in a row of an array
+
+
+def load(A: Table, i: int, kind: type[K], k: int = 0) -> K:
+    """The record of a kind, such as a Pose or a Place, in row i from column k on."""
+    reader: Any = _reader
+    return typing.cast(K, reader(kind)(A, i, k))
+
+
+def store(A: Table, i: int, x: Any, k: int = 0) -> None:
+    """Write a record to row i, from column k on."""
+    for at, number in enumerate(_numbers(x), k):
+        A[i, at] = number
+
+
+def add_to(A: Table, i: int, x: Any, k: int = 0) -> None:
+    """Add a record to that in row i, from column k on."""
+    for at, number in enumerate(_numbers(x), k):
+        A[i, at] += number
+
+
+def _numbers(x: Any) -> list[Scalar]:
+    """The numbers of a record in order."""
+    return [number for part in x for number in (_numbers(part) if isinstance(part, tuple) else [part])]
+
+
+@functools.cache
+def _reader(kind: Any) -> Callable[[Table, int, int], Any]:
+    """The function that reads a record of a kind: an expression for all of its numbers, which is faster than a loop."""
+    columns, kinds = iter(range(PLACE)), {}
+
+    def source(kind: Any) -> str:
+        parts = typing.get_args(kind) or [*getattr(kind, "__annotations__", {}).values()]
+        if not parts:
+            entry = f"A[i, k + {next(columns)}]"
+            return f"int({entry})" if kind is int else entry
+        name = "" if typing.get_args(kind) else kind.__name__
+        kinds[name] = kind
+        return f"{name}({', '.join(map(source, parts))})"
+
+    return typing.cast("Callable[[Table, int, int], Any]", eval(f"lambda A, i, k: {source(kind)}", kinds))
+
+
 def home(table: Table, i: int) -> Pose:
     """Pose of row i's frame in its parent's at coordinate 0."""
-    return Pose(load9(table, i, 0), load3(table, i, 9))
+    return load(table, i, Pose)
 
 
 def joint_screw(table: Table, i: int) -> JointScrew:
     """Turn and slide of row i."""
-    return JointScrew(table[i, TURN], table[i, SLIDE])
+    return load(table, i, JointScrew, TURN)
 
 
 def body(table: Table, i: int) -> RigidInertia:
     """Inertia of all bodies welded to row i."""
-    return RigidInertia(table[i, MASS], load3(table, i, FIRST_MOMENT), load6(table, i, INERTIA))
+    return load(table, i, RigidInertia, MASS)
+
+
+# The tree
 
 
 def parent(table: Table, i: int) -> int:
@@ -129,9 +190,10 @@ def path_of(table: Table, row: int) -> list[int]:
     return rows
 
 
-def first_of_joint(table: Table, i: int) -> int:
-    """First row of the group joint that row i belongs to; i for other joints."""
-    return int(table[i, FIRST])
+def grouped_rows(table: Table) -> set[int]:
+    """The rows of group joints."""
+    firsts = table[:-1, FIRST].astype(int).tolist()
+    return {i for i, first in enumerate(firsts) if firsts.count(first) > 1}
 
 
 def begins_joint(work: Workspace, i: int) -> bool:
@@ -144,266 +206,114 @@ def carries_link(work: Workspace, i: int) -> bool:
     return bool(work.firsts[i + 1] != work.firsts[i])
 
 
-def armature(table: Table, i: int) -> Scalar:
-    """Armature of row i's joint, which is added to its diagonal entry of M."""
-    return table[i, ARMATURE]
+# Poses of rows, and changes of frame between a row and its parent
 
+# Pose of a row of a group joint in the row before it.
+RENAMING = Pose((0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0))
 
-def load_pose(A: Table, i: int) -> Pose:
-    """The pose in row i."""
-    return Pose(load9(A, i, 0), load3(A, i, 9))
 
+def renamed(a: Vector) -> Vector:
+    """A vector in the frame of the next row of a group joint."""
+    return (a[1], a[2], a[0])
 
-def store_pose(A: Table, i: int, x: Pose) -> None:
-    """Write a pose to row i."""
-    store9(A, i, 0, x.R)
-    store3(A, i, 9, x.p)
 
+def renamed_back(a: Vector) -> Vector:
+    """A vector in the frame of the former row of a group joint."""
+    return (a[2], a[0], a[1])
 
-def load_twist(A: Table, i: int) -> Twist:
-    """The twist in row i."""
-    return Twist(load3(A, i, 0), load3(A, i, 3))
 
+def row_pose(table: Table, i: int, q: Table, work: Workspace) -> Pose:
+    """Pose of row i's frame in its parent's."""
+    if begins_joint(work, i):
+        return link_steps.joint_pose(home(table, i), joint_screw(table, i), q[i])
+    return RENAMING
 
-def store_twist(A: Table, i: int, x: Twist) -> None:
-    """Write a twist to row i."""
-    store3(A, i, 0, x.w)
-    store3(A, i, 3, x.v)
 
+def store_row_pose(table: Table, i: int, q: Table, work: Workspace) -> None:
+    """Write the pose of row i in its parent, if it is the first row of its joint; those of the others are constant."""
+    if begins_joint(work, i):
+        store(work.poses, i, row_pose(table, i, q, work))
 
-def load_wrench(A: Table, i: int) -> Wrench:
-    """The wrench in row i."""
-    return Wrench(load3(A, i, 0), load3(A, i, 3))
 
+def store_poses(table: Table, q: Table, work: Workspace) -> None:
+    """Write the poses of the first rows of all joints in their parents."""
+    for i in range(table.shape[0] - 1):
+        store_row_pose(table, i, q, work)
 
-def store_wrench(A: Table, i: int, x: Wrench) -> None:
-    """Write a wrench to row i."""
-    store3(A, i, 0, x.n)
-    store3(A, i, 3, x.f)
 
+def store_poses_on_path(table: Table, row: int, q: Table, work: Workspace) -> None:
+    """Write the poses of the first rows of the joints on the path to a row in their parents."""
+    i = row
+    while i >= 0:
+        store_row_pose(table, i, q, work)
+        i = work.parents[i]
 
-def add_wrench(A: Table, i: int, x: Wrench) -> None:
-    """Add a wrench to that in row i."""
-    add_to3(A, i, 0, x.n)
-    add_to3(A, i, 3, x.f)
 
+def in_next_frame(T: Pose) -> Pose:
+    """Pose of the frame of the next row of a group joint, from that of a row, both in the same frame."""
+    R, p = T
+    return Pose((R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6]), p)
 
-def load_acceleration(A: Table, i: int) -> Acceleration:
-    """The acceleration in row i."""
-    return Acceleration(load3(A, i, 0), load3(A, i, 3), load3(A, i, 6), load9(A, i, 9))
 
+def pose_in_parent(work: Workspace, i: int, X: Pose) -> Pose:
+    """Pose in the frame of row i's parent of a frame with pose X in row i's."""
+    if begins_joint(work, i):
+        return link_steps.compose(load(work.poses, i, Pose), X)
+    R, p = X
+    return Pose((R[6], R[7], R[8], R[0], R[1], R[2], R[3], R[4], R[5]), renamed_back(p))
 
-def store_acceleration(A: Table, i: int, x: Acceleration) -> None:
-    """Write an acceleration to row i."""
-    store3(A, i, 0, x.w)
-    store3(A, i, 3, x.dw)
-    store3(A, i, 6, x.a)
-    store9(A, i, 9, x.U)
 
+def store_row_twist(table: Table, i: int, qd: Table, work: Workspace, former: Twist) -> Twist:
+    """Write and return the twist of row i; ``former`` is that of row i − 1."""
+    V, k = Twist(renamed(former.w), renamed(former.v)), work.parents[i]
+    if begins_joint(work, i):
+        V = AT_REST if k < 0 else link_steps.twist_to_child(load(work.poses, i, Pose), load(work.twists, k, Twist))
+    V = link_steps.add_rate(V, joint_screw(table, i), qd[i])
+    store(work.twists, i, V)
+    return V
 
-def load_inertia(A: Table, i: int) -> RigidInertia:
-    """The rigid inertia in row i."""
-    return RigidInertia(A[i, 0], load3(A, i, 1), load6(A, i, 4))
 
+def vector_of_parent(work: Workspace, i: int, a: Vector) -> Vector:
+    """A vector in the frame of row i's parent in that of row i."""
+    if begins_joint(work, i):
+        return rotate_back(load(work.poses, i, Pose).R, a)
+    return renamed(a)
 
-def store_inertia(A: Table, i: int, x: RigidInertia) -> None:
-    """Write a rigid inertia to row i."""
-    A[i, 0] = x.m
-    store3(A, i, 1, x.h)
-    store6(A, i, 4, x.I)
 
+def vector_in_parent(work: Workspace, i: int, a: Vector) -> Vector:
+    """A vector in row i's frame in that of its parent."""
+    if begins_joint(work, i):
+        return rotate(load(work.poses, i, Pose).R, a)
+    return renamed_back(a)
 
-def add_inertia(A: Table, i: int, x: RigidInertia) -> None:
-    """Add a rigid inertia to that in row i."""
-    A[i, 0] += x.m
-    add_to3(A, i, 1, x.h)
-    add_to6(A, i, 4, x.I)
 
+def wrench_in_parent(work: Workspace, i: int, F: Wrench) -> Wrench:
+    """A wrench in row i's frame in that of its parent."""
+    if begins_joint(work, i):
+        return link_steps.wrench_to_parent(load(work.poses, i, Pose), F)
+    return Wrench(renamed_back(F.n), renamed_back(F.f))
 
-def load_moment(A: Table, i: int) -> MassMoment:
-    """The mass and first moment in row i."""
-    return MassMoment(A[i, 0], load3(A, i, 1))
 
+def moment_before_joint(work: Workspace, i: int, moment: MassMoment) -> MassMoment:
+    """A first moment in the frame of row i, which carries a link, in that of the parent of its joint.
 
-def store_moment(A: Table, i: int, x: MassMoment) -> None:
-    """Write a mass and a first moment to row i."""
-    A[i, 0] = x.m
-    store3(A, i, 1, x.h)
+    A group joint has 3 or 6 rows, so the axes of its first row follow those of its last.
+    """
+    first, (m, h) = work.firsts[i], moment
+    return link_steps.moment_to_parent(load(work.poses, first, Pose), MassMoment(m, h if first == i else renamed(h)))
 
 
-def add_moment(A: Table, i: int, x: MassMoment) -> None:
-    """Add a mass and a first moment to those in row i."""
-    A[i, 0] += x.m
-    add_to3(A, i, 1, x.h)
-
-
-def load_coriolis(A: Table, i: int) -> CoriolisTensor:
-    """The Coriolis tensor in row i."""
-    return CoriolisTensor(load9(A, i, 0), load3(A, i, 9))
-
-
-def store_coriolis(A: Table, i: int, x: CoriolisTensor) -> None:
-    """Write a Coriolis tensor to row i."""
-    store9(A, i, 0, x.K)
-    store3(A, i, 9, x.P)
-
-
-def add_coriolis(A: Table, i: int, x: CoriolisTensor) -> None:
-    """Add a Coriolis tensor to that in row i."""
-    add_to9(A, i, 0, x.K)
-    add_to3(A, i, 9, x.P)
-
-
-def load_articulated(A: Table, i: int) -> ArticulatedInertia:
-    """The articulated inertia in row i."""
-    return ArticulatedInertia(load6(A, i, 0), load9(A, i, 6), load6(A, i, 15))
-
-
-def store_articulated(A: Table, i: int, x: ArticulatedInertia) -> None:
-    """Write an articulated inertia to row i."""
-    store6(A, i, 0, x.A)
-    store9(A, i, 6, x.H)
-    store6(A, i, 15, x.L)
-
-
-def add_articulated(A: Table, i: int, x: ArticulatedInertia) -> None:
-    """Add an articulated inertia to that in row i."""
-    add_to6(A, i, 0, x.A)
-    add_to9(A, i, 6, x.H)
-    add_to6(A, i, 15, x.L)
-
-
-# Groups of numbers in a row, from column k on
-
-
-def load3(A: Table, i: int, k: int) -> Vector:
-    """Three numbers of row i, from column k on."""
-    return (A[i, k], A[i, k + 1], A[i, k + 2])
-
-
-def load6(A: Table, i: int, k: int) -> Symmetric:
-    """Six numbers of row i, from column k on."""
-    return (A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3], A[i, k + 4], A[i, k + 5])
-
-
-def load9(A: Table, i: int, k: int) -> Matrix:
-    """Nine numbers of row i, from column k on."""
-    return (
-        A[i, k],
-        A[i, k + 1],
-        A[i, k + 2],
-        A[i, k + 3],
-        A[i, k + 4],
-        A[i, k + 5],
-        A[i, k + 6],
-        A[i, k + 7],
-        A[i, k + 8],
-    )
-
-
-def store3(A: Table, i: int, k: int, a: Vector) -> None:
-    """Write three numbers to row i, from column k on."""
-    A[i, k] = a[0]
-    A[i, k + 1] = a[1]
-    A[i, k + 2] = a[2]
-
-
-def store6(A: Table, i: int, k: int, a: Symmetric) -> None:
-    """Write six numbers to row i, from column k on."""
-    A[i, k] = a[0]
-    A[i, k + 1] = a[1]
-    A[i, k + 2] = a[2]
-    A[i, k + 3] = a[3]
-    A[i, k + 4] = a[4]
-    A[i, k + 5] = a[5]
-
-
-def store9(A: Table, i: int, k: int, a: Matrix) -> None:
-    """Write nine numbers to row i, from column k on."""
-    A[i, k] = a[0]
-    A[i, k + 1] = a[1]
-    A[i, k + 2] = a[2]
-    A[i, k + 3] = a[3]
-    A[i, k + 4] = a[4]
-    A[i, k + 5] = a[5]
-    A[i, k + 6] = a[6]
-    A[i, k + 7] = a[7]
-    A[i, k + 8] = a[8]
-
-
-def add_to3(A: Table, i: int, k: int, a: Vector) -> None:
-    """Add to three numbers of row i, from column k on."""
-    A[i, k] += a[0]
-    A[i, k + 1] += a[1]
-    A[i, k + 2] += a[2]
-
-
-def add_to6(A: Table, i: int, k: int, a: Symmetric) -> None:
-    """Add to six numbers of row i, from column k on."""
-    A[i, k] += a[0]
-    A[i, k + 1] += a[1]
-    A[i, k + 2] += a[2]
-    A[i, k + 3] += a[3]
-    A[i, k + 4] += a[4]
-    A[i, k + 5] += a[5]
-
-
-def add_to9(A: Table, i: int, k: int, a: Matrix) -> None:
-    """Add to nine numbers of row i, from column k on."""
-    A[i, k] += a[0]
-    A[i, k + 1] += a[1]
-    A[i, k + 2] += a[2]
-    A[i, k + 3] += a[3]
-    A[i, k + 4] += a[4]
-    A[i, k + 5] += a[5]
-    A[i, k + 6] += a[6]
-    A[i, k + 7] += a[7]
-    A[i, k + 8] += a[8]
-
-
-# A link's place, a row of a (links, PLACE) array
-
-
-def place_row(places: Table, l: int) -> int:
-    """Row that carries link l; −1 for the base."""
-    return int(places[l, ROW])
-
-
-def place_other_row(places: Table, l: int) -> int:
-    """Row that carries the other link of a constraint's loop; −1 for the base."""
-    return int(places[l, OTHER_ROW])
-
-
-def place_wrench(places: Table, l: int) -> Wrench:
-    """Wrench of a constraint, in the frame of its first row."""
-    return Wrench(load3(places, l, WRENCH), load3(places, l, WRENCH + 3))
-
-
-def place_frame(places: Table, l: int) -> int:
-    """Code of the frame of the result; see ``frames``."""
-    return int(places[l, FRAME])
-
-
-def place_pose(places: Table, l: int) -> Pose:
-    """Pose of link l's own frame in its row's."""
-    return Pose(load9(places, l, POSE), load3(places, l, POSE + 9))
-
-
-def place_com(places: Table, l: int) -> Vector:
-    """Centre of mass of link l in its row's frame; the link's origin if it is massless."""
-    return load3(places, l, COM)
-
-
-def place_mass(places: Table, l: int) -> Scalar:
-    """Mass of link l alone."""
-    return places[l, OWN_MASS]
-
-
-def place_inertia(places: Table, l: int) -> Symmetric:
-    """Inertia of link l alone about its centre of mass, in link axes."""
-    return load6(places, l, OWN_INERTIA)
-
-
-def place_rows(places: Table, l: int) -> int:
-    """Number of rows of link l's own joint; 0 if it is welded to its parent."""
-    return int(places[l, OWN_ROWS])
+def inertia_in_parent(work: Workspace, i: int, inertia: RigidInertia) -> RigidInertia:
+    """A rigid inertia in row i's frame in that of its parent."""
+    if begins_joint(work, i):
+        return link_steps.inertia_to_parent(load(work.poses, i, Pose), inertia)
+    m, h, I = inertia
+    return RigidInertia(m, renamed_back(h), (I[5], I[2], I[4], I[0], I[1], I[3]))
+
+
+def coriolis_in_parent(work: Workspace, i: int, B: CoriolisTensor) -> CoriolisTensor:
+    """A Coriolis tensor in row i's frame in that of its parent."""
+    if begins_joint(work, i):
+        return link_steps.coriolis_to_parent(load(work.poses, i, Pose), B)
+    K, P = B
+    return CoriolisTensor((K[8], K[6], K[7], K[2], K[0], K[1], K[5], K[3], K[4]), renamed_back(P))

@@ -13,8 +13,8 @@ import screwdyn
 from screwdyn.backends.tape.differentiate import derivatives, gradient, mass_matrix_dot, regressor, tangent
 from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
-from screwdyn.physics.frames import MIXED
 from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.recursions.links import MIXED
 from screwdyn.physics.table import MASS, PARENT
 
 pytestmark = pytest.mark.slow

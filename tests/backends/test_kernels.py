@@ -16,8 +16,7 @@ from numpy.testing import assert_array_equal
 from screwdyn import Inertia, KinematicTree, Link, Mimic, ShapeError, padded_sum, revolute, spherical
 from screwdyn.backends.kernels import _compiled, in_python
 from screwdyn.backends.kernels import entry as kernels
-from screwdyn.physics.internal import INTERNAL
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL
 from screwdyn.robots import two_link
 from screwdyn.testing import random_inertia, random_tree
 

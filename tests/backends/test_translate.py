@@ -2,20 +2,21 @@
 
 import pytest
 
-from screwdyn.backends.kernels.written import BUILTINS, Array, DialectError, Numbers, Translator
+from screwdyn.backends.kernels.written import BUILTINS, Array, DialectError, Numbers, Translator, row_access
+from screwdyn.physics import table
 
 ARGUMENTS = {"x": "real", "n": "integer", "a": Array("real", 1), "v": Numbers(3)}
 
 
-def translated(*lines):
-    """The C of a function with these lines."""
+def translated(*lines, known=BUILTINS, arguments=ARGUMENTS, **names):
+    """The C of a function with these lines, in which names have a meaning."""
     source, made, to = (
-        f"def f({', '.join(ARGUMENTS)}):\n    " + "\n    ".join(lines),
-        {"__name__": "m"},
-        Translator(BUILTINS, {}),
+        f"def f({', '.join(arguments)}):\n    " + "\n    ".join(lines),
+        {"__name__": "m", **names},
+        Translator(known, {}),
     )
     exec(source, made)
-    to.function(made["f"], tuple(ARGUMENTS.values()), "f", source)
+    to.function(made["f"], tuple(arguments.values()), "f", source)
     return to.text()
 
 
@@ -46,6 +47,18 @@ def test_constants_of_one_name_are_one_if_they_have_one_kind():
     to = Translator(BUILTINS, {})
     assert to.constant("ONE", 1) == ("ONE", "integer")
     assert to.constant("ONE", 1.0) == ("ONE_", "real")
+
+
+def test_records_are_read_and_written_by_rows():
+    known = BUILTINS | {table.load: row_access(""), table.store: row_access("="), table.add_to: row_access("+=")}
+    lines = ("link = table.load(A, i, table.Place)", "table.add_to(A, i, link.com, 3)", "return link.rows")
+    text = translated(*lines, known=known, arguments={"A": Array("real", 2), "i": "integer"}, table=table)
+    assert "x.row = (integer)at[0];" in text and "x.pose.R.x8 = at[10];" in text and "integer f(" in text
+    assert "at[2] += x.x2;" in text and "add_to_Numbers3(A, i, 3, link.com);" in text
+
+
+def test_constants_of_modules_are_known():
+    assert "#define COLUMNS 27" in translated("return x + table.COLUMNS", table=table)
 
 
 REFUSED = {

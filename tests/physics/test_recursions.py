@@ -14,9 +14,9 @@ from screwdyn.backends.kernels import entry as kernels
 from screwdyn.core.errors import InertiaError, SingularAttachmentError
 from screwdyn.forms import point
 from screwdyn.physics.charts import recentre
-from screwdyn.physics.frames import FRAMES
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.recursions.contributions import link_step
+from screwdyn.physics.recursions.links import FRAMES
 from screwdyn.physics.table import COLUMNS, PLACE, workspace
 
 # Compiled code may round a product and a sum once instead of twice.

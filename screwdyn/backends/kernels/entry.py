@@ -27,10 +27,9 @@ from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
-from screwdyn.physics.frames import BODY, frame_code
-from screwdyn.physics.internal import SOLVING, WITH_LOOPS
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, Quantity
+from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Quantity
+from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import COLUMNS, PLACE, ROW, integers_of
 
 __all__ = [

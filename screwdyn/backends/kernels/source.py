@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from screwdyn.physics import charts
 from screwdyn.physics.couplings import COUPLING
-from screwdyn.physics.internal import INTERNAL
-from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 
 __all__ = ["COUPLED", "KERNELS", "STATE", "Context", "entry_of", "functions", "kernel_text", "parts", "scratch_text"]

@@ -20,10 +20,20 @@ from typing import Any, NamedTuple, TypeVar
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.in_python import SCOPE, array, integers, play
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, STATE, Context, entry_of
-from screwdyn.physics import spatial
+from screwdyn.physics import spatial, table
 from screwdyn.physics.quantities import Dimension
 
-__all__ = ["BUILTINS", "DialectError", "Translator", "array_at", "c_function", "kernel_call", "main", "text"]
+__all__ = [
+    "BUILTINS",
+    "DialectError",
+    "Translator",
+    "array_at",
+    "c_function",
+    "kernel_call",
+    "main",
+    "row_access",
+    "text",
+]
 
 _OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 4), ast.Sub: ("-", 4), ast.Mult: ("*", 5), ast.Div: ("/", 5)}
 _COMPARED: dict[type, str] = {
@@ -129,6 +139,13 @@ def _converted(text: str, kind: Kind, wanted: Kind, binds: int = _CALL) -> str:
     return text
 
 
+def _numbers_in(text: str, kind: Kind) -> list[tuple[str, Kind]]:
+    """The numbers of a value, in order, and their kinds."""
+    if isinstance(kind, str | Array):
+        return [(text, kind)]
+    return [x for member, of in kind.members for x in _numbers_in(f"{text}.{member}", of)]
+
+
 class Translator:
     """C source of functions and of what they need, in the order of definition.
 
@@ -231,8 +248,33 @@ class Translator:
             count = len(typing.get_args(hints[field]))
             if count and kind != Numbers(count):
                 raise DialectError(f"{cls.__name__}.{field} is {_name(kind)}")
-            fields.append((field, kind if isinstance(kind, Array) or count else "real"))
+            whole = isinstance(kind, Array | Record) or count or hints[field] is int
+            fields.append((field, kind if whole else "real"))
         return self.declared(Record(cls.__name__, tuple(fields)))
+
+    def kind_of(self, annotation: Any) -> Kind:
+        """The kind of what has an annotation: a number, a tuple of numbers, or a named tuple of all these."""
+        if isinstance(annotation, type) and issubclass(annotation, tuple):
+            hints = typing.get_type_hints(annotation)
+            return self.tuple_kind([self.kind_of(hint) for hint in hints.values()], annotation)
+        count = len(typing.get_args(annotation))
+        return self.tuple_kind(["real"] * count) if count else "integer" if annotation is int else "real"
+
+    def row_function(self, sign: str, kind: Kind) -> str:
+        """The name of a function that reads a value from a row of an array, or writes ("=") or adds ("+=") it there."""
+        name = {"": "load", "=": "store", "+=": "add_to"}[sign] + f"_{_name(kind)}"
+        if name not in self._names:
+            self._names.add(name)
+            array, entries = _name(self.declared(Array("real", 2))), [*enumerate(_numbers_in("x", kind))]
+            head = f"void {name}({array} A, integer i, integer k, {_name(kind)} x)"
+            lines = [f"    at[{k}] {sign} {x};" for k, (x, _) in entries]
+            if not sign:
+                head = f"{_name(kind)} {name}({array} A, integer i, integer k)"
+                lines = [f"    {x} = {'(integer)' if of == 'integer' else ''}at[{k}];" for k, (x, of) in entries]
+                lines = [f"    {_name(kind)} x;", *lines, "    return x;"]
+            at = "    real *at = A.data + i * A.shape[1] + k;"
+            self.functions.append("\n".join([f"static ALWAYS {head}", "{", at, *lines, "}"]))
+        return name
 
     def _unused(self, name: str) -> str:
         k = 1
@@ -467,7 +509,15 @@ class _Body:
             raise DialectError(f"{node.id} has no value yet")
         return self.to.constant(node.id, self._scope[node.id])
 
+    def meaning(self, node: ast.expr) -> Any:
+        """What a name, or one in a module, stands for outside the function; None if that is unknown."""
+        if isinstance(node, ast.Name) and node.id not in self._variables:
+            return self._scope.get(node.id, getattr(builtins, node.id, None))
+        return getattr(self.meaning(node.value), node.attr, None) if isinstance(node, ast.Attribute) else None
+
     def _of_Attribute(self, node: ast.Attribute) -> Translated:
+        if inspect.ismodule(self.meaning(node.value)):
+            return self.to.constant(node.attr, self.meaning(node))
         text, kind = self.of(node.value)
         if not isinstance(kind, Record):
             raise DialectError(f"an attribute of a {_name(kind)}")
@@ -549,13 +599,7 @@ class _Body:
         return f"{self.grouped(node.test, _LOGICAL)} ? {body} : {orelse}", kind
 
     def _of_Call(self, node: ast.Call) -> Translated:
-        called: Any = node.func
-        if isinstance(called, ast.Name):
-            found = self._scope.get(called.id, getattr(builtins, called.id, None))
-        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-            found = getattr(self._scope.get(called.value.id), called.attr, None)
-        else:
-            found = None
+        found = self.meaning(node.func)
         if found is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise DialectError("a call of something unknown, or with keywords or stars")
         if found in self.to.known:
@@ -615,6 +659,18 @@ def array_at(of: str) -> Builtin:
         extents = ", ".join(body.of(n)[0] for n in nodes[1].elts)
         kind = body.to.declared(Array(of, len(nodes[1].elts)))
         return f"MAKE({_name(kind)}){{({of} *){body.grouped(nodes[0])}, {{{extents}}}}}", kind
+
+    return made
+
+
+def row_access(sign: str) -> Builtin:
+    """A value that is read from a row of an array, from a column on, or written ("=") or added ("+=") there."""
+
+    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
+        x, kind = body.of(nodes[2]) if sign else ("", body.to.kind_of(body.meaning(nodes[2])))
+        A, i, k = [body.of(node)[0] for node in (*nodes[:2], *nodes[3:])] + ["0"] * (4 - len(nodes))
+        call = f"{body.to.row_function(sign, kind)}({A}, {i}, {k}{f', {x}' if sign else ''})"
+        return call, "void" if sign else kind
 
     return made
 
@@ -709,6 +765,9 @@ def _known() -> Mapping[Any, Builtin]:
         ),
         spatial.exceeds: c_function("({0} > {1})", "bool"),
         spatial.square_root: c_function("root({0})", "real"),
+        table.load: row_access(""),
+        table.store: row_access("="),
+        table.add_to: row_access("+="),
         array: array_at("real"),
         integers: array_at("integer"),
         SCOPE["address_of"]: c_function("(integer){0}.data", "integer"),
@@ -752,8 +811,8 @@ def text() -> str:
     to.function(play, ("words", "words", "integer"), "screwdyn_play")
     rows.append('    {"play", screwdyn_play, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},')
     last = "    {0, 0, 0, 0, 0, {{0, {0}}}, {{0, {0}}}},"
-    table = "\n".join(["const struct screwdyn_kernel screwdyn_kernels[] = {", *rows, last, "};"])
-    return "\n".join([_HEAD, to.text(), "", table, ""])
+    kernels = "\n".join(["const struct screwdyn_kernel screwdyn_kernels[] = {", *rows, last, "};"])
+    return "\n".join([_HEAD, to.text(), "", kernels, ""])
 
 
 def main(arguments: Sequence[str]) -> None:

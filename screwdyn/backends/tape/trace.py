@@ -17,7 +17,7 @@ from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN, OFFSET
 from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
-from screwdyn.physics.table import MASS, PARENT, path_of, place_row, workspace
+from screwdyn.physics.table import MASS, PARENT, ROW, path_of, workspace
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 
 __all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
@@ -123,7 +123,7 @@ class Subject(NamedTuple):
             return rows
         if "k" in result.shape:
             assert self.places is not None
-            couplings = coupling.of_path(self.table, couplings, place_row(self.places, 0))
+            couplings = coupling.of_path(self.table, couplings, int(self.places[0, ROW]))
         out = _zeros(*map(self.size, result.shape))
         contraction(couplings, rows, out)
         return out
@@ -131,14 +131,14 @@ class Subject(NamedTuple):
     def size(self, dimension: Dimension) -> int:
         """The number that a dimension of a result stands for."""
         if dimension == "k" and self.places is not None and self.couplings is not None:
-            return len({self.couplings[i, COLUMN] for i in path_of(self.table, place_row(self.places, 0))})
+            return len({self.couplings[i, COLUMN] for i in path_of(self.table, int(self.places[0, ROW]))})
         return self.nv if dimension == "v" else self.size_over_rows(dimension)
 
     def size_over_rows(self, dimension: Dimension) -> int:
         """The number that a dimension stands for in a recursion."""
         n = len(self.table) - 1
         if dimension == "k":
-            return 0 if self.places is None else len(path_of(self.table, place_row(self.places, 0)))
+            return 0 if self.places is None else len(path_of(self.table, int(self.places[0, ROW])))
         if dimension == "L":
             return 0 if self.places is None else len(self.places)
         return dimension if isinstance(dimension, int) else {"v": n, "q": self.nq}[dimension]

@@ -1,28 +1,12 @@
-"""Contributions of single links: J, J̇, M, C and g from J and J̇ of the parent (docs/mathematics.md §2)."""
+"""Contributions of single links: J, J̇, M, C and g from J and J̇ of the parent, and energies (docs/mathematics.md §2).
 
-from screwdyn.physics.link_steps import (
-    add_twists,
-    add_wrenches,
-    bracket,
-    com_coriolis,
-    com_momentum,
-    compose,
-    link_twist,
-    power,
-    scale_twist,
-    twist_to_child,
-)
-from screwdyn.physics.recursions.joint_space import (
-    clear,
-    gravity_of,
-)
-from screwdyn.physics.recursions.links import (
-    load_column,
-    store_column,
-)
-from screwdyn.physics.row_steps import (
-    row_pose,
-)
+The columns of J and J̇ of a row, in its frame, are rows of twelve numbers, one for each row on its path.
+"""
+
+from screwdyn.physics import link_steps
+from screwdyn.physics import table as rows
+from screwdyn.physics.recursions.joint_space import gravity_of
+from screwdyn.physics.recursions.links import clear, com_pose, load_column, poses_in_base, store_column
 from screwdyn.physics.spatial import (
     AT_REST,
     ZERO,
@@ -31,27 +15,13 @@ from screwdyn.physics.spatial import (
     Scalar,
     Twist,
     Vector,
+    add,
     dot,
+    rotate,
     rotate_back,
+    scale,
 )
-from screwdyn.physics.table import (
-    Table,
-    Workspace,
-    armature,
-    joint_screw,
-    load3,
-    load_pose,
-    load_twist,
-    place_com,
-    place_inertia,
-    place_mass,
-    place_pose,
-    place_row,
-    place_rows,
-    store3,
-    store_pose,
-    store_twist,
-)
+from screwdyn.physics.table import ARMATURE, Place, Table, Workspace, add_to, joint_screw, load, store
 
 
 def rows_on_path(work: Workspace, row: int) -> int:
@@ -68,42 +38,46 @@ def unit_twist(S: JointScrew) -> Twist:
     return Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
 
 
-def rate_to_child(T: Pose, rate: Twist, S: JointScrew, qd: Scalar, column: Twist) -> Twist:
-    """Ad(T)⁻¹ J̇_p − ad(S ν) J: the rate of a column J of a row's Jacobian, from that of its parent's."""
-    return add_twists(twist_to_child(T, rate), scale_twist(-qd, bracket(unit_twist(S), column)))
+def columns_of_row(X: Pose, S: JointScrew, qd: Scalar, above: Table, before: int, count: int, own: Table) -> None:
+    """X J_p and Ad(X)⁻¹ J̇_p − ad(S ν) X J_p: the columns of a row's J and J̇ but its own, from those of its parent.
+
+    The rows of one joint do not contribute to each other's J̇: the columns of the row's joint are not ``before`` it.
+    """
+    for c in range(count):
+        column = link_steps.twist_to_child(X, load(above, c, Twist))
+        rate = link_steps.twist_to_child(X, load(above, c, Twist, 6))
+        turn = link_steps.scale_twist(-(qd if c < before else 0.0), link_steps.bracket(unit_twist(S), column))
+        store(own, c, column)
+        store(own, c, link_steps.add_twists(rate, turn), 6)
 
 
-def rows_of_links(table: Table, q: Table, qd: Table, places: Table, rows: Table, work: Workspace) -> None:
-    """Poses in the base, twists, J and J̇ of every row on the paths to some links; ``rows`` (2, n, k, 6) has J and J̇.
+def rows_of_links(table: Table, q: Table, qd: Table, places: Table, columns: Table, work: Workspace) -> None:
+    """Poses in the base, twists, and the columns (n, k, 12) of J and J̇ of every row on the paths to some links.
 
-    The columns of a row are those of the rows on its path, at most k. J = [X J_p | S] and
-    J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the row's joint: rows of one
-    joint do not contribute to each other's J̇.
+    J = [X J_p | S] and J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the joint.
     """
     n = table.shape[0] - 1
     for i in range(n):
         work.pivots[i, 0] = 0.0
     for l in range(places.shape[0]):
-        i = place_row(places, l)
+        i = load(places, l, Place).row
         while i >= 0:
             work.pivots[i, 0] = 1.0
             i = work.parents[i]
     for i in range(n):
         if work.pivots[i, 0] == 0.0:
             continue
-        above, first = work.parents[i], work.firsts[i]
-        T, S = row_pose(table, i, q, work), joint_screw(table, i)
-        store_pose(work.poses, i, T if above < 0 else compose(load_pose(work.poses, above), T))
-        store_twist(work.twists, i, link_twist(T, AT_REST if above < 0 else load_twist(work.twists, above), S, qd[i]))
-        k, row = rows_on_path(work, above), above
-        for c in range(k - 1, -1, -1):
-            column = twist_to_child(T, load_row_column(rows, 0, above, c))
-            rate = load_row_column(rows, 1, above, c)
-            store_row_column(rows, 0, i, c, column)
-            store_row_column(rows, 1, i, c, rate_to_child(T, rate, S, qd[i] if row < first else 0.0, column))
-            row = work.parents[row]
-        store_row_column(rows, 0, i, k, unit_twist(S))
-        store_row_column(rows, 1, i, k, AT_REST)
+        above = work.parents[i]
+        X, S, k = rows.row_pose(table, i, q, work), joint_screw(table, i), rows_on_path(work, above)
+        T, V, parent = X, AT_REST, columns[i]
+        if above >= 0:
+            T, V = link_steps.compose(load(work.poses, above, Pose), X), load(work.twists, above, Twist)
+            parent = columns[above]
+        store(work.poses, i, T)
+        store(work.twists, i, link_steps.link_twist(X, V, S, qd[i]))
+        columns_of_row(X, S, qd[i], parent, k - (i - work.firsts[i]), k, columns[i])
+        store(columns[i], k, unit_twist(S))
+        store(columns[i], k, AT_REST, 6)
 
 
 def contribution(
@@ -111,7 +85,7 @@ def contribution(
     q: Table,
     qd: Table,
     places: Table,
-    rows: Table,
+    columns: Table,
     work: Workspace,
     J: Table,
     J_dot: Table,
@@ -120,77 +94,44 @@ def contribution(
     g: Table,
 ) -> None:
     """J, J̇, M, C and g of a link over the k rows on its path."""
-    rows_of_links(table, q, qd, places, rows, work)
-    k = rows_on_path(work, place_row(places, 0))
-    contribution_of_link(table, places, 0, k, rows, work, J, J_dot, M, C, g)
-
-
-def load_row_column(rows: Table, which: int, i: int, c: int) -> Twist:
-    """Column c of row i's Jacobian, or of its rate."""
-    return Twist(
-        (rows[which, i, c, 0], rows[which, i, c, 1], rows[which, i, c, 2]),
-        (rows[which, i, c, 3], rows[which, i, c, 4], rows[which, i, c, 5]),
-    )
-
-
-def store_row_column(rows: Table, which: int, i: int, c: int, V: Twist) -> None:
-    """Write column c of row i's Jacobian, or of its rate."""
-    for r in range(3):
-        rows[which, i, c, r] = V.w[r]
-        rows[which, i, c, 3 + r] = V.v[r]
+    rows_of_links(table, q, qd, places, columns, work)
+    contribution_of_link(table, load(places, 0, Place), columns, work, J, J_dot, M, C, g)
 
 
 def contribution_of_link(
-    table: Table,
-    places: Table,
-    l: int,
-    k: int,
-    rows: Table,
-    work: Workspace,
-    J: Table,
-    J_dot: Table,
-    M: Table,
-    C: Table,
-    g: Table,
+    table: Table, link: Place, columns: Table, work: Workspace, J: Table, J_dot: Table, M: Table, C: Table, g: Table
 ) -> None:
-    """The contribution of a link from the pose, the twist, J and J̇ of its row.
-
-    The armature of the link's own joint is added to M.
-    """
-    row, X = place_row(places, l), com_pose(places, l)
-    for c in range(k):
-        store_column(J, c, twist_to_child(X, load_row_column(rows, 0, row, c)))
-        store_column(J_dot, c, twist_to_child(X, load_row_column(rows, 1, row, c)))
+    """The contribution of a link from the pose, the twist, J and J̇ of its row, with the armature of its own joint."""
+    row, k = link.row, rows_on_path(work, link.row)
     down, w = gravity_of(table), ZERO
     if row >= 0:
-        down, w = rotate_back(load_pose(work.poses, row).R, down), load_twist(work.twists, row).w
-    dynamics_at_com(places, l, down, w, J, J_dot, k, M, C, g)
-    for own in range(1, place_rows(places, l) + 1):
-        M[k - own, k - own] += armature(table, row)
-
-
-def com_pose(places: Table, l: int) -> Pose:
-    """Pose of a link's com frame in the frame of its row."""
-    return Pose(place_pose(places, l).R, place_com(places, l))
+        down, w = rotate_back(load(work.poses, row, Pose).R, down), load(work.twists, row, Twist).w
+        dynamics_at_com(link, down, w, columns[row], k, J, J_dot, M, C, g)
+    for own in range(1, link.rows + 1):
+        M[k - own, k - own] += table[row, ARMATURE]
 
 
 def dynamics_at_com(
-    places: Table, l: int, down: Vector, w: Vector, J: Table, J_dot: Table, k: int, M: Table, C: Table, g: Table
+    link: Place, down: Vector, w: Vector, columns: Table, k: int, J: Table, J_dot: Table, M: Table, C: Table, g: Table
 ) -> None:
-    """M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from the k columns of its J and J̇.
+    """J, J̇, M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from the k columns of its row.
 
-    Gravity and the angular velocity are in the frame of its row.
+    Gravity and the angular velocity are in the frame of the row.
     """
-    m, I, R = place_mass(places, l), place_inertia(places, l), place_pose(places, l).R
-    down, w = rotate_back(R, down), rotate_back(R, w)
+    m, I, X = link.mass, link.inertia, com_pose(link)
+    for c in range(k):
+        store_column(J, c, link_steps.twist_to_child(X, load(columns, c, Twist)))
+        store_column(J_dot, c, link_steps.twist_to_child(X, load(columns, c, Twist, 6)))
+    down, w = rotate_back(X.R, down), rotate_back(X.R, w)
     for c in range(k):
         column = load_column(J, c)
-        F = com_momentum(m, I, column)
-        G = add_wrenches(com_momentum(m, I, load_column(J_dot, c)), com_coriolis(m, I, w, column))
+        F = link_steps.com_momentum(m, I, column)
+        G = link_steps.com_momentum(m, I, load_column(J_dot, c))
+        G = link_steps.add_wrenches(G, link_steps.com_coriolis(m, I, w, column))
         for b in range(k):
             other = load_column(J, b)
-            M[b, c] = power(other, F)
-            C[b, c] = power(other, G)
+            M[b, c] = link_steps.power(other, F)
+            C[b, c] = link_steps.power(other, G)
         g[c] = -m * dot(column.v, down)
 
 
@@ -199,7 +140,7 @@ def subtree_contribution(
     q: Table,
     qd: Table,
     places: Table,
-    rows: Table,
+    columns: Table,
     own_J: Table,
     own_J_dot: Table,
     own_M: Table,
@@ -213,7 +154,7 @@ def subtree_contribution(
     g: Table,
 ) -> None:
     """The padded sum of the contributions of some links over all rows, and J and J̇ of the first of them."""
-    rows_of_links(table, q, qd, places, rows, work)
+    rows_of_links(table, q, qd, places, columns, work)
     clear(J)
     clear(J_dot)
     clear(M)
@@ -221,23 +162,20 @@ def subtree_contribution(
     for i in range(g.shape[0]):
         g[i] = 0.0
     for l in range(places.shape[0]):
-        k = rows_on_path(work, place_row(places, l))
-        contribution_of_link(table, places, l, k, rows, work, own_J, own_J_dot, own_M, own_C, own_g)
-        i = place_row(places, l)
+        link = load(places, l, Place)
+        contribution_of_link(table, link, columns, work, own_J, own_J_dot, own_M, own_C, own_g)
+        i, k = link.row, rows_on_path(work, link.row)
         for c in range(k - 1, -1, -1):
             if l == 0:
                 store_column(J, i, load_column(own_J, c))
                 store_column(J_dot, i, load_column(own_J_dot, c))
-            j = place_row(places, l)
+            j = link.row
             for b in range(k - 1, -1, -1):
                 M[j, i] += own_M[b, c]
                 C[j, i] += own_C[b, c]
                 j = work.parents[j]
             g[i] += own_g[c]
             i = work.parents[i]
-
-
-# A column of a link's J and J̇ in the frame of its row: a row of twelve numbers.
 
 
 def link_step(
@@ -263,40 +201,49 @@ def link_step(
     the freedoms of these: a row that follows a joint on the path is added to the column of that joint. A row has a pose
     and a twist (1, 18), and columns (k, 12) of J and J̇. Equations as for ``rows_of_links``.
     """
-    T, V = load_pose(frame_above, 0), Twist(load3(frame_above, 0, 12), load3(frame_above, 0, 15))
-    p = columns_above.shape[0]
+    T, V, p = load(frame_above, 0, Pose), load(frame_above, 0, Twist, 12), columns_above.shape[0]
     for c in range(columns.shape[0]):
         for r in range(12):
             columns[c, r] = columns_above[c, r] if c < p else 0.0
     for i in range(table.shape[0] - 1):
-        X, S, before = row_pose(table, i, q, work), joint_screw(table, i), p + work.firsts[i]
-        T, V = compose(T, X), link_twist(X, V, S, qd[i])
-        for c in range(p + i):
-            column = twist_to_child(X, load_twist(columns, c))
-            rate = rate_to_child(X, load_rate(columns, c), S, qd[i] if c < before else 0.0, column)
-            store_twist(columns, c, column)
-            store_rate(columns, c, rate)
-        c = int(onto[i, 0])
-        store_twist(columns, c, add_twists(load_twist(columns, c), scale_twist(onto[i, 1], unit_twist(S))))
-    store_pose(frame, 0, T)
-    store3(frame, 0, 12, V.w)
-    store3(frame, 0, 15, V.v)
-    X = com_pose(places, 0)
-    for c in range(columns.shape[0]):
-        store_column(J, c, twist_to_child(X, load_twist(columns, c)))
-        store_column(J_dot, c, twist_to_child(X, load_rate(columns, c)))
-    dynamics_at_com(places, 0, rotate_back(T.R, gravity_of(table)), V.w, J, J_dot, columns.shape[0], M, C, g)
+        X, S, c = rows.row_pose(table, i, q, work), joint_screw(table, i), int(onto[i, 0])
+        T, V = link_steps.compose(T, X), link_steps.link_twist(X, V, S, qd[i])
+        columns_of_row(X, S, qd[i], columns, p + work.firsts[i], p + i, columns)
+        add_to(columns, c, link_steps.scale_twist(onto[i, 1], unit_twist(S)))
+    store(frame, 0, T)
+    store(frame, 0, V, 12)
+    down = rotate_back(T.R, gravity_of(table))
+    dynamics_at_com(load(places, 0, Place), down, V.w, columns, columns.shape[0], J, J_dot, M, C, g)
     for i in range(table.shape[0] - 1):
         c = int(onto[i, 0])
-        M[c, c] += onto[i, 1] * onto[i, 1] * armature(table, i)
+        M[c, c] += onto[i, 1] * onto[i, 1] * table[i, ARMATURE]
 
 
-def load_rate(columns: Table, c: int) -> Twist:
-    """Column c of J̇."""
-    return Twist(load3(columns, c, 6), load3(columns, c, 9))
+def kinetic_energy(table: Table, q: Table, qd: Table, places: Table, work: Workspace, T: Table) -> None:
+    """½ Σ Vᵀ M̄ V of some links, each with the armature of its own joint."""
+    rows.store_poses(table, q, work)
+    total, V = 0.0, AT_REST
+    for i in range(table.shape[0] - 1):
+        V = rows.store_row_twist(table, i, qd, work, V)
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        if link.row >= 0:
+            V = link_steps.twist_to_child(com_pose(link), load(work.twists, link.row, Twist))
+            total = total + link_steps.power(V, link_steps.com_momentum(link.mass, link.inertia, V))
+            for own in range(link.rows):
+                total = total + table[link.row, ARMATURE] * (qd[link.row - own] * qd[link.row - own])
+    T[0] = 0.5 * total
 
 
-def store_rate(columns: Table, c: int, V: Twist) -> None:
-    """Write column c of J̇."""
-    store3(columns, c, 6, V.w)
-    store3(columns, c, 9, V.v)
+def potential_energy(table: Table, q: Table, places: Table, work: Workspace, U: Table) -> None:
+    """−g₀ᵀ Σ m c of some links."""
+    poses_in_base(table, q, work)
+    h = ZERO
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        c = link.com
+        if link.row >= 0:
+            T = load(work.poses, link.row, Pose)
+            c = add(T.p, rotate(T.R, c))
+        h = add(h, scale(link.mass, c))
+    U[0] = -dot(gravity_of(table), h)

@@ -1,48 +1,18 @@
-"""Inverse dynamics, the mass and Coriolis matrices, and forward dynamics."""
+"""Inverse dynamics, the mass and Coriolis matrices, forward dynamics, and the operational-space inertia of a link."""
 
-from screwdyn.physics.link_steps import (
-    add_rate,
-    add_twists,
-    add_wrenches,
-    articulated_column,
-    articulated_times,
-    articulated_to_parent,
-    base_acceleration,
-    bias_wrench,
-    coriolis_columns,
-    coriolis_tensor,
-    joint_component,
-    link_acceleration,
-    link_twist,
-    momentum_of_joint,
-    newton_euler,
-    pivot_rounding,
-    power,
-    project_out_joint,
-    rigid_as_articulated,
-    scale_twist,
-    screw_rate,
-    spread_to_parent,
-    transmitted,
-    twist_to_child,
-    weight,
-    wrench_to_parent,
-)
-from screwdyn.physics.row_steps import (
-    coriolis_in_parent,
-    inertia_in_parent,
-    row_pose,
-    store_poses,
-    twist_of_parent,
-    vector_in_parent,
-    vector_of_parent,
-    wrench_in_parent,
-)
+from screwdyn.physics import link_steps
+from screwdyn.physics import table as rows
+from screwdyn.physics.recursions.links import clear, jacobian
 from screwdyn.physics.spatial import (
     AT_REST,
     NO_TENSOR,
     NO_WRENCH,
     ZERO,
+    Acceleration,
+    ArticulatedInertia,
+    CoriolisTensor,
+    Pose,
+    RigidInertia,
     Twist,
     Vector,
     Wrench,
@@ -50,33 +20,10 @@ from screwdyn.physics.spatial import (
     exceeds,
     scale,
 )
-from screwdyn.physics.table import (
-    Table,
-    Workspace,
-    add_articulated,
-    add_coriolis,
-    add_inertia,
-    add_wrench,
-    armature,
-    body,
-    carries_link,
-    joint_screw,
-    load3,
-    load_acceleration,
-    load_articulated,
-    load_coriolis,
-    load_inertia,
-    load_pose,
-    load_twist,
-    load_wrench,
-    store_acceleration,
-    store_articulated,
-    store_coriolis,
-    store_inertia,
-    store_pose,
-    store_twist,
-    store_wrench,
-)
+from screwdyn.physics.table import ARMATURE, CONFINED, Table, Workspace, add_to, body, joint_screw, load, store
+
+# A pivot below this fraction of its diagonal entry is rounding: of J M⁻¹ Jᵀ, and of M.
+NO_FREEDOM, NO_PIVOT = 1e-12, 1e-15
 
 # Inverse dynamics
 
@@ -84,111 +31,103 @@ from screwdyn.physics.table import (
 def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector, work: Workspace) -> None:
     """Outward pass: poses, accelerations and the wrenches that cause them, row by row."""
     for i in range(table.shape[0] - 1):
-        T = row_pose(table, i, q, work)
-        store_pose(work.poses, i, T)
+        T = rows.row_pose(table, i, q, work)
+        store(work.poses, i, T)
         k = work.parents[i]
-        before = base_acceleration(gravity) if k < 0 else load_acceleration(work.accelerations, k)
-        acceleration = link_acceleration(T, before, joint_screw(table, i), qd[i], qdd[i])
-        store_acceleration(work.accelerations, i, acceleration)
-        store_wrench(work.wrenches, i, newton_euler(body(table, i), acceleration))
+        before = link_steps.base_acceleration(gravity) if k < 0 else load(work.accelerations, k, Acceleration)
+        acceleration = link_steps.link_acceleration(T, before, joint_screw(table, i), qd[i], qdd[i])
+        store(work.accelerations, i, acceleration)
+        store(work.wrenches, i, link_steps.newton_euler(body(table, i), acceleration))
 
 
 def inward_forces(table: Table, work: Workspace, tau: Table) -> None:
     """Inward pass: the joint forces of the wrenches on each row and all rows beyond it."""
     for i in range(table.shape[0] - 2, -1, -1):
-        F = load_wrench(work.wrenches, i)
-        tau[i] = joint_component(F, joint_screw(table, i))
+        F = load(work.wrenches, i, Wrench)
+        tau[i] = link_steps.joint_component(F, joint_screw(table, i))
         k = work.parents[i]
         if k >= 0:
-            add_wrench(work.wrenches, k, wrench_in_parent(work, i, F))
+            add_to(work.wrenches, k, rows.wrench_in_parent(work, i, F))
 
 
 def wrench_on_base(table: Table, work: Workspace) -> Wrench:
     """The sum of the wrenches on all rows, about the base's origin and in its axes."""
     total = NO_WRENCH
     for i in range(table.shape[0] - 2, -1, -1):
-        F = wrench_in_parent(work, i, load_wrench(work.wrenches, i))
+        F = rows.wrench_in_parent(work, i, load(work.wrenches, i, Wrench))
         k = work.parents[i]
         if k >= 0:
-            add_wrench(work.wrenches, k, F)
+            add_to(work.wrenches, k, F)
         else:
-            total = add_wrenches(total, F)
+            total = link_steps.add_wrenches(total, F)
     return total
 
 
 def gravity_of(table: Table) -> Vector:
     """Acceleration of gravity in the base frame."""
-    return load3(table, table.shape[0] - 1, 0)
+    last = table.shape[0] - 1
+    return (table[last, 0], table[last, 1], table[last, 2])
 
 
-def add_motors(table: Table, qdd: Table, tau: Table) -> None:
-    """Add the forces that accelerate the armatures."""
+def newton_euler(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector, work: Workspace, tau: Table) -> None:
+    """Recursive Newton-Euler, with the forces that accelerate the armatures."""
+    outward_forces(table, q, qd, qdd, gravity, work)
+    inward_forces(table, work, tau)
     for i in range(table.shape[0] - 1):
-        tau[i] = tau[i] + armature(table, i) * qdd[i]
+        tau[i] = tau[i] + table[i, ARMATURE] * qdd[i]
 
 
 def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
-    """Recursive Newton-Euler."""
-    outward_forces(table, q, qd, qdd, gravity_of(table), work)
-    inward_forces(table, work, tau)
-    add_motors(table, qdd, tau)
+    """Newton-Euler with gravity."""
+    newton_euler(table, q, qd, qdd, gravity_of(table), work, tau)
 
 
 def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Newton-Euler without gravity."""
-    outward_forces(table, q, qd, qdd, ZERO, work)
-    inward_forces(table, work, tau)
-    add_motors(table, qdd, tau)
+    newton_euler(table, q, qd, qdd, ZERO, work, tau)
 
 
 def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
     """Σ Jᵀ F for a wrench [n; f] on each row, in the row's frame."""
-    store_poses(table, q, work)
+    rows.store_poses(table, q, work)
     for i in range(table.shape[0] - 1):
-        store_wrench(work.wrenches, i, load_wrench(wrenches, i))
+        store(work.wrenches, i, load(wrenches, i, Wrench))
     inward_forces(table, work, tau)
 
 
 def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
     """Joint forces that hold the robot at rest."""
-    store_poses(table, q, work)
+    rows.store_poses(table, q, work)
     for i in range(table.shape[0] - 1):
         k = work.parents[i]
-        a = vector_of_parent(work, i, scale(-1.0, gravity_of(table)) if k < 0 else load3(work.twists, k, 3))
+        a = rows.vector_of_parent(work, i, scale(-1.0, gravity_of(table)) if k < 0 else load(work.twists, k, Twist).v)
         # The twists hold −gravity as an acceleration here.
-        store_twist(work.twists, i, Twist(ZERO, a))
-        store_wrench(work.wrenches, i, weight(body(table, i), a))
+        store(work.twists, i, Twist(ZERO, a))
+        store(work.wrenches, i, link_steps.weight(body(table, i), a))
     inward_forces(table, work, tau)
 
 
 # The mass matrix and the Coriolis matrix
 
 
-def clear(A: Table) -> None:
-    """Set all entries of a matrix to zero."""
-    for i in range(A.shape[0]):
-        for k in range(A.shape[1]):
-            A[i, k] = 0.0
-
-
 def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
     """M by composite inertias, summed from the tips inward."""
     n = table.shape[0] - 1
-    store_poses(table, q, work)
+    rows.store_poses(table, q, work)
     for i in range(n):
-        store_inertia(work.inertias, i, body(table, i))
+        store(work.inertias, i, body(table, i))
     clear(M)
     for j in range(n - 1, -1, -1):
         S = joint_screw(table, j)
-        composite = load_inertia(work.inertias, j)
-        F = momentum_of_joint(composite, S)
-        M[j, j] = joint_component(F, S) + armature(table, j)
+        composite = load(work.inertias, j, RigidInertia)
+        F = link_steps.momentum_of_joint(composite, S)
+        M[j, j] = link_steps.joint_component(F, S) + table[j, ARMATURE]
         i, k = j, work.parents[j]
         if k >= 0:
-            add_inertia(work.inertias, k, inertia_in_parent(work, j, composite))
+            add_to(work.inertias, k, rows.inertia_in_parent(work, j, composite))
         while k >= 0:
-            F = wrench_in_parent(work, i, F)
-            M[k, j] = joint_component(F, joint_screw(table, k))
+            F = rows.wrench_in_parent(work, i, F)
+            M[k, j] = link_steps.joint_component(F, joint_screw(table, k))
             M[j, k] = M[k, j]
             i, k = k, work.parents[k]
 
@@ -196,35 +135,34 @@ def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
 def mass_and_coriolis(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table) -> None:
     """Mass and Coriolis matrices from composite inertias and composite Coriolis tensors."""
     n = table.shape[0] - 1
-    store_poses(table, q, work)
+    rows.store_poses(table, q, work)
     V = AT_REST
     for i in range(n):
-        V = add_rate(twist_of_parent(work, i, V), joint_screw(table, i), qd[i])
-        store_twist(work.twists, i, V)
-        store_inertia(work.inertias, i, body(table, i))
-        B = coriolis_tensor(body(table, i), V) if carries_link(work, i) else NO_TENSOR
-        store_coriolis(work.coriolis, i, B)
+        V = rows.store_row_twist(table, i, qd, work, V)
+        store(work.inertias, i, body(table, i))
+        B = link_steps.coriolis_tensor(body(table, i), V) if rows.carries_link(work, i) else NO_TENSOR
+        store(work.coriolis, i, B)
     clear(M)
     clear(C)
     for j in range(n - 1, -1, -1):
         S = joint_screw(table, j)
-        composite, B = load_inertia(work.inertias, j), load_coriolis(work.coriolis, j)
-        F1, F2, n3 = coriolis_columns(composite, B, load_twist(work.twists, j), S)
-        M[j, j] = joint_component(F2, S) + armature(table, j)
-        C[j, j] = joint_component(F1, S)
+        composite, B = load(work.inertias, j, RigidInertia), load(work.coriolis, j, CoriolisTensor)
+        F1, F2, n3 = link_steps.coriolis_columns(composite, B, load(work.twists, j, Twist), S)
+        M[j, j] = link_steps.joint_component(F2, S) + table[j, ARMATURE]
+        C[j, j] = link_steps.joint_component(F1, S)
         i, k = j, work.parents[j]
         if k >= 0:
-            add_inertia(work.inertias, k, inertia_in_parent(work, j, composite))
-            add_coriolis(work.coriolis, k, coriolis_in_parent(work, j, B))
+            add_to(work.inertias, k, rows.inertia_in_parent(work, j, composite))
+            add_to(work.coriolis, k, rows.coriolis_in_parent(work, j, B))
         while k >= 0:
-            F1 = wrench_in_parent(work, i, F1)
-            F2 = wrench_in_parent(work, i, F2)
-            n3 = vector_in_parent(work, i, n3)
+            F1 = rows.wrench_in_parent(work, i, F1)
+            F2 = rows.wrench_in_parent(work, i, F2)
+            n3 = rows.vector_in_parent(work, i, n3)
             S = joint_screw(table, k)
-            M[k, j] = joint_component(F2, S)
+            M[k, j] = link_steps.joint_component(F2, S)
             M[j, k] = M[k, j]
-            C[k, j] = joint_component(F1, S)
-            C[j, k] = power(screw_rate(load_twist(work.twists, k), S), F2) + S.turn * n3[2]
+            C[k, j] = link_steps.joint_component(F1, S)
+            C[j, k] = link_steps.power(link_steps.screw_rate(load(work.twists, k, Twist), S), F2) + S.turn * n3[2]
             i, k = k, work.parents[k]
 
 
@@ -245,50 +183,154 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
     """
     n = table.shape[0] - 1
     for i in range(n):
-        T, S = row_pose(table, i, q, work), joint_screw(table, i)
-        store_pose(work.poses, i, T)
+        T, S = rows.row_pose(table, i, q, work), joint_screw(table, i)
+        store(work.poses, i, T)
         k = work.parents[i]
-        V = link_twist(T, AT_REST if k < 0 else load_twist(work.twists, k), S, qd[i])
-        store_twist(work.twists, i, V)
-        store_twist(work.drifts, i, scale_twist(qd[i], screw_rate(V, S)))
+        V = link_steps.link_twist(T, AT_REST if k < 0 else load(work.twists, k, Twist), S, qd[i])
+        store(work.twists, i, V)
+        store(work.drifts, i, link_steps.scale_twist(qd[i], link_steps.screw_rate(V, S)))
         own = body(table, i)
-        store_articulated(work.articulated, i, rigid_as_articulated(own))
-        store_wrench(work.wrenches, i, bias_wrench(own, V))
+        store(work.articulated, i, link_steps.rigid_as_articulated(own))
+        store(work.wrenches, i, link_steps.bias_wrench(own, V))
         work.pivots[i, 2] = own.I[0] + own.I[3] + own.I[5]
         work.pivots[i, 3] = work.pivots[i, 2]
         work.pivots[i, 4] = own.m
     for i in range(n - 1, -1, -1):
         S = joint_screw(table, i)
-        inertia, F = load_articulated(work.articulated, i), load_wrench(work.wrenches, i)
-        U = articulated_column(inertia, S)
-        D = joint_component(U, S) + armature(table, i)
+        inertia, F = load(work.articulated, i, ArticulatedInertia), load(work.wrenches, i, Wrench)
+        U = link_steps.articulated_column(inertia, S)
+        D = link_steps.joint_component(U, S) + table[i, ARMATURE]
         work.pivots[i, 0] = D
         spread, felt, mass = work.pivots[i, 2], work.pivots[i, 3], work.pivots[i, 4]
-        if not exceeds(D, pivot_rounding(felt, mass, S)):
+        if not exceeds(D, link_steps.pivot_rounding(felt, mass, S)):
             return i + 1
-        u = tau[i] - joint_component(F, S)
-        store_wrench(work.columns, i, U)
+        u = tau[i] - link_steps.joint_component(F, S)
+        store(work.columns, i, U)
         work.pivots[i, 1] = u
         k = work.parents[i]
         if k >= 0:
-            T = load_pose(work.poses, i)
-            spread, felt = spread_to_parent(T, spread, felt, mass)
+            T = load(work.poses, i, Pose)
+            spread, felt = link_steps.spread_to_parent(T, spread, felt, mass)
             work.pivots[k, 2] += spread
             work.pivots[k, 3] += felt
             work.pivots[k, 4] += mass
-            inertia = project_out_joint(inertia, U, D, S)
-            F = add_wrenches(transmitted(F, U, D, u, tau[i], S), articulated_times(inertia, load_twist(work.drifts, i)))
-            add_wrench(work.wrenches, k, wrench_to_parent(T, F))
-            add_articulated(work.articulated, k, articulated_to_parent(T, inertia))
+            inertia = link_steps.project_out_joint(inertia, U, D, S)
+            drift = link_steps.articulated_times(inertia, load(work.drifts, i, Twist))
+            F = link_steps.add_wrenches(link_steps.transmitted(F, U, D, u, tau[i], S), drift)
+            add_to(work.wrenches, k, link_steps.wrench_to_parent(T, F))
+            add_to(work.articulated, k, link_steps.articulated_to_parent(T, inertia))
     for i in range(n):
         S = joint_screw(table, i)
         k = work.parents[i]
         # From here on, twists hold accelerations.
-        before = Twist(ZERO, scale(-1.0, gravity_of(table))) if k < 0 else load_twist(work.twists, k)
-        A = add_twists(twist_to_child(load_pose(work.poses, i), before), load_twist(work.drifts, i))
-        U = load_wrench(work.columns, i)
+        before = Twist(ZERO, scale(-1.0, gravity_of(table))) if k < 0 else load(work.twists, k, Twist)
+        A = link_steps.twist_to_child(load(work.poses, i, Pose), before)
+        A = link_steps.add_twists(A, load(work.drifts, i, Twist))
+        U = load(work.columns, i, Wrench)
         x = (work.pivots[i, 1] - dot(U.n, A.w) - dot(U.f, A.v)) / work.pivots[i, 0]
         qdd[i] = x
         w, v = A
-        store_twist(work.twists, i, Twist((w[0], w[1], w[2] + S.turn * x), (v[0], v[1], v[2] + S.slide * x)))
+        store(work.twists, i, Twist((w[0], w[1], w[2] + S.turn * x), (v[0], v[1], v[2] + S.slide * x)))
+    return 0
+
+
+# The inverse of M
+
+
+def factorise(parents: Table, M: Table, pivots: Table) -> int:
+    """M = Lᵀ D L in place, L below the diagonal; its entry is zero where neither of two joints carries the other.
+
+    The status is 0, or 1 + the first row whose pivot is rounding. ``pivots`` is scratch space, (n, 1) or wider.
+    R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
+    """
+    n = M.shape[0]
+    for k in range(n):
+        pivots[k, 0] = M[k, k]
+    for k in range(n - 1, -1, -1):
+        if not exceeds(M[k, k], NO_PIVOT * pivots[k, 0]):
+            return k + 1
+        i = parents[k]
+        while i >= 0:
+            a = M[k, i] / M[k, k]
+            j = i
+            while j >= 0:
+                M[i, j] = M[i, j] - a * M[k, j]
+                j = parents[j]
+            M[k, i] = a
+            i = parents[i]
+    return 0
+
+
+def accelerations(M: Table, bias: Table, tau: Table, work: Workspace, qdd: Table) -> int:
+    """M⁻¹ (τ − bias) of a tree with couplings, whose M = Wᵀ M_rows W (docs/mathematics.md §8).
+
+    The status is 0, or 1 + the first coordinate that feels no inertia. No entry of M vanishes because of the structure
+    of the tree, so it is factorised as that of joints in a row; ``work.parents`` are theirs.
+    """
+    n = M.shape[0]
+    status = factorise(work.parents, M, work.pivots)
+    if status != 0:
+        return status
+    for k in range(n - 1, -1, -1):
+        x = tau[k] - bias[k]
+        for j in range(k + 1, n):
+            x = x - M[j, k] * qdd[j]
+        qdd[k] = x
+    for k in range(n):
+        x = qdd[k] / M[k, k]
+        for j in range(k):
+            x = x - M[k, j] * qdd[j]
+        qdd[k] = x
+    return 0
+
+
+def operational_inertia(
+    table: Table, q: Table, places: Table, M: Table, J: Table, work: Workspace, inverse: Table
+) -> int:
+    """Λ = (J M⁻¹ Jᵀ)⁻¹. M and J are scratch space."""
+    mass_matrix(table, q, work, M)
+    jacobian(table, q, places, work, J)
+    return inertia_felt(M, J, work, inverse)
+
+
+def inertia_felt(M: Table, J: Table, work: Workspace, inverse: Table) -> int:
+    """(J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹."""
+    n, parents = M.shape[0], work.parents
+    status = factorise(parents, M, work.pivots)
+    if status != 0:
+        return status
+    for k in range(n - 1, -1, -1):
+        i = parents[k]
+        while i >= 0:
+            for r in range(6):
+                J[r, i] = J[r, i] - M[k, i] * J[r, k]
+            i = parents[i]
+    for r in range(6):
+        for c in range(r + 1):
+            x = 0.0
+            for k in range(n):
+                x = x + J[r, k] * J[c, k] / M[k, k]
+            inverse[r, c] = x
+            inverse[c, r] = x
+    return invert(inverse)
+
+
+def invert(A: Table) -> int:
+    """Invert a positive definite 6x6 matrix in place, by Gauss-Jordan elimination."""
+    diagonal = (A[0, 0], A[1, 1], A[2, 2], A[3, 3], A[4, 4], A[5, 5])
+    for k in range(6):
+        if not exceeds(A[k, k], NO_FREEDOM * diagonal[k]):
+            return CONFINED
+        x = 1 / A[k, k]
+        for i in range(6):
+            if i != k:
+                a = A[i, k] * x
+                for j in range(6):
+                    if j != k:
+                        A[i, j] = A[i, j] - a * A[k, j]
+        for j in range(6):
+            if j != k:
+                A[k, j] = A[k, j] * x
+                A[j, k] = -(A[j, k] * x)
+        A[k, k] = x
     return 0

@@ -1,98 +1,244 @@
-"""Constraints of loops: rows of J_c and of its rate, from the wrenches that the joints of the loops transmit.
+"""Loops: the Jacobian of their constraints, and accelerations of a tree whose loops are closed.
 
 A wrench F that a loop's joint transmits is fixed in the loop's link. In the base frame, its row of J_c is
 Fᵀ (J_link − J_to), and that of J̇_c has Fᵀ ad(V_j − V_link) S_j with the same signs (docs/mathematics.md §12). Columns
 of rows that carry both links vanish.
+
+M q̈ + b = τ + J_cᵀ λ and J_c q̈ + J̇_c q̇ = 0: with M = L Lᵀ and z = Lᵀ q̈, the solution is z = f + Qᵀ (c − Q f),
+f = L⁻¹ (τ − b). The rows of Q are an orthonormal basis of those of A = J_c L⁻ᵀ, found by Gram-Schmidt with the row of
+the largest remainder first, so that redundant constraints drop out. c are the components of z that the constraints
+determine.
 """
 
-from screwdyn.physics.link_steps import (
-    add_twists,
-    bracket,
-    power,
-    scale_twist,
-    screw_in_base,
-    wrench_to_parent,
-)
-from screwdyn.physics.recursions.joint_space import clear
-from screwdyn.physics.recursions.links import poses_in_base
-from screwdyn.physics.spatial import AT_REST, Twist, Wrench
-from screwdyn.physics.table import (
-    Table,
-    Workspace,
-    joint_screw,
-    load_pose,
-    load_twist,
-    place_other_row,
-    place_row,
-    place_wrench,
-    store_twist,
-)
+from math import sqrt
+
+from screwdyn.physics import link_steps
+from screwdyn.physics.recursions.joint_space import NO_PIVOT, inverse_dynamics, mass_matrix
+from screwdyn.physics.recursions.links import clear, poses_in_base, screw_of_row
+from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, exceeds
+from screwdyn.physics.table import Constraint, Table, Workspace, load, store
+
+# Of a row of A, relative to its own length, which is redundant; of the length of a row, relative to the longest, which
+# is zero.
+REDUNDANT, NO_ROW = 1e-5, 1e-12
+# Length of a row of J_c, rad and m for each unit of rate, that is rounding: the tree keeps this constraint by itself.
+KEPT_ANYWAY = 1e-12
 
 
-def wrench_in_base(places: Table, l: int, poses: Table) -> Wrench:
+def wrench_in_base(own: Constraint, work: Workspace) -> Wrench:
     """The wrench of a constraint in the base frame."""
-    i, F = place_row(places, l), place_wrench(places, l)
-    return F if i < 0 else wrench_to_parent(load_pose(poses, i), F)
+    return own.wrench if own.row < 0 else link_steps.wrench_to_parent(load(work.poses, own.row, Pose), own.wrench)
 
 
 def screws_in_base(table: Table, q: Table, work: Workspace) -> None:
     """The screw of every row in the base frame, in ``work.columns``, and the poses of the rows."""
     poses_in_base(table, q, work)
     for i in range(table.shape[0] - 1):
-        store_twist(work.columns, i, screw_in_base(load_pose(work.poses, i), joint_screw(table, i)))
+        store(work.columns, i, screw_of_row(table, i, work))
 
 
 def constraint_jacobian(table: Table, q: Table, places: Table, work: Workspace, J: Table) -> None:
     """J_c, a row for each constraint."""
     screws_in_base(table, q, work)
-    constraint_rows(table, places, work, J)
-
-
-def constraint_rows(table: Table, places: Table, work: Workspace, J: Table) -> None:
-    """J_c from the screws and poses of all rows in the base."""
     clear(J)
     for l in range(places.shape[0]):
-        F = wrench_in_base(places, l, work.poses)
-        i, k = place_row(places, l), place_other_row(places, l)
+        own = load(places, l, Constraint)
+        F, i, k = wrench_in_base(own, work), own.row, own.other
         while i != k:  # parents come before children, so the larger one does not carry the other
             if i > k:
-                J[l, i] = power(load_twist(work.columns, i), F)
+                J[l, i] = link_steps.power(load(work.columns, i, Twist), F)
                 i = work.parents[i]
             else:
-                J[l, k] = -power(load_twist(work.columns, k), F)
+                J[l, k] = -link_steps.power(load(work.columns, k, Twist), F)
                 k = work.parents[k]
 
 
-def twists_in_base(table: Table, qd: Table, work: Workspace) -> None:
-    """The twist of every row in the base frame, from the screws there."""
-    for i in range(table.shape[0] - 1):
-        k = work.parents[i]
-        before = AT_REST if k < 0 else load_twist(work.twists, k)
-        store_twist(work.twists, i, add_twists(before, scale_twist(qd[i], load_twist(work.columns, i))))
-
-
-def slip(work: Workspace, i: int, k: int) -> Twist:
+def twist_relative_to(work: Workspace, i: int, k: int) -> Twist:
     """The twist of row i relative to row k in the base frame."""
-    V = AT_REST if i < 0 else load_twist(work.twists, i)
-    return V if k < 0 else add_twists(V, scale_twist(-1.0, load_twist(work.twists, k)))
+    V = AT_REST if i < 0 else load(work.twists, i, Twist)
+    return V if k < 0 else link_steps.add_twists(V, link_steps.scale_twist(-1.0, load(work.twists, k, Twist)))
 
 
 def constraint_jacobian_dot(
     table: Table, q: Table, qd: Table, places: Table, work: Workspace, J: Table, J_dot: Table
 ) -> None:
     """J_c, and its rate entry by entry."""
-    screws_in_base(table, q, work)
-    constraint_rows(table, places, work, J)
-    twists_in_base(table, qd, work)
+    constraint_jacobian(table, q, places, work, J)
+    for i in range(table.shape[0] - 1):
+        V, k = link_steps.scale_twist(qd[i], load(work.columns, i, Twist)), work.parents[i]
+        store(work.twists, i, link_steps.add_twists(AT_REST if k < 0 else load(work.twists, k, Twist), V))
     clear(J_dot)
     for l in range(places.shape[0]):
-        F = wrench_in_base(places, l, work.poses)
-        link = place_row(places, l)
-        i, k = link, place_other_row(places, l)
+        own = load(places, l, Constraint)
+        F, i, k = wrench_in_base(own, work), own.row, own.other
         while i != k:
             if i > k:
-                J_dot[l, i] = power(bracket(slip(work, i, link), load_twist(work.columns, i)), F)
+                rate = link_steps.bracket(twist_relative_to(work, i, own.row), load(work.columns, i, Twist))
+                J_dot[l, i] = link_steps.power(rate, F)
                 i = work.parents[i]
             else:
-                J_dot[l, k] = -power(bracket(slip(work, k, link), load_twist(work.columns, k)), F)
+                rate = link_steps.bracket(twist_relative_to(work, k, own.row), load(work.columns, k, Twist))
+                J_dot[l, k] = -link_steps.power(rate, F)
                 k = work.parents[k]
+
+
+# Accelerations
+
+
+def cholesky(M: Table) -> int:
+    """M = L Lᵀ in place, L in the lower half; 0, or 1 + the first row whose pivot is rounding."""
+    n = M.shape[0]
+    for j in range(n):
+        pivot = M[j, j]
+        diagonal = pivot
+        for k in range(j):
+            pivot = pivot - M[j, k] * M[j, k]
+        if not exceeds(pivot, NO_PIVOT * diagonal):
+            return j + 1
+        M[j, j] = sqrt(pivot)
+        for i in range(j + 1, n):
+            x = M[i, j]
+            for k in range(j):
+                x = x - M[i, k] * M[j, k]
+            M[i, j] = x / M[j, j]
+    return 0
+
+
+def solve_lower(L: Table, x: Table) -> None:
+    """L⁻¹ x in place."""
+    for i in range(L.shape[0]):
+        a = x[i]
+        for k in range(i):
+            a = a - L[i, k] * x[k]
+        x[i] = a / L[i, i]
+
+
+def solve_upper(L: Table, x: Table) -> None:
+    """L⁻ᵀ x in place."""
+    n = L.shape[0]
+    for i in range(n - 1, -1, -1):
+        a = x[i]
+        for k in range(i + 1, n):
+            a = a - L[k, i] * x[k]
+        x[i] = a / L[i, i]
+
+
+def inner(A: Table, i: int, B: Table, k: int) -> float:
+    """Product of a row of A with a row of B."""
+    x = 0.0
+    for c in range(A.shape[1]):
+        x = x + A[i, c] * B[k, c]
+    return x
+
+
+def orthonormal_rows(A: Table, R: Table, order: Table) -> int:
+    """An orthonormal basis of the rows of A, in its first rows; returns their number, which is the rank.
+
+    Row ``order[k]`` of the given A, a constraint, is Σ R[k, j] q_j over j ≤ k. Rows that are left out come last.
+    """
+    m = int(A.shape[0])
+    longest = 0.0
+    for l in range(m):
+        order[l, 0] = l
+        order[l, 1] = sqrt(inner(A, l, A, l))
+        longest = max(longest, order[l, 1])
+    for k in range(m):
+        best, share = k, -1.0
+        for l in range(k, m):
+            if order[l, 1] > NO_ROW * longest:
+                remainder = sqrt(inner(A, l, A, l)) / order[l, 1]
+                if remainder > share:
+                    best, share = l, remainder
+        if share < REDUNDANT:
+            return k
+        for c in range(A.shape[1]):
+            A[k, c], A[best, c] = A[best, c], A[k, c]
+        for c in range(m):
+            R[k, c], R[best, c] = R[best, c], R[k, c]
+        for c in range(2):
+            order[k, c], order[best, c] = order[best, c], order[k, c]
+        for j in range(k):  # once more, which removes what rounding has left
+            x = inner(A, k, A, j)
+            R[k, j] = R[k, j] + x
+            for c in range(A.shape[1]):
+                A[k, c] = A[k, c] - x * A[j, c]
+        R[k, k] = sqrt(inner(A, k, A, k))
+        for c in range(A.shape[1]):
+            A[k, c] = A[k, c] / R[k, k]
+        for l in range(k + 1, m):
+            x = inner(A, l, A, k)
+            R[l, k] = x
+            for c in range(A.shape[1]):
+                A[l, c] = A[l, c] - x * A[k, c]
+    return m
+
+
+def accelerations(
+    M: Table,
+    bias: Table,
+    J: Table,
+    J_dot: Table,
+    qd: Table,
+    tau: Table,
+    R: Table,
+    order: Table,
+    _: Workspace,
+    qdd: Table,
+) -> int:
+    """q̈ of the constrained tree; 0, or 1 + the first coordinate that feels no inertia. M and J are overwritten."""
+    status = cholesky(M)
+    if status != 0:
+        return status
+    n, m = M.shape[0], J.shape[0]
+    for i in range(n):
+        qdd[i] = tau[i] - bias[i]
+    solve_lower(M, qdd)
+    for l in range(m):
+        if inner(J, l, J, l) < KEPT_ANYWAY * KEPT_ANYWAY:
+            for i in range(n):
+                J[l, i] = 0.0
+        solve_lower(M, J[l])
+        for k in range(m):
+            R[l, k] = 0.0
+    rank = orthonormal_rows(J, R, order)
+    for k in range(rank):
+        given = int(order[k, 0])
+        c = 0.0
+        for i in range(n):
+            c = c - J_dot[given, i] * qd[i]
+        for j in range(k):
+            c = c - R[k, j] * order[j, 1]
+        order[k, 1] = c / R[k, k]
+    for k in range(rank):
+        x = order[k, 1]
+        for i in range(n):
+            x = x - J[k, i] * qdd[i]
+        for i in range(n):
+            qdd[i] = qdd[i] + x * J[k, i]
+    solve_upper(M, qdd)
+    return 0
+
+
+def forward_dynamics(
+    table: Table,
+    q: Table,
+    qd: Table,
+    tau: Table,
+    places: Table,
+    M: Table,
+    bias: Table,
+    rest: Table,
+    J: Table,
+    J_dot: Table,
+    R: Table,
+    order: Table,
+    work: Workspace,
+    qdd: Table,
+) -> int:
+    """q̈ of a tree whose loops are closed; the status is that of :func:`accelerations`."""
+    for i in range(qd.shape[0]):
+        rest[i] = 0.0
+    mass_matrix(table, q, work, M)
+    inverse_dynamics(table, q, qd, rest, work, bias)
+    constraint_jacobian_dot(table, q, qd, places, work, J, J_dot)
+    return accelerations(M, bias, J, J_dot, qd, tau, R, order, work, qdd)

@@ -1,62 +1,27 @@
-"""Centre of mass and momentum of the whole tree."""
+"""Centre of mass, momentum and energy of the whole tree (docs/mathematics.md §2 and §11)."""
 
-from screwdyn.physics.link_steps import (
-    add_rate,
-    add_twists,
-    add_wrenches,
-    bracket,
-    inertia_rate,
-    inertia_to_parent,
-    moment_to_parent,
-    momentum,
-    scale_twist,
-    screw_in_base,
-    wrench_about,
-)
-from screwdyn.physics.recursions.joint_space import (
-    outward_forces,
-    wrench_on_base,
-)
-from screwdyn.physics.recursions.links import (
-    poses_in_base,
-)
-from screwdyn.physics.row_steps import (
-    moment_before_joint,
-    store_poses,
-    twist_of_parent,
-)
+from screwdyn.physics import link_steps
+from screwdyn.physics import table as rows
+from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, wrench_on_base
+from screwdyn.physics.recursions.links import poses_in_base, screw_of_row, store_column, write_six
 from screwdyn.physics.spatial import (
     AT_REST,
     NO_WRENCH,
     ZERO,
     MassMoment,
+    Pose,
     RigidInertia,
     Scalar,
+    Twist,
     Vector,
     Wrench,
     add,
     cross,
+    dot,
     exceeds,
     scale,
 )
-from screwdyn.physics.table import (
-    MASSLESS,
-    Table,
-    Workspace,
-    add_inertia,
-    add_moment,
-    body,
-    carries_link,
-    joint_screw,
-    load_inertia,
-    load_moment,
-    load_pose,
-    load_twist,
-    store_inertia,
-    store_moment,
-    store_twist,
-    store_wrench,
-)
+from screwdyn.physics.table import ARMATURE, MASSLESS, Table, Workspace, add_to, body, load, store
 
 
 def base_body(table: Table) -> RigidInertia:
@@ -82,10 +47,10 @@ def bodies_in_base(table: Table, q: Table, work: Workspace) -> RigidInertia:
     m, h, I = total.m, total.h, total.I
     for i in range(table.shape[0] - 1):
         inertia = body(table, i)
-        if carries_link(work, i):
-            inertia = inertia_to_parent(load_pose(work.poses, i), inertia)
+        if rows.carries_link(work, i):
+            inertia = link_steps.inertia_to_parent(load(work.poses, i, Pose), inertia)
             m, h = m + inertia.m, add(h, inertia.h)
-        store_inertia(work.inertias, i, inertia)
+        store(work.inertias, i, inertia)
     return RigidInertia(m, h, I)
 
 
@@ -95,18 +60,11 @@ def write3(a: Vector, out: Table) -> None:
         out[r] = a[r]
 
 
-def write_wrench(F: Wrench, out: Table) -> None:
-    """A wrench as six numbers."""
-    for r in range(3):
-        out[r] = F.n[r]
-        out[r + 3] = F.f[r]
-
-
 def store_moments(table: Table, moments: Table) -> None:
     """Write the mass and first moment of every row's body."""
     for i in range(table.shape[0] - 1):
         own = body(table, i)
-        store_moment(moments, i, MassMoment(own.m, own.h))
+        store(moments, i, MassMoment(own.m, own.h))
 
 
 def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
@@ -115,11 +73,11 @@ def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
     store_moments(table, work.pivots)
     m, h = base_body(table).m, base_body(table).h
     for i in range(table.shape[0] - 2, -1, -1):
-        if carries_link(work, i):
-            beyond = moment_before_joint(work, i, load_moment(work.pivots, i))
+        if rows.carries_link(work, i):
+            beyond = rows.moment_before_joint(work, i, load(work.pivots, i, MassMoment))
             k = work.parents[work.firsts[i]]
             if k >= 0:
-                add_moment(work.pivots, k, beyond)
+                add_to(work.pivots, k, beyond)
             else:
                 m, h = m + beyond.m, add(h, beyond.h)
     return MassMoment(m, h)
@@ -127,7 +85,7 @@ def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
 
 def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
     """Σ m c / Σ m."""
-    store_poses(table, q, work)
+    rows.store_poses(table, q, work)
     m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
@@ -137,18 +95,17 @@ def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
 
 def momentum_of_tree(table: Table, q: Table, qd: Table, work: Workspace) -> Wrench:
     """Sum of the momenta of all rows about the base's origin; work then has the poses of the rows in their parents."""
-    store_poses(table, q, work)
+    rows.store_poses(table, q, work)
     V = AT_REST
     for i in range(table.shape[0] - 1):
-        V = add_rate(twist_of_parent(work, i, V), joint_screw(table, i), qd[i])
-        store_twist(work.twists, i, V)
-        store_wrench(work.wrenches, i, momentum(body(table, i), V) if carries_link(work, i) else NO_WRENCH)
+        V = rows.store_row_twist(table, i, qd, work, V)
+        store(work.wrenches, i, link_steps.momentum(body(table, i), V) if rows.carries_link(work, i) else NO_WRENCH)
     return wrench_on_base(table, work)
 
 
 def spatial_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> None:
     """Momentum about the base's origin."""
-    write_wrench(momentum_of_tree(table, q, qd, work), out)
+    write_six(momentum_of_tree(table, q, qd, work), out)
 
 
 def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, v: Table) -> int:
@@ -166,7 +123,7 @@ def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out:
     m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
-    write_wrench(wrench_about(scale(1 / m, h), F), out)
+    write_six(link_steps.wrench_about(scale(1 / m, h), F), out)
     return 0
 
 
@@ -176,7 +133,7 @@ def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work
     m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
-    write_wrench(wrench_about(scale(1 / m, h), wrench_on_base(table, work)), out)
+    write_six(link_steps.wrench_about(scale(1 / m, h), wrench_on_base(table, work)), out)
     return 0
 
 
@@ -190,19 +147,12 @@ def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, w
     return 0
 
 
-def store_wrench_column(A: Table, i: int, F: Wrench) -> None:
-    """Write column i of a momentum matrix."""
-    for r in range(3):
-        A[r, i] = F.n[r]
-        A[r + 3, i] = F.f[r]
-
-
 def composites_in_base(table: Table, work: Workspace) -> None:
     """Sum, in the base frame, the inertia of each row and of all rows beyond it; the inertias are in work."""
     for i in range(table.shape[0] - 2, -1, -1):
         k = work.parents[i]
         if k >= 0:
-            add_inertia(work.inertias, k, load_inertia(work.inertias, i))
+            add_to(work.inertias, k, load(work.inertias, i, RigidInertia))
 
 
 def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table) -> int:
@@ -213,8 +163,8 @@ def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table
     c = scale(1 / total.m, total.h)
     composites_in_base(table, work)
     for i in range(table.shape[0] - 1):
-        S = screw_in_base(load_pose(work.poses, i), joint_screw(table, i))
-        store_wrench_column(A, i, wrench_about(c, momentum(load_inertia(work.inertias, i), S)))
+        S = screw_of_row(table, i, work)
+        store_column(A, i, link_steps.wrench_about(c, link_steps.momentum(load(work.inertias, i, RigidInertia), S)))
     return 0
 
 
@@ -227,15 +177,18 @@ def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -
     # As in moment_of_tree, but in the base frame.
     store_moments(table, work.pivots)
     for i in range(n):
-        store_moment(work.pivots, i, moment_to_parent(load_pose(work.poses, i), load_moment(work.pivots, i)))
+        store(work.pivots, i, link_steps.moment_to_parent(load(work.poses, i, Pose), load(work.pivots, i, MassMoment)))
     for i in range(n - 1, -1, -1):
-        S, carried = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), load_moment(work.pivots, i)
+        S, carried = (
+            screw_of_row(table, i, work),
+            load(work.pivots, i, MassMoment),
+        )
         v = scale(1 / total, add(scale(carried.m, S.v), cross(S.w, carried.h)))
         for r in range(3):
             J[r, i] = v[r]
         k = work.parents[i]
         if k >= 0:
-            add_moment(work.pivots, k, carried)
+            add_to(work.pivots, k, carried)
     return 0
 
 
@@ -247,26 +200,44 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
     n = table.shape[0] - 1
     c, P = scale(1 / total.m, total.h), ZERO
     for i in range(n):
-        S, k = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), work.parents[i]
-        V = add_twists(AT_REST if k < 0 else load_twist(work.twists, k), scale_twist(qd[i], S))
-        store_twist(work.twists, i, V)
+        S, k = screw_of_row(table, i, work), work.parents[i]
+        V = link_steps.add_twists(AT_REST if k < 0 else load(work.twists, k, Twist), link_steps.scale_twist(qd[i], S))
+        store(work.twists, i, V)
         # The ten numbers of the rate fit into the array of the Coriolis tensors, which is not used here.
-        rate = inertia_rate(load_inertia(work.inertias, i), V)
-        store_inertia(work.coriolis, i, rate)
+        rate = link_steps.inertia_rate(load(work.inertias, i, RigidInertia), V)
+        store(work.coriolis, i, rate)
         P = add(P, rate.h)
     for i in range(n - 1, -1, -1):
         k = work.parents[i]
         if k >= 0:
-            add_inertia(work.inertias, k, load_inertia(work.inertias, i))
-            add_inertia(work.coriolis, k, load_inertia(work.coriolis, i))
+            add_to(work.inertias, k, load(work.inertias, i, RigidInertia))
+            add_to(work.coriolis, k, load(work.coriolis, i, RigidInertia))
     c_dot = scale(1 / total.m, P)
     for i in range(n):
-        S, inertia = screw_in_base(load_pose(work.poses, i), joint_screw(table, i)), load_inertia(work.inertias, i)
-        F = momentum(inertia, S)
-        F_dot = add_wrenches(
-            momentum(load_inertia(work.coriolis, i), S), momentum(inertia, bracket(load_twist(work.twists, i), S))
-        )
-        store_wrench_column(A, i, wrench_about(c, F))
-        F_dot = wrench_about(c, F_dot)
-        store_wrench_column(A_dot, i, Wrench(add(F_dot.n, cross(F.f, c_dot)), F_dot.f))
+        S, inertia = screw_of_row(table, i, work), load(work.inertias, i, RigidInertia)
+        F, moving = link_steps.momentum(inertia, S), link_steps.bracket(load(work.twists, i, Twist), S)
+        F_dot = link_steps.momentum(load(work.coriolis, i, RigidInertia), S)
+        F_dot = link_steps.add_wrenches(F_dot, link_steps.momentum(inertia, moving))
+        store_column(A, i, link_steps.wrench_about(c, F))
+        F_dot = link_steps.wrench_about(c, F_dot)
+        store_column(A_dot, i, Wrench(add(F_dot.n, cross(F.f, c_dot)), F_dot.f))
     return 0
+
+
+def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table) -> None:
+    """½ Σ Vᵀ I V, and that of the armatures."""
+    rows.store_poses(table, q, work)
+    total, V = 0.0, AT_REST
+    for i in range(table.shape[0] - 1):
+        V = rows.store_row_twist(table, i, qd, work, V)
+        if rows.carries_link(work, i):
+            twice = link_steps.power(V, link_steps.momentum(body(table, i), V))
+            total = total + twice + table[i, ARMATURE] * (qd[i] * qd[i])
+    T[0] = 0.5 * total
+
+
+def potential_energy(table: Table, q: Table, work: Workspace, U: Table) -> None:
+    """−g₀ᵀ Σ m c."""
+    rows.store_poses(table, q, work)
+    _, h = moment_of_tree(table, work)
+    U[0] = -dot(gravity_of(table), h)

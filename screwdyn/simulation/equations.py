@@ -1,4 +1,4 @@
-"""What acts on one tree, and its equation of motion as differential equations of first order."""
+"""What acts on one tree, and its equation of motion as equations of first order (docs/mathematics.md §8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State, by_name
@@ -26,10 +25,9 @@ __all__ = [
     "ENERGIES",
     "Controller",
     "Disturbance",
-    "Equations",
+    "EquationsOfMotion",
     "Holding",
     "Layout",
-    "SampledController",
     "SpringStop",
     "Stop",
     "Stops",
@@ -43,9 +41,50 @@ __all__ = [
 T = TypeVar("T")
 Torque = Callable[[float, State], ArrayLike | Mapping[str, ArrayLike]]
 Wrenches = Callable[[float, State], Mapping[str, ArrayLike]]
+Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
 
+# Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
+ENERGIES = 3
+# Rate in rad/s or m/s above which a run is stopped, because an unstable controller makes the steps ever smaller.
+RUNAWAY = 1e6
+# Rate above which callbacks are not asked, rad/s or m/s.
+TRIAL = 1e3 * RUNAWAY
+# Step of finite differences, relative to 1 + |y|.
+DIFFERENCE = 1e-6
+# Number and distance, rad and m, of configurations with which one is compared that may be singular.
+ASIDE, FAR = 3, 0.05
 # Torque on a passive joint, relative to the largest torque of the call, that counts as rounding and is set to zero.
 ROUNDING = 1e-9
+# A freedom at rest is held up to a force that exceeds its bound by EDGE / 2, and one that is held begins to move at a
+# force that exceeds it by EDGE, relative to the friction, or at a stop relative to the load and to the force for 1
+# rad/s² or m/s²: a rounding error cannot make it alternate between the two.
+EDGE = 1e-9
+# Rate in rad/s or m/s that counts as rest where a change between rest and motion is decided.
+REST = 1e-12
+# Distance from a stop that counts as rounding, relative or in rad or m.
+CONTACT = 1e-12
+
+
+class Layout:
+    """A copy of the tree of a motion, and the parts of y = [q; q̇; …], with nq positions and n positions and rates."""
+
+    def __init__(self, tree: Robot) -> None:
+        self.tree = tree.copy()
+        self.model = self.tree.model
+        self.nq, self.n = self.model.nq, self.model.nq + self.model.nv
+
+    def state(self, q: Array, qd: Array) -> State:
+        """A state for callbacks and results, with copied arrays, because a callback may change them."""
+        return State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions)
+
+    def parts(self, y: Array) -> tuple[Array, Array]:
+        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
+        q = y[..., : self.nq]
+        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
+
+
+# What acts on the tree: the functions of the user
 
 
 def guarded(function: Callable[[float, State], T], tree: Robot) -> Callable[[float, State], T]:
@@ -65,116 +104,109 @@ def guarded(function: Callable[[float, State], T], tree: Robot) -> Callable[[flo
 
 
 class Controller:
-    """The torques as a function of time and state.
+    """The torques as a function of time and state, clipped at the efforts of the joints if ``saturate``.
 
-    Parameters
-    ----------
-    torque : callable (t, state) -> torques
-    saturate : bool
-        Whether the torques are clipped at the efforts of the joints.
+    With a period, s, they are computed once in each, from ``start`` on, and held.
     """
 
-    # Time of the next call, s, up to which torques are held; infinite if the function is called for every trial.
-    next_call = np.inf
+    def __init__(self, torque: Torque, saturate: bool, period: float | None, start: float) -> None:
+        self.torque, self.saturate, self.period, self.start = torque, saturate, period, start
+        self.calls, self.held = 0, dict[str, float]()
+        # Time of the next call, s, up to which torques are held; infinite if the function is called for every trial.
+        self.next_call = math.inf if period is None else start
 
-    @property
-    def tried(self) -> bool:
-        """Whether the function is called for trial states of the integrator."""
-        return self.next_call == np.inf
+    def enter(self, layout: Layout) -> None:
+        """Begin with a tree or continue with the changed tree.
 
-    def __init__(self, torque: Torque, saturate: bool = False) -> None:
-        self.torque, self.saturate = torque, saturate
-
-    def enter(self, tree: Robot) -> None:
-        """Begin with a tree or continue with the changed tree."""
-        self.tree, self.model = tree, tree.model
-        efforts = [joint.effort if self.saturate else None for joint in tree.model.joints if joint.mimic is None]
+        Held torques remain for the coordinates that the tree still has; those of new ones are zero until the next call.
+        The function is not called, because it may have a memory that counts its calls.
+        """
+        self.layout = layout
+        efforts = [joint.effort if self.saturate else None for joint in layout.model.joints if joint.mimic is None]
         self.largest = np.array([np.inf if effort is None else effort for effort in efforts])
+        self._hold(np.array([self.held.get(name, 0.0) for name in layout.model.coordinates]))
 
     def sample(self, t: float, q: Array, qd: Array) -> None:
         """Call the function now if its output is held and the next call is due."""
-
-    def __call__(self, t: float, q: Array, qd: Array) -> Array:
-        """Torques, (nv,), N m or N; errors as for :func:`joint_torques`."""
-        value = self.torque(t, State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions))
-        tau = joint_torques(self.tree, self.model, value, t)
-        return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
-
-
-class SampledController(Controller):
-    """Torques that are computed once in each period and held.
-
-    Parameters
-    ----------
-    torque : callable (t, state) -> torques
-    period : float
-        Seconds between calls.
-    start : float
-        Time of the first call, s.
-    saturate : bool
-        As for :class:`Controller`.
-    """
-
-    def __init__(self, torque: Torque, period: float, start: float, saturate: bool = False) -> None:
-        super().__init__(torque, saturate)
-        self.period, self.start, self.calls = period, start, 0
-        self.next_call = start
-        self.held: dict[str, float] = {}
-
-    def enter(self, tree: Robot) -> None:
-        """Keep the torques of the coordinates that the tree still has; those of new ones are zero until the next call.
-
-        The function is not called, because it may have a memory that counts its calls.
-        """
-        super().enter(tree)
-        self._hold(np.array([self.held.get(name, 0.0) for name in self.model.coordinates]))
-
-    def sample(self, t: float, q: Array, qd: Array) -> None:
-        """Call the function if the next call is due."""
-        if t >= self.next_call:
+        if self.period is not None and t >= self.next_call:
             self.calls += 1
             self.next_call = self.start + self.calls * self.period
-            self._hold(super().__call__(t, q, qd).copy())
+            self._hold(self._called(t, q, qd).copy())
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
-        """The held torques, (nv,), N m or N."""
-        return self.output
+        """Torques, (nv,), N m or N."""
+        return self._called(t, q, qd) if self.period is None else self.output
 
     def _hold(self, output: Array) -> None:
         self.output = output
-        self.held = dict(zip(self.model.coordinates, output.tolist(), strict=True))
+        self.held = dict(zip(self.layout.model.coordinates, output.tolist(), strict=True))
+
+    def _called(self, t: float, q: Array, qd: Array) -> Array:
+        tau = self._checked(t, self.torque(t, self.layout.state(q, qd)))
+        return np.clip(tau, -self.largest, self.largest) if self.saturate else tau
+
+    def _checked(self, t: float, value: object) -> Array:
+        """Torques of all freedoms, (nv,), from what the function returned.
+
+        ShapeError or UnknownNameError if it is neither an array over all or over the active freedoms nor a mapping from
+        coordinates, and JointError for a torque on a passive joint.
+        """
+        model = self.layout.model
+        names, passive = model.coordinates, np.array(model.passive, dtype=bool)
+        active = [name for name, loose in zip(names, model.passive, strict=True) if not loose]
+        if value is None:
+            raise ShapeError(
+                f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
+                f"{{coordinate: torque}}"
+            )
+        if isinstance(value, Mapping):
+            given = by_name(self.layout.tree, "torque", value, names)
+            value = [given.get(name, 0.0) for name in names]
+        tau = model.numbers("torque", value)  # type: ignore[arg-type]
+        if tau.shape == (len(active),) != (model.nv,):
+            tau, driven = np.zeros(model.nv), tau
+            tau[~passive] = driven
+        if tau.shape != (model.nv,):
+            fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
+            raise ShapeError(
+                f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
+                f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by "
+                f"name, as {{coordinate: torque}}"
+            )
+        finite = np.isfinite(tau)
+        if not finite.all():
+            i = int(np.argmin(finite))
+            raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
+        size = np.where(passive, np.abs(tau), 0.0)
+        if size.any():
+            i = int(np.argmax(size))
+            if size[i] > ROUNDING * np.abs(tau).max():
+                raise JointError(
+                    f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
+                )
+            tau = np.where(passive, 0.0, tau)
+        return tau
 
 
 class Disturbance:
-    """The joint forces of the external wrenches as a function of time and state.
-
-    Parameters
-    ----------
-    wrenches : callable (t, state) -> mapping from link to (6,) array
-    """
+    """The joint forces of the external wrenches, {link: (6,) array}, as a function of time and state."""
 
     def __init__(self, wrenches: Wrenches) -> None:
         self.wrenches = wrenches
 
-    def enter(self, tree: Robot) -> None:
+    def enter(self, layout: Layout) -> None:
         """Begin with a tree or continue with the changed tree."""
-        self.tree, self.model = tree, tree.model
+        self.layout = layout
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
-        """Σ J_iᵀ F_i, (nv,), N m or N.
-
-        Raises
-        ------
-        ShapeError, UnknownNameError
-            If the function returns anything but six finite numbers for each of some links.
-        """
-        value = self.wrenches(t, State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions))
+        """Σ J_iᵀ F_i, (nv,), N m or N; ShapeError or UnknownNameError unless there are six finite numbers a link."""
+        value = self.wrenches(t, self.layout.state(q, qd))
         if not isinstance(value, Mapping):
             raise ShapeError(
                 f"wrenches returned {value!r} at t = {t:g} s; return {{link: [n; f]}}, or {{}} for no wrenches"
             )
         try:
-            push = self.tree.wrench_torque(q, value)
+            push = self.layout.tree.wrench_torque(q, value)
         except ScrewdynError as error:
             error.add_note(f"in wrenches= at t = {t:g} s")
             raise
@@ -184,50 +216,7 @@ class Disturbance:
         return push
 
 
-def joint_torques(tree: Robot, model: Model, value: object, t: float) -> Array:
-    """Torques of all freedoms, (nv,), from what a callback returned at time t.
-
-    Raises
-    ------
-    ShapeError, UnknownNameError
-        If the value is neither an array over all or over the active freedoms nor a mapping from coordinates.
-    JointError
-        If there is a torque on a passive joint.
-    """
-    names, passive = model.coordinates, np.array(model.passive, dtype=bool)
-    active = [name for name, loose in zip(names, model.passive, strict=True) if not loose]
-    if value is None:
-        raise ShapeError(
-            f"torque returned None at t = {t:g} s; return the torques, as an array of {model.nv} numbers or as "
-            f"{{coordinate: torque}}"
-        )
-    if isinstance(value, Mapping):
-        given = by_name(tree, "torque", value, names)
-        value = [given.get(name, 0.0) for name in names]
-    tau = model.numbers("torque", value)  # type: ignore[arg-type]
-    if tau.shape == (len(active),) != (model.nv,):
-        tau, driven = np.zeros(model.nv), tau
-        tau[~passive] = driven
-    if tau.shape != (model.nv,):
-        fewer = f", or for each active one: {', '.join(active)}" if 0 < len(active) < model.nv else ""
-        raise ShapeError(
-            f"torque has shape {tau.shape} at t = {t:g} s; expected one number for each of: "
-            f"{', '.join(names) or 'no coordinates'}{fewer}; if events change the coordinates, return them by name, as "
-            f"{{coordinate: torque}}"
-        )
-    finite = np.isfinite(tau)
-    if not finite.all():
-        i = int(np.argmin(finite))
-        raise ShapeError(f"torque is {tau[i]} at {names[i]!r} at t = {t:g} s; every entry must be finite")
-    size = np.where(passive, np.abs(tau), 0.0)
-    if size.any():
-        i = int(np.argmax(size))
-        if size[i] > ROUNDING * np.abs(tau).max():
-            raise JointError(
-                f"joint {names[i]!r} is passive, but the torque on it is {tau[i]:g} at t = {t:g} s; return 0 for it"
-            )
-        tau = np.where(passive, 0.0, tau)
-    return tau
+# What acts on the tree: stops and dry friction
 
 
 @dataclass(frozen=True)
@@ -265,11 +254,6 @@ Stop = Literal["inelastic"] | SpringStop
 Stops = Stop | Mapping[str, Stop]
 
 
-def stop_of(stops: Stops | None, joint: str) -> Stop | None:
-    """The stop of a joint with limits; None if there is none."""
-    return stops.get(joint) if isinstance(stops, Mapping) else stops
-
-
 def joints_of(tree: Robot) -> dict[str, Joint]:
     """All joints by name; a locked one as it is when it is unlocked."""
     locks = {name: tree.lock_of(name) for name in tree.joints}
@@ -277,16 +261,10 @@ def joints_of(tree: Robot) -> dict[str, Joint]:
 
 
 def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:
-    """Check the argument ``stops`` of :func:`simulate`.
+    """Check the argument ``stops`` of :func:`simulate`, for the joints that the run may have.
 
-    ``joints`` are those that the run may have, some of which may have the same name.
-
-    Raises
-    ------
-    UnknownNameError
-        If a stop belongs to no joint.
-    ScrewdynError
-        If it is no stop, or its joint has no limits.
+    Some of them may have the same name. UnknownNameError if a stop belongs to no joint, and ScrewdynError if it is no
+    stop, or its joint has no limits.
     """
     limited = {name for name, joint in joints if joint.limits is not None}
     for joint, stop in stops.items() if isinstance(stops, Mapping) else [(None, stops)]:
@@ -303,18 +281,10 @@ def check_stops(stops: object, joints: Sequence[tuple[str, Joint]]) -> None:
 
 
 class SpringStops:
-    """The springs at the limits of one tree.
+    """The springs at the limits of one tree, one for each, from a start on.
 
     While none begins or ceases to press, the force is continuous. A spring that leaves its limit more slowly than the
     joint does not pull; its energy is then dissipated.
-
-    Parameters
-    ----------
-    limits : Limits
-    stops : sequence of SpringStop
-        For each limit.
-    q, qd : (nq,) and (nv,) arrays
-        The start.
     """
 
     def __init__(self, limits: Limits, stops: list[SpringStop], q: Array, qd: Array) -> None:
@@ -350,33 +320,8 @@ class SpringStops:
         self.pressed[k] ^= True
 
 
-Mask = npt.NDArray[np.bool_]
-
-
-# A freedom at rest is held up to a force that exceeds its bound by EDGE / 2, and one that is held begins to move at a
-# force that exceeds it by EDGE, relative to the friction, or at a stop relative to the load and to the force for 1
-# rad/s² or m/s²: a rounding error cannot make it alternate between the two.
-EDGE = 1e-9
-# Rate in rad/s or m/s that counts as rest where a change between rest and motion is decided.
-REST = 1e-12
-# Distance from a stop that counts as rounding, relative or in rad or m.
-CONTACT = 1e-12
-
-
 class Strike(NamedTuple):
-    """An impact on stops.
-
-    Attributes
-    ----------
-    entries : list of int
-        The limits that are reached.
-    rates : (nv,) array
-        After the impact.
-    impulse : (nv,) array
-        Of the stops on the freedoms, N m s and N s.
-    energy_lost : float
-        J.
-    """
+    """An impact on stops: the limits reached, the rates after it, the stops' impulse, (nv,), and the loss, J."""
 
     entries: list[int]
     rates: Array
@@ -385,23 +330,15 @@ class Strike(NamedTuple):
 
 
 class Holding:
-    """Freedoms of one tree that are held and that move, where there is dry friction or a stop.
+    """Freedoms of one tree that are held and that move, where there is dry friction or an inelastic stop.
 
     While none of them changes, the motion is smooth: freedoms that slide have a constant friction force, and those that
-    are held have q̈ = 0.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-    friction : (nv,) array
-        Largest friction force of each freedom, N m or N.
-    stops : Limits
-        The limits with an inelastic stop.
+    are held have q̈ = 0. ``friction`` is the largest friction force of each freedom, (nv,).
 
     Attributes
     ----------
-    force : (nv,) array
-        Friction −F sgn q̇ of the freedoms that slide; zero for all others.
+    direction, force : (nv,) arrays
+        sgn q̇ of the freedoms that slide, and their friction −F sgn q̇; zero for all others.
     held, sliding : arrays of int
         Rows of the freedoms that are held, and of those with friction that slide.
     open : array of int
@@ -436,13 +373,12 @@ class Holding:
         low, high = self._bounds(np.zeros(len(qd)), touching)
         at = np.flatnonzero((low < 0) | (high > 0))
         M = self.tree.mass_matrix(q)
-        side = _at_bounds(np.linalg.inv(M)[np.ix_(at, at)], qd[at], low[at], high[at])
+        side = _at_bounds(M, at, qd[at], low[at], high[at])
         stopped = at[side == 0]
         rest = np.setdiff1d(np.arange(len(qd)), stopped)
-        change = np.zeros(len(qd))
+        change, impulse = np.zeros(len(qd)), np.zeros(len(qd))
         change[stopped] = -qd[stopped]
         change[rest] = np.linalg.solve(M[np.ix_(rest, rest)], M[np.ix_(rest, stopped)] @ qd[stopped])
-        impulse = np.zeros(len(qd))
         impulse[stopped] = (M @ change)[stopped]
         rates = qd + change
         rates[stopped] = 0.0
@@ -455,19 +391,8 @@ class Holding:
 
         Of the forces λ of friction and stops on the freedoms at rest, within their bounds, those act that minimise
         ½ λᵀ A λ + λᵀ a, with a the accelerations without λ and A the block of M⁻¹. A freedom moves if its λ_i is at a
-        bound.
-
-        Parameters
-        ----------
-        q : (nq,) array
-        qd : (nv,) array
-        force : (nv,) array
-            All joint forces but those of dry friction and stops, N m or N.
-
-        Raises
-        ------
-        SingularAttachmentError
-            If a joint feels no inertia; otherwise M is positive definite.
+        bound. ``force``, (nv,), are all joint forces but λ; SingularAttachmentError if a joint feels no inertia, and
+        otherwise M is positive definite.
         """
         moving = np.abs(qd) > REST
         touching = self._touching(q) & ~moving[self.stops.rows]
@@ -477,10 +402,9 @@ class Holding:
         if self.held.size:
             at, total = self.held, force + self.force
             a = self.tree.forward_dynamics(q, qd, total)[at]
-            M = self.tree.mass_matrix(q)
-            edge = self._edge(M, total - self.tree.bias_force(q, qd))
-            low, high = self._bounds(self.friction + 0.5 * edge, touching)
-            side = _at_bounds(np.linalg.inv(M)[np.ix_(at, at)], a, low[at], high[at])
+            M, load = self._inertia(q, qd, total)
+            low, high = self._bounds(self.friction + 0.5 * self._edge(M, load), touching)
+            side = _at_bounds(M, at, a, low[at], high[at])
             direction = self.direction.copy()
             direction[at] = -side
             at_rest[at] = side == 0
@@ -512,19 +436,21 @@ class Holding:
         edge[at] += np.abs(load[at]) + np.diagonal(M)[at]
         return EDGE * edge
 
-    def accelerations(self, q: Array, qd: Array, force: Array) -> tuple[Array, Array]:
-        """q̈, (nv,), and the force λ that holds the freedoms that are held, (held,).
+    def _inertia(self, q: Array, qd: Array, force: Array) -> tuple[Array, Array]:
+        """M, and the load on it: force − C q̇ − g."""
+        return self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
 
-        M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held; ``force`` includes the friction of those
-        that slide.
+    def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
+        """q̈, (nv,): M_ff q̈_f = (force − C q̇ − g)_f for the freedoms f that are not held.
+
+        ``force`` includes the friction of those that slide.
         """
-        M, load = self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
-        return self._solved(M, load)
+        return self._solved(*self._inertia(q, qd, force))
 
-    def _solved(self, M: Array, load: Array) -> tuple[Array, Array]:
+    def _solved(self, M: Array, load: Array) -> Array:
         qdd = np.zeros(len(load))
         qdd[self.free] = np.linalg.solve(M[self._block], load[self.free])
-        return qdd, (M @ qdd - load)[self.held]
+        return qdd
 
     def levels(self, q: Array, qd: Array, force: Array) -> Array:
         """Numbers that rise through zero when something changes; see :meth:`change`.
@@ -533,10 +459,10 @@ class Holding:
         """
         begins = np.zeros(0)
         if self.held.size:
-            M, load = self.tree.mass_matrix(q), force - self.tree.bias_force(q, qd)
+            M, load = self._inertia(q, qd, force)
             low, high = self._bounds(self.friction + self._edge(M, load), self.closed)
-            reaction = self._solved(M, load)[1]
-            begins = np.maximum(reaction - high[self.held], low[self.held] - reaction)
+            reaction = M @ self._solved(M, load) - load
+            begins = np.maximum(reaction - high, low - reaction)[self.held]
         rests = -self.direction[self.sliding] * qd[self.sliding]
         return np.concatenate([begins, rests, self.stops.excess(q)[self.open]])
 
@@ -552,10 +478,11 @@ class Holding:
                 qd[self.stops.rows[entry]] = 0.0
 
 
-def _at_bounds(A: Array, a: Array, low: Array, high: Array) -> Array:
-    """−1 and 1 where the λ that minimises ½ λᵀ A λ + λᵀ a is at its lower and upper bound, else 0."""
+def _at_bounds(M: Array, at: Rows, a: Array, low: Array, high: Array) -> Array:
+    """−1 and 1 where the λ that minimises ½ λᵀ A λ + λᵀ a is at its lower and upper bound, else 0; A of some rows."""
     from scipy.optimize import lsq_linear
 
+    A = np.linalg.inv(M)[np.ix_(at, at)]
     unbounded = -np.linalg.solve(A, a)
     if ((low <= unbounded) & (unbounded <= high)).all():
         return np.zeros(len(a))
@@ -564,74 +491,17 @@ def _at_bounds(A: Array, a: Array, low: Array, high: Array) -> Array:
     return np.asarray(found.active_mask, dtype=float)
 
 
-# Rate in rad/s or m/s above which a run is stopped, because an unstable controller makes the steps ever smaller.
-RUNAWAY = 1e6
-# Rate above which callbacks are not asked, rad/s or m/s.
-TRIAL = 1e3 * RUNAWAY
-# Energies that are integrated with the motion: work of the torques, dissipation in joints, work of the wrenches.
-ENERGIES = 3
-# Step of finite differences, relative to 1 + |y|.
-DIFFERENCE = 1e-6
+class EquationsOfMotion:
+    """ẏ = f(t, y) of one tree, with y = [q; q̇; energies], (nq + nv + 3,), from a start y on.
 
-
-class Layout:
-    """The tree of a motion, and the parts of y = [q; q̇; …].
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        Copied: later changes have no effect.
-
-    Attributes
-    ----------
-    tree : KinematicTree
-        The copy from which values are computed.
-    nq, n : int
-        Numbers of positions, and of positions and rates.
-    """
-
-    def __init__(self, tree: Robot) -> None:
-        self.tree = tree.copy()
-        self.model = self.tree.model
-        self.nq, self.n = self.model.nq, self.model.nq + self.model.nv
-
-    def state(self, y: Array) -> State:
-        """A state for callbacks and results, with copied arrays, because a callback may change them."""
-        q, qd = self.parts(y)
-        return State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions)
-
-    def parts(self, y: Array) -> tuple[Array, Array]:
-        """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""
-        q = y[..., : self.nq]
-        return self.model.configurations.normalized(q) if self.model.charts else q, y[..., self.nq : self.n]
-
-
-# Number and distance, rad and m, of configurations with which one is compared that may be singular.
-_ASIDE, _FAR = 3, 0.05
-
-
-class Equations:
-    """ẏ = f(t, y) of one tree, with y = [q; q̇; energies], (nq + nv + 3,).
-
-    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i (docs/mathematics.md §8). The energies are the work of the torques,
-    the energy dissipated in joints and the work of the external wrenches.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        Copied: later changes have no effect.
-    controller : Controller or None
-        The torques; zero by default.
-    disturbance : Disturbance or None
-        The external wrenches; none by default.
-    stops : Stops or None
-        At joint limits; none by default.
-    y : (nq + nv + 3,) array
-        The start.
+    M q̈ + C q̇ + g = τ + joint forces + Σ J_iᵀ F_i. The energies are the work of the torques, the energy dissipated in
+    joints and the work of the external wrenches. ScrewdynError if a position is beyond an inelastic stop, and LoopError
+    if there are loops, and dry friction or inelastic stops.
 
     Attributes
     ----------
     layout : Layout
+        Without the functions of the user, so that results do not refer to them.
     holding : Holding or None
         Dry friction and inelastic stops.
     springs : SpringStops or None
@@ -639,26 +509,21 @@ class Equations:
         The loops of the tree.
     passable : Limits
         Those without an inelastic stop.
-
-    Raises
-    ------
-    ScrewdynError
-        If a position is beyond an inelastic stop.
-    LoopError
-        If there are loops, and dry friction or inelastic stops.
     """
 
     def __init__(
         self, tree: Robot, controller: Controller | None, disturbance: Disturbance | None, stops: Stops | None, y: Array
     ) -> None:
-        # Without the functions of the user, so that results do not refer to them.
+        def stop_of(joint: str) -> Stop | None:
+            return stops.get(joint) if isinstance(stops, Mapping) else stops
+
         self.layout = layout = Layout(tree)
         self.tree, self.model, self.nq, self.n = layout.tree, layout.model, layout.nq, layout.n
         own = self.own = layout.model.joint_forces
         self.elastic, self.viscous = bool(own.stiffness.any()), bool(own.damping.any())
         q, qd = layout.parts(y)
-        self.passable = Limits.of(tree, lambda joint: stop_of(stops, joint) != "inelastic")
-        rigid = Limits.of(tree, lambda joint: stop_of(stops, joint) == "inelastic")
+        self.passable = Limits.of(tree, lambda joint: stop_of(joint) != "inelastic")
+        rigid = Limits.of(tree, lambda joint: stop_of(joint) == "inelastic")
         self.holding = Holding(self.tree, own.friction, rigid) if own.friction.any() or rigid.keys else None
         if self.holding is not None:
             self.holding.check(q)
@@ -670,17 +535,16 @@ class Equations:
                 f"dry friction and inelastic stops are not available for a tree with closed loops, because they would "
                 f"ignore the forces in {', '.join(map(repr, loops))}; use damping and stops=SpringStop(…) instead"
             )
-        soft = Limits.of(tree, lambda joint: isinstance(stop_of(stops, joint), SpringStop))
-        found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := stop_of(stops, joint), SpringStop)]
+        soft = Limits.of(tree, lambda joint: isinstance(stop_of(joint), SpringStop))
+        found = [stop for _, joint, _, _ in soft.keys if isinstance(stop := stop_of(joint), SpringStop)]
         self.springs = SpringStops(soft, found, q, qd) if found else None
         self.controller, self.disturbance = controller, disturbance
         self.none = np.zeros(layout.model.nv)
         # Whether functions of the user are called for trial states.
-        self.tried = disturbance is not None or (controller is not None and controller.tried)
-        if controller is not None:
-            controller.enter(layout.tree)
-        if disturbance is not None:
-            disturbance.enter(layout.tree)
+        self.tried = disturbance is not None or (controller is not None and controller.period is None)
+        for function in (controller, disturbance):
+            if function is not None:
+                function.enter(layout)
 
     def potential(self, q: Array) -> Array:
         """Energy of gravity and of springs, (…), J."""
@@ -706,8 +570,7 @@ class Equations:
             # The rate of a quaternion is perpendicular to it, so its length stays constant without projection.
             rate[:nq] = self.model.configurations.rate(q, qd)
             q = self.model.configurations.normalized(q)
-        tau = None if self.controller is None else self.controller(t, q, qd)
-        force = self.forces(t, q, qd, tau, rate[n:])
+        _, force = self.forces(t, q, qd, rate[n:])
         try:
             rate[nq:n] = self.accelerations(q, qd, force)
         except ShapeError:  # numbers beyond the range of the recursions
@@ -725,14 +588,12 @@ class Equations:
     @property
     def smooth(self) -> bool:
         """Whether the accelerations are a fixed function of the state: without callbacks, dry friction and stops."""
-        called = self.controller is not None or self.disturbance is not None
-        return not called and self.holding is None and self.springs is None
+        return all(x is None for x in (self.controller, self.disturbance, self.holding, self.springs))
 
     def sample(self, t: float, q: Array, qd: Array) -> tuple[Array, Array]:
         """Torques and accelerations at a time, (nv,)."""
-        tau = None if self.controller is None else self.controller(t, q, qd)
-        qdd = self.accelerations(q, qd, self.forces(t, q, qd, tau, np.zeros(ENERGIES)))
-        return np.zeros(len(qd)) if tau is None else tau, qdd
+        tau, force = self.forces(t, q, qd)
+        return self.none.copy() if tau is None else tau.copy(), self.accelerations(q, qd, force)
 
     def smooth_accelerations(self, q: Array, qd: Array) -> Array:
         """q̈ at any number of states, (…, nv), if the equations are :attr:`smooth`."""
@@ -741,14 +602,16 @@ class Equations:
     def accelerations(self, q: Array, qd: Array, force: Array) -> Array:
         """q̈, (nv,), for all joint forces but those on freedoms that are held."""
         if self.holding is not None and self.holding.held.size:
-            return self.holding.accelerations(q, qd, force)[0]
+            return self.holding.accelerations(q, qd, force)
         return np.asarray(self.tree.forward_dynamics(q, qd, force))
 
-    def forces(self, t: float, q: Array, qd: Array, tau: Array | None, power: Array) -> Array:
-        """All joint forces but those that hold freedoms, (nv,), N m or N; their powers are written to ``power``.
+    def forces(self, t: float, q: Array, qd: Array, power: Array | None = None) -> tuple[Array | None, Array]:
+        """The torques, if there are any, and all joint forces but those that hold freedoms, (nv,), N m or N.
 
-        ``tau`` are the torques.
+        The powers of torques, of dissipation and of wrenches are written to ``power``, (3,).
         """
+        tau = None if self.controller is None else self.controller(t, q, qd)
+        power = np.zeros(ENERGIES) if power is None else power
         force = self.none if self.holding is None else self.holding.force
         if self.viscous:
             force = force + self.own.viscous_force(qd)
@@ -767,13 +630,13 @@ class Equations:
             push = self.disturbance(t, q, qd)
             power[2] = push @ qd
             force = force + push
-        return force
+        return tau, force
 
     def settle(self, t: float, y: Array) -> None:
         """Decide which freedoms are held, and set their rates in y, which are zero but for rounding."""
         if self.holding is not None:
             q, qd = self.layout.parts(y)
-            self.holding.settle(q, qd, self._total(t, q, qd) - self.holding.force)
+            self.holding.settle(q, qd, self.forces(t, q, qd)[1] - self.holding.force)
             y[self.nq + self.holding.held] = 0.0
 
     def closed(self, y: Array) -> Array:
@@ -789,8 +652,8 @@ class Equations:
             return []
         q, rng = self.layout.parts(y)[0], np.random.default_rng(0)
         others = [self._ranks]
-        for _ in range(_ASIDE):
-            aside = self.model.configurations.integrate(q, rng.uniform(-_FAR, _FAR, self.model.nv))
+        for _ in range(ASIDE):
+            aside = self.model.configurations.integrate(q, rng.uniform(-FAR, FAR, self.model.nv))
             with suppress(LoopError):
                 others.append(self.closure.ranks(self.closure.closed(aside)[0]))
         return [name for name, rank in self.closure.ranks(q).items() if rank < max(other[name] for other in others)]
@@ -800,7 +663,7 @@ class Equations:
         q, qd = self.layout.parts(y)
         levels = [] if self.springs is None else [self.springs.levels(q)]
         if self.holding is not None:
-            levels.append(self.holding.levels(q, qd, self._total(t, q, qd)))
+            levels.append(self.holding.levels(q, qd, self.forces(t, q, qd)[1]))
         return np.concatenate(levels)
 
     def struck(self, y: Array) -> bool:
@@ -816,18 +679,8 @@ class Equations:
         elif self.holding is not None:
             self.holding.change(k - count, q, qd)
 
-    def _total(self, t: float, q: Array, qd: Array) -> Array:
-        tau = None if self.controller is None else self.controller(t, q, qd)
-        return self.forces(t, q, qd, tau, np.zeros(ENERGIES))
-
     def check_rates(self, t: float, qd: Array) -> None:
-        """Raise an error for rates that only an unstable controller causes.
-
-        Raises
-        ------
-        ScrewdynError
-            The message names the coordinate.
-        """
+        """Raise ScrewdynError for a rate that only an unstable controller causes, with the name of its coordinate."""
         fast = ~(np.abs(qd) < RUNAWAY)
         if fast.any():
             name = self.model.coordinates[int(np.argmax(fast))]

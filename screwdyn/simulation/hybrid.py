@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
 from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
@@ -17,100 +18,84 @@ from screwdyn.forms.configurations import Key, Limits, Passages
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State
-from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, Equations, Layout, Stops, guarded
+from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Layout, Stops, guarded
 from screwdyn.simulation.events import Happened, Scheduled
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, place
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator
 from screwdyn.simulation.outcomes import LimitEvent
 from screwdyn.simulation.recording import Energy, Samples
 
-__all__ = ["HybridSimulation", "Motion"]
+__all__ = ["HybridSimulation", "TreeMotion"]
 
 # Fraction of the time between samples that counts as rounding.
 ROUNDING = 1e-9
 # Nodes that determine the polynomial of one step of any integrator.
 NODES = 14
+# Steps after which the progress is judged.
+WINDOW = 400
+# Remaining steps at the present progress that are accepted without a closer look: seconds to minutes.
+MANY = 100_000
+# Multiple of the tolerance up to which a motion counts as smooth enough for longer steps.
+SMOOTH = 100.0
+# Change of a torque, relative to the largest torque, that counts as a jump.
+JUMP = 0.01
+# Distance from the last state, relative or in rad, m, rad/s or m/s, within which jumps are searched for, and number of
+# halvings of this distance that must retain a jump.
+NEAR, HALVINGS = 1e-6, 12
 
 
 class Piece(Protocol):
     """The solution over one step of the integrator, a polynomial."""
 
-    t_old: float
-    t: float
-
+    @property
+    def t_old(self) -> float: ...
+    @property
+    def t(self) -> float: ...
     def __call__(self, t: Any) -> Array:
         """Y at a time, (n,), or at several times, (n, times)."""
 
 
-class Solution:
-    """The solution of the equations between the first and the last sample of a motion.
-
-    Parameters
-    ----------
-    layout : Layout
-    pieces : sequence of Piece
-        In order of time.
-    """
-
-    def __init__(self, layout: Layout, pieces: Sequence[Piece]) -> None:
-        self.layout, self.pieces = layout, pieces
-        self.starts = np.array([piece.t_old for piece in pieces])
-
-    def values(self, times: Array) -> tuple[Array, Array, Array]:
-        """Positions, rates and accelerations at times within the motion, (times, nq) and (times, nv).
-
-        The accelerations are the time derivatives of the integrator's polynomials for the rates.
-        """
-        layout = self.layout
-        y, qdd = np.empty((len(times), layout.n)), np.empty((len(times), layout.n - layout.nq))
-        x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
-        owners = np.maximum(np.searchsorted(self.starts, times, side="right") - 1, 0)
-        for k in np.unique(owners):
-            piece, at = self.pieces[k], owners == k
-            y[at] = piece(times[at])[: layout.n].T
-            length = piece.t - piece.t_old
-            rates = piece(piece.t_old + 0.5 * length * (x + 1))[layout.nq : layout.n].T
-            slope = np.polynomial.chebyshev.chebder(np.polynomial.chebyshev.chebfit(x, rates, NODES - 1))
-            where = 2 * (times[at] - piece.t_old) / length - 1
-            qdd[at] = np.polynomial.chebyshev.chebval(where, slope).T * (2 / length)
-        return *layout.parts(y), qdd
-
-
 @dataclass(frozen=True, eq=False)
-class Motion(Samples):
-    """The motion of one tree: samples with the following attribute.
+class TreeMotion(Samples):
+    """The motion of one tree between two changes: samples, and the integrator's polynomials in order of time."""
 
-    Attributes
-    ----------
-    solution : Solution
-    """
+    layout: Layout
+    pieces: Sequence[Piece]
 
-    solution: Solution
+    @property
+    def tree(self) -> Robot:
+        """A copy of the tree."""
+        return self.layout.tree
 
-    def state(self, k: int) -> State:
-        """The state at a sample."""
-        return self.solution.layout.state(np.concatenate([self.q[k], self.qd[k]]))
+    @cached_property
+    def _starts(self) -> Array:
+        return np.array([piece.t_old for piece in self.pieces])
 
     def values(self, times: Array | None) -> tuple[Array, Array, Array]:
-        """Positions, rates and accelerations at times within the motion, or at all samples."""
-        if times is None or not self.solution.pieces:  # a motion without duration has one sample
+        """Positions, rates and accelerations, (times, nq) and (times, nv), at times within the motion or all samples.
+
+        Between samples, the accelerations are the time derivatives of the integrator's polynomials for the rates.
+        """
+        if times is None or not self.pieces:  # a motion without duration has one sample
             at = np.arange(len(self.t)) if times is None else np.zeros(len(times), dtype=int)
             return self.q[at], self.qd[at], self.qdd[at]
-        return self.solution.values(times)
+        nq, n = self.layout.nq, self.layout.n
+        y, qdd = np.empty((len(times), n)), np.empty((len(times), n - nq))
+        x = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)
+        owners = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
+        for k in np.unique(owners):
+            piece, at = self.pieces[k], owners == k
+            y[at] = piece(times[at])[:n].T
+            length = piece.t - piece.t_old
+            rates = piece(piece.t_old + 0.5 * length * (x + 1))[nq:n].T
+            slope = chebyshev.chebder(chebyshev.chebfit(x, rates, NODES - 1))
+            qdd[at] = chebyshev.chebval(2 * (times[at] - piece.t_old) / length - 1, slope).T * (2 / length)
+        return *self.layout.parts(y), qdd
 
 
 class Recorder:
-    """Collects the samples of a motion.
+    """Collects the samples of a motion from ``begin`` on: at times start + k step, s, and at both ends of it."""
 
-    Parameters
-    ----------
-    equations : Equations
-    begin : float
-        Start of the motion, s.
-    start, step : float
-        Samples are taken at times start + k step, s, and at both ends of the motion.
-    """
-
-    def __init__(self, equations: Equations, begin: float, start: float, step: float) -> None:
+    def __init__(self, equations: EquationsOfMotion, begin: float, start: float, step: float) -> None:
         self.equations, self.start, self.step = equations, start, step
         self.next = math.floor((begin - start) / step + ROUNDING) + 1
         self.times: list[Array] = []
@@ -136,65 +121,33 @@ class Recorder:
         self.times.append(times)
         self.values.append(values)
         if not self.equations.smooth:
-            q, qd = self.equations.layout.parts(values.T)
-            for t, *state in zip(times.tolist(), q, qd, strict=True):
-                torque, qdd = self.equations.sample(t, *state)
-                self.derived.append((torque.copy(), qdd))
+            states = zip(times.tolist(), *self.equations.layout.parts(values.T), strict=True)
+            self.derived += [self.equations.sample(*state) for state in states]
 
-    def motion(self) -> Motion:
-        """The samples so far."""
-        model, (q, qd), t = self.equations.model, self.equations.layout.parts(self._all), np.concatenate(self.times)
-        if self.equations.smooth:
-            torque, qdd = np.zeros(qd.shape), self.equations.smooth_accelerations(q, qd)
+    def ended(self) -> tuple[TreeMotion, tuple[Array, ...]]:
+        """The motion once the last sample has been taken, and its energies, each (samples,), J.
+
+        They are kinetic and potential energy, work of torques, dissipation and work of wrenches.
+        """
+        equations, layout = self.equations, self.equations.layout
+        y = equations.closed(np.concatenate(self.values, axis=1).T)
+        q, qd = layout.parts(y)
+        if equations.smooth:
+            torque, qdd = np.zeros(qd.shape), equations.smooth_accelerations(q, qd)
         else:
             torque, qdd = (np.array(x).reshape(qd.shape) for x in zip(*self.derived, strict=True))
-        solution = Solution(self.equations.layout, self.pieces)
-        tree = self.equations.layout.tree
+        model, tree, t = layout.model, layout.tree, np.concatenate(self.times)
         named = [(name, tree.joint(name)) for name in tree.joints]
         joints = {x: joint for name, joint in named for x in (*joint.position_names(name), *joint.freedom_names(name))}
-        return Motion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, solution)
-
-    def energies(self) -> tuple[Array, ...]:
-        """Kinetic and potential energy, work of torques, dissipation, work of wrenches: each (samples,), J."""
-        values = self._all
-        q, qd = self.equations.layout.parts(values)
-        kinetic = np.asarray(self.equations.tree.kinetic_energy(q, qd))
-        return kinetic, self.equations.potential(q), *values[:, self.equations.n :].T
-
-    @cached_property
-    def _all(self) -> Array:
-        """All samples, (samples, nq + nv + 3), once the last one has been taken."""
-        return self.equations.closed(np.concatenate(self.values, axis=1).T)
-
-
-# Steps after which the progress is judged.
-WINDOW = 400
-# Remaining steps at the present progress that are accepted without a closer look: seconds to minutes.
-MANY = 100_000
-# Multiple of the tolerance up to which a motion counts as smooth enough for longer steps.
-SMOOTH = 100.0
-# Change of a torque, relative to the largest torque, that counts as a jump.
-JUMP = 0.01
-# Distance from the last state, relative or in rad, m, rad/s or m/s, within which jumps are searched for, and number of
-# halvings of this distance that must retain a jump.
-NEAR, HALVINGS = 1e-6, 12
-EXPLICIT = ("RK23", "RK45", "DOP853")
+        motion = TreeMotion(model.positions, model.coordinates, t, q, qd, qdd, torque, joints, layout, self.pieces)
+        kinetic = np.asarray(tree.kinetic_energy(q, qd))
+        return motion, (kinetic, equations.potential(q), *y[:, layout.n :].T)
 
 
 class StallGuard:
-    """Judges the steps of an integration of one tree.
+    """Judges the steps of an integration of one tree, of a run until ``end``, from a start on."""
 
-    Parameters
-    ----------
-    equations : Equations
-    integrator : Integrator
-    end : float
-        Of the run, s.
-    t, y
-        The start.
-    """
-
-    def __init__(self, equations: Equations, integrator: Integrator, end: float, t: float, y: Array) -> None:
+    def __init__(self, equations: EquationsOfMotion, integrator: Integrator, end: float, t: float, y: Array) -> None:
         self.equations, self.integrator, self.end = equations, integrator, end
         self.restart(t, y)
 
@@ -205,10 +158,7 @@ class StallGuard:
     def step(self, t: float, y: Array, longest: float) -> None:
         """Judge the steps up to time t, of which none may be longer than ``longest``.
 
-        Raises
-        ------
-        StalledError
-            If the run would not end at the pace of the last steps, although the motion is smooth.
+        StalledError if the run would not end at the pace of the last steps, although the motion is smooth.
         """
         self.t.append(t)
         self.Y.append(y)
@@ -223,7 +173,7 @@ class StallGuard:
         """Whether a cubic polynomial follows the motion over all noted steps."""
         integrator = self.integrator
         t, Y = np.array(self.t), np.array(self.Y)[:, : self.equations.n]
-        basis = np.polynomial.chebyshev.chebvander(2 * (t - t[0]) / (t[-1] - t[0]) - 1, 3)
+        basis = chebyshev.chebvander(2 * (t - t[0]) / (t[-1] - t[0]) - 1, 3)
         residual = Y - basis @ np.linalg.lstsq(basis, Y, rcond=None)[0]
         return bool((np.abs(residual) < SMOOTH * (integrator.atol + integrator.rtol * np.abs(Y))).all())
 
@@ -253,7 +203,7 @@ class StallGuard:
                 t,
                 name,
             )
-        if self.integrator.method in EXPLICIT:
+        if self.integrator.method in OF_ONE_STEP:
             name, constant = self._stiffest(t, self.Y[-1])
             implicit = "Use method='Radau' or 'LSODA', or reduce" if self.equations.closure is None else "Reduce"
             return StalledError(
@@ -308,42 +258,28 @@ class StallGuard:
         return name, float(1 / max(abs(values[k]), 1e-300))
 
 
+@dataclass(eq=False)
 class HybridSimulation:
     """A run while it is computed: motions of one tree each, between them events that change the tree.
 
-    Parameters
-    ----------
-    tree : KinematicTree
-        Changed by the events.
-    start, end : float
-        Times, s.
-    step : float
-        Seconds between samples.
-    integrator : Integrator
-    controller, disturbance, stops, events
-        What acts on the tree, and what happens to it.
+    It lasts from ``start`` to ``end``, s, with ``step`` seconds between samples.
     """
 
-    def __init__(
-        self,
-        tree: Robot,
-        start: float,
-        end: float,
-        step: float,
-        integrator: Integrator,
-        *,
-        controller: Controller | None = None,
-        disturbance: Disturbance | None = None,
-        stops: Stops | None = None,
-        events: Sequence[Scheduled] = (),
-    ) -> None:
-        self.tree, self.start, self.end, self.step = tree, start, end, step
-        self.controller, self.disturbance, self.integrator = controller, disturbance, integrator
-        self.stops = stops
-        self.pending = list(events)
-        self.levels = {event: guarded(event.level, tree) for event in events}
+    tree: Robot
+    start: float
+    end: float
+    step: float
+    integrator: Integrator
+    controller: Controller | None = None
+    disturbance: Disturbance | None = None
+    stops: Stops | None = None
+    events: Sequence[Scheduled] = ()
+
+    def __post_init__(self) -> None:
+        self.pending = list(self.events)
+        self.levels = {event: guarded(event.level, self.tree) for event in self.events}
         self.happened: list[Happened] = []
-        self.motions: list[Motion] = []
+        self.motions: list[TreeMotion] = []
         self.columns: list[tuple[Array, ...]] = []
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
@@ -352,12 +288,17 @@ class HybridSimulation:
         # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
-    def run(self, state: State, progress: bool = False) -> tuple[tuple[Motion, ...], Energy, tuple[Happened, ...]]:
+    def run(self, state: State, progress: bool = False) -> tuple[tuple[TreeMotion, ...], Energy, tuple[Happened, ...]]:
         """The motions, the energies and the events from a state on; errors as of :func:`simulate`."""
         from tqdm import tqdm
 
-        state = _moving(self.tree, state)
-        t, y, fired = self.start, np.concatenate([state.q, state.qd, np.zeros(ENERGIES)]), None
+        q, qd = state.q, state.qd
+        if self.tree.topology.loops:
+            # Without a gap or a rate of loops that counts as rounding; LoopError if the state opens a loop.
+            closure = Closure(self.tree, self.tree.model)
+            closure.check_moving(q, qd)
+            q, qd = closure.project(q, qd)
+        t, y, fired = self.start, np.concatenate([q, qd, np.zeros(ENERGIES)]), None
         layout = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         hidden = not progress or sys.stderr is None  # as under pythonw
         with tqdm(total=self.end - self.start, disable=hidden, bar_format=layout) as bar:
@@ -384,7 +325,7 @@ class HybridSimulation:
 
     def _enter(self, t: float, y: Array) -> None:
         """Begin the motion of the present tree at y."""
-        self.equations = Equations(self.tree, self.controller, self.disturbance, self.stops, y)
+        self.equations = EquationsOfMotion(self.tree, self.controller, self.disturbance, self.stops, y)
         self.equations.check_rates(t, y[self.equations.nq : self.equations.n])
         self.recorder = Recorder(self.equations, t, self.start, self.step)
         self.guard = StallGuard(self.equations, self.integrator, self.end, t, y)
@@ -398,8 +339,8 @@ class HybridSimulation:
         """End the motion of the present tree."""
         self.recorder.sample(t, y)
         self.beyond = self.passages.beyond
-        self.motions.append(self.recorder.motion())
-        energies = self.recorder.energies()
+        motion, energies = self.recorder.ended()
+        self.motions.append(motion)
         self.columns.append((*energies, *np.broadcast_to(self.booked[:, None], (2, len(energies[0])))))
 
     def _events(self, t: float, y: Array, fired: Scheduled | None) -> Array:
@@ -421,7 +362,7 @@ class HybridSimulation:
 
     def _happen(self, what: Scheduled, t: float, y: Array) -> Array:
         self.pending.remove(what)
-        state = self.equations.layout.state(y)
+        state = self._state(y)
         potential = float(self.equations.potential(state.q))
         try:
             event = what.happen(self.tree, state)
@@ -430,7 +371,7 @@ class HybridSimulation:
             raise
         y = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]])
         self._enter(t, y)
-        event = replace(event, state=self.equations.layout.state(y))
+        event = replace(event, state=self._state(y))
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
         self.happened.append(Happened(t, what, event))
@@ -468,7 +409,7 @@ class HybridSimulation:
         """Report that a limit is reached."""
         link, joint, coordinate, side = limits.keys[k]
         event = LimitEvent(
-            state=self.equations.layout.state(y),
+            state=self._state(y),
             link=link,
             joint=joint,
             coordinate=coordinate,
@@ -512,7 +453,7 @@ class HybridSimulation:
             if equations.closure is not None:
                 y = self._closed(t, y)
                 if found is None:
-                    place(solver, y)
+                    solver.y, solver.f[:] = y, equations.rate(t, y)
             guard.step(t, y, longest)
             self.recorder.step_to(t, piece)
             for at, k in self.passages.step(t, y, piece):
@@ -536,19 +477,7 @@ class HybridSimulation:
             raise (self.guard.lost(t, y, str(error)) or error) from None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:
-        return self.levels[event](t, self.equations.layout.state(y))
+        return self.levels[event](t, self._state(y))
 
-
-def _moving(tree: Robot, state: State) -> State:
-    """The start of a run, without a gap or a rate of loops that counts as rounding.
-
-    Raises
-    ------
-    LoopError
-        If the state opens a loop.
-    """
-    closure = Closure(tree, tree.model)
-    if not closure.loops:
-        return State(tree, state.q, state.qd)
-    closure.check_moving(state.q, state.qd)
-    return State(tree, *closure.project(state.q, state.qd))
+    def _state(self, y: Array) -> State:
+        return self.equations.layout.state(*self.equations.layout.parts(y))

@@ -11,36 +11,79 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.simulation.equations import Equations
+from screwdyn.simulation.equations import EquationsOfMotion
 
-__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "RungeKutta8", "place"]
+__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "RungeKutta8"]
 
-# Control of the length of steps.
+METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
+# Those that are explicit, and may continue from another y after a step.
+OF_ONE_STEP = METHODS[:3]
+# Control of the length of steps of DOP853.
 SAFETY, LEAST, MOST = 0.9, 0.2, 10.0
 EXPONENT = -1 / 8
-TOO_SHORT = "Required step size is less than spacing between numbers"
+# Tolerance of SciPy's solve_ivp for the times of events, relative and in s.
+LOCATED = 4 * float(np.finfo(float).eps)
+# Halvings of an interval of about that length.
+HALVINGS = 60
+# Increment of a Newton iteration, relative to the tolerance of the iteration, that counts as zero.
+NEGLIGIBLE = 0.01
 
 # Writes the derivative ẏ(t, y) to an array.
 Rate = Callable[[float, Array, Array], None]
+# Numbers that are watched: (t, y) -> one or several of them.
+Levels = Callable[[float, Array], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """A method of integration and its tolerances, as for :func:`scipy.integrate.solve_ivp`."""
+
+    method: str
+    rtol: float
+    atol: float
+
+    def start(self, motion: EquationsOfMotion, t: float, y: Array, until: float, longest: float, first: float) -> Any:
+        """The integrator of ẏ(t, y), with steps of at most ``longest`` and, if not 0, a first step of ``first``."""
+        if self.method == "DOP853":
+            return RungeKutta8(motion.write_rate, t, y, until, longest, first, self.rtol, self.atol)
+        from scipy import integrate
+
+        implicit = self.method in ("Radau", "BDF")
+        # Their own differences grow tenfold each time for what has no effect, such as the energies, and overflow.
+        options = {"jac": motion.jacobian} if implicit else {}
+        start = min(first, until - t) if first else None
+        solver = getattr(integrate, self.method)(
+            motion.rate, t, y, until, max_step=longest, first_step=start, rtol=self.rtol, atol=self.atol, **options
+        )
+        if implicit:
+            _end_at_rounding(solver)
+        return solver
+
+
+def _end_at_rounding(solver: Any) -> None:
+    """Let the Newton iterations of Radau and BDF end where an increment is negligible.
+
+    SciPy ends them when an increment is zero or smaller than the one before. At rest all increments are of the size of
+    rounding, so neither happens, and the steps become ever shorter.
+    """
+    solve = solver.solve_lu
+
+    def increment(factors: Any, residual: Array) -> Array:
+        found: Array = solve(factors, residual)
+        small = NEGLIGIBLE * solver.newton_tol * (solver.atol + solver.rtol * np.abs(solver.y))
+        return np.zeros_like(found) if (np.abs(found) <= small).all() else found
+
+    solver.solve_lu = increment
 
 
 class Coefficients(NamedTuple):
-    """The coefficients as rows for products with the rows of derivatives.
+    """The coefficients of DOP853 as rows for products with the rows of derivatives."""
 
-    Attributes
-    ----------
-    nodes : list of float
-        Of the 16 stages as fractions of the step; the last three are for the polynomial only.
-    weights : list of arrays
-        Of the earlier derivatives, for each stage; those of the thirteenth are the result of the step.
-    errors : (2, 13) array
-        Weights of two estimates of the error.
-    terms : (7, 16) array
-        Weights for the terms of the polynomial.
-    """
-
+    # Of the 16 stages as fractions of the step; the last three are for the polynomial only.
     nodes: list[float]
+    # Of the earlier derivatives, for each stage; those of the thirteenth are the result of the step.
     weights: list[Array]
+    # Of two estimates of the error, (2, 13), and for the terms of the polynomial, (7, 16).
     errors: Array
     terms: Array
 
@@ -60,22 +103,14 @@ def coefficients() -> Coefficients:
     return Coefficients(nodes, weights, np.vstack([DOP853.E5, DOP853.E3]), terms)
 
 
-class Polynomial:
-    """The solution over one step.
+class Polynomial(NamedTuple):
+    """The solution over one step from t_old to t."""
 
-    Parameters
-    ----------
-    t_old, t : float
-        Start and end of the step, s.
-    y_old : (n,) array
-    terms : (7, n) array
-        Coefficients of x, x (1 − x), x² (1 − x), x² (1 − x)², …, with x from 0 to 1 over the step.
-    """
-
-    __slots__ = ("t", "t_old", "terms", "y_old")
-
-    def __init__(self, t_old: float, t: float, y_old: Array, terms: Array) -> None:
-        self.t_old, self.t, self.y_old, self.terms = t_old, t, y_old, terms
+    t_old: float
+    t: float
+    y_old: Array
+    # Coefficients, (7, n), of x, x (1 − x), x² (1 − x), x² (1 − x)², …, with x from 0 to 1 over the step.
+    terms: Array
 
     def __call__(self, t: Any) -> Array:
         """Y at a time, (n,), or at several times, (n, times)."""
@@ -86,29 +121,15 @@ class Polynomial:
 
 
 class RungeKutta8:
-    """Integrates ẏ = rate(t, y), with the attributes and methods of SciPy's integrators that a run uses.
+    """The method DOP853 of Dormand and Prince for ẏ, which ``rate`` writes, with the names of SciPy's integrators.
 
-    Parameters
-    ----------
-    rate : callable (t, y, out)
-        Writes ẏ to ``out``.
-    t, y
-        The start; y is not changed.
-    until : float
-        The end, s.
-    longest : float
-        Largest step, s.
-    first : float
-        Length of the first step, or 0.
-    rtol, atol : float
+    The steps are those of SciPy, with its coefficients and control of steps. Runs are 13 to 34 % faster than by SciPy's
+    own, because derivatives are written to their rows, and values within a step are one product of matrices.
 
-    Attributes
-    ----------
-    t, y
-        The present time and y.
-    h_abs : float
-        Length of the next step, s.
-    status : "running", "finished" or "failed"
+    ``longest`` limits the steps; ``first`` is the length of the first one, or 0.
+
+    E. Hairer, S. P. Nørsett, G. Wanner, *Solving Ordinary Differential Equations I*, Springer, 1993, sections II.4 to
+    II.6.
     """
 
     def __init__(
@@ -139,11 +160,6 @@ class RungeKutta8:
         longer = max(1e-6, guess * 1e-3) if steep <= 1e-15 else (0.01 / steep) ** -EXPONENT
         return min(100 * guess, longer)
 
-    def place(self, y: Array) -> None:
-        """Continue from another y at the present time."""
-        self.y = y
-        self.rate(self.t, y, self.f)
-
     def step(self) -> str | None:
         """Take a step; returns the reason if none is possible."""
         t, y, K = self.t, self.y, self.K
@@ -153,7 +169,7 @@ class RungeKutta8:
         while True:
             if not length >= least:
                 self.status = "failed"
-                return TOO_SHORT
+                return "Required step size is less than spacing between numbers"
             end = min(t + length, self.until)
             h = end - t
             new = self._stages(t, y, h)
@@ -201,79 +217,8 @@ def _norm(x: Array) -> float:
     return math.sqrt(float(x @ x) / max(1, len(x)))
 
 
-METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
-# Those that may continue from another y after a step.
-OF_ONE_STEP = METHODS[:3]
-# Tolerance of SciPy's solve_ivp for the times of events, relative and in s.
-LOCATED = 4 * float(np.finfo(float).eps)
-# Halvings of an interval of about that length.
-HALVINGS = 60
-# Increment of a Newton iteration, relative to the tolerance of the iteration, that counts as zero.
-NEGLIGIBLE = 0.01
-
-# Numbers that are watched: (t, y) -> one or several of them.
-Levels = Callable[[float, Array], ArrayLike]
-
-
-@dataclass(frozen=True)
-class Integrator:
-    """A method of integration and its tolerances, as for :func:`scipy.integrate.solve_ivp`."""
-
-    method: str
-    rtol: float
-    atol: float
-
-    def start(self, equations: Equations, t: float, y: Array, until: float, longest: float, first: float) -> Any:
-        """The integrator of ẏ(t, y), with steps of at most ``longest`` and, if not 0, a first step of ``first``."""
-        if self.method == "DOP853":
-            return RungeKutta8(equations.write_rate, t, y, until, longest, first, self.rtol, self.atol)
-        from scipy import integrate
-
-        solver = getattr(integrate, self.method)
-        options: dict[str, Any] = {"rtol": self.rtol, "atol": self.atol}
-        options["first_step"] = min(first, until - t) if first else None
-        if self.method in ("Radau", "BDF"):
-            # Their own differences grow tenfold each time for what has no effect, such as the energies, and overflow.
-            options["jac"] = equations.jacobian
-        started = solver(equations.rate, t, y, until, max_step=longest, **options)
-        if self.method in ("Radau", "BDF"):
-            _end_at_rounding(started)
-        return started
-
-
-def _end_at_rounding(solver: Any) -> None:
-    """Let the Newton iterations of Radau and BDF end where an increment is negligible.
-
-    SciPy ends them when an increment is zero or smaller than the one before. At rest all increments are of the size of
-    rounding, so neither happens, and the steps become ever shorter.
-    """
-    solve = solver.solve_lu
-
-    def increment(factors: Any, residual: Array) -> Array:
-        found: Array = solve(factors, residual)
-        small = NEGLIGIBLE * solver.newton_tol * (solver.atol + solver.rtol * np.abs(solver.y))
-        return np.zeros_like(found) if (np.abs(found) <= small).all() else found
-
-    solver.solve_lu = increment
-
-
-def place(solver: Any, y: Array) -> None:
-    """Let an integrator of one step continue from another y at its present time."""
-    if isinstance(solver, RungeKutta8):
-        solver.place(y)
-    else:
-        solver.y, solver.f = y, solver.fun(solver.t, y)
-
-
 class Crossings:
-    """Watches functions for rises through zero.
-
-    Parameters
-    ----------
-    watched : sequence of callables (t, y) -> number or numbers
-    t, y
-        The start.
-    """
+    """Watches functions of (t, y), of one number or several, for rises through zero from a start on."""
 
     def __init__(self, watched: Sequence[Levels], t: float, y: Array) -> None:
         self.watched = watched
@@ -313,7 +258,7 @@ class Crossings:
 
 
 def _rise(f: Callable[[float], float], start: float, end: float) -> float:
-    """The earliest time of the rise at which f > 0; f may begin with zero, fall, and then rise.
+    """The first float at which f > 0 of a rise; f may begin with zero, fall, and then rise.
 
     It is the start if f does not fall below zero.
     """
@@ -329,26 +274,16 @@ def _rise(f: Callable[[float], float], start: float, end: float) -> float:
     if f(end) <= 0:
         return end
     root = float(brentq(f, below, end, xtol=LOCATED, rtol=LOCATED))
-    return _first_above(f, root, below, end)
-
-
-def _first_above(f: Callable[[float], float], root: float, below: float, end: float) -> float:
-    """The first float at which f > 0, near a root that may lie on either side of the rise; f(below) <= 0 < f(end)."""
-    above, width = end, LOCATED * max(1.0, abs(root))
-    if f(root) > 0:
-        above = root
-        while (at := above - width) > below and f(at) > 0:
-            above, width = at, 2 * width
-        below = max(at, below)
-    else:
-        below = root
-        while (at := below + width) < end and f(at) <= 0:
-            below, width = at, 2 * width
-        above = min(at, end)
+    # The first float at which f > 0 is near the root, on either side.
+    low, high, width = root, root, LOCATED * max(1.0, abs(root))
+    while f(low) > 0:
+        low, width = max(low - width, below), 2 * width
+    while f(high) <= 0:
+        high, width = min(high + width, end), 2 * width
     # Enough halvings to reach neighbouring floats, except at times so near zero that it does not matter.
     for _ in range(HALVINGS):
-        middle = below + (above - below) / 2
-        if not below < middle < above:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
             break
-        below, above = (below, middle) if f(middle) > 0 else (middle, above)
-    return above
+        low, high = (low, middle) if f(middle) > 0 else (middle, high)
+    return high

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from screwdyn.mechanism.joint import Joint
     from screwdyn.views.film import Animation
 
-__all__ = ["Energy", "Event", "Recording", "Samples"]
+__all__ = ["Energy", "Recording", "Samples"]
+
+
+# Version of the layout of files.
+LAYOUT = 2
+# In a name, what a spreadsheet may take for the end of a cell or a formula, and a shell for a command.
+_ACTIVE = re.compile(r"[\x00-\x1f\x7f\"'`,;|=@$&<>\\!%]")
+# Residuals relative to the largest energy: below the first they are rounding, below the second those of an integrator.
+_ROUNDING, _INTEGRATION = 1e-12, 1e-5
+# Energies are printed as 0 below these fractions of the largest one, and of the largest one without the constant part
+# of the potential energy, which may be of any size.
+_ZERO, _ZERO_OF_CHANGES = 1e-12, 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,10 +79,11 @@ class Energy:
 
     def continued(self, other: Energy) -> Energy:
         """The ledger of this run and of one that continues it."""
-        counts = (entry.name for entry in fields(Energy) if entry.name not in ("kinetic", "potential"))
-        later = replace(other, **{name: getattr(other, name) + getattr(self, name)[-1] for name in counts})
-        pairs = {entry.name: (getattr(self, entry.name), getattr(later, entry.name)) for entry in fields(Energy)}
-        return Energy(**{name: np.concatenate(pair) for name, pair in pairs.items()})
+        joined = {}
+        for name, entry in vars(self).items():
+            later = getattr(other, name) + (0.0 if name in ("kinetic", "potential") else entry[-1])
+            joined[name] = np.concatenate([entry, later])
+        return Energy(**joined)
 
     def __repr__(self) -> str:
         total, worst = self.total, np.abs(self.residual).max()
@@ -79,196 +91,22 @@ class Energy:
 
 
 class Event(Protocol):
-    """What a ledger has of an event."""
-
-    @property
-    def t(self) -> float:
-        """Time, s."""
-
-    @property
-    def verb(self) -> str:
-        """What happened, such as ``"grasp"``."""
-
-    @property
-    def link(self) -> str:
-        """The link that it happened to."""
-
-    @property
-    def subject(self) -> str:
-        """Name of what it concerns: a joint, a loop, or the link."""
-
-
-# Residuals relative to the largest energy: below the first they are rounding, below the second those of an integrator.
-_ROUNDING, _INTEGRATION = 1e-12, 1e-5
-# Energies are printed as 0 below these fractions of the largest one, and of the largest one without the constant part
-# of the potential energy, which may be of any size.
-_ZERO, _ZERO_OF_CHANGES = 1e-12, 1e-6
-
-
-class _Occasion(NamedTuple):
-    """What happens at one time, with the energies of the ledger that change there, J."""
-
-    t: float
-    what: str
-    lost: float
-    brought: float
-
-
-def ledger(t: Array, E: Energy, events: Sequence[Event]) -> Text:
-    """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
-    scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
-    changes = vars(E) | {"potential": E.potential - E.potential[0]}
-    zero = max(_ZERO * scale, _ZERO_OF_CHANGES * max(float(np.abs(entry).max()) for entry in changes.values()))
-
-    def joules(x: float) -> str:
-        return f"{0.0 if abs(x) <= zero else x:.4g} J".replace("-", "−", int(x < 0))
-
-    def account(k: int) -> str:
-        sign, size = ("−" if E.potential[k] < -zero else "+"), joules(abs(E.potential[k]))
-        return f"{joules(E.kinetic[k])} kinetic {sign} {size} potential = {joules(E.total[k])}."
-
-    happened = [_sentence(same, joules) for same in _occasions(t, E, events)]
-    none = "Nothing is attached, released or changed, and no joint reaches a limit."
-    return Text(
-        "\n".join(
-            [
-                f"The run lasts {t[-1] - t[0]:.6g} s, from t = {t[0]:.6g} s to t = {t[-1]:.6g} s.",
-                "",
-                f"Energy at the start: {account(0)}",
-                f"Energy at the end:   {account(-1)}",
-                *_changes(E, joules, zero),
-                "",
-                *(["What happened:", *happened] if happened else [none]),
-                "",
-                _unaccounted(E.residual, scale),
-            ]
-        )
-    )
-
-
-def _changes(E: Energy, joules: Callable[[float], str], zero: float) -> list[str]:
-    """What the energy of the robot gains and loses, and the sum of it."""
-    rows: list[tuple[float, str]] = []
-    for x, done, taken in (
-        (E.work, "work of the motors", "they supply {} and absorb {}"),
-        (E.external, "work of external wrenches", "they supply {} and absorb {}"),
-        (E.exchanged, "energy of bodies that come or go", "these changes add {} and take {}"),
-    ):
-        steps = np.diff(x)
-        plus, minus = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
-        if max(plus, minus) > zero:
-            both = f" ({taken.format(joules(plus), joules(minus))})" if min(plus, minus) > zero else ""
-            rows.append((float(x[-1]), done + both))
-    for x, lost in ((E.dissipated, "heat of damping and friction in joints"), (E.impact_loss, "heat of impacts")):
-        if np.abs(x).max() > zero:
-            rows.append((-float(x[-1]), lost))
-    change = float(E.total[-1] - E.total[0])
-    if not rows:
-        return ["The robot keeps its energy: nothing is added or lost."]
-    verb = "gains" if change > zero else "loses" if change < -zero else "neither gains nor loses energy"
-    amount = f" {joules(abs(change))}" if abs(change) > zero else ""
-    cells = [(f"{'−' if x < 0 else '+'} {joules(abs(x))}", text) for x, text in rows]
-    width = max(len(cell) for cell, _ in cells)
-    return [f"The robot {verb}{amount}:", *(f"  {cell:{width}}  {text}" for cell, text in cells)]
-
-
-def _occasions(times: Array, E: Energy, events: Sequence[Event]) -> list[list[_Occasion]]:
-    """What happened, in order of the first time; the same things at several times together."""
-    at: dict[float, list[str]] = {}
-    for event in events:
-        at.setdefault(event.t, []).append(f"{event.verb} {event.subject}")
-    same: dict[str, list[_Occasion]] = {}
-    for t, words in sorted(at.items()):
-        what = ", ".join(dict.fromkeys(words))
-        same.setdefault(what, []).append(
-            _Occasion(t, what, _jump(times, E.impact_loss, t), _jump(times, E.exchanged, t))
-        )
-    return list(same.values())
-
-
-def _jump(times: Array, entry: Array, t: float) -> float:
-    """The change of an entry of the ledger at a time: between its first and last sample there, if it has samples."""
-    first, end = np.searchsorted(times, t, side="left"), np.searchsorted(times, t, side="right")
-    return float(entry[end - 1] - entry[first]) if end > first else 0.0
-
-
-def _sentence(same: Sequence[_Occasion], joules: Callable[[float], str]) -> str:
-    """What happened at one time or several, and what it cost."""
-    first, last, times = same[0], same[-1], len(same)
-    when = f"t = {first.t:.6g} s" if times == 1 else f"{times} times, t = {first.t:.6g} s to {last.t:.6g} s"
-    lost, brought = sum(x.lost for x in same), sum(x.brought for x in same)
-    parts = []
-    if joules(brought) != joules(0.0):
-        # A body below the origin of the base has negative potential energy: without it, the robot has more.
-        parts.append(f"the robot {'gains' if brought > 0 else 'loses'} {joules(abs(brought))} by it")
-    if joules(lost) != joules(0.0):
-        parts.append(f"{joules(lost)} are lost in the impact")
-    costs = ", ".join(parts) or "no energy is lost"
-    return f"  {when}: {first.what}; {costs}."
-
-
-def _unaccounted(residual: Array, scale: float) -> str:
-    """The largest residual, and what it means."""
-    worst = float(np.abs(residual).max())
-    if not worst:
-        return "Unaccounted for: 0 J. The ledger closes."
-    relative = worst / scale
-    if relative <= _ROUNDING:
-        meaning = "This is rounding: the ledger closes."
-    elif relative <= _INTEGRATION:
-        meaning = "This is the error of the integration, which smaller rtol= and atol= of simulate reduce."
-    else:
-        meaning = (
-            "This is more than an integrator leaves: reduce rtol= and atol= of simulate. If it remains, a torque or "
-            "wrench jumps, or is not a function of time and state."
-        )
-    return f"Unaccounted for: at most {worst:.2g} J, {relative:.2g} of the largest energy in the ledger. {meaning}"
-
-
-# Version of the layout of files.
-LAYOUT = 2
-_SAMPLES = ("t", "q", "qd", "qdd", "torque")
-# In a name, what a spreadsheet may take for the end of a cell or a formula, and a shell for a command.
-_ACTIVE = re.compile(r"[\x00-\x1f\x7f\"'`,;|=@$&<>\\!%]")
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Samples of the motion of one tree.
-
-    Attributes
-    ----------
-    positions, coordinates : tuple of str
-    t : (k,) array
-    q, qd, qdd, torque : (k, nq), (k, nv), (k, nv) and (k, nv) arrays
-    joints : mapping from name to joint
-        The joint of every position and coordinate.
+    """What is recorded of an event: time, s; what happened, such as ``"grasp"``; the link that it happened to; and the
+    name of what it concerns: a joint, a loop, or the link.
     """
 
-    positions: tuple[str, ...]
-    coordinates: tuple[str, ...]
-    t: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    torque: Array
-    joints: Mapping[str, Joint | PastJoint]
+    @property
+    def t(self) -> float: ...
+    @property
+    def verb(self) -> str: ...
+    @property
+    def link(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
 
 
 class PastEvent(NamedTuple):
-    """An event of a run that was read from a file.
-
-    Attributes
-    ----------
-    t : float
-        Time, s.
-    verb : str
-        What happened, such as ``"grasp"``.
-    link : str
-        Name of the link that it concerns.
-    subject : str
-        Name of what it concerns, for figures and texts.
-    """
+    """An :class:`Event` that was read from a file."""
 
     t: float
     verb: str
@@ -277,17 +115,7 @@ class PastEvent(NamedTuple):
 
 
 class PastJoint(NamedTuple):
-    """What a file records of a joint.
-
-    Attributes
-    ----------
-    kind : str
-        As for :class:`Joint`.
-    passive : bool
-    nq, nv : int
-    limits : (float, float) or None
-    effort, velocity : float or None
-    """
+    """What a file records of a joint, as for :class:`Joint`."""
 
     kind: str
     passive: bool
@@ -298,140 +126,19 @@ class PastJoint(NamedTuple):
     velocity: float | None = None
 
 
-def write_npz(
-    motions: Sequence[Samples], energy: Energy, events: Sequence[Event], path: str | os.PathLike[str]
-) -> None:
-    """See :meth:`Run.to_npz`."""
-    arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(motions)}
-    for k, motion in enumerate(motions):
-        arrays |= {f"{k}/{what}": getattr(motion, what) for what in _SAMPLES}
-        joints = motion.joints.values()
-        arrays |= {
-            f"{k}/positions": _names(motion.positions),
-            f"{k}/coordinates": _names(motion.coordinates),
-            f"{k}/joints/name": _names(motion.joints),
-            f"{k}/joints/kind": _names([joint.kind for joint in joints]),
-            f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
-            f"{k}/joints/bounds": np.array([_bounds(joint) for joint in joints], dtype=float).reshape(-1, 4),
-        }
-    arrays |= {f"energy/{name}": x for name, x in vars(energy).items()}
-    arrays |= {
-        "events/t": np.array([event.t for event in events], dtype=float),
-        "events/verb": _names([event.verb for event in events]),
-        "events/link": _names([event.link for event in events]),
-        "events/subject": _names([event.subject for event in events]),
-    }
-    name = _path(path)
-    try:
-        with open(name, "wb") as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of the motion of one tree at k times, and the joint of every position and coordinate."""
 
-
-def read_npz(path: str | os.PathLike[str]) -> tuple[tuple[Samples, ...], Energy, tuple[PastEvent, ...]]:
-    """The motions, the ledger and the events of a file; see :meth:`Run.from_npz`."""
-    name = _path(path)
-    try:
-        with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = {key: stored[key] for key in stored.files}
-    except OSError as error:
-        raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
-    except Exception:  # NumPy and zipfile raise anything, also MemoryError for an array that a damaged header announces
-        raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
-    if not np.array_equal(arrays.get("layout", 0), LAYOUT):
-        raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")
-    try:
-        if unfit := [key for key, x in arrays.items() if x.dtype.kind == "U" and not all(map(is_name, x.flat))]:
-            raise ValueError(f"{unfit[0]!r} has a name that is not {NAME}")
-        motions = tuple(_samples(arrays, k) for k in range(int(_numbers(arrays, "motions", ()))))
-        samples = sum(len(motion.t) for motion in motions)
-        if not samples:
-            raise ValueError("it has no samples")
-        energy = Energy(*(_numbers(arrays, f"energy/{entry.name}", (samples,)) for entry in fields(Energy)))
-        # Older files have neither subjects of events nor bounds of joints.
-        arrays.setdefault("events/subject", arrays["events/link"])
-        columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
-        events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
-    except KeyError as error:
-        raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
-    except (TypeError, ValueError) as error:
-        raise ScrewdynError(f"the entries of {name!r} do not fit together: {error}") from None
-    return motions, energy, events
-
-
-def _samples(arrays: dict[str, Any], k: int) -> Samples:
-    """The samples of a motion; ValueError unless their shapes fit together."""
-    positions, coordinates = (tuple(arrays[f"{k}/{what}"].tolist()) for what in ("positions", "coordinates"))
-    t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
-    widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
-    rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
-    count = arrays[f"{k}/joints/name"].size
-    arrays.setdefault(f"{k}/joints/bounds", np.full((count, 4), np.nan))
-    _numbers(arrays, f"{k}/joints/bounds", (count, 4))
-    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers", "bounds")), strict=True)
-    joints = {
-        joint: PastJoint(
-            kind,
-            bool(passive),
-            nq,
-            nv,
-            None if np.isnan(low) else (low, high),
-            *(None if np.isnan(most) else most for most in bounds),
-        )
-        for joint, kind, (passive, nq, nv), (low, high, *bounds) in rows
-    }
-    unknown = {*positions, *coordinates} - joints.keys()
-    if unknown:
-        raise ValueError(f"there is no joint of {min(unknown)!r}")
-    return Samples(positions, coordinates, t, joints=joints, **rest)
-
-
-def _bounds(joint: Any) -> list[Any]:
-    """Limits, effort and velocity of a joint; NaN where it has none."""
-    values = [*(joint.limits or (None, None)), joint.effort, joint.velocity]
-    return [np.nan if x is None else x for x in values]
-
-
-def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:
-    """An array of numbers of a given shape; ValueError if it is not."""
-    x = arrays[key]
-    if x.shape != shape or x.dtype.kind not in "fiu":
-        raise ValueError(f"{key!r} must be numbers of shape {shape}; got {x.dtype.name} of shape {x.shape}")
-    return x
-
-
-def write_csv(columns: Mapping[str, Array], path: str | os.PathLike[str]) -> None:
-    """See :meth:`Run.to_csv`."""
-    rows, path = np.column_stack([*columns.values()]).tolist(), _path(path)
-    try:
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(_ACTIVE.sub(lambda found: f"%{ord(found[0]):02X}", name) for name in columns)
-            writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {path!r}: {error.strerror or error}") from None
-
-
-def frame(columns: Mapping[str, Array]) -> Any:
-    """See :meth:`Run.to_frame`."""
-    try:
-        from pandas import DataFrame
-    except ImportError as missing:
-        raise ScrewdynError(f"to_frame needs pandas ({missing}): pip install pandas") from missing
-    return DataFrame(dict(columns)).set_index("t")
-
-
-def _path(path: str | os.PathLike[str]) -> str:
-    """The path of a file; ScrewdynError for anything else, such as the number of an open file."""
-    try:
-        return os.fspath(path)
-    except TypeError:
-        raise ScrewdynError(f"a file is given by its path, a str or a Path; got {path!r}") from None
-
-
-def _names(names: Iterable[str]) -> Any:
-    return np.array([*names], dtype=str)
+    positions: tuple[str, ...]
+    coordinates: tuple[str, ...]
+    # Times, (k,), positions, (k, nq), and the others, (k, nv).
+    t: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    torque: Array
+    joints: Mapping[str, Joint | PastJoint]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -471,12 +178,12 @@ class Recording:
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Every coordinate that the tree had at some time."""
-        return tuple(dict.fromkeys(name for names in self._coordinates for name in names))
+        return self._every("coordinates")
 
     @cached_property
     def positions(self) -> tuple[str, ...]:
         """Every position that the tree had at some time."""
-        return tuple(dict.fromkeys(name for names in self._positions for name in names))
+        return self._every("positions")
 
     @cached_property
     def joints(self) -> Mapping[str, Joint | PastJoint]:
@@ -498,32 +205,34 @@ class Recording:
         mixed = {name for found in units for name, unit in found.items() if known.setdefault(name, unit) != unit}
         return [{name: f"{name} ({found[name]})" for name in mixed & found.keys()} for found in units]
 
-    @cached_property
-    def _positions(self) -> list[tuple[str, ...]]:
-        """The columns of the positions of each motion."""
+    def _every(self, names: str) -> tuple[str, ...]:
+        """The names of all columns of a table of positions or coordinates."""
         pairs = zip(self.motions, self._labels, strict=True)
-        return [tuple(labels.get(name, name) for name in motion.positions) for motion, labels in pairs]
+        return tuple(dict.fromkeys(labels.get(x, x) for motion, labels in pairs for x in getattr(motion, names)))
 
-    @cached_property
-    def _coordinates(self) -> list[tuple[str, ...]]:
-        """The columns of the coordinates of each motion."""
-        pairs = zip(self.motions, self._labels, strict=True)
-        return [tuple(labels.get(name, name) for name in motion.coordinates) for motion, labels in pairs]
+    def _table(self, names: str, what: str) -> Array:
+        """The rows of all motions below each other; NaN where a motion does not have the column."""
+        known, rows = getattr(self, names), []
+        for motion, labels in zip(self.motions, self._labels, strict=True):
+            table = np.full((len(motion.t), len(known)), np.nan)
+            table[:, [known.index(labels.get(x, x)) for x in getattr(motion, names)]] = getattr(motion, what)
+            rows.append(table)
+        return np.concatenate(rows)
 
     @cached_property
     def q(self) -> Array:
         """Positions, (samples, positions), in the order of :attr:`positions`; NaN while the tree does not have them."""
-        return _table(self.positions, self._positions, [motion.q for motion in self.motions])
+        return self._table("positions", "q")
 
     @cached_property
     def qd(self) -> Array:
         """Rates, (samples, coordinates), in the order of :attr:`coordinates`; NaN while the tree does not have them."""
-        return _table(self.coordinates, self._coordinates, [motion.qd for motion in self.motions])
+        return self._table("coordinates", "qd")
 
     @cached_property
     def qdd(self) -> Array:
         """Accelerations, (samples, coordinates), in the order of :attr:`coordinates`; NaN where there are none."""
-        return _table(self.coordinates, self._coordinates, [motion.qdd for motion in self.motions])
+        return self._table("coordinates", "qdd")
 
     @cached_property
     def tau(self) -> Array:
@@ -531,7 +240,7 @@ class Recording:
 
         With ``control_period`` a sample at the time of a call has the new torques.
         """
-        return _table(self.coordinates, self._coordinates, [motion.torque for motion in self.motions])
+        return self._table("coordinates", "torque")
 
     def __getitem__(self, position: str) -> Array:
         """Values of one position, (samples,), rad, m or a component of a quaternion.
@@ -560,14 +269,61 @@ class Recording:
         The file has all samples, the ledger, the times and names of events, and the kinds of the joints, but no trees
         and nothing between the samples. Raises ScrewdynError if the file cannot be written.
         """
-        write_npz(self.motions, self.energy, self.events, path)
+        arrays: dict[str, Any] = {"layout": LAYOUT, "motions": len(self.motions)}
+        for k, motion in enumerate(self.motions):
+            arrays |= {f"{k}/{what}": getattr(motion, what) for what in ("t", "q", "qd", "qdd", "torque")}
+            joints = motion.joints.values()
+            arrays |= {
+                f"{k}/positions": _names(motion.positions),
+                f"{k}/coordinates": _names(motion.coordinates),
+                f"{k}/joints/name": _names(motion.joints),
+                f"{k}/joints/kind": _names([joint.kind for joint in joints]),
+                f"{k}/joints/numbers": np.array([(x.passive, x.nq, x.nv) for x in joints], dtype=int).reshape(-1, 3),
+                f"{k}/joints/bounds": np.array([_bounds(joint) for joint in joints], dtype=float).reshape(-1, 4),
+            }
+        arrays |= {f"energy/{name}": x for name, x in vars(self.energy).items()}
+        arrays["events/t"] = np.array([event.t for event in self.events], dtype=float)
+        for what in ("verb", "link", "subject"):
+            arrays[f"events/{what}"] = _names([getattr(event, what) for event in self.events])
+        name = _path(path)
+        try:
+            with open(name, "wb") as file:
+                np.savez(file, **arrays)
+        except OSError as error:
+            raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
 
     @staticmethod
     def from_npz(path: str | os.PathLike[str]) -> Recording:
         """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file,
         or its entries do not fit together.
         """
-        return Recording(*read_npz(path))
+        name = _path(path)
+        try:
+            with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
+                arrays = {key: stored[key] for key in stored.files}
+        except OSError as error:
+            raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
+        except Exception:  # NumPy and zipfile raise anything, also MemoryError for what a damaged header announces
+            raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
+        if not np.array_equal(arrays.get("layout", 0), LAYOUT):
+            raise ScrewdynError(f"{name!r} is not a file of Run.to_npz of this version (layout {LAYOUT})")
+        try:
+            if unfit := [key for key, x in arrays.items() if x.dtype.kind == "U" and not all(map(is_name, x.flat))]:
+                raise ValueError(f"{unfit[0]!r} has a name that is not {NAME}")
+            motions = tuple(_samples(arrays, k) for k in range(int(_numbers(arrays, "motions", ()))))
+            samples = sum(len(motion.t) for motion in motions)
+            if not samples:
+                raise ValueError("it has no samples")
+            energy = Energy(*(_numbers(arrays, f"energy/{entry.name}", (samples,)) for entry in fields(Energy)))
+            # Older files have neither subjects of events nor bounds of joints.
+            arrays.setdefault("events/subject", arrays["events/link"])
+            columns = (arrays[f"events/{what}"].tolist() for what in PastEvent._fields)
+            events = tuple(PastEvent(*row) for row in zip(*columns, strict=True))
+        except KeyError as error:
+            raise ScrewdynError(f"{name!r} is incomplete: it has no {error.args[0]!r}") from None
+        except (TypeError, ValueError) as error:
+            raise ScrewdynError(f"the entries of {name!r} do not fit together: {error}") from None
+        return Recording(motions, energy, events)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the samples as a table with 17 digits; raises ScrewdynError if the file cannot be written.
@@ -576,26 +332,34 @@ class Recording:
         the entries of :class:`Energy`. Entries are empty while the tree does not have the joint. In names, characters
         that a spreadsheet or a shell may act on are written as in addresses of pages: ``a=b`` as ``a%3Db``.
         """
-        write_csv(self.columns(), path)
+        columns, name = self.columns(), _path(path)
+        rows = np.column_stack([*columns.values()]).tolist()
+        try:
+            with open(name, "w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                writer.writerow(_ACTIVE.sub(lambda found: f"%{ord(found[0]):02X}", x) for x in columns)
+                writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
+        except OSError as error:
+            raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
 
     def to_frame(self) -> Any:
         """The columns of :meth:`to_csv` as a pandas.DataFrame with the index ``t``.
 
         Raises ScrewdynError if pandas is not installed.
         """
-        return frame(self.columns())
+        try:
+            from pandas import DataFrame
+        except ImportError as missing:
+            raise ScrewdynError(f"to_frame needs pandas ({missing}): pip install pandas") from missing
+        return DataFrame(self.columns()).set_index("t")
 
     def columns(self) -> dict[str, Array]:
         """All histories by the names of the columns of :meth:`to_csv`, each (samples,)."""
         columns = {"t": self.t}
-        for what, names, table in (
-            ("q", self.positions, self.q),
-            ("qd", self.coordinates, self.qd),
-            ("qdd", self.coordinates, self.qdd),
-            ("tau", self.coordinates, self.tau),
-        ):
-            columns |= {f"{what}:{name}": x for name, x in zip(names, table.T, strict=True)}
-        return columns | {entry.name: getattr(self.energy, entry.name) for entry in fields(Energy)}
+        for what in ("q", "qd", "qdd", "tau"):
+            names = self.positions if what == "q" else self.coordinates
+            columns |= {f"{what}:{name}": x for name, x in zip(names, getattr(self, what).T, strict=True)}
+        return columns | vars(self.energy)
 
     def plot(
         self,
@@ -664,7 +428,7 @@ class Recording:
         <BLANKLINE>
         Unaccounted for: at most ... of the largest energy in the ledger. This is rounding: the ledger closes.
         """
-        return ledger(self.t, self.energy, self.events)
+        return _explained(self.t, self.energy, self.events)
 
     def animate(
         self,
@@ -677,10 +441,7 @@ class Recording:
     ) -> Animation:
         """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
 
-        Raises
-        ------
-        ScrewdynError
-            Always: a recording has no trees, so that there is nothing to draw.
+        Raises ScrewdynError for a recording, which has no trees, so that there is nothing to draw.
         """
         raise ScrewdynError(
             "a recording has the samples of a run, but not its robot, so it cannot be animated; animate the run itself "
@@ -712,11 +473,161 @@ class Recording:
         )
 
 
-def _table(names: tuple[str, ...], columns: Sequence[tuple[str, ...]], parts: Sequence[Array]) -> Array:
-    """Rows of several arrays with named columns, below each other; NaN where an array does not have the column."""
-    rows = []
-    for known, x in zip(columns, parts, strict=True):
-        table = np.full((len(x), len(names)), np.nan)
-        table[:, [names.index(name) for name in known]] = x
-        rows.append(table)
-    return np.concatenate(rows)
+def _samples(arrays: dict[str, Any], k: int) -> Samples:
+    """The samples of a motion; ValueError unless their shapes fit together."""
+    positions, coordinates = (tuple(arrays[f"{k}/{what}"].tolist()) for what in ("positions", "coordinates"))
+    t = _numbers(arrays, f"{k}/t", (arrays[f"{k}/t"].size,))
+    widths = {"q": len(positions), "qd": len(coordinates), "qdd": len(coordinates), "torque": len(coordinates)}
+    rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
+    count = arrays[f"{k}/joints/name"].size
+    arrays.setdefault(f"{k}/joints/bounds", np.full((count, 4), np.nan))
+    _numbers(arrays, f"{k}/joints/bounds", (count, 4))
+    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers", "bounds")), strict=True)
+    joints = {
+        joint: PastJoint(
+            kind,
+            bool(passive),
+            nq,
+            nv,
+            None if np.isnan(low) else (low, high),
+            *(None if np.isnan(most) else most for most in bounds),
+        )
+        for joint, kind, (passive, nq, nv), (low, high, *bounds) in rows
+    }
+    unknown = {*positions, *coordinates} - joints.keys()
+    if unknown:
+        raise ValueError(f"there is no joint of {min(unknown)!r}")
+    return Samples(positions, coordinates, t, joints=joints, **rest)
+
+
+def _bounds(joint: Any) -> list[Any]:
+    """Limits, effort and velocity of a joint; NaN where it has none."""
+    values = [*(joint.limits or (None, None)), joint.effort, joint.velocity]
+    return [np.nan if x is None else x for x in values]
+
+
+def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any:
+    """An array of numbers of a given shape; ValueError if it is not."""
+    x = arrays[key]
+    if x.shape != shape or x.dtype.kind not in "fiu":
+        raise ValueError(f"{key!r} must be numbers of shape {shape}; got {x.dtype.name} of shape {x.shape}")
+    return x
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    """The path of a file; ScrewdynError for anything else, such as the number of an open file."""
+    try:
+        return os.fspath(path)
+    except TypeError:
+        raise ScrewdynError(f"a file is given by its path, a str or a Path; got {path!r}") from None
+
+
+def _names(names: Iterable[str]) -> Any:
+    return np.array([*names], dtype=str)
+
+
+# The ledger in sentences
+
+
+def _explained(t: Array, E: Energy, events: Sequence[Event]) -> Text:
+    """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
+    scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
+    changes = vars(E) | {"potential": E.potential - E.potential[0]}
+    zero = max(_ZERO * scale, _ZERO_OF_CHANGES * max(float(np.abs(entry).max()) for entry in changes.values()))
+
+    def joules(x: float) -> str:
+        return f"{0.0 if abs(x) <= zero else x:.4g} J".replace("-", "−", int(x < 0))
+
+    def account(k: int) -> str:
+        sign, size = ("−" if E.potential[k] < -zero else "+"), joules(abs(E.potential[k]))
+        return f"{joules(E.kinetic[k])} kinetic {sign} {size} potential = {joules(E.total[k])}."
+
+    happened = [*_happened(t, E, events, joules)]
+    none = "Nothing is attached, released or changed, and no joint reaches a limit."
+    return Text(
+        "\n".join(
+            [
+                f"The run lasts {t[-1] - t[0]:.6g} s, from t = {t[0]:.6g} s to t = {t[-1]:.6g} s.",
+                "",
+                f"Energy at the start: {account(0)}",
+                f"Energy at the end:   {account(-1)}",
+                *_changes(E, joules, zero),
+                "",
+                *(["What happened:", *happened] if happened else [none]),
+                "",
+                _unaccounted(E.residual, scale),
+            ]
+        )
+    )
+
+
+def _changes(E: Energy, joules: Callable[[float], str], zero: float) -> list[str]:
+    """What the energy of the robot gains and loses, and the sum of it."""
+    rows: list[tuple[float, str]] = []
+    for x, done, taken in (
+        (E.work, "work of the motors", "they supply {} and absorb {}"),
+        (E.external, "work of external wrenches", "they supply {} and absorb {}"),
+        (E.exchanged, "energy of bodies that come or go", "these changes add {} and take {}"),
+    ):
+        steps = np.diff(x)
+        plus, minus = float(steps[steps > 0].sum()), float(-steps[steps < 0].sum())
+        if max(plus, minus) > zero:
+            both = f" ({taken.format(joules(plus), joules(minus))})" if min(plus, minus) > zero else ""
+            rows.append((float(x[-1]), done + both))
+    for x, lost in ((E.dissipated, "heat of damping and friction in joints"), (E.impact_loss, "heat of impacts")):
+        if np.abs(x).max() > zero:
+            rows.append((-float(x[-1]), lost))
+    change = float(E.total[-1] - E.total[0])
+    if not rows:
+        return ["The robot keeps its energy: nothing is added or lost."]
+    verb = "gains" if change > zero else "loses" if change < -zero else "neither gains nor loses energy"
+    amount = f" {joules(abs(change))}" if abs(change) > zero else ""
+    cells = [(f"{'−' if x < 0 else '+'} {joules(abs(x))}", text) for x, text in rows]
+    width = max(len(cell) for cell, _ in cells)
+    return [f"The robot {verb}{amount}:", *(f"  {cell:{width}}  {text}" for cell, text in cells)]
+
+
+def _happened(times: Array, E: Energy, events: Sequence[Event], joules: Callable[[float], str]) -> Iterator[str]:
+    """What happened and what it cost, in order of the first time; the same things at several times together."""
+    at: dict[float, list[str]] = {}
+    for event in events:
+        at.setdefault(event.t, []).append(f"{event.verb} {event.subject}")
+    same: dict[str, list[float]] = {}
+    for t, words in sorted(at.items()):
+        same.setdefault(", ".join(dict.fromkeys(words)), []).append(t)
+    for what, found in same.items():
+        when = f"t = {found[0]:.6g} s"
+        if len(found) > 1:
+            when = f"{len(found)} times, {when} to {found[-1]:.6g} s"
+        lost, brought = (sum(_jump(times, entry, t) for t in found) for entry in (E.impact_loss, E.exchanged))
+        parts = []
+        if joules(brought) != joules(0.0):
+            # A body below the origin of the base has negative potential energy: without it, the robot has more.
+            parts.append(f"the robot {'gains' if brought > 0 else 'loses'} {joules(abs(brought))} by it")
+        if joules(lost) != joules(0.0):
+            parts.append(f"{joules(lost)} are lost in the impact")
+        yield f"  {when}: {what}; {', '.join(parts) or 'no energy is lost'}."
+
+
+def _jump(times: Array, entry: Array, t: float) -> float:
+    """The change of an entry of the ledger at a time: between its first and last sample there, if it has samples."""
+    first, end = np.searchsorted(times, t, side="left"), np.searchsorted(times, t, side="right")
+    return float(entry[end - 1] - entry[first]) if end > first else 0.0
+
+
+def _unaccounted(residual: Array, scale: float) -> str:
+    """The largest residual, and what it means."""
+    worst = float(np.abs(residual).max())
+    if not worst:
+        return "Unaccounted for: 0 J. The ledger closes."
+    relative = worst / scale
+    if relative <= _ROUNDING:
+        meaning = "This is rounding: the ledger closes."
+    elif relative <= _INTEGRATION:
+        meaning = "This is the error of the integration, which smaller rtol= and atol= of simulate reduce."
+    else:
+        meaning = (
+            "This is more than an integrator leaves: reduce rtol= and atol= of simulate. If it remains, a torque or "
+            "wrench jumps, or is not a function of time and state."
+        )
+    return f"Unaccounted for: at most {worst:.2g} J, {relative:.2g} of the largest energy in the ledger. {meaning}"

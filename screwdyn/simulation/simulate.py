@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
@@ -20,7 +21,6 @@ from screwdyn.physics.subtree_wrench import subtree_wrench
 from screwdyn.simulation.equations import (
     Controller,
     Disturbance,
-    SampledController,
     Stops,
     Torque,
     Wrenches,
@@ -29,7 +29,7 @@ from screwdyn.simulation.equations import (
     joints_of,
 )
 from screwdyn.simulation.events import Happened, Scheduled, seconds
-from screwdyn.simulation.hybrid import HybridSimulation, Motion
+from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "simulate"]
 
-# Includes the events, which were defined here before.
-
+# Samples of a run, and calls of a controller, that fit in memory and time.
+MOST = 10_000_000
 # Which of the two states at the time of an event.
 Side = Literal["before", "after"]
 
@@ -50,7 +50,7 @@ class Run(Recording):
 
     Attributes
     ----------
-    motions : tuple of Motion
+    motions : tuple of TreeMotion
         The parts of the run between changes of the tree.
     energy : Energy
     events : tuple of Happened
@@ -65,7 +65,7 @@ class Run(Recording):
     ``"w (m)"``.
     """
 
-    motions: tuple[Motion, ...]
+    motions: tuple[TreeMotion, ...]
     events: tuple[Happened, ...]
     tree: Robot
 
@@ -96,7 +96,7 @@ class Run(Recording):
             raise ScrewdynError(f"t must be one number; got {len(time)}")
         (motion,) = self._motions_at(time, side)
         q, qd, _ = motion.values(time)
-        return motion.solution.layout.state(np.concatenate([q[0], qd[0]]))
+        return motion.layout.state(q[0], qd[0])
 
     def pose(self, link: str, t: ArrayLike | None = None, side: Side = "after") -> Array:
         """Poses of a link in the base frame, m.
@@ -160,7 +160,7 @@ class Run(Recording):
         evaluate: Callable[[Robot, Array, Array, Array], Array],
     ) -> Array:
         """A function of a link's motion at all samples or at given times."""
-        trees = [motion.solution.layout.tree for motion in self.motions]
+        trees = [motion.tree for motion in self.motions]
         if not isinstance(link, str) or not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
         times = None if t is None else np.atleast_1d(_times(t))
@@ -177,9 +177,9 @@ class Run(Recording):
 
     @property
     def _topologies(self) -> tuple[Topology, ...]:
-        return tuple(motion.solution.layout.tree.topology for motion in self.motions)
+        return tuple(motion.tree.topology for motion in self.motions)
 
-    def _motions_at(self, times: Array, side: Side) -> list[Motion]:
+    def _motions_at(self, times: Array, side: Side) -> list[TreeMotion]:
         """The motion to which each time belongs."""
         if not isinstance(side, str) or side not in ("after", "before"):
             raise ScrewdynError(f"side must be 'after' or 'before'; got {side!r}")
@@ -242,10 +242,12 @@ class Run(Recording):
         UnknownNameError
             If ``wrenches`` names no link that the tree ever had.
         """
-        from screwdyn.simulation.film import positive_rate, run_scene
+        from screwdyn.simulation.film import run_scene
         from screwdyn.views.film import film_path, film_rate, write_film
 
-        out, rate = film_path(path), positive_rate(fps)
+        out, rate = film_path(path), float(fps) if isinstance(fps, Real) else math.nan
+        if not 0 < rate < math.inf:
+            raise ScrewdynError(f"fps must be a number of frames per second > 0; got {fps!r}")
         return write_film(run_scene(self.motions, self.events, film_rate(out, rate), show, wrenches), out, progress)
 
     # Several runs
@@ -304,7 +306,7 @@ def _times(t: ArrayLike) -> Array:
 class _States(Sequence[State]):
     """The states of some motions, which are made when they are asked for."""
 
-    def __init__(self, motions: Sequence[Motion]) -> None:
+    def __init__(self, motions: Sequence[TreeMotion]) -> None:
         self._motions = motions
         self._ends = np.cumsum([len(motion.t) for motion in motions])
 
@@ -321,11 +323,8 @@ class _States(Sequence[State]):
         k = range(len(self))[index]
         at = int(np.searchsorted(self._ends, k, side="right"))
         motion = self._motions[at]
-        return motion.state(k - int(self._ends[at]) + len(motion.t))
-
-
-# Samples of a run, and calls of a controller, that fit in memory and time.
-MOST = 10_000_000
+        k -= int(self._ends[at])
+        return motion.layout.state(motion.q[k], motion.qd[k])
 
 
 def simulate(
@@ -436,7 +435,18 @@ def simulate(
     start, duration = seconds("t0", t0), seconds("duration", duration, positive=True)
     end = start + duration
     step = duration / 1000 if step is None else seconds("step", step, positive=True)
-    _check_count("step", step, start, duration, "samples")
+    period = None if control_period is None else seconds("control_period", control_period, positive=True)
+    for what, size, counted in (("step", step, "samples"), ("control_period", period, "calls")):
+        if size is not None and duration / MOST > size:
+            raise ScrewdynError(
+                f"{what}={size:g} s makes {duration / size:.3g} {counted} in {duration:g} s, more than {MOST:g}; "
+                f"choose it larger"
+            )
+        if size is not None and not end + size > end:
+            raise ScrewdynError(
+                f"{what}={size:g} s is shorter than the resolution of times at t0 = {start:g} s; choose it, or the "
+                f"duration of {duration:g} s, larger"
+            )
     for what, tolerance in (("rtol", rtol), ("atol", atol)):
         if not (isinstance(tolerance, float | int | np.floating) and 0 < tolerance < math.inf):
             raise ScrewdynError(f"{what} must be a number > 0; got {tolerance!r}")
@@ -448,15 +458,9 @@ def simulate(
     for what, flag in (("saturate", saturate), ("progress", progress)):
         if not isinstance(flag, bool | np.bool_):
             raise ScrewdynError(f"{what} must be True or False; got {flag!r}")
-    if saturate and torque is None:
-        raise ScrewdynError("saturate needs a torque to clip; give torque= or omit it")
-    controller = None if torque is None else Controller(guarded(torque, tree), saturate)
-    if control_period is not None:
-        period = seconds("control_period", control_period, positive=True)
-        _check_count("control_period", period, start, duration, "calls")
-        if torque is None:
-            raise ScrewdynError("control_period needs a torque to call; give torque= or omit it")
-        controller = SampledController(guarded(torque, tree), period, start, saturate)
+    for what, given, use in (("saturate", saturate, "clip"), ("control_period", period is not None, "call")):
+        if given and torque is None:
+            raise ScrewdynError(f"{what} needs a torque to {use}; give torque= or omit it")
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
@@ -468,30 +472,8 @@ def simulate(
         ever = (joints_of(tree), *(event.joints(tree) for event in events))
         check_stops(stops, [named for joints in ever for named in joints.items()])
     with tree.transaction():
+        controller = None if torque is None else Controller(guarded(torque, tree), saturate, period, start)
         disturbance = None if wrenches is None else Disturbance(guarded(wrenches, tree))
-        simulation = HybridSimulation(
-            tree,
-            start,
-            end,
-            step,
-            Integrator(method, rtol, atol),
-            controller=controller,
-            disturbance=disturbance,
-            stops=stops,
-            events=events,
-        )
+        integrator = Integrator(method, rtol, atol)
+        simulation = HybridSimulation(tree, start, end, step, integrator, controller, disturbance, stops, events)
         return Run(*simulation.run(state, progress), tree)
-
-
-def _check_count(what: str, period: float, start: float, duration: float, counted: str) -> None:
-    """Raise an error for a period that is too short for memory and time, or for the resolution of floats."""
-    if duration / MOST > period:
-        raise ScrewdynError(
-            f"{what}={period:g} s makes {duration / period:.3g} {counted} in {duration:g} s, more than {MOST:g}; "
-            f"choose it larger"
-        )
-    if not start + duration + period > start + duration:
-        raise ScrewdynError(
-            f"{what}={period:g} s is shorter than the resolution of times at t0 = {start:g} s; choose it, or the "
-            f"duration of {duration:g} s, larger"
-        )

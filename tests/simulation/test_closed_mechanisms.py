@@ -96,14 +96,14 @@ def test_four_bars_pass_their_flat_position(count):
 
 def test_a_singular_configuration_is_named():
     """Near the flat position, an integration that does not get on names the loop whose constraints are dependent."""
-    from screwdyn.simulation.equations import ENERGIES, Equations
+    from screwdyn.simulation.equations import ENERGIES, EquationsOfMotion
     from screwdyn.simulation.hybrid import StallGuard
     from screwdyn.simulation.integrators import Integrator
 
     tree, start = rods(2, -1.0)
     near = np.concatenate([start.q * 1e-4, start.qd, np.zeros(ENERGIES)])
     y = np.concatenate([start.q, start.qd, np.zeros(ENERGIES)])
-    equations = Equations(tree, None, None, None, y)
+    equations = EquationsOfMotion(tree, None, None, None, y)
     assert equations.dependent(y) == []
     error = StallGuard(equations, Integrator("DOP853", 1e-9, 1e-10), 1.0, 0.5, near).error(0.5, "the steps are short")
     assert isinstance(error, sd.LoopError)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
-from screwdyn.simulation.equations import ENERGIES, Equations
+from screwdyn.simulation.equations import ENERGIES, EquationsOfMotion
 
 
 def test_jacobian_of_a_damped_pendulum():
@@ -15,7 +15,7 @@ def test_jacobian_of_a_damped_pendulum():
     tree.attach(bob, to="base", joint=sd.revolute("y", damping=damping), name="bob")
     q, qd = 0.7, -1.2
     y = np.array([q, qd, 5.0, 6.0, 7.0])
-    found = Equations(tree, None, None, None, y).jacobian(0.0, y)
+    found = EquationsOfMotion(tree, None, None, None, y).jacobian(0.0, y)
     exact = np.zeros((2 + ENERGIES, 2 + ENERGIES))
     exact[0, 1] = 1
     exact[1, :2] = -g / length * np.cos(q), -damping / (mass * length**2)

@@ -159,7 +159,7 @@ def test_info_of_a_broken_file_lists_its_problems(capsys: pytest.CaptureFixture[
 def test_demo_with_a_robot_of_ones_own(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("screwdyn.cli.demo.task.SAMPLES", 100)
+    monkeypatch.setattr("screwdyn.cli.demo.SAMPLES", 100)
     code, out, err = command(capsys, "demo", "--urdf", ARM, "--to", "tool0", "--output", tmp_path / "a.png")
     # Not a terminal: no progress bar, at most a word about the first compilation.
     assert (code, [words for words in err.splitlines() if "compiling" not in words]) == (0, [])

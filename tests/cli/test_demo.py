@@ -6,7 +6,6 @@ import pytest
 
 import screwdyn as sd
 from screwdyn.cli import demo
-from screwdyn.cli.demo import control, report, task
 from screwdyn.testing import random_tree
 
 ARM = Path(__file__).parents[1] / "data" / "urdf" / "arm.urdf"
@@ -26,7 +25,7 @@ def chain(scale: float = 1.0, **options) -> sd.KinematicTree:
 
 
 def test_the_path_begins_and_ends_at_rest_and_stays_there() -> None:
-    path = control.Path5(np.array([1.0, -2.0]), np.array([3.0, 2.0]), 2.0)
+    path = demo.Path5(np.array([1.0, -2.0]), np.array([3.0, 2.0]), 2.0)
     for t, place in ((-1.0, path.start), (0.0, path.start), (2.0, path.end), (5.0, path.end)):
         q, qd, qdd = path(t)
         np.testing.assert_array_equal(q, place)
@@ -37,7 +36,7 @@ def test_the_path_begins_and_ends_at_rest_and_stays_there() -> None:
 
 
 def test_rates_of_the_path_are_its_derivatives() -> None:
-    path = control.Path5(np.array([1.0, -2.0]), np.array([3.0, 2.0]), 2.0)
+    path = demo.Path5(np.array([1.0, -2.0]), np.array([3.0, 2.0]), 2.0)
     h = 1e-5
     for t in (0.3, 0.9, 1.7):
         np.testing.assert_allclose((path(t + h)[0] - path(t - h)[0]) / (2 * h), path(t)[1], rtol=1e-7)
@@ -60,25 +59,25 @@ def test_driven_joints_accelerate_as_asked_whatever_the_passive_ones_do(passive:
             joint = sd.Joint(joint.screw, passive=number in passive, damping=0.1 * k, stiffness=0.2 * k)
         tree.attach(model.link(link), to=model.parent(link), joint=joint, at=edge["home"])
     start, end, q, qd = rng.normal(size=(4, 6))
-    path, t = control.Path5(start, end, 2.0), 0.7
-    torque = control.ComputedTorque(path)(t, sd.State(tree, q, qd))
+    path, t = demo.Path5(start, end, 2.0), 0.7
+    torque = demo.ComputedTorque(path)(t, sd.State(tree, q, qd))
     driven = [k for k in range(6) if k not in passive]
     assert list(torque) == [tree.coordinates[k] for k in driven]
     tau = np.array([torque.get(name, 0.0) for name in tree.coordinates])
     qdd = tree.forward_dynamics(q, qd, tau + tree.joint_force(q, qd))
     wanted, rate, acceleration = path(t)
-    asked = acceleration + control.DAMPING * (rate - qd) + control.STIFFNESS * (wanted - q)
+    asked = acceleration + demo.DAMPING * (rate - qd) + demo.STIFFNESS * (wanted - q)
     np.testing.assert_allclose(qdd[driven], asked[driven], rtol=1e-9)
 
 
 def test_without_the_payload_model_the_controller_uses_the_empty_robot() -> None:
     robot = chain()
-    path = control.Path5(np.zeros(2), np.ones(2), 2.0)
+    path = demo.Path5(np.zeros(2), np.ones(2), 2.0)
     empty = sd.State(robot, [0.1, 0.2], [0.3, 0.4])
     loaded = robot.copy()
     loaded.attach(sd.Inertia.point(1.0, (0, 0, -0.1)), to="tip", joint=sd.revolute("y", passive=True), name="crate")
     state = sd.State(loaded, [0.1, 0.2, 0.9], [0.3, 0.4, 0.5])
-    full, reduced = control.ComputedTorque(path), control.ComputedTorque(path, robot.copy())
+    full, reduced = demo.ComputedTorque(path), demo.ComputedTorque(path, robot.copy())
     assert reduced(0.5, state) == full(0.5, empty)
     assert full(0.5, state) != full(0.5, empty)
 
@@ -92,7 +91,7 @@ def test_without_the_payload_model_the_controller_uses_the_empty_robot() -> None
     ids=["ur5", "stanford", "rtx", "planar"],
 )
 def test_the_crate_hangs_straight_down_across_the_motion(robot: sd.KinematicTree, to: str | None) -> None:
-    job = task.plan(robot, to or task.farthest(robot))
+    job = demo.plan(robot, to or demo.farthest(robot))
     q, qd, _ = job.path(job.grasp.time)
     pose = job.loaded.forward_kinematics(job.crate, np.append(q, 0.0))
     np.testing.assert_allclose(pose[:3, 3], robot.forward_kinematics(job.to, q)[:3, 3], atol=1e-12)
@@ -112,7 +111,7 @@ def test_the_path_keeps_within_every_limit() -> None:
         make = sd.prismatic if k == 0 else sd.revolute
         link = tree.attach(body, to=link, joint=make("xyz"[k % 3], limits=pair), at=(0.2, 0, 0)).name
     tree.attach(body, to="base", joint=sd.revolute("x", limits=(0.5, 0.7)), name="aside")
-    path = task.plan(tree, link).path
+    path = demo.plan(tree, link).path
     for name, start, end in zip(tree.coordinates, path.start, path.end, strict=True):
         low, high = tree.joint(name).limits or (-np.inf, np.inf)
         assert low <= start <= end <= high
@@ -125,8 +124,8 @@ def test_the_path_keeps_within_every_limit() -> None:
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 def test_the_crate_fits_the_robot(scale: float) -> None:
-    light, robot = task.plan(chain(), "tip"), chain(scale)
-    job = task.plan(robot, "tip")
+    light, robot = demo.plan(chain(), "tip"), chain(scale)
+    job = demo.plan(robot, "tip")
     mass = job.loaded.link("crate").inertia.mass
     assert mass <= 0.05 * robot.mass
     assert mass == pytest.approx(scale * light.loaded.link("crate").inertia.mass)
@@ -136,40 +135,40 @@ def test_names_that_are_taken_are_left_alone() -> None:
     robot = chain()
     robot.attach(sd.Link("crate"), to="tip")
     robot.attach(sd.Link("frame"), to="tip", joint=sd.fixed(name="swing"))
-    job = task.plan(robot, "tip")
+    job = demo.plan(robot, "tip")
     assert job.crate == "crate_2"
     assert job.loaded.coordinates[-1] == "swing_2"
 
 
 def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(sd.UnknownLinkError, match="did you mean 'tip'"):
-        task.plan(chain(), "tipp")
+        demo.plan(chain(), "tipp")
     with pytest.raises(sd.ScrewdynError, match="no joint moves link 'base'; choose one of: upper, lower, tip"):
-        task.plan(chain(), "base")
+        demo.plan(chain(), "base")
     with pytest.raises(sd.ScrewdynError, match="the robot has no movable joint"):
-        task.plan(sd.KinematicTree(), "base")
+        demo.plan(sd.KinematicTree(), "base")
     with pytest.raises(sd.ScrewdynError, match="no joint moves link 'tip'"):
-        task.plan(chain(passive=True), "tip")
+        demo.plan(chain(passive=True), "tip")
     with pytest.raises(sd.ScrewdynError, match="limits of upper, lower leave no range"):
-        task.plan(chain(limits=(0, 0)), "tip")
+        demo.plan(chain(limits=(0, 0)), "tip")
     wrist = chain()
     wrist.attach(sd.Inertia.point(1.0, (0, 0, 0.1)), to="tip", joint=sd.spherical(name="ball"))
     with pytest.raises(sd.ScrewdynError, match="joints of one freedom each; 'ball' is a spherical joint"):
-        task.plan(wrist, "tip")
+        demo.plan(wrist, "tip")
     hand = chain()
     hand.attach(sd.Link("finger"), to="tip", joint=sd.revolute("x", name="knuckle"))
     with pytest.raises(sd.SingularAttachmentError, match="'knuckle'"):
-        task.plan(hand, "tip")
+        demo.plan(hand, "tip")
 
 
 # The runs
 
 
 @pytest.fixture(scope="module")
-def runs() -> tuple[task.Task, sd.Run, sd.Run]:
-    job = task.plan(sd.robots.ur5(), "tool0", mass=3.0, ends=(demo._UR5_START, demo._UR5_END))
-    full = control.ComputedTorque(job.path)
-    reduced = control.ComputedTorque(job.path, job.robot.copy())
+def runs() -> tuple[demo.Task, sd.Run, sd.Run]:
+    job = demo.plan(sd.robots.ur5(), "tool0", mass=3.0, ends=(demo._UR5_START, demo._UR5_END))
+    full = demo.ComputedTorque(job.path)
+    reduced = demo.ComputedTorque(job.path, job.robot.copy())
     return job, job.run(full, False), job.run(reduced, False)
 
 
@@ -194,7 +193,7 @@ def test_the_crate_swings_and_the_energy_balance_closes(runs) -> None:
 
 
 def test_the_report_states_what_happened(runs) -> None:
-    text = report.describe(*runs)
+    text = demo.describe(*runs)
     assert "tool0 picks up a crate of 3 kg on a free hook at 1.2 s and releases it at 3.4 s" in text
     assert "└─ crate [passive revolute swing] 3 kg" in text
     assert "The contributions of all other links are unchanged: largest difference 0." in text
@@ -208,15 +207,15 @@ def test_the_report_states_what_happened(runs) -> None:
 
 
 def test_numbers_line_up_and_minus_zero_is_printed_as_zero() -> None:
-    lines = report._table("M_i", np.array([[12.3456, -1e-9], [0.0, 7.0]]))
+    lines = demo._table("M_i", np.array([[12.3456, -1e-9], [0.0, 7.0]]))
     assert lines == ["  M_i      12.35      0.00", "            0.00      7.00"]
-    assert report._table("g_i", np.zeros((1, 2))) == ["  g_i      0.000     0.000"]
+    assert demo._table("g_i", np.zeros((1, 2))) == ["  g_i      0.000     0.000"]
 
 
 def test_someone_elses_robot_with_a_sliding_joint(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(task, "SAMPLES", 100)
+    monkeypatch.setattr(demo, "SAMPLES", 100)
     demo.demo(ARM, "wheel", tmp_path / "arm.png", tmp_path / "arm.html", progress=True)
     out, err = capsys.readouterr()
     assert "wheel picks up a crate" in out
@@ -227,8 +226,8 @@ def test_someone_elses_robot_with_a_sliding_joint(
 
 
 def test_without_a_link_the_farthest_one_grasps() -> None:
-    assert task.farthest(sd.KinematicTree.from_urdf(ARM)) == "wheel"
-    assert task.farthest(chain()) == "lower"
+    assert demo.farthest(sd.KinematicTree.from_urdf(ARM)) == "wheel"
+    assert demo.farthest(chain()) == "lower"
 
 
 def test_a_figure_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from screwdyn.cli.robot_files import read_robot, require_readable, write_robot
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning
+from screwdyn.cli.robot_files import WRITERS, read_robot, require_readable
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.io.urdf import check_urdf
 
 __all__ = ["main"]
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.simplefilter("always", ScrewdynWarning)
         warnings.showwarning = _say
         try:
-            code: int = arguments.run(arguments)
+            code: int = arguments.run(arguments) or 0
             sys.stdout.flush()
         except OSError as error:
             # Discard buffered output, which Python would try to write again at exit.
@@ -64,172 +65,176 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"screwdyn {version('screwdyn')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    words = "an arm picks up a swinging crate in mid-motion; prints a report and draws a figure"
-    demo = commands.add_parser("demo", help=words, description=f"Demonstration: {words}.")
-    demo.add_argument("--urdf", type=Path, metavar="FILE", help="URDF of another robot (default: a UR5)")
-    demo.add_argument(
-        "--to",
-        metavar="LINK",
-        help="the link that grasps (default: tool0, or the link with the most joints on its path)",
-    )
-    demo.add_argument(
-        "--output",
-        type=Path,
-        default=Path("screwdyn_demo.png"),
-        metavar="FILE",
-        help="the figure (default: %(default)s)",
-    )
-    demo.add_argument(
-        "--html", type=Path, metavar="FILE", help="also write a film for a browser (needs the extra view)"
-    )
-    demo.set_defaults(run=_demo)
+    def command(run: Callable[..., int | None], words: str, more: str = "", end: str = "") -> Callable[..., Any]:
+        """A command named as its function; returns how its arguments are added."""
+        description = f"{words[0].upper()}{words[1:]}{more}."
+        added = commands.add_parser(run.__name__.strip("_"), help=words, description=description, epilog=end)
+        added.set_defaults(run=run)
+        return added.add_argument
+
+    robot = {"type": Path, "help": ".urdf, .xacro, .json or .xml (MJCF)"}
+    floating = {"action": "store_true", "help": "of URDF: attach the root link to the world by a free joint"}
+    figure = {"type": Path, "metavar": "FILE", "help": "the figure (default: %(default)s)"}
+
+    add = command(_demo, "an arm picks up a swinging crate in mid-motion; prints a report and draws a figure")
+    add("--urdf", type=Path, metavar="FILE", help="URDF of another robot (default: a UR5)")
+    words = "the link that grasps (default: tool0, or the link with the most joints on its path)"
+    add("--to", metavar="LINK", help=words)
+    add("--output", default=Path("screwdyn_demo.png"), **figure)
+    add("--html", type=Path, metavar="FILE", help="also write a film for a browser (needs the extra view)")
 
     words = "simulate a scenario: a robot, a schedule of grasps and releases, a controller"
-    scenario = commands.add_parser("simulate", help=words, description=f"{words.capitalize()} (docs/files.md).")
-    scenario.add_argument("file", type=Path, metavar="FILE", help="TOML")
-    scenario.add_argument(
-        "--output", type=Path, default=Path(), metavar="FOLDER", help="folder of the output files (default: this one)"
-    )
-    scenario.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace files that no scenario has written, or that have changed since",
-    )
-    scenario.set_defaults(run=_simulate)
+    add = command(_simulate, words, " (docs/files.md)")
+    add("file", type=Path, metavar="FILE", help="TOML")
+    words = "folder of the output files (default: this one)"
+    add("--output", type=Path, default=Path(), metavar="FOLDER", help=words)
+    words = "replace files that no scenario has written, or that have changed since"
+    add("--overwrite", action="store_true", help=words)
 
     words = "compare arms by cost of their dynamics, workspace and manipulability; prints a table and draws a figure"
-    compare = commands.add_parser("compare", help=words, description=f"{words.capitalize()} (docs/arm_selection.md).")
-    compare.add_argument("files", type=Path, nargs="+", metavar="ROBOT", help=".urdf, .xacro, .json or .xml (MJCF)")
-    compare.add_argument(
-        "--path",
-        type=Path,
-        metavar="FILE",
-        help="CSV of a motion with columns t and q:POSITION, as of simulations (default: through the joint limits)",
+    add = command(_compare, words, " (docs/arm_selection.md)")
+    add("files", nargs="+", metavar="ROBOT", **robot)
+    words = "CSV of a motion with columns t and q:POSITION, as of simulations (default: through the joint limits)"
+    add("--path", type=Path, metavar="FILE", help=words)
+    add("--tip", metavar="LINK", help="the link that works (default: the last one that most joints move)")
+    words = (
+        "range of a joint of a robot, named as its file without suffix, rad or m (default: the limits in the file); "
+        "may be repeated"
     )
-    compare.add_argument(
-        "--tip", metavar="LINK", help="the link that works (default: the last one that most joints move)"
-    )
-    compare.add_argument(
-        "--limits",
-        action="append",
-        default=[],
-        metavar="NAME:POSITION=LOW,HIGH",
-        help="range of a joint of a robot, named as its file without suffix, rad or m (default: the limits in the file)"
-        "; may be repeated",
-    )
-    compare.add_argument(
-        "--output",
-        type=Path,
-        default=Path("screwdyn_compare.png"),
-        metavar="FILE",
-        help="the figure (default: %(default)s)",
-    )
-    compare.set_defaults(run=_compare)
+    add("--limits", action="append", default=[], metavar="NAME:POSITION=LOW,HIGH", help=words)
+    add("--output", default=Path("screwdyn_compare.png"), **figure)
 
-    words = "convert a robot between file formats, which are known by their suffixes"
-    convert = commands.add_parser("convert", help=words, description=f"{words.capitalize()}.")
-    convert.add_argument("source", type=Path, metavar="IN", help=".urdf, .xacro, .json or .xml (MJCF)")
-    convert.add_argument("target", type=Path, metavar="OUT", help=".urdf, .json or .xml (MJCF)")
-    convert.add_argument("--floating-base", action="store_true", help="of URDF: attach the root link by a free joint")
-    convert.set_defaults(run=_convert)
+    add = command(_convert, "convert a robot between file formats, which are known by their suffixes")
+    add("source", metavar="IN", **robot)
+    add("target", type=Path, metavar="OUT", help=".urdf, .json or .xml (MJCF)")
+    add("--floating-base", **floating)
 
     words = "look at a robot in the browser, with sliders for its joints; Ctrl-C ends"
-    view = commands.add_parser("view", help=words, description=f"{words.capitalize()} (docs/viewing.md).")
-    view.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
-    view.add_argument(
-        "--q",
-        nargs="+",
-        default=[],
-        metavar="POSITION=VALUE",
-        help="positions of joints, rad or m, such as elbow=0.5 (default: neutral)",
-    )
-    view.add_argument("--html", type=Path, metavar="FILE", help="write a page that needs no network, and end")
-    view.add_argument("--floating-base", action="store_true", help="of URDF: attach the root link by a free joint")
-    view.set_defaults(run=_view)
+    add = command(_view, words, " (docs/viewing.md)")
+    add("file", metavar="FILE", **robot)
+    words = "positions of joints, rad or m, such as elbow=0.5 (default: neutral)"
+    add("--q", nargs="+", default=[], metavar="POSITION=VALUE", help=words)
+    add("--html", type=Path, metavar="FILE", help="write a page that needs no network, and end")
+    add("--floating-base", **floating)
 
-    words = "links, masses, joints and coordinates of a robot"
-    info = commands.add_parser("info", help=words, description=f"Show {words}.")
-    info.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
-    info.add_argument("--floating-base", action="store_true", help="attach the root link to the world by a free joint")
-    info.set_defaults(run=_info)
+    add = command(_info, "links, masses, joints and coordinates of a robot")
+    add("file", metavar="FILE", **robot)
+    add("--floating-base", **floating)
 
     words = "what one link contributes to M, C and g, and to which joints, in the neutral configuration"
-    explain = commands.add_parser("explain", help=words, description=f"Show {words}.")
-    explain.add_argument("file", type=Path, metavar="FILE", help=".urdf, .xacro, .json or .xml (MJCF)")
-    explain.add_argument("link", metavar="LINK")
-    explain.add_argument("--output", type=Path, metavar="FIGURE", help="draw it as heat maps into this file")
-    explain.set_defaults(run=_explain)
+    add = command(_explain, words)
+    add("file", metavar="FILE", **robot)
+    add("link", metavar="LINK")
+    add("--output", type=Path, metavar="FIGURE", help="draw it as heat maps into this file")
 
-    words = "every problem of a URDF file, with its line"
-    check = commands.add_parser(
-        "check",
-        help=words,
-        description=f"List {words}, as file:line: severity: element: message; hint.",
-        epilog="exit code: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be opened",
+    words = "exit code: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be opened"
+    lines = ", as file:line: severity: element: message; hint"
+    add = command(_check, "every problem of a URDF file, with its line", lines, words)
+    add("file", type=Path, metavar="FILE")
+
+    words = (
+        "expand xacro, which runs the Python expressions in it, in any file; without it only in files named .xacro on "
+        "the command line"
     )
-    check.add_argument("file", type=Path, metavar="FILE")
-    check.set_defaults(run=_check)
-    for command in (demo, scenario, compare, convert, view, info, explain, check):
-        command.add_argument(
-            "--xacro",
-            action="store_true",
-            default=None,
-            help="expand xacro, which runs the Python expressions in it, in any file; without it only in files named "
-            ".xacro on the command line",
-        )
+    for each in commands.choices.values():
+        each.add_argument("--xacro", action="store_true", default=None, help=words)
     return parser
 
 
-def _demo(arguments: argparse.Namespace) -> int:
+def _demo(given: argparse.Namespace) -> None:
     from screwdyn.cli.demo import demo
 
-    demo(
-        arguments.urdf,
-        arguments.to,
-        arguments.output,
-        arguments.html,
-        xacro=arguments.xacro,
-        progress=sys.stderr.isatty(),
-    )
-    return 0
+    progress = sys.stderr.isatty()
+    demo(given.urdf, given.to, given.output, given.html, xacro=given.xacro, progress=progress)
 
 
-def _simulate(arguments: argparse.Namespace) -> int:
+def _simulate(given: argparse.Namespace) -> None:
     from screwdyn.cli.scenario import run_scenario
 
-    progress, options = sys.stderr.isatty(), {"overwrite": arguments.overwrite, "xacro": bool(arguments.xacro)}
-    print(run_scenario(arguments.file, arguments.output, progress, **options))
-    return 0
+    progress, options = sys.stderr.isatty(), {"overwrite": given.overwrite, "xacro": bool(given.xacro)}
+    print(run_scenario(given.file, given.output, progress, **options))
 
 
-def _compare(arguments: argparse.Namespace) -> int:
-    from screwdyn.cli.compare import compare_files
+def _compare(given: argparse.Namespace) -> None:
+    """Compare the robots of files, named by their stems or, if these are equal, by whole paths."""
+    from screwdyn.papers.selection import Trajectory, compare
+    from screwdyn.papers.workspace import EndlessError
+    from screwdyn.views.figures import save, writable
 
-    print(
-        compare_files(
-            arguments.files, arguments.path, arguments.tip, arguments.limits, arguments.output, arguments.xacro
-        )
-    )
-    return 0
+    output = writable(given.output)
+    stems = [file.stem for file in given.files]
+    names = stems if len({*stems}) == len(stems) else [str(file) for file in given.files]
+    if len({*names}) < len(names):
+        raise ScrewdynError("a robot is given twice; give different files")
+    arms = {name: read_robot(file, xacro=given.xacro) for name, file in zip(names, given.files, strict=True)}
+    motions = None if given.path is None else {name: Trajectory.from_csv(given.path, arm) for name, arm in arms.items()}
+    tips = None if given.tip is None else dict.fromkeys(arms, given.tip)
+    try:
+        found = compare(arms, motions, limits=_ranges(given.limits, arms), tips=tips)
+    except EndlessError as error:
+        raise ScrewdynError(
+            f"{error.fact}; write limits into the file, or give a range, such as --limits "
+            f"{error.arm}:{error.position}=0,1"
+        ) from None
+    save(found.plot(), output)
+    print(f"{found}\n\nFigure: {output.resolve()}")
 
 
-def _convert(arguments: argparse.Namespace) -> int:
-    source, target = arguments.source, arguments.target
+def _ranges(given: Iterable[str], arms: Iterable[str]) -> Mapping[str, dict[str, tuple[float, float]]]:
+    """The ranges of "NAME:POSITION=LOW,HIGH" by name and position."""
+    ranges: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in arms}
+    for text in given:
+        place, _, interval = text.rpartition("=")
+        # Names may contain colons, as paths may.
+        name = next((name for name in ranges if place.startswith(f"{name}:")), None)
+        try:
+            low, high = map(float, interval.split(","))
+        except ValueError:
+            raise ScrewdynError(f"--limits is given as NAME:POSITION=LOW,HIGH; got {text!r}") from None
+        if name is None:
+            raise UnknownNameError.of(place.partition(":")[0], ranges, "robot")
+        ranges[name][place.removeprefix(f"{name}:")] = low, high
+    return ranges
+
+
+def _convert(given: argparse.Namespace) -> None:
+    source, target = given.source, given.target
     if target.exists() and source.exists() and target.samefile(source):
         raise ScrewdynError(f"{str(source)!r} is both the source and the target; give another target")
-    write_robot(read_robot(source, arguments.floating_base, arguments.xacro), target, source.stem)
-    return 0
+    tree, write = read_robot(source, given.floating_base, given.xacro), WRITERS.get(target.suffix.lower())
+    if write is None:
+        *others, last = WRITERS
+        raise ScrewdynError(f"cannot write {str(target)!r}: its suffix must be {', '.join(others)} or {last}")
+    text = write(tree, source.stem)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ScrewdynError(f"cannot write the file {str(target)!r}: {error.strerror}") from None
 
 
-def _view(arguments: argparse.Namespace) -> int:
-    from screwdyn.cli.view import view
+def _view(given: argparse.Namespace) -> None:
+    """Show a robot in the browser until Ctrl-C, or write a page."""
+    tree, q = read_robot(given.file, given.floating_base, given.xacro), dict(map(_position, given.q))
+    if given.html is not None:
+        print(f"Page: {tree.draw(given.html, q).path.resolve()}")
+        return
+    with tree.show(q) as viewer:
+        viewer.wait()
 
-    view(read_robot(arguments.file, arguments.floating_base, arguments.xacro), arguments.q, arguments.html)
-    return 0
+
+def _position(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        number = float(value)
+    except ValueError:
+        name = ""
+    if not name:
+        raise ScrewdynError(f"--q must be POSITION=VALUE with a number, such as elbow=0.5; got {text!r}")
+    return name, number
 
 
-def _info(arguments: argparse.Namespace) -> int:
-    tree = read_robot(arguments.file, arguments.floating_base, arguments.xacro)
+def _info(given: argparse.Namespace) -> None:
+    tree = read_robot(given.file, given.floating_base, given.xacro)
     print(tree)
     print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nv}")
     if tree.nq != tree.nv:
@@ -252,20 +257,18 @@ def _info(arguments: argparse.Namespace) -> int:
             names = joint.freedom_names(name), joint.position_names(name)
             rows.append((name, *(" ".join(x.removeprefix(name) for x in part) for part in names)))
     _print_table(rows)
-    return 0
 
 
-def _explain(arguments: argparse.Namespace) -> int:
-    if arguments.output is not None:
+def _explain(given: argparse.Namespace) -> None:
+    if given.output is not None:
         from screwdyn.views import figures
 
-        output = figures.writable(arguments.output)
-    explanation = read_robot(arguments.file, xacro=arguments.xacro).explain(arguments.link)
+        output = figures.writable(given.output)
+    explanation = read_robot(given.file, xacro=given.xacro).explain(given.link)
     print(explanation)
-    if arguments.output is not None:
+    if given.output is not None:
         figures.save(explanation.plot(), output)
         print(f"\nFigure: {output.resolve()}")
-    return 0
 
 
 def _print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -277,14 +280,14 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
             print("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _check(arguments: argparse.Namespace) -> int:
-    require_readable(arguments.file)
-    problems = check_urdf(arguments.file, xacro=arguments.xacro)
+def _check(given: argparse.Namespace) -> int:
+    require_readable(given.file)
+    problems = check_urdf(given.file, xacro=given.xacro)
     for p in problems:
         hint = f"; {p.hint}" if p.hint else ""
-        print(f"{arguments.file}:{p.line}: {p.severity}: {p.element}: {p.message}{hint}")
+        print(f"{given.file}:{p.line}: {p.severity}: {p.element}: {p.message}{hint}")
     errors = sum(p.severity == "error" for p in problems)
-    print(f"{arguments.file}: {_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}")
+    print(f"{given.file}: {_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}")
     return 1 if errors else 0
 
 

@@ -1,19 +1,22 @@
-"""Files of robots, whose formats are known by their suffixes."""
+"""Robots of files, whose formats are known by their suffixes, and those that a scenario names."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
+from screwdyn import robots
 from screwdyn.core.errors import ScrewdynError
+from screwdyn.io.document import Entry
 from screwdyn.tree import KinematicTree
 
-__all__ = ["read_robot", "require_readable", "write_robot"]
+__all__ = ["WRITERS", "Beside", "named_robot", "read_robot", "require_readable"]
 
 _URDF = (".urdf", ".xacro")
 _READERS: dict[str, Callable[[Path], KinematicTree]] = {
     ".json": KinematicTree.from_json,
     ".xml": KinematicTree.from_mjcf,
 }
-_WRITERS: dict[str, Callable[[KinematicTree, str], str]] = {
+WRITERS: dict[str, Callable[[KinematicTree, str], str]] = {
     ".urdf": lambda tree, name: tree.to_urdf(name),
     ".json": lambda tree, name: tree.to_json(),
     ".xml": lambda tree, name: tree.to_mjcf(name),
@@ -29,14 +32,7 @@ def require_readable(path: Path) -> None:
 
 
 def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = None) -> KinematicTree:
-    """Read a robot: JSON, MJCF or URDF, by its suffix; `xacro` as for :meth:`KinematicTree.from_urdf`.
-
-    Raises
-    ------
-    ScrewdynError
-        If the suffix is not that of a format, the file cannot be read, or a floating base is wanted for another format
-        than URDF.
-    """
+    """A robot of JSON, MJCF or URDF, by the suffix; `xacro` as for :meth:`KinematicTree.from_urdf`."""
     require_readable(path)
     suffix = path.suffix.lower()
     if suffix not in (*_URDF, *_READERS):
@@ -51,21 +47,30 @@ def read_robot(path: Path, floating_base: bool = False, xacro: bool | None = Non
     return read(path)
 
 
-def write_robot(tree: KinematicTree, path: Path, name: str) -> None:
-    """Write a robot as URDF, JSON or MJCF; `name` is its name in URDF and MJCF.
+class Beside(NamedTuple):
+    """Where the files of robots are, and whether xacro in them is expanded."""
 
-    Raises
-    ------
-    ScrewdynError
-        If the suffix is not that of a format that can be written, the format cannot express the robot, or the file
-        cannot be written.
-    """
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
-        *others, last = _WRITERS
-        raise ScrewdynError(f"cannot write {str(path)!r}: its suffix must be {', '.join(others)} or {last}")
-    text = write(tree, name)
+    folder: Path
+    xacro: bool
+
+
+def named_robot(given: Entry, beside: Beside, floating: bool = False) -> KinematicTree | None:
+    """A robot of ``screwdyn.robots`` or of a file, without symbols."""
+    name = given.text(f"the name of a file, or one of {', '.join(robots.__all__)}")
+    if name is None:
+        return None
     try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ScrewdynError(f"cannot write the file {str(path)!r}: {error.strerror}") from None
+        if name in robots.__all__:
+            robot: KinematicTree = getattr(robots, name)()
+        elif Path(name).suffix:
+            robot = read_robot(beside.folder / name, floating, beside.xacro)
+        else:
+            given.wrong(f"there is no robot {name!r}", given.near(name, robots.__all__))
+            return None
+    except ScrewdynError as error:
+        given.wrong(str(error))
+        return None
+    if robot.free_symbols:
+        given.wrong(f"its numbers contain symbols: {', '.join(sorted(map(str, robot.free_symbols)))}")
+        return None
+    return robot

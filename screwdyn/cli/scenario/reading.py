@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from screwdyn import robots
+from screwdyn.cli.robot_files import Beside, named_robot
 from screwdyn.cli.scenario.control import Hold, constant
 from screwdyn.cli.scenario.outputs import FIGURES, FILMS
 from screwdyn.cli.scenario.present import Present
-from screwdyn.cli.scenario.robot import Beside, named_robot
 from screwdyn.cli.scenario.schedule import schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.io.document import Entry, PlacedProblem, listed, shown

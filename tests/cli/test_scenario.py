@@ -215,7 +215,7 @@ WHEN = GRASP.replace("time = 0.1", "when = {{{}}}").replace("{mass = 1}", "{{mas
         (START + GRASP.replace("= 1}", "= 1, box = [1, 1, 1], sphere = 1}"), "schedule[0].body", "box and sphere"),
         (START + GRASP + "at = [[1, 2], [3, 4]]", "schedule[0].at", "4 rows of 4 numbers"),
         (START + GRASP + "joint = {axis = 'x'}", "schedule[0].joint", "the key 'type' is missing"),
-        (START + GRASP + "joint = {type = 'hinge'}", "schedule[0].joint.type", "'prismatic', 'revolute'"),
+        (START + GRASP + "joint = {type = 'hinge'}", "schedule[0].joint.type", "'revolute', 'prismatic'"),
         (START + GRASP + "joint = {type = 'helical', axis = 'x'}", "schedule[0].joint", "the key 'pitch' is missing"),
         (START + GRASP + "joint = {type = 'free', axis = 'x'}", "schedule[0].joint.axis", "unknown key"),
         (START + GRASP + "joint = {type = 'revolute', axis = 'w'}", "schedule[0].joint.axis", "'x', 'y', 'z'"),

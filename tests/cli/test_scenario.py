@@ -10,9 +10,7 @@ from numpy.testing import assert_allclose
 import screwdyn as sd
 from screwdyn import ScenarioError
 from screwdyn.cli.main import main
-from screwdyn.cli.scenario import run_scenario
-from screwdyn.cli.scenario.outputs import FIGURES
-from screwdyn.cli.scenario.reading import read_scenario
+from screwdyn.cli.scenario import FIGURES, read_scenario, run_scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "carry_a_crate.toml"
 ARM = Path(__file__).parents[1] / "data" / "urdf" / "arm.urdf"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import screwdyn as sd
 from screwdyn import KinematicTree, ScrewdynError
-from screwdyn.cli.scenario.reading import read_scenario
+from screwdyn.cli.scenario import read_scenario
 
 ROOT = Path(__file__).parents[2]
 SHAPE = (

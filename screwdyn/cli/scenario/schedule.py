@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from screwdyn.cli.robot_files import Beside, named_robot
-from screwdyn.cli.scenario.conditions import condition
-from screwdyn.cli.scenario.present import Present
+from screwdyn.cli.scenario.present import Present, condition
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.mechanism.inertia import Inertia

@@ -48,10 +48,9 @@ from screwdyn.mechanism.joint import (
 )
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.shape import Shape
-from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.padded import Padded, padded_sum
+from screwdyn.physics.contribution import Contribution, Padded, padded_sum
+from screwdyn.physics.joint_forces import Feedback
 from screwdyn.physics.state import State
-from screwdyn.physics.steps import Feedback
 from screwdyn.robots.identification import identify
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.closing import Close, Open

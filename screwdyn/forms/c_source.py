@@ -22,9 +22,8 @@ from screwdyn.core.types import Array
 from screwdyn.forms.requests import Request, requested, results, scalars
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
-from screwdyn.physics.model import Model
+from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.links import BODY, FRAMES
-from screwdyn.physics.robot import Robot
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
 __all__ = ["c_library", "c_source", "c_table", "listed", "quoted"]

@@ -15,10 +15,9 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import of_finite
 from screwdyn.mechanism.structure import Handle
 from screwdyn.mechanism.topology import leaders
-from screwdyn.physics.model import Model
+from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.quantities import Frame, Quantities
 from screwdyn.physics.recursions.links import frame_code
-from screwdyn.physics.robot import Robot
 from screwdyn.screws.screw_system import ScrewSystem
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.closure import SLIGHT, Closure, weights
+from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
-from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import by_name
 
 __all__ = ["BALANCED", "Balance", "balance_of", "equilibrium", "holding_torque", "stable_equilibrium"]

@@ -13,8 +13,8 @@ from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeErr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.physics.closure import Closure
+from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
-from screwdyn.physics.robot import Robot
 from screwdyn.screws import screw
 
 __all__ = ["inverse_kinematics"]

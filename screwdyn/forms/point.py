@@ -25,8 +25,7 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Body, Handle, Mechanism
 from screwdyn.mechanism.topology import Topology, leaders
-from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.padded import Padded, padded_sum
+from screwdyn.physics.contribution import Contribution, Padded, padded_sum
 from screwdyn.physics.placement import Placement, place
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.table import COLUMNS

@@ -24,11 +24,11 @@ from screwdyn.forms.closed_loops import _assembled, _free, dependent, indices
 from screwdyn.forms.numbers import Numbers, require_resisted, undetermined
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.closure import Closure, significant
-from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, COM, FRAMES, frame_code, is_frame
 from screwdyn.physics.recursions.loops import orthonormal_rows
+from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import COLUMNS, PLACE
 
 __all__ = [

@@ -29,12 +29,11 @@ from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
 from screwdyn.forms.numbers import require_resisted
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import check_no_rotor, check_open
-from screwdyn.physics.joint_forces import JointForces
+from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
 from screwdyn.physics.link_steps import inertia_to_parent
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.spatial import Pose, RigidInertia
-from screwdyn.physics.steps import STEPS, Feedback
 
 __all__ = ["Inputs", "Payload", "Rollout", "Rollouts"]
 

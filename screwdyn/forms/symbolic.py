@@ -31,9 +31,8 @@ from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import indices
 from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.forms.requests import Request, independent_constraints, requested
-from screwdyn.physics.contribution import SHARES
+from screwdyn.physics.contribution import SHARES, Padded
 from screwdyn.physics.model import Model
-from screwdyn.physics.padded import Padded
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code
 

@@ -1,22 +1,274 @@
-"""The contribution of one link: J_i, J̇_i, M_i, C_i and g_i over the freedoms on its path (docs/mathematics.md §2)."""
+"""The contribution of one link, J_i, J̇_i, M_i, C_i and g_i over the freedoms on its path, and the padded sum ‡ of many.
+
+docs/mathematics.md §2 and §3.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screwdyn.core import expressions
+from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.physics.padded import Padded
 
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model
     from screwdyn.physics.quantities import Quantity
 
-__all__ = ["SHARES", "Contribution", "share_of"]
+__all__ = ["SHARES", "Contribution", "Padded", "padded_sum", "share_of"]
+
+
+def _repeated(names: Sequence[str]) -> str:
+    """The first name that occurs twice."""
+    return next(name for i, name in enumerate(names) if name in names[:i])
+
+
+class Padded:
+    """A matrix or vector over named coordinates; its rows and columns for all other coordinates are zero.
+
+    Parameters
+    ----------
+    coordinates : sequence of str
+        Names of the rows (and columns), without repetition.
+    array : (…, k, k) or (…, k) array, or SymPy matrix
+        The entries, in any unit, with k = ``len(coordinates)``; leading axes are batch axes. A closed form is a matrix
+        of SymPy, a column for a vector, or an array of expressions, which becomes one.
+    order : 2 or 1
+        Number of trailing axes that the coordinates label: 2 for M and C, 1 for g.
+
+    Raises
+    ------
+    ShapeError
+        If a name occurs twice, or a labelled axis of the array does not have length k.
+
+    Notes
+    -----
+    ``a + b`` is a ‡ b: its coordinates are those of a, then those of b that a does not have. ‡ is associative and, up
+    to the order of the names, commutative (Laus et al., section 2.4; docs/mathematics.md §3). ``a - b``, ``-a``,
+    ``2 * a``, ``a / 2`` and ``sum(terms)`` are defined. ``M["elbow", "wrist"]`` and ``g["elbow"]`` are entries,
+    ``M @ v`` is a vector, and ``g @ v`` is a number for each state. ``a == b`` is True if both have the same
+    coordinates, in any order, and equal entries. All of this also holds for closed forms; a sum of a closed form and
+    numbers is a closed form.
+
+    Attributes
+    ----------
+    coordinates, order
+        As given.
+    array : array or sympy.ImmutableDenseMatrix
+        The entries.
+    """
+
+    __slots__ = ("array", "coordinates", "order")
+    # NumPy and SymPy leave arithmetic to this class: ndarray + Padded raises TypeError, because the array has no names.
+    __array_ufunc__ = None
+    _op_priority = 100.0
+    __hash__ = None  # type: ignore[assignment]  # its array may change
+    __iter__ = None
+
+    def __init__(self, coordinates: Sequence[str], array: Any, order: int = 2) -> None:
+        self.coordinates = tuple(coordinates)
+        self.order = order
+        k = len(self.coordinates)
+        if len(set(self.coordinates)) != k:
+            raise ShapeError(f"{_repeated(self.coordinates)!r} is named twice in {self.coordinates}")
+        entries = _entries(array, order)
+        if entries.ndim < order or entries.shape[entries.ndim - order :] != (k,) * order:
+            raise ShapeError(
+                f"an array over {', '.join(self.coordinates) or 'no coordinates'} needs {order} trailing axes of {k}; "
+                f"got shape {entries.shape}"
+            )
+        if entries.dtype == object and entries.ndim > order:
+            raise ShapeError(f"a closed form has no batch axes; got an array of expressions of shape {entries.shape}")
+        self.array: Any = expressions.as_matrix(entries) if entries.dtype == object else entries
+
+    @property
+    def _entries(self) -> Array:
+        """The entries as an array, of objects for a closed form."""
+        return _entries(self.array, self.order)
+
+    def matrix(self, coordinates: Sequence[str]) -> Any:
+        """The plain array, or matrix of SymPy, over the given coordinates, in their order, padded with zeros.
+
+        Raises
+        ------
+        UnknownNameError
+            If they do not include all coordinates of this term.
+        ShapeError
+            If one of them occurs twice.
+        """
+        place = {name: i for i, name in enumerate(coordinates)}
+        if len(place) != len(coordinates):
+            raise ShapeError(f"{_repeated(coordinates)!r} is named twice in {tuple(coordinates)}")
+        for name in self.coordinates:
+            if name not in place:
+                raise UnknownNameError.of(name, coordinates, "coordinate")
+        entries = self._entries
+        batch = entries.shape[: entries.ndim - self.order]
+        out = np.zeros(batch + (len(place),) * self.order, dtype=entries.dtype)
+        out[_at([place[name] for name in self.coordinates], self.order)] = entries
+        return expressions.as_matrix(out) if out.dtype == object else out
+
+    def __add__(self, other: object) -> Padded:
+        if not isinstance(other, Padded):
+            return NotImplemented
+        return padded_sum((self, other))
+
+    def __radd__(self, other: object) -> Padded:
+        """0 + a is a, since ``sum`` begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __neg__(self) -> Padded:
+        return Padded(self.coordinates, -self._entries, self.order)
+
+    def __sub__(self, other: object) -> Padded:
+        return self + -other if isinstance(other, Padded) else NotImplemented
+
+    def __mul__(self, factor: Any) -> Padded:
+        if isinstance(factor, Padded) or np.ndim(factor):
+            return NotImplemented
+        return Padded(self.coordinates, self._entries * factor, self.order)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> Padded:
+        if isinstance(divisor, Padded) or np.ndim(divisor):
+            return NotImplemented
+        return Padded(self.coordinates, self._entries / divisor, self.order)
+
+    def __matmul__(self, vector: Any) -> Any:
+        """Product with a vector: (…, k) entries in the order of the coordinates, or a Padded, matched by name.
+
+        A vector of expressions may also be a column of SymPy, such as the rates ``tree.symbolic().qd``.
+
+        Raises
+        ------
+        ShapeError
+            If the last axis of the vector does not have length k.
+        """
+        if isinstance(vector, Padded):
+            if vector.order != 1:
+                return NotImplemented
+            names = self.coordinates + tuple(c for c in vector.coordinates if c not in set(self.coordinates))
+            vector = vector.matrix(names)
+            vector = _entries(vector, 1)[..., : len(self.coordinates)]
+        v = _entries(vector, 1)
+        if v.ndim == 0 or v.shape[-1] != len(self.coordinates):
+            raise ShapeError(
+                f"a vector over {', '.join(self.coordinates) or 'no coordinates'} has {len(self.coordinates)} entries "
+                f"in its last axis; got shape {v.shape}"
+            )
+        product = np.einsum("...ij,...j->...i" if self.order == 2 else "...i,...i->...", self._entries, v)
+        return Padded(self.coordinates, product, 1) if self.order == 2 else product
+
+    def __rmatmul__(self, vector: Any) -> Any:
+        """Product of a vector of numbers with this matrix or vector."""
+        entries = self._entries
+        array = np.swapaxes(entries, -1, -2) if self.order == 2 else entries
+        return Padded(self.coordinates, array, self.order) @ vector
+
+    def __getitem__(self, names: str | tuple[str, ...]) -> Any:
+        """The entry of a vector at one coordinate, or of a matrix at two, as a number, expression or (…) array.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such coordinate.
+        ShapeError
+            If there is another number of names, or an index is not a name.
+        """
+        wanted = (names,) if isinstance(names, str) else names
+        if not isinstance(wanted, tuple) or len(wanted) != self.order or not all(isinstance(x, str) for x in wanted):
+            raise ShapeError(
+                f"an entry is indexed by {('one name', 'two names')[self.order - 1]} of coordinates; got {names!r}; "
+                "for integer indices use .array"
+            )
+        for name in wanted:
+            if name not in self.coordinates:
+                raise UnknownNameError.of(name, self.coordinates, "coordinate")
+        where: tuple[Any, ...] = (..., *map(self.coordinates.index, wanted))
+        return self._entries[where][()]  # an expression or a number, not an array without axes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Padded):
+            return NotImplemented
+        if other.order != self.order or {*other.coordinates} != {*self.coordinates}:
+            return False
+        return np.array_equal(self._entries, _entries(other.matrix(self.coordinates), self.order))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self._entries, dtype=dtype, copy=copy)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the entries; that of a vector in closed form is (k,)."""
+        return self._entries.shape
+
+    def __repr__(self) -> str:
+        return f"Padded({', '.join(self.coordinates)}:\n{self._entries})"
+
+
+def padded_sum(terms: Iterable[Padded]) -> Padded:
+    """Padded sum t_1 ‡ t_2 ‡ … (docs/mathematics.md §3; Laus et al., section 2.4).
+
+    Parameters
+    ----------
+    terms : iterable of Padded
+        Such as the M of several contributions, all with the same number of labelled axes and the same units.
+
+    Returns
+    -------
+    Padded
+        Over the union of the coordinates, in the order in which they first occur.
+
+    Raises
+    ------
+    ShapeError
+        If there is no term, a term is not a Padded, or matrices and vectors are mixed.
+    """
+    summands = tuple(terms)
+    for term in summands:
+        if not isinstance(term, Padded):
+            raise ShapeError(f"the terms of a padded sum must be Padded, such as contribution.M; got {term!r}")
+    if not summands:
+        raise ShapeError("the padded sum of no terms is undefined: give at least one")
+    order = summands[0].order
+    if any(term.order != order for term in summands):
+        raise ShapeError("a vector and a matrix have no padded sum")
+    names = dict.fromkeys(name for term in summands for name in term.coordinates)
+    place = {name: i for i, name in enumerate(names)}
+    entries = [term._entries for term in summands]
+    batches = [a.shape[: a.ndim - order] for a in entries]
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except ValueError:
+        raise ShapeError(
+            f"the batch axes of the terms cannot be broadcast together: {[*dict.fromkeys(batches)]}"
+        ) from None
+    total = np.zeros(batch + (len(names),) * order, dtype=np.result_type(*(a.dtype for a in entries)))
+    for term, a in zip(summands, entries, strict=True):
+        total[_at([place[name] for name in term.coordinates], order)] += a
+    return Padded(tuple(names), total, order)
+
+
+def _entries(array: Any, order: int) -> Array:
+    """The entries of an array or of a SymPy matrix, whose columns are vectors."""
+    if not expressions.is_matrix(array):
+        return np.asarray(array)
+    entries = expressions.entries_of(array)
+    return entries[:, 0] if order == 1 and entries.shape[1] == 1 else entries
+
+
+def _at(where: Sequence[int], order: int) -> tuple[Any, ...]:
+    """Index of the entries of some coordinates; slices, which are faster, if these are consecutive."""
+    first, k = where[0] if where else 0, len(where)
+    if [*where] == [*range(first, first + k)]:
+        return (..., *(slice(first, first + k),) * order)
+    return (..., *np.ix_(*(np.array(where, dtype=int),) * order))
 
 
 class Contribution:

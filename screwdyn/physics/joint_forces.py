@@ -1,7 +1,12 @@
-"""The joints' own forces: damping, dry friction and springs (docs/mathematics.md §8)."""
+"""Forces of joints: their own, linear feedback, the wrench that a joint transmits; and integrators of fixed step.
+
+docs/mathematics.md §8 and §11, docs/rollouts.md.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -9,8 +14,12 @@ from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.charts import Charts
+from screwdyn.screws.screw import Ad, ad, inverse
 
-__all__ = ["SLIP", "JointForces"]
+if TYPE_CHECKING:
+    from screwdyn.physics.model import Robot
+
+__all__ = ["SLIP", "STEPS", "Feedback", "JointForces", "runge_kutta_4", "semi_implicit_euler", "subtree_wrench"]
 
 # Rate in rad/s or m/s below which smoothed dry friction is nearly proportional to it.
 SLIP = 1e-3
@@ -84,3 +93,93 @@ class JointForces(NamedTuple):
         """Σ ½ stiffness (q − rest)², (…), J: with joints that follow others, up to a constant."""
         strain = q[..., self.where] - self.rest
         return np.asarray(0.5 * np.sum(self.stiffness * strain * strain, axis=-1))  # 0 without stiffness, however far
+
+
+def subtree_wrench(tree: Robot, link: str, q: Array, qd: Array, qdd: Array) -> Array:
+    """Ad(T)ᵀ Σ Ad(T_i)⁻ᵀ (I_i (V̇_i − [0; R_iᵀ g]) − ad(V_i)ᵀ I_i V_i), (k, 6), in the link's frame, N m and N.
+
+    The sum of all wrenches on the link and all links beyond it but their weight: that of the link's joint, those of
+    closed loops, and external ones. Without the last two, and without an armature, its component along the joint's
+    screw is the joint's force. The arrays of the states are (k, nq), (k, nv) and (k, nv).
+    """
+    total = np.zeros((len(q), 6))
+    for name in tree.subtree(link):
+        inertia = tree.link(name).inertia
+        if inertia is not None:
+            T, V = tree.forward_kinematics(name, q), tree.link_twist(name, q, qd, "body")
+            A = tree.link_acceleration(name, q, qd, qdd, "body")
+            A[:, 3:] -= tree.gravity @ T[:, :3, :3]
+            F = A @ inertia.matrix - _transposed(ad(V), V @ inertia.matrix)
+            total += _transposed(Ad(inverse(T)), F)
+    return _transposed(Ad(tree.forward_kinematics(link, q)), total)
+
+
+def _transposed(matrix: Array, F: Array) -> Array:
+    """Matrixᵀ F of each sample."""
+    return np.asarray(np.einsum("kji,kj->ki", matrix, F))
+
+
+class Feedback(NamedTuple):
+    """Linear feedback of every joint, τ = tau + kp (q_target − q) + kd (qd_target − q̇).
+
+    In :meth:`screwdyn.forms.compiled.Compiled.rollout` each entry may be a number, an array for the coordinates,
+    ``(n,)``, an array for each run, ``(B, n)``, or an array for each step, ``(steps, B or 1, n)``.
+
+    Attributes
+    ----------
+    kp, kd : array_like
+        Gains of the nv freedoms, N m/rad and N m s/rad of a rotational freedom, N/m and N s/m of a translational one.
+        ``kp`` of a spherical, free or planar joint must be 0. As for torques, a number is for all active freedoms, and
+        an array may have entries for these only.
+    q_target : array_like
+        The nq positions, rad or m; those of spherical, free and planar joints have no influence.
+    qd_target : array_like
+        The nv rates, rad/s or m/s.
+    tau : array_like
+        Torques or forces of the nv freedoms that are added, N m or N.
+    """
+
+    kp: Any
+    kd: Any
+    q_target: Any = 0.0
+    qd_target: Any = 0.0
+    tau: Any = 0.0
+
+    def torque(self, q: Any, qd: Any, where: Any) -> Any:
+        """The torque, (nv,); ``where`` is the index in q of the position of each freedom, any index where kp is 0."""
+        return self.tau + self.kp * (self.q_target[where] - q[where]) + self.kd * (self.qd_target - qd)
+
+
+# Steps of integrators, on arrays that may be of traced scalars. An object ``motion`` has the functions
+# acceleration(q, q̇), (nv,); rate(q, q̇), the time derivative of the positions, (nq,); normalized(q), with quaternions of
+# length 1; and moved(q, v), the positions reached from q by moving at v for unit time.
+
+
+def semi_implicit_euler(motion: Any, q: Any, qd: Any, dt: Any) -> tuple[Any, Any]:
+    """The state after a step: q̇₁ = q̇ + h q̈(q, q̇), and q₁ is reached from q by moving at q̇₁ for h seconds.
+
+    The error after a given time is proportional to h.
+    """
+    qd = qd + motion.acceleration(q, qd) * dt
+    return motion.normalized(motion.moved(q, qd * dt)), qd
+
+
+def runge_kutta_4(motion: Any, q: Any, qd: Any, dt: Any) -> tuple[Any, Any]:
+    """The state after a step of the classical Runge-Kutta method; the error after a given time is proportional to h⁴.
+
+    Quaternions are integrated as four numbers and scaled to length 1.
+    """
+    half, sixth, third = dt / 2.0, dt / 6.0, dt / 3.0
+    k1, a1 = motion.rate(q, qd), motion.acceleration(q, qd)
+    q2, qd2 = motion.normalized(q + k1 * half), qd + a1 * half
+    k2, a2 = motion.rate(q2, qd2), motion.acceleration(q2, qd2)
+    q3, qd3 = motion.normalized(q + k2 * half), qd + a2 * half
+    k3, a3 = motion.rate(q3, qd3), motion.acceleration(q3, qd3)
+    q4, qd4 = motion.normalized(q + k3 * dt), qd + a3 * dt
+    k4, a4 = motion.rate(q4, qd4), motion.acceleration(q4, qd4)
+    q = q + (k1 + k4) * sixth + (k2 + k3) * third
+    return motion.normalized(q), qd + (a1 + a4) * sixth + (a2 + a3) * third
+
+
+# The methods by name.
+STEPS = {"semi_implicit_euler": semi_implicit_euler, "rk4": runge_kutta_4}

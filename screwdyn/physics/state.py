@@ -12,7 +12,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError, StaleHandleError, Un
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.topology import Topology, leaders
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 
 __all__ = ["State", "by_name", "check_state", "no_coordinate"]
 

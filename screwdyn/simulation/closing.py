@@ -11,7 +11,7 @@ from screwdyn.core.types import ArrayLike
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.structure import Handle, Mechanism
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum

@@ -17,8 +17,8 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.closure import Closure
+from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import LARGEST
-from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State, by_name
 
 __all__ = [

@@ -18,7 +18,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Handle
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation import rearrange
 from screwdyn.simulation.equations import joints_of

@@ -9,7 +9,7 @@ from screwdyn.mechanism import surgery
 from screwdyn.mechanism.chart import positions_near, screws_at
 from screwdyn.mechanism.link import Loop, reversed_motion
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
 

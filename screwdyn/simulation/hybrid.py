@@ -16,7 +16,7 @@ from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
 from screwdyn.forms.configurations import Key, Limits, Passages
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Layout, Stops, guarded
 from screwdyn.simulation.events import Happened, Scheduled

@@ -23,7 +23,7 @@ from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology, bridging, without_bridges
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum

@@ -10,7 +10,7 @@ import numpy as np
 from screwdyn.core.errors import InertiaError
 from screwdyn.core.types import Array
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.screws import screw
 
 __all__ = ["Bodies", "Impact", "Loops", "bodies", "impact", "kinetic_energy", "motor_energy", "stop"]

@@ -9,7 +9,7 @@ from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array
 from screwdyn.forms.configurations import Side
 from screwdyn.mechanism.structure import Handle
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation import momentum
 

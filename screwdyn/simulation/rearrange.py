@@ -16,7 +16,7 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.mechanism.topology import check_no_rotor
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 from screwdyn.simulation import momentum

@@ -14,10 +14,10 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
+from screwdyn.physics.joint_forces import subtree_wrench
+from screwdyn.physics.model import Robot
 from screwdyn.physics.quantities import Frame
-from screwdyn.physics.robot import Robot
 from screwdyn.physics.state import State, check_state
-from screwdyn.physics.subtree_wrench import subtree_wrench
 from screwdyn.simulation.equations import (
     Controller,
     Disturbance,

@@ -18,8 +18,8 @@ from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameErro
 from screwdyn.core.types import Array
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology
-from screwdyn.physics.robot import Robot
-from screwdyn.physics.subtree_wrench import subtree_wrench
+from screwdyn.physics.joint_forces import subtree_wrench
+from screwdyn.physics.model import Robot
 from screwdyn.views import solids as bodies
 from screwdyn.views.solids import Color, Solid
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics.robot import Robot
+from screwdyn.physics.model import Robot
 from screwdyn.views.scene import Arrow, Flash, Node, Part, Scene, stage_scene, still
 from screwdyn.views.solids import Color, Solid, ball
 

@@ -8,7 +8,7 @@ from hypothesis import given
 import screwdyn as sd
 from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
-from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.physics.reductions import base_parameters
 from screwdyn.physics.table import MASS, PARENT
 
 ROUNDING = 1e-13

@@ -12,7 +12,7 @@ from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, revolute
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
 from screwdyn.forms.requests import operations_of
-from screwdyn.physics.base_parameters import base_parameters
+from screwdyn.physics.reductions import base_parameters
 from screwdyn.physics.table import COLUMNS, MASS, PARENT
 from screwdyn.testing import random_tree
 

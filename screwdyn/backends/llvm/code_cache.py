@@ -25,12 +25,11 @@ from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, open_inertias
 from screwdyn.physics import charts as charting
-from screwdyn.physics.aligned_frames import aligned_frames
 from screwdyn.physics.charts import Charts
-from screwdyn.physics.joint_forces import JointForces
+from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.physics.steps import STEPS, Feedback, Motion
+from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
 __all__ = [
@@ -316,7 +315,7 @@ class Kind(NamedTuple):
     Attributes
     ----------
     method : str
-        A name in ``steps.STEPS``.
+        A name in ``joint_forces.STEPS``.
     control : tuple of str
         Groups of inputs that control the joints: none, ("tau",), or the fields of ``Feedback``.
     rows : tuple of int
@@ -352,7 +351,7 @@ def step(tape: Tape, own: Tape, subject: Subject, kind: Kind) -> list[Scalars]:
     return list(STEPS[kind.method](_Motion(tape, own, subject, kind), q, qd, tape.input(("dt", 0))))
 
 
-class _Motion(Motion):
+class _Motion:
     """A tree on a tape; parameters as for :func:`step`."""
 
     def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: Kind) -> None:

@@ -15,8 +15,8 @@ from screwdyn.physics import charts as charting
 from screwdyn.physics import couplings as coupling
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.couplings import COLUMN, OFFSET
-from screwdyn.physics.joint_zeros import moved_zeros
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
+from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import MASS, PARENT, ROW, path_of, workspace
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 

@@ -56,7 +56,7 @@ def stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[l
     payloads = frozenset(link for grasp in grasps for link in grasp.payload.tree.links)
     robot = []
     for motion in motions:
-        tree, begin = motion.tree, float(motion.t[0])
+        tree, begin = motion.layout.tree, float(motion.t[0])
         names, adrift = known[max((k + 1 for k, happened in enumerate(events) if happened.t <= begin), default=0)]
         robot.append(Stage(tree, begin, motion.t[-1], motion.values, tree.links, names, payloads, adrift))
     names_after = [names for names, _ in known[1:]]
@@ -70,7 +70,7 @@ def _mark(happened: Happened, names: Mapping[str, str], motions: Sequence[TreeMo
     event, point = happened.event, np.zeros(3)
     if isinstance(event, LoopEvent):
         # The last tree that had an opened loop; one that was opened at the start of the run is in none.
-        trees = [event.state.tree, *(m.tree for m in reversed(motions) if m.t[0] < happened.t)]
+        trees = [event.state.tree, *(m.layout.tree for m in reversed(motions) if m.t[0] < happened.t)]
         found = (tree.topology.loops[event.loop] for tree in trees if event.loop in tree.topology.loops)
         point = next((joint_point(loop.joint) for loop in found), point)
     body, text = names.get(event.link, event.link), f"{happened.verb} {happened.subject}"
@@ -83,7 +83,7 @@ def _known(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> list[tu
     The names are those that differ from the links': a second body with the name of an earlier one, ``"crate"``, is
     called ``"crate (2)"``.
     """
-    bodies = Counter(motions[0].tree.links)
+    bodies = Counter(motions[0].layout.tree.links)
     names: dict[str, str] = {}
     adrift: frozenset[str] = frozenset()
     known = [(names, adrift)]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -20,7 +20,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Layout, Stops, guarded
 from screwdyn.simulation.events import Happened, Scheduled
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Polynomial
 from screwdyn.simulation.outcomes import LimitEvent
 from screwdyn.simulation.recording import Energy, Samples
 
@@ -43,28 +43,12 @@ JUMP = 0.01
 NEAR, HALVINGS = 1e-6, 12
 
 
-class Piece(Protocol):
-    """The solution over one step of the integrator, a polynomial."""
-
-    @property
-    def t_old(self) -> float: ...
-    @property
-    def t(self) -> float: ...
-    def __call__(self, t: Any) -> Array:
-        """Y at a time, (n,), or at several times, (n, times)."""
-
-
 @dataclass(frozen=True, eq=False)
 class TreeMotion(Samples):
     """The motion of one tree between two changes: samples, and the integrator's polynomials in order of time."""
 
     layout: Layout
-    pieces: Sequence[Piece]
-
-    @property
-    def tree(self) -> Robot:
-        """A copy of the tree."""
-        return self.layout.tree
+    pieces: Sequence[Polynomial]
 
     @cached_property
     def _starts(self) -> Array:
@@ -102,13 +86,13 @@ class Recorder:
         self.values: list[Array] = []
         # Torques and accelerations.
         self.derived: list[tuple[Array, Array]] = []
-        self.pieces: list[Piece] = []
+        self.pieces: list[Polynomial] = []
 
     def sample(self, t: float, y: Array) -> None:
         """Take a sample."""
         self._take(np.array([t]), y[:, None])
 
-    def step_to(self, end: float, piece: Piece) -> None:
+    def step_to(self, end: float, piece: Polynomial) -> None:
         """Take the samples before the end of a step."""
         self.pieces.append(piece)
         after = math.ceil((end - self.start) / self.step - ROUNDING)
@@ -192,31 +176,27 @@ class StallGuard:
         singular = self.lost(t, self.Y[-1], seen)
         if singular is not None:
             return singular
-        where = f"the integration stalls at t = {t:.9g} s: {seen}"
-        jump = self._jump()
+        name, jump = None, self._jump()
         if jump is not None:
             what, name, low, high = jump
-            return StalledError(
-                f"{where}, because {what} {name!r} jumps between {low:.4g} and {high:.4g}. Compute it once per period "
+            cause = (
+                f", because {what} {name!r} jumps between {low:.4g} and {high:.4g}. Compute it once per period "
                 f"(control_period=), or make it continuous, such as tanh instead of sign; dry friction is a parameter "
-                f"of a joint (friction=)",
-                t,
-                name,
+                f"of a joint (friction=)"
             )
-        if self.integrator.method in OF_ONE_STEP:
+        elif self.integrator.method in OF_ONE_STEP:
             name, constant = self._stiffest(t, self.Y[-1])
             implicit = "Use method='Radau' or 'LSODA', or reduce" if self.equations.closure is None else "Reduce"
-            return StalledError(
-                f"{where}, because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
-                f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}",
-                t,
-                name,
+            cause = (
+                f", because the forces on {name!r} balance within {constant:.1g} s, which the explicit method "
+                f"{self.integrator.method} must follow. {implicit} the damping, stiffness or gain at {name!r}"
             )
-        return StalledError(
-            f"{where}. If the motion does not diverge there, try another method=, such as 'Radau' or 'DOP853', or a "
-            f"larger rtol=",
-            t,
-        )
+        else:
+            cause = (
+                ". If the motion does not diverge there, try another method=, such as 'Radau' or 'DOP853', or a "
+                "larger rtol="
+            )
+        return StalledError(f"the integration stalls at t = {t:.9g} s: {seen}{cause}", t, name)
 
     def _jump(self) -> tuple[str, str, float, float] | None:
         """A torque or a force of wrenches that jumps close to the last state: what, coordinate, both values."""
@@ -280,6 +260,7 @@ class HybridSimulation:
         self.levels = {event: guarded(event.level, self.tree) for event in self.events}
         self.happened: list[Happened] = []
         self.motions: list[TreeMotion] = []
+        # Of the ledger, in its order, for each motion.
         self.columns: list[tuple[Array, ...]] = []
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
@@ -299,9 +280,9 @@ class HybridSimulation:
             closure.check_moving(q, qd)
             q, qd = closure.project(q, qd)
         t, y, fired = self.start, np.concatenate([q, qd, np.zeros(ENERGIES)]), None
-        layout = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
+        looks = "{l_bar}{bar}| {n:.2f}/{total:.2f} s [{elapsed}<{remaining}]"
         hidden = not progress or sys.stderr is None  # as under pythonw
-        with tqdm(total=self.end - self.start, disable=hidden, bar_format=layout) as bar:
+        with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks) as bar:
             self._enter(t, y)
             self._begin_beyond(t, y)
             while True:
@@ -317,10 +298,7 @@ class HybridSimulation:
                     self.recorder.sample(t, y)
                 t, y, fired = self._advance(t, y, bar)
         self._leave(t, y)
-        kinetic, potential, work, dissipated, external, impact_loss, exchanged = (
-            np.concatenate(c) for c in zip(*self.columns, strict=True)
-        )
-        energy = Energy(kinetic, potential, work, dissipated, impact_loss, exchanged, external)
+        energy = Energy(*(np.concatenate(column) for column in zip(*self.columns, strict=True)))
         return tuple(self.motions), energy, tuple(self.happened)
 
     def _enter(self, t: float, y: Array) -> None:
@@ -339,26 +317,22 @@ class HybridSimulation:
         """End the motion of the present tree."""
         self.recorder.sample(t, y)
         self.beyond = self.passages.beyond
-        motion, energies = self.recorder.ended()
+        motion, (*own, external) = self.recorder.ended()
         self.motions.append(motion)
-        self.columns.append((*energies, *np.broadcast_to(self.booked[:, None], (2, len(energies[0])))))
+        self.columns.append((*own, *np.broadcast_to(self.booked[:, None], (2, len(external))), external))
 
     def _events(self, t: float, y: Array, fired: Scheduled | None) -> Array:
-        """Let the events that are due happen; returns y after them."""
-        due = self._due(t, y, fired)
-        if due is not None:
-            self._leave(t, y)
-        while due is not None:
-            y = self._happen(due, t, y)
-            due = self._due(t, y, fired)
-        return y
+        """Let the events that are due happen, and return y after them.
 
-    def _due(self, t: float, y: Array, fired: Scheduled | None) -> Scheduled | None:
-        """The first pending event that is due; ``fired`` is due, although its condition may hold only to rounding."""
-        for event in self.pending:
-            if event is fired or self._level(event, t, y) > 0:
-                return event
-        return None
+        ``fired`` is due, although its condition may hold only to rounding.
+        """
+        left = False
+        while (due := next((x for x in self.pending if x is fired or self._level(x, t, y) > 0), None)) is not None:
+            if not left:
+                self._leave(t, y)
+                left = True
+            y = self._happen(due, t, y)
+        return y
 
     def _happen(self, what: Scheduled, t: float, y: Array) -> Array:
         self.pending.remove(what)
@@ -451,7 +425,10 @@ class HybridSimulation:
                 t = found[0]
                 y = piece(t)
             if equations.closure is not None:
-                y = self._closed(t, y)
+                try:
+                    y = equations.closed(y)
+                except LoopError as error:
+                    raise (guard.lost(t, y, str(error)) or error) from None
                 if found is None:
                     solver.y, solver.f[:] = y, equations.rate(t, y)
             guard.step(t, y, longest)
@@ -468,13 +445,6 @@ class HybridSimulation:
         if found is not None:
             equations.change(found[2], y)
         return t, y, None
-
-    def _closed(self, t: float, y: Array) -> Array:
-        """The y with closed loops that is nearest to a given one."""
-        try:
-            return self.equations.closed(y)
-        except LoopError as error:
-            raise (self.guard.lost(t, y, str(error)) or error) from None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:
         return self.levels[event](t, self._state(y))

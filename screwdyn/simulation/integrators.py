@@ -13,7 +13,7 @@ import numpy as np
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.simulation.equations import EquationsOfMotion
 
-__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "RungeKutta8"]
+__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "Polynomial", "RungeKutta8"]
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # Those that are explicit, and may continue from another y after a step.
@@ -76,21 +76,14 @@ def _end_at_rounding(solver: Any) -> None:
     solver.solve_lu = increment
 
 
-class Coefficients(NamedTuple):
-    """The coefficients of DOP853 as rows for products with the rows of derivatives."""
-
-    # Of the 16 stages as fractions of the step; the last three are for the polynomial only.
-    nodes: list[float]
-    # Of the earlier derivatives, for each stage; those of the thirteenth are the result of the step.
-    weights: list[Array]
-    # Of two estimates of the error, (2, 13), and for the terms of the polynomial, (7, 16).
-    errors: Array
-    terms: Array
-
-
 @functools.cache
-def coefficients() -> Coefficients:
-    """The coefficients, from SciPy's."""
+def _coefficients() -> tuple[list[float], list[Array], Array, Array]:
+    """The coefficients of DOP853 from SciPy, as rows for products with the rows of derivatives.
+
+    Nodes of the 16 stages as fractions of the step, of which the last three are for the polynomial only; weights of the
+    earlier derivatives for each stage, of which those of the thirteenth are the result of the step; weights of two
+    estimates of the error, (2, 13), and for the terms of the polynomial, (7, 16).
+    """
     from scipy.integrate import DOP853
 
     stages = len(DOP853.C)
@@ -100,11 +93,11 @@ def coefficients() -> Coefficients:
     total, first, last = np.zeros((3, len(nodes)))
     total[:stages], first[0], last[stages] = DOP853.B, 1.0, 1.0
     terms = np.vstack([total, first - total, 2 * total - last - first, DOP853.D])
-    return Coefficients(nodes, weights, np.vstack([DOP853.E5, DOP853.E3]), terms)
+    return nodes, weights, np.vstack([DOP853.E5, DOP853.E3]), terms
 
 
 class Polynomial(NamedTuple):
-    """The solution over one step from t_old to t."""
+    """The solution over one step from t_old to t, as SciPy's other integrators have it."""
 
     t_old: float
     t: float
@@ -138,7 +131,7 @@ class RungeKutta8:
         self.rate, self.t, self.y, self.until, self.longest = rate, t, y.copy(), until, longest
         self.rtol, self.atol = max(rtol, 100 * float(np.finfo(float).eps)), atol
         self.status = "running"
-        self.nodes, self.weights, self.errors, self.terms = coefficients()
+        self.nodes, self.weights, self.errors, self.terms = _coefficients()
         self.K = np.zeros((len(self.nodes), len(y)))
         self.rows = [self.K[:s] for s in range(len(self.nodes))]
         self.out = [*self.K]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from screwdyn.mechanism.joint import Joint
+    from screwdyn.simulation.events import Happened
     from screwdyn.views.film import Animation
 
 __all__ = ["Energy", "Recording", "Samples"]
@@ -90,23 +91,8 @@ class Energy:
         return f"<{type(self).__name__}: {total[0]:.4g} J to {total[-1]:.4g} J, largest residual {worst:.1g} J>"
 
 
-class Event(Protocol):
-    """What is recorded of an event: time, s; what happened, such as ``"grasp"``; the link that it happened to; and the
-    name of what it concerns: a joint, a loop, or the link.
-    """
-
-    @property
-    def t(self) -> float: ...
-    @property
-    def verb(self) -> str: ...
-    @property
-    def link(self) -> str: ...
-    @property
-    def subject(self) -> str: ...
-
-
 class PastEvent(NamedTuple):
-    """An :class:`Event` that was read from a file."""
+    """What a file records of an event, as for :class:`Happened`."""
 
     t: float
     verb: str
@@ -163,7 +149,7 @@ class Recording:
 
     motions: tuple[Samples, ...]
     energy: Energy
-    events: tuple[Event, ...]
+    events: tuple[Happened | PastEvent, ...]
 
     @cached_property
     def t(self) -> Array:
@@ -529,7 +515,7 @@ def _names(names: Iterable[str]) -> Any:
 # The ledger in sentences
 
 
-def _explained(t: Array, E: Energy, events: Sequence[Event]) -> Text:
+def _explained(t: Array, E: Energy, events: Sequence[Happened | PastEvent]) -> Text:
     """The energy ledger of a run in sentences; see :meth:`Recording.explain`."""
     scale = max(float(np.abs(entry).max()) for entry in vars(E).values())
     changes = vars(E) | {"potential": E.potential - E.potential[0]}
@@ -587,7 +573,9 @@ def _changes(E: Energy, joules: Callable[[float], str], zero: float) -> list[str
     return [f"The robot {verb}{amount}:", *(f"  {cell:{width}}  {text}" for cell, text in cells)]
 
 
-def _happened(times: Array, E: Energy, events: Sequence[Event], joules: Callable[[float], str]) -> Iterator[str]:
+def _happened(
+    times: Array, E: Energy, events: Sequence[Happened | PastEvent], joules: Callable[[float], str]
+) -> Iterator[str]:
     """What happened and what it cost, in order of the first time; the same things at several times together."""
     at: dict[float, list[str]] = {}
     for event in events:

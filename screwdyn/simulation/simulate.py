@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
@@ -59,10 +60,7 @@ class Run(Recording):
 
     Notes
     -----
-    ``run["elbow"]`` and ``run["hip[x]"]`` are histories of positions. :meth:`velocity` and :meth:`torque` return
-    histories of coordinates, such as ``"elbow"`` and ``"hip[wx]"``. Histories are NaN while the tree does not have the
-    joint. A joint that turns in one part of the run and slides in another has the histories ``"w (rad)"`` and
-    ``"w (m)"``.
+    Histories by name, such as ``run["elbow"]``, are described in :class:`Recording`.
     """
 
     motions: tuple[TreeMotion, ...]
@@ -94,7 +92,7 @@ class Run(Recording):
         time = np.atleast_1d(_times(t))
         if len(time) != 1:
             raise ScrewdynError(f"t must be one number; got {len(time)}")
-        (motion,) = self._motions_at(time, side)
+        motion = self.motions[int(self._owners(time, side)[0])]
         q, qd, _ = motion.values(time)
         return motion.layout.state(q[0], qd[0])
 
@@ -160,27 +158,25 @@ class Run(Recording):
         evaluate: Callable[[Robot, Array, Array, Array], Array],
     ) -> Array:
         """A function of a link's motion at all samples or at given times."""
-        trees = [motion.tree for motion in self.motions]
+        trees = [motion.layout.tree for motion in self.motions]
         if not isinstance(link, str) or not any(link in tree.links for tree in trees):
             raise UnknownNameError.of(link, dict.fromkeys(name for tree in trees for name in tree.links))
         times = None if t is None else np.atleast_1d(_times(t))
-        if times is None:
-            owners = [motion for motion in self.motions for _ in motion.t]
-        else:
-            owners = self._motions_at(times, side)
+        sizes = [len(motion.t) for motion in self.motions]
+        owners = np.repeat(np.arange(len(trees)), sizes) if times is None else self._owners(times, side)
         found = np.full((len(owners), *shape), np.nan)
-        for motion, tree in zip(self.motions, trees, strict=True):
-            at = np.array([owner is motion for owner in owners])
+        for k, (motion, tree) in enumerate(zip(self.motions, trees, strict=True)):
+            at = owners == k
             if link in tree.links and at.any():
                 found[at] = evaluate(tree, *motion.values(None if times is None else times[at]))
         return found if t is None or np.ndim(t) else found[0]
 
     @property
     def _topologies(self) -> tuple[Topology, ...]:
-        return tuple(motion.tree.topology for motion in self.motions)
+        return tuple(motion.layout.tree.topology for motion in self.motions)
 
-    def _motions_at(self, times: Array, side: Side) -> list[TreeMotion]:
-        """The motion to which each time belongs."""
+    def _owners(self, times: Array, side: Side) -> npt.NDArray[np.intp]:
+        """The index of the motion to which each time belongs."""
         if not isinstance(side, str) or side not in ("after", "before"):
             raise ScrewdynError(f"side must be 'after' or 'before'; got {side!r}")
         if times.ndim != 1:
@@ -190,10 +186,8 @@ class Run(Recording):
         if outside.any():
             raise ScrewdynError(f"the run is from {begin:.9g} s to {end:.9g} s; got t = {times[outside][0]:.9g} s")
         if side == "after":
-            starts = [motion.t[0] for motion in self.motions]
-            return [self.motions[k] for k in np.searchsorted(starts, times, side="right") - 1]
-        ends = [motion.t[-1] for motion in self.motions]
-        return [self.motions[k] for k in np.searchsorted(ends, times, side="left")]
+            return np.searchsorted([motion.t[0] for motion in self.motions], times, side="right") - 1
+        return np.searchsorted([motion.t[-1] for motion in self.motions], times, side="left")
 
     # To look at
 
@@ -313,11 +307,7 @@ class _States(Sequence[State]):
     def __len__(self) -> int:
         return int(self._ends[-1])
 
-    @overload
-    def __getitem__(self, index: int) -> State: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[State, ...]: ...
-    def __getitem__(self, index: int | slice) -> State | tuple[State, ...]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(self[k] for k in range(*index.indices(len(self))))
         k = range(len(self))[index]

@@ -86,35 +86,14 @@ _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
 
 def number(value: float) -> str:
-    """C text of a double, with all its digits.
-
-    Raises
-    ------
-    ScrewdynError
-        If it is not finite.
-    """
+    """C text of a double, with all its digits."""
     if not math.isfinite(value):
         raise ScrewdynError(f"a constant of the robot is {value}, which is not finite; rescale the model")
     return repr(float(value))
 
 
 def statements(tape: Tape, outputs: Mapping[str, Sequence[Scalar]], read: Callable[[Hashable], str]) -> list[str]:
-    """C statements that compute some arrays.
-
-    Parameters
-    ----------
-    tape : Tape
-    outputs : mapping
-        For each output array of doubles, its scalars.
-    read : callable
-        Returns the C expression for the name of an input of the tape.
-
-    Returns
-    -------
-    list of str
-        Statements without indentation. All inputs are read first and all outputs written last, so an output may alias
-        an input.
-    """
+    """C statements that compute some arrays."""
     scalars = [x for array in outputs.values() for x in array]
     live = tape.live(scalars)
     # Outputs are not inlined: no argument may be read after the first output is written.

@@ -87,14 +87,7 @@ def symbol(group: str, name: str) -> sympy.Symbol:
 
 
 class Derivation:
-    """A tape, the expression of each of its operations, and results made from them.
-
-    Attributes
-    ----------
-    tape : Tape
-        Inputs are ("q", coordinate), ("qd", coordinate), … and ("symbol", expression) for the constants of the robot
-        that are not plain numbers.
-    """
+    """A tape, the expression of each of its operations, and results made from them."""
 
     def __init__(self) -> None:
         self.tape = Tape()
@@ -247,16 +240,7 @@ _MOST_TERMS, _LONG = 150, 500
 
 
 def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
-    """The form of an expression with the fewest operations; the expression itself if no other form has fewer.
-
-    Parameters
-    ----------
-    expression : Expr
-        All terms must have the same physical dimension: coefficients that are rounding relative to others are dropped.
-    rates : collection of Symbol
-        Symbols such as velocities in which the expression is a polynomial. Each coefficient is also shortened
-        separately, so that inverse dynamics becomes a sum of mass matrix, Christoffel symbols and gravity.
-    """
+    """The form of an expression with the fewest operations; the expression itself if no other form has fewer."""
     if expression.is_Atom:
         return expression
     multiplied = sympy.expand(expression)
@@ -367,13 +351,7 @@ def _waves(expression: Expr) -> Expr:
 
 
 def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -> dict[sympy.Symbol, str]:
-    """The name of the struct member for each symbol; see :func:`screwdyn.backends.c.identifiers`.
-
-    Raises
-    ------
-    ScrewdynError
-        If two of the symbols have the same name.
-    """
+    """The name of the struct member for each symbol; see :func:`screwdyn.backends.c.identifiers`."""
     symbols = list(symbols)
     repeated = sorted(name for name, times in Counter(x.name for x in symbols).items() if times > 1)
     if repeated:
@@ -386,21 +364,7 @@ def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -
 def computed(
     expressions: Iterable[sympy.Expr], members: Mapping[sympy.Symbol, str], struct: str
 ) -> tuple[list[str], dict[sympy.Expr, str]]:
-    """C text of some expressions: statements for their common subexpressions, and the text of each expression.
-
-    Parameters
-    ----------
-    expressions : SymPy expressions
-    members : mapping
-        Names of the struct members for all symbols of the expressions.
-    struct : str
-        Name of a pointer to that struct.
-
-    Raises
-    ------
-    ScrewdynError
-        If an expression contains a function that C does not have.
-    """
+    """C text of some expressions: statements for their common subexpressions, and the text of each expression."""
     wanted = list(expressions)
     shared, reduced = sympy.cse(wanted, symbols=sympy.numbered_symbols("c", cls=sympy.Dummy))
     names: dict[Any, str] = {symbol: f"{struct}->{name}" for symbol, name in members.items()}
@@ -460,29 +424,15 @@ _ELEMENTARY = {
 
 
 class Recording(NamedTuple):
-    """Results on a tape from which one function is made.
-
-    Attributes
-    ----------
-    derivation : Derivation
-    function : str
-        Name of the function, for messages.
-    outputs : sequence of arrays of scalars
-        The results; a function with one result returns an array, one with several a tuple.
-    arguments : mapping from "q", "qd", "qdd", "tau" to names
-        The arguments in order: q has an entry for each position, the others have one for each freedom.
-    parameters : sequence of Symbol
-        Symbols whose values are the last argument, if there are any.
-    configurations : ConfigurationSpace
-        Of the positions.
-    """
+    """Results on a tape from which one function is made."""
 
     derivation: Derivation
-    function: str
-    outputs: Sequence[Scalars]
+    function: str  # name of the function, for messages
+    outputs: Sequence[Scalars]  # the results; a function with one result returns an array, one with several a tuple
+    # The arguments in order: q has an entry for each position, the others have one for each freedom
     arguments: Mapping[str, Sequence[str]]
-    parameters: Sequence[sympy.Symbol]
-    configurations: ConfigurationSpace
+    parameters: Sequence[sympy.Symbol]  # symbols whose values are the last argument, if there are any
+    configurations: ConfigurationSpace  # of the positions
 
     @property
     def scalars(self) -> list[Any]:
@@ -490,13 +440,7 @@ class Recording(NamedTuple):
         return [x for part in self.outputs for x in part.ravel().tolist()]
 
     def batch(self, given: Sequence[Any]) -> tuple[int, ...]:
-        """The batch axes of some arguments.
-
-        Raises
-        ------
-        ShapeError
-            If their number or the length of a last axis is wrong, or batch axes cannot be broadcast.
-        """
+        """The batch axes of some arguments."""
         lengths = {name: len(names) for name, names in self.arguments.items()}
         if self.parameters:
             lengths["parameters"] = len(self.parameters)
@@ -511,13 +455,7 @@ class Recording(NamedTuple):
         raise ShapeError(f"{self.function} takes {wanted} entries, with batch axes before them; got {got}")
 
     def check(self, q: Any) -> None:
-        """Check that all quaternions have length 1, if q contains numbers.
-
-        Raises
-        ------
-        ShapeError
-            If one has not; the message names the joint and the length.
-        """
+        """Check that all quaternions have length 1, if q contains numbers."""
         try:
             numbers = np.asarray(_entries(q), dtype=np.float64)
         except (TypeError, ValueError):  # symbols, or values that are traced

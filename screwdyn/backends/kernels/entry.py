@@ -88,20 +88,6 @@ def builtin_at(
 
     It computes f(q, …) and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if ``out``
     is writeable and overlaps no other array. For any other call, and if the code does not return 0, it calls ``slow``.
-
-    Parameters
-    ----------
-    name : str
-    code, context : int
-        Addresses.
-    lengths : sequence of int
-        Of the inputs.
-    shapes : sequence of tuples
-        Of the outputs; several outputs are returned, and given as ``out``, as a tuple.
-    slow : callable
-        The function for other arguments, whose signature, docstring and pickling are used.
-    owner : object
-        The owner of both addresses; the function holds a reference to it.
     """
     text = f"{_text(name, slow)}\0{name}"
     return machine.builtin_at(text, code, context, tuple(lengths), tuple(map(tuple, shapes)), slow, owner)
@@ -144,20 +130,6 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)``,
     ``kernels.jacobian(kernels.of_link[link, frame], q)`` and likewise of subtrees, which raises KeyError for an unknown
     link, and ``kernels.link_poses(kernels.of_all, q)``. :meth:`fill` computes any number of states.
-
-    Parameters
-    ----------
-    model : Model
-
-    Attributes
-    ----------
-    context : array of int64
-        For quantities of the whole tree; its places are those of the constraints of the loops.
-
-    Raises
-    ------
-    UnboundSymbolError
-        If the numbers of the model contain symbols.
     """
 
     def __init__(self, model: Model) -> None:
@@ -402,21 +374,7 @@ def link_step(
     path: int,
     state: Sequence[Array],
 ) -> tuple[Array, ...] | None:
-    """The results of the internal quantity ``link_step``; None if they overflow.
-
-    Parameters
-    ----------
-    numbers : array
-        The table of the joint's rows, and the place of the link.
-    rows : int
-        Number of rows of the joint.
-    group : (int, int) or None
-        Numbers of the positions of the orientation and of the translations of a group joint.
-    path : int
-        Number of freedoms on the path to the link.
-    state : sequence of arrays
-        The arguments of the quantity.
-    """
+    """The results of the internal quantity ``link_step``; None if they overflow."""
     context = _joint(rows, len(state[0]), group).context.copy()
     at = address(numbers)
     context[_PATH], context[_ABOVE] = path, len(state[-1])

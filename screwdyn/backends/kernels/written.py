@@ -147,15 +147,7 @@ def _numbers_in(text: str, kind: Kind) -> list[tuple[str, Kind]]:
 
 
 class Translator:
-    """C source of functions and of what they need, in the order of definition.
-
-    Parameters
-    ----------
-    known : mapping from functions to callables
-        What takes the place of a function: from the body and the arguments to text and kind.
-    constants : mapping from name to text and kind
-        Globals that C defines.
-    """
+    """C source of functions and of what they need, in the order of definition."""
 
     def __init__(self, known: Mapping[Any, Builtin], constants: Mapping[str, Translated]) -> None:
         self.known, self.given = known, constants
@@ -174,11 +166,6 @@ class Translator:
         """The name in C, and the kind of the result, of a function for some kinds of arguments.
 
         ``export`` is the name of a function that others may call, ``source`` the text of one that is in no file.
-
-        Raises
-        ------
-        DialectError
-            If its source, or that of a function that it calls, is not in the dialect; the message names the line.
         """
         found = self._made.get((f, kinds))
         if found == _OPEN:
@@ -785,13 +772,7 @@ def _shape(dimensions: Sequence[Dimension]) -> str:
 
 
 def text() -> str:
-    """The C file.
-
-    Raises
-    ------
-    DialectError
-        If a recursion, or a function that it calls, is not in the dialect; the message names the line.
-    """
+    """The C file."""
     to = Translator(_known(), _CONSTANTS)
     rows = []
     for name in KERNELS:

@@ -62,24 +62,12 @@ _WRITTEN = 3
 
 
 class Structure(NamedTuple):
-    """The structure that the code of a quantity is made for.
+    """The structure that the code of a quantity is made for."""
 
-    Attributes
-    ----------
-    table : (n + 1, 27) array
-        Rows of a model, with zeros for their inertias, and the base's.
-    opened : (n, 10) array of bool
-        Which inertial numbers are parameters; the others are zero.
-    charts : Charts or None
-        Of a model with group joints or couplings.
-    places : (links, 25) array
-        Of the links of the quantity.
-    """
-
-    table: Array
-    opened: Opened
-    charts: Charts | None = None
-    places: Array = NO_PLACES
+    table: Array  # (n + 1, 27) array: Rows of a model, with zeros for their inertias, and the base's
+    opened: Opened  # (n, 10) array of bool: Which inertial numbers are parameters; the others are zero
+    charts: Charts | None = None  # of a model with group joints or couplings
+    places: Array = NO_PLACES  # (links, 25) array: Of the links of the quantity
 
     def subject(self, tape: Tape) -> Subject:
         """The structure on a tape, with inputs for its parameters."""
@@ -106,16 +94,7 @@ Made = TypeVar("Made", bound=Sized)
 
 
 class Kept(Generic[Made]):
-    """A cache of objects for the most recently used structures; each object serves all models of a structure.
-
-    Parameters
-    ----------
-    make : callable
-        Makes an object from a table without the rows' inertias, the (n, 10) array of bool of the inertial numbers that
-        are parameters, and the further key ``what``.
-    most : int
-        Bytes that are kept in addition to the most recently used object.
-    """
+    """A cache of objects for the most recently used structures; each object serves all models of a structure."""
 
     def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
         self._make, self._most = make, most
@@ -127,16 +106,7 @@ class Kept(Generic[Made]):
             os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
-        """The object that serves a model; a new one if there is none in the cache.
-
-        Parameters
-        ----------
-        table : (n + 1, 27) array
-        loaded : (n,) array of bool
-            Rows that may carry a payload.
-        what : hashable
-            Further key of the object.
-        """
+        """The object that serves a model; a new one if there is none in the cache."""
         frame = table + 0.0
         inertias = frame[:-1, MASS:PARENT]
         needed = (inertias != 0) | loaded[:, None]
@@ -177,13 +147,7 @@ class Compilation(NamedTuple):
 
 
 class Programs:
-    """The programs of all quantities of one structure, compiled one after another in the background.
-
-    Parameters
-    ----------
-    table, opened
-        As for :class:`Structure`, without the inertia of the bodies welded to the base.
-    """
+    """The programs of all quantities of one structure, compiled one after another in the background."""
 
     def __init__(self, table: Array, opened: Opened) -> None:
         self._table, self._opened = table, opened
@@ -222,13 +186,7 @@ class Programs:
         return all(x.batch.done() for x in self._compilations)
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until all compilations that were requested are finished.
-
-        Raises
-        ------
-        TimeoutError
-            If they are not finished after ``timeout`` seconds.
-        """
+        """Wait until all compilations that were requested are finished."""
         parts = [x.batch for x in self._compilations]
         if wait(parts, timeout).not_done:
             raise TimeoutError(f"the code is not ready after {timeout} s")
@@ -255,15 +213,7 @@ class Nodes(list[Node]):
 
 
 def recorded(name: str, structure: Structure) -> Program:
-    """Record a quantity of a structure, and plan it.
-
-    Raises
-    ------
-    Undetermined
-        If the recursion has no result for any state, as with a joint that feels no inertia.
-    TooLong
-        If it has too many operations to be compiled.
-    """
+    """Record a quantity of a structure, and plan it."""
     tape = Tape()
     tape.nodes = Nodes()
     subject = structure.subject(tape)
@@ -310,43 +260,16 @@ NUMBERS = PARENT - MASS
 
 
 class Kind(NamedTuple):
-    """What the code of a step depends on besides the structure of the tree.
+    """What the code of a step depends on besides the structure of the tree."""
 
-    Attributes
-    ----------
-    method : str
-        A name in ``joint_forces.STEPS``.
-    control : tuple of str
-        Groups of inputs that control the joints: none, ("tau",), or the fields of ``Feedback``.
-    rows : tuple of int
-        Rows whose inertial numbers are inputs.
-    forces : tuple of (field, row)
-        Parameters of the joints' own forces that are not zero.
-    """
-
-    method: str
-    control: tuple[str, ...]
-    rows: tuple[int, ...]
-    forces: tuple[tuple[str, int], ...]
+    method: str  # a name in ``joint_forces.STEPS``
+    control: tuple[str, ...]  # groups of inputs that control the joints: none, ("tau",), or the fields of ``Feedback``
+    rows: tuple[int, ...]  # rows whose inertial numbers are inputs
+    forces: tuple[tuple[str, int], ...]  # parameters of the joints' own forces that are not zero
 
 
 def step(tape: Tape, own: Tape, subject: Subject, kind: Kind) -> list[Scalars]:
-    """The positions and the rates after a step, (nq,) and (nv,).
-
-    Parameters
-    ----------
-    tape : Tape
-    own : Tape
-        A further tape, on which forward dynamics is recorded once, to be repeated for each state that a step needs.
-    subject : Subject
-        With inputs on ``own``; their names become inputs on ``tape``.
-    kind : Kind
-
-    Raises
-    ------
-    Undetermined
-        If some joint feels no inertia in any state.
-    """
+    """The positions and the rates after a step, (nq,) and (nv,)."""
     q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
     return list(STEPS[kind.method](_Motion(tape, own, subject, kind), q, qd, tape.input(("dt", 0))))
 
@@ -459,22 +382,7 @@ _steps = Kept(_stepped, MEMORY)
 
 
 class Stepper:
-    """Steps of one kind of a model.
-
-    Parameters
-    ----------
-    model : Model
-    kind : Kind
-    values : mapping from the name of a parameter to its value
-        The step, and the parameters of the joints' own forces.
-
-    Raises
-    ------
-    TooLong
-        If a step has too many operations to be compiled.
-    Undetermined
-        If some joint feels no inertia in any state.
-    """
+    """Steps of one kind of a model."""
 
     def __init__(self, model: Model, kind: Kind, values: Mapping[Hashable, float]) -> None:
         charts = model.charts and tuple(map(_frozen, model.charts))
@@ -490,19 +398,7 @@ class Stepper:
     def run(
         self, samples: int, every: int, inputs: Sequence[Array], varying: Sequence[bool], outputs: Sequence[Array]
     ) -> bool:
-        """Compute ``samples`` · ``every`` steps; False if a state became NaN.
-
-        Parameters
-        ----------
-        samples : int
-        every : int
-            Number of steps between two samples.
-        inputs : sequence of arrays
-            For each group of inputs (count, n), or (count, steps, n) if it varies with time.
-        varying : sequence of bool
-        outputs : sequence of arrays
-            Positions and rates, (count, samples, n), and the number of steps until the state became NaN, (count, 1).
-        """
+        """Compute ``samples`` · ``every`` steps; False if a state became NaN."""
         program, lanes = self._program, host().width
         lengths = program.lengths
         header = np.array([samples, every, *(n * v for n, v in zip(lengths, varying, strict=True))])

@@ -35,45 +35,7 @@ _FEW = 100
 
 
 class Plan:
-    """A function on a tape, divided into values that are known before the state, angles, and other operations.
-
-    Parameters
-    ----------
-    tape : Tape
-    groups : mapping from str to int
-        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index).
-    outputs : sequence of sequences of scalars
-        Entries of every output array.
-    bounds : sequence of (x, least)
-        Conditions x > least under which the results are valid.
-    fused : bool
-        Whether the processor has a fused multiply-add.
-
-    Attributes
-    ----------
-    known : list of int
-        Positions that depend on parameters only and that other operations read; the code reads their values from an
-        array.
-    inverse : dict of int
-        For each known divisor the position of its inverse, which is known too; the division becomes a product.
-    angles : list of int
-        Positions of which sine or cosine is computed.
-    early : list of int
-        The angles that do not depend on sines, cosines, roots or hyperbolic tangents: they are turned first.
-    steps : list of int
-        Positions of the other operations, in order, and of sines and cosines of the angles that are not early.
-    inner : set of int
-        Products that become part of a fused multiply-add.
-    often : set of int
-        Divisors of several divisions: their inverse is computed once.
-    size : int
-        Number of operations for a state.
-    sparse : list of bool
-        Whether each output has many zeros, which are then stored together.
-    slots : list of lists of int
-        For each output, the scratch row of each entry in a batch: in order, except that all zeros of a sparse output
-        share one row after the others, to which nothing is written.
-    """
+    """A function on a tape, divided into values that are known before the state, angles, and other operations."""
 
     def __init__(
         self,
@@ -162,20 +124,7 @@ AHEAD = 768
 
 
 class Writer:
-    """Writes the operations of a plan as instructions on values of one width.
-
-    Parameters
-    ----------
-    plan : Plan
-    code : Code
-        Receives the instructions.
-    load : callable
-        ``load(group, index)`` reads an input.
-    turn : callable
-        ``turn(angles)`` returns sine and cosine of several angles.
-    store : callable
-        ``store(array, entry, value)`` writes an output.
-    """
+    """Writes the operations of a plan as instructions on values of one width."""
 
     def __init__(
         self,

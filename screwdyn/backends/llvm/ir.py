@@ -64,15 +64,7 @@ def number(x: float) -> str:
 
 
 class Code:
-    """Operations on values of one width, in the order in which they are written.
-
-    Attributes
-    ----------
-    width : int
-        Lanes; 1 for scalars.
-    type : str
-    lines : list of str
-    """
+    """Operations on values of one width, in the order in which they are written."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -265,40 +257,21 @@ class Field(NamedTuple):
     """Description of an array for the loop, as integers; strides are in bytes.
 
     Rows that are contiguous in units of the column stride must be described as one row.
-
-    Attributes
-    ----------
-    address
-    states
-        Stride of the states.
-    rows, columns
-        Numbers of rows and columns of a state's entries.
-    row_step, column_step
-        Their strides.
-    scratch
-        Offset of the array's scratch space in bytes.
-    written
-        1 for outputs, 0 for inputs.
-    slots
-        Address of an array with the scratch row of each entry. The loop may read as many integers as there are lanes
-        before the first one, and as many scratch rows must follow the last.
-    shared
-        1 if entries share a row, so that the array must be packed into scratch space.
-    streamed
-        1 for outputs larger than the caches: non-temporal stores are used if all vectors can be aligned.
     """
 
     address: int
-    states: int
-    rows: int
-    columns: int
-    row_step: int
-    column_step: int
-    scratch: int
-    written: int
+    states: int  # stride of the states
+    rows: int  # numbers of rows and columns of a state's entries
+    columns: int  # numbers of rows and columns of a state's entries
+    row_step: int  # their strides
+    column_step: int  # their strides
+    scratch: int  # offset of the array's scratch space in bytes
+    written: int  # 1 for outputs, 0 for inputs
+    # Address of an array with the scratch row of each entry. The loop may read as many integers as there are
+    # lanes before the first one, and as many scratch rows must follow the last
     slots: int
-    shared: int
-    streamed: int
+    shared: int  # 1 if entries share a row, so that the array must be packed into scratch space
+    streamed: int  # 1 for outputs larger than the caches: non-temporal stores are used if all vectors can be aligned
 
 
 # Number of states to prefetch ahead, unless their stride exceeds this many bytes: then the processor prefetches itself.

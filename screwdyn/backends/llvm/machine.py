@@ -196,29 +196,7 @@ def user_folder() -> Path | None:
 
 
 def checked_folder(path: Path) -> Path:
-    """A folder in which no other user can have put, or can put, an entry; created if it is missing.
-
-    Parameters
-    ----------
-    path : Path
-        Missing folders are created readable by this user only.
-
-    Returns
-    -------
-    Path
-        The path without symbolic links.
-
-    Raises
-    ------
-    Refused
-        If :func:`fault` finds one, or if the folder cannot be created.
-
-    Notes
-    -----
-    Windows has no user ids and no permission bits, so the folder is not checked there: the access list of the user's
-    profile excludes other users, and that of a folder named by ``SCREWDYN_CACHE`` or ``XDG_CACHE_HOME`` must
-    do so too.
-    """
+    """A folder in which no other user can have put, or can put, an entry; created if it is missing."""
     try:
         folder = path.resolve()
         for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
@@ -232,15 +210,7 @@ def checked_folder(path: Path) -> Path:
 
 
 def fault(folder: Path, user: int) -> str:
-    """Why another user could put an entry into a folder, or could replace it; empty if this is impossible.
-
-    Parameters
-    ----------
-    folder : Path
-        Absolute, without symbolic links.
-    user : int
-        The id of the user who loads code from it.
-    """
+    """Why another user could put an entry into a folder, or could replace it; empty if this is impossible."""
     for path in (folder, *folder.parents):
         entry = os.lstat(path)
         if stat.S_ISLNK(entry.st_mode):
@@ -285,26 +255,14 @@ else:
 
 
 class Processor(NamedTuple):
-    """The processor of this machine, as LLVM describes it.
+    """The processor of this machine, as LLVM describes it."""
 
-    Attributes
-    ----------
-    compiler : str
-        Versions of llvmlite and LLVM.
-    triple, name, features : str
-        Architecture and system, kind of processor, and its instruction sets.
-    width : int
-        Number of lanes of its widest vectors of float64.
-    fused : bool
-        Whether it has a fused multiply-add.
-    """
-
-    compiler: str
-    triple: str
-    name: str
-    features: str
-    width: int
-    fused: bool
+    compiler: str  # versions of llvmlite and LLVM
+    triple: str  # architecture and system, kind of processor, and its instruction sets
+    name: str  # architecture and system, kind of processor, and its instruction sets
+    features: str  # architecture and system, kind of processor, and its instruction sets
+    width: int  # number of lanes of its widest vectors of float64
+    fused: bool  # whether it has a fused multiply-add
 
 
 @functools.cache
@@ -504,16 +462,6 @@ class Loaded:
     """The functions of some modules as machine code, which is freed with this object.
 
     An engine that compiles a module keeps some megabytes of tables; one that loads an object file keeps some pages.
-
-    Parameters
-    ----------
-    *code : bytes
-        Object files.
-
-    Attributes
-    ----------
-    nbytes : int
-        Memory that is kept.
     """
 
     def __init__(self, *code: bytes) -> None:
@@ -531,13 +479,7 @@ class Loaded:
 
 
 def shared_code(text: Callable[..., str], *arguments: object) -> bytes:
-    """The object file of a module that serves all robots, which is kept on disk.
-
-    Parameters
-    ----------
-    text : callable
-        Makes the text of the module from nothing but the arguments, which have an exact ``repr``.
-    """
+    """The object file of a module that serves all robots, which is kept on disk."""
     name = key(text.__module__, text.__qualname__, arguments)
     code = read(name)
     if code is None:

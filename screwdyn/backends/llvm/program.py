@@ -37,28 +37,15 @@ __all__ = [
 
 
 class Interface(NamedTuple):
-    """The arrays of a compiled function, and the values that it reads before the state is known.
-
-    Attributes
-    ----------
-    name : str
-    lengths : list of int
-        Of the inputs.
-    shapes : list of tuples
-        Of the outputs.
-    sparse : list of bool
-        Whether each output has many zeros, which share a row of scratch space.
-    slots : list of lists of int
-        For each input and output the row of scratch space of every entry in a batch.
-    known : (Tape, list of Recorded)
-        The values that depend on parameters only, in the order in which the code reads them.
-    """
+    """The arrays of a compiled function, and the values that it reads before the state is known."""
 
     name: str
-    lengths: list[int]
-    shapes: list[tuple[int, ...]]
-    sparse: list[bool]
-    slots: list[list[int]]
+    lengths: list[int]  # of the inputs
+    shapes: list[tuple[int, ...]]  # of the outputs
+    sparse: list[bool]  # whether each output has many zeros, which share a row of scratch space
+    slots: list[list[int]]  # for each input and output the row of scratch space of every entry in a batch
+    # (Tape, list of Recorded): The values that depend on parameters only, in the order in which the code reads
+    # them
     known: tuple[Tape, list[Any]]
 
     def plain(self) -> list[Any]:
@@ -96,17 +83,7 @@ _LANES = 8
 
 
 class Interpreter:
-    """A function on a tape as an array that a kernel reads; every operation has a row for its result.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Attributes
-    ----------
-    nbytes : int
-        Memory that is kept, approximately.
-    """
+    """A function on a tape as an array that a kernel reads; every operation has a row for its result."""
 
     def __init__(self, plan: Plan) -> None:
         nodes, groups = plan.tape.nodes, list(plan.groups)
@@ -174,32 +151,7 @@ _OPERATION = 250
 
 
 class Program:
-    """A function, and the machine code that is made from its plan on request.
-
-    Parameters
-    ----------
-    interface : Interface
-    plan : Plan, optional
-        If there is none, it is made when code is requested that is not in ``code``.
-    code : mapping from str to bytes
-        Object files that contain a function of that name.
-
-    Attributes
-    ----------
-    name, lengths, shapes, sparse
-        As in the interface.
-    plan : Plan or None
-        None when all code has been made.
-    compiled : bool
-        Whether it is compiled: it is short enough, has inputs and outputs, and there is llvmlite. Other functions use
-        the ``interpreter``.
-    rows : list of int
-        Number of rows of scratch space of every input and output.
-    slots : list of int
-        Addresses of the slots of each of them; see ``ir.Field``.
-    single, batch : int
-        Addresses of the code for one state and of the code for many states, or for many steps; 0 if not made yet.
-    """
+    """A function, and the machine code that is made from its plan on request."""
 
     def __init__(self, interface: Interface, plan: Plan | None, code: Mapping[str, bytes] | None = None) -> None:
         self._interface, self.plan = interface, plan
@@ -295,31 +247,13 @@ class Program:
 
 
 def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> Program:
-    """The program of a function on a tape.
-
-    Parameters
-    ----------
-    name : str
-    tape : Tape
-    groups : mapping from str to int
-        Names of the input arrays in order, and their numbers of entries; inputs are named (group, index). Other inputs
-        are parameters.
-    outputs : sequence of arrays of scalars
-    """
+    """The program of a function on a tape."""
     plan = Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
     return Program(interface(name, plan, outputs), plan)
 
 
 def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
-    """The program with the code that is on disk; or a new one, whose code is kept there when it has been made.
-
-    Parameters
-    ----------
-    made_from : hashable
-        All that the program depends on, with an exact ``repr``.
-    record : callable
-        Makes the program.
-    """
+    """The program with the code that is on disk; or a new one, whose code is kept there when it has been made."""
     key = machine.key(made_from, host().width, host().fused)
     program = _loaded(key) or record()
     program._key, program._record = key, record
@@ -360,14 +294,7 @@ _CACHED = 2**22
 
 
 class Function:
-    """A program with the parameters of one table, if it has parameters.
-
-    Parameters
-    ----------
-    program : Program
-    table : array, optional
-        The table whose inertias are its parameters.
-    """
+    """A program with the parameters of one table, if it has parameters."""
 
     def __init__(self, program: Program, table: Array | None = None) -> None:
         self.program = program
@@ -452,19 +379,6 @@ class Evaluator:
     """A function on a tape, for one state or many.
 
     Code for one state and code for batches are made in the first call with one state or with a batch.
-
-    Parameters
-    ----------
-    program : Program
-    table : array, optional
-        The table whose inertias are its parameters.
-
-    Attributes
-    ----------
-    shapes : list of tuples
-        Of the outputs.
-    compiled : bool
-        As of the program.
     """
 
     def __init__(self, program: Program, table: Array | None = None) -> None:

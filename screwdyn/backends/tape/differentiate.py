@@ -48,20 +48,7 @@ def _partials(tape: Tape, at: int) -> list[tuple[int, Scalar]]:
 
 
 def tangent(tape: Tape, outputs: Iterable[Scalar], direction: Mapping[Hashable, Scalar]) -> list[Scalar]:
-    """Derivatives of some outputs along a direction in the space of the inputs, by forward mode.
-
-    Parameters
-    ----------
-    tape : Tape
-    outputs : scalars on the tape
-    direction : mapping from the name of an input to its rate
-        The rate of all other inputs is zero. Rates may be scalars on the tape.
-
-    Returns
-    -------
-    list of scalars
-        For each output, Σ ∂output/∂input · rate.
-    """
+    """Derivatives of some outputs along a direction in the space of the inputs, by forward mode."""
     outputs = list(outputs)
     rates: dict[int, Scalar] = {}
     for at in tape.live(outputs):
@@ -169,13 +156,7 @@ _SPECIAL = {"inverse_dynamics": inverse_dynamics, "forward_dynamics": forward_dy
 
 
 def derivatives(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
-    """Derivatives of a quantity's results with respect to each of its arguments in order.
-
-    Raises
-    ------
-    Undetermined
-        If the quantity has no results for any state.
-    """
+    """Derivatives of a quantity's results with respect to each of its arguments in order."""
     if quantity in _SPECIAL:
         return _SPECIAL[quantity](tape, subject)
     results = outputs(tape, quantity, subject)

@@ -25,20 +25,12 @@ _EVEN = 75
 
 
 class Factors(NamedTuple):
-    """M = Lᵀ D L.
+    """M = Lᵀ D L."""
 
-    Attributes
-    ----------
-    above : list of lists of int
-        For each row the rows that carry it, nearest first: the columns in which its row of L is not zero.
-    L : (n, n) array
-        Valid below the diagonal only; the ones on the diagonal are not stored.
-    D : (n,) array
-    """
-
+    # For each row the rows that carry it, nearest first: the columns in which its row of L is not zero
     above: list[list[int]]
-    L: Scalars
-    D: Scalars
+    L: Scalars  # (n, n) array: Valid below the diagonal only; the ones on the diagonal are not stored
+    D: Scalars  # (n,) array
 
     def solve(self, b: Scalars) -> Scalars:
         """The solution x of M x = b, (n,)."""
@@ -78,16 +70,6 @@ def factors(tape: Tape, subject: Subject) -> Factors:
     The tape records the assumption that each pivot exceeds its rounding. It is stricter than the condition of
     ``recursions.forward_dynamics``: the pivot is compared with a bound of the carried inertia for all angles of the
     joints beyond (:func:`_carried`).
-
-    Parameters
-    ----------
-    tape : Tape
-    subject : Subject
-
-    Raises
-    ------
-    Undetermined
-        If some joint feels no inertia in any state.
     """
     table, x = subject.rows(tape)
     coupled = subject.couplings is not None
@@ -148,17 +130,6 @@ def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
     """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape.
 
     The tape records the assumptions that M is regular, and that no constraint follows from those before it.
-
-    Parameters
-    ----------
-    tape : Tape
-    subject : Subject
-        Its places are those of independent constraints.
-
-    Raises
-    ------
-    Undetermined
-        If some joint feels no inertia in any state.
     """
     alone = subject._replace(table=base_parameters(subject.table), places=None)
     (bias,) = record(tape, "bias_force", alone)
@@ -182,14 +153,6 @@ def dependent_rates(
 
     By Cramer's rule, which gives short closed forms for few constraints and needs no pivots: Z_d = −J_d⁻¹ J_y and
     B_d = −J_d⁻¹ J̇_c.
-
-    Parameters
-    ----------
-    tape : Tape
-    subject : Subject
-        Its places are those of n − r independent constraints.
-    independent, others : sequences of int
-        The r freedoms y, and those that they determine.
     """
     J, J_dot = _constraints(tape, subject)
     adjugate, determinant = _adjugate(J[:, others])
@@ -250,20 +213,6 @@ def outputs(tape: Tape, quantity: str, subject: Subject, extra: Scalars | float 
 
     Forward dynamics is by LTDL factors or by articulated bodies, whichever takes less time. With places it is that of
     closed loops, whose independent constraints are at the places.
-
-    Parameters
-    ----------
-    tape : Tape
-    quantity : str
-    subject : Subject
-    extra : (n + 1, 10) array or 0
-        Inertial numbers that are added to those of the table. They are not converted to base parameters, which would
-        take operations, because they are not known in advance.
-
-    Raises
-    ------
-    Undetermined
-        If there are no results for any state.
     """
     solves = quantity == "forward_dynamics"
     if solves and subject.places is not None and len(subject.places):

@@ -93,16 +93,7 @@ def _is_scalar(x: object) -> bool:
 
 
 class Tape:
-    """Operations in an order in which they can be evaluated; equal operations are stored once.
-
-    Attributes
-    ----------
-    nodes : list of Node
-    assumed : list of (x, least)
-        Assumptions x > least that were made during recording: the tape is valid for states that satisfy them.
-    coordinates : set of int
-        Positions of scalars that remain terms of angles, such as q + c, unless terms of theirs cancel.
-    """
+    """Operations in an order in which they can be evaluated; equal operations are stored once."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -374,18 +365,7 @@ class Tape:
         cos: Any = math.cos,
         done: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Values of some outputs.
-
-        Parameters
-        ----------
-        outputs : scalars on the tape, and numbers
-        values : mapping from the name of an input to its value
-            Numbers, arrays or any objects with +, −, × and ÷.
-        sin, cos : callable
-            Sine and cosine of such values.
-        done : dict, optional
-            Known results by position; new results are added.
-        """
+        """Values of some outputs."""
         outputs = list(outputs)
         done = {} if done is None else done
         for at in self.live(outputs, done):

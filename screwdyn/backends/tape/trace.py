@@ -39,27 +39,16 @@ class Undetermined(Exception):
 
 
 class Subject(NamedTuple):
-    """The arguments of a recording other than the state.
+    """The arguments of a recording other than the state."""
 
-    Attributes
-    ----------
-    table : (n + 1, 27) array of scalars
-        Rows of a model; see ``physics.table``.
-    charts : Charts, optional
-        Of a model with group joints or couplings.
-    places : (links, 25) array, optional
-        Of the links of the quantity.
-    positions, coordinates : sequences, optional
-        Names of the inputs: nq of "q", n of each other group. Indices by default.
-    zeros : (n,) array of scalars, optional
-        Constants that are added to the coordinates of the rows; see :meth:`with_zeros`.
-    """
-
-    table: Scalars
-    charts: Charts | None = None
-    places: Scalars | None = None
+    table: Scalars  # (n + 1, 27) array of scalars: Rows of a model; see ``physics.table``
+    charts: Charts | None = None  # of a model with group joints or couplings
+    places: Scalars | None = None  # (links, 25) array: Of the links of the quantity
+    # Names of the inputs: nq of "q", n of each other group. Indices by default
     positions: Sequence[Hashable] | None = None
+    # Names of the inputs: nq of "q", n of each other group. Indices by default
     coordinates: Sequence[Hashable] | None = None
+    # (n,) array of scalars: Constants that are added to the coordinates of the rows; see :meth:`with_zeros`
     zeros: Scalars | None = None
 
     @property
@@ -158,13 +147,7 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray
 
 
 def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
-    """Record a quantity; returns its results as arrays of scalars on the tape and plain numbers.
-
-    Raises
-    ------
-    Undetermined
-        If there are no results for any state.
-    """
+    """Record a quantity; returns its results as arrays of scalars on the tape and plain numbers."""
     entry, chart = CATALOGUE[quantity], subject.charts
     if chart is not None:
         _assume_unit_quaternions(tape, chart, subject.inputs(tape, "q"))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.backends.kernels.entry import processors
 from screwdyn.backends.llvm import code_cache, machine
 from screwdyn.backends.llvm.machine import require_compiler
 from screwdyn.backends.llvm.program import Function
@@ -86,7 +87,7 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         require_compiler()
         self._asked = threads
         if threads is None:
-            threads = _processors()
+            threads = processors()
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ScrewdynError(f"threads must be an integer >= 1, or None for one per processor; got {threads!r}")
         super().__init__(model)
@@ -311,11 +312,6 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
         ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
         parts = [slice(a, b) for a, b in pairwise(ends)]
         return all([*self._pool.map(lambda p: function.batch([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
-
-
-def _processors() -> int:
-    """Number of processors that this process may use, which a cluster may restrict."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _states(a: Array, axes: int, count: int) -> Array:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
-from screwdyn.backends.kernels.entry import Kernels, kernels_of, method
+from screwdyn.backends.kernels.entry import Kernels, method
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.closed_loops import operational_inertia, torques
@@ -111,7 +111,7 @@ class Dynamics(Quantities):
     @cached_property
     def _kernels(self) -> Kernels:
         """The kernels of the model."""
-        return kernels_of(self.model)
+        return Kernels(self.model)
 
     def joint_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """The joints' own forces −damping q̇ − friction sgn q̇ − stiffness (q − rest), (…, nv), N m or N.

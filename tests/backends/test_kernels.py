@@ -201,7 +201,7 @@ def check_bits(seed):
         )
     if seed % 3 == 0 and len(tree.links) > 3:
         tree.close(tree.links[-1], to=tree.links[1], joint=spherical(), name="loop")
-    of_model, q = kernels.kernels_of(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
+    of_model, q = kernels.Kernels(tree.model), tree.integrate(tree.neutral(), rng.normal(size=(3, tree.nv)))
     state = {"q": q} | {name: rng.normal(size=(3, tree.nv)) for name in ("qd", "qdd", "tau")}
     rows = (of_model._couplings if tree.model.coupled else tree.model.table[:-1]).shape[0]
     state["wrenches"] = rng.normal(size=(3, rows, 6))

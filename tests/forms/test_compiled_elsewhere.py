@@ -93,7 +93,7 @@ def test_a_pickled_copy_is_of_the_same_tree_and_uses_the_code_of_its_process(mon
     assert_array_equal(twin.mass_matrix(q), fast.mass_matrix(q))
     np.testing.assert_allclose(twin.mass_matrix(q), expected, rtol=1e-14)
     everywhere = pickle.dumps(tree.compile())
-    monkeypatch.setattr(compiled, "_processors", lambda: 17)
+    monkeypatch.setattr(compiled, "processors", lambda: 17)
     assert pickle.loads(everywhere).threads == 17
 
 

@@ -15,6 +15,7 @@ from hypothesis import assume, given
 
 from screwdyn import Inertia, KinematicTree, Link, helical, padded_sum, prismatic, revolute, screw
 from screwdyn.backends.kernels import entry as kernels
+from screwdyn.forms import numbers
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 pytestmark = pytest.mark.slow
@@ -27,7 +28,7 @@ FRAMES = ("com", "body", "base", "mixed")
 def route(request):
     """The compiled recursions, and the tapes recorded from them: the laws hold for both."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "Kernels", request.param)
+        patch.setattr(numbers, "Kernels", request.param)
         yield
 
 

@@ -15,6 +15,7 @@ from kinds import EVERY
 
 import screwdyn as sd
 from screwdyn.backends.kernels import entry as kernels
+from screwdyn.forms import numbers
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.testing import random_tree
 
@@ -69,7 +70,7 @@ def near(found, expected, tolerance, scale=1.0):
 def route(request):
     """The compiled recursions, and the tapes recorded from them: the laws hold for both."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "Kernels", request.param)
+        patch.setattr(numbers, "Kernels", request.param)
         yield
 
 

@@ -5,8 +5,6 @@ an array with the addresses of its inputs and outputs. It returns 0 if it has co
 the status of the recursion.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib
@@ -17,10 +15,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
@@ -31,20 +28,6 @@ from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import COLUMNS, PLACE, ROW, integers_of
-
-__all__ = [
-    "OPERATIONS",
-    "Computation",
-    "Kernels",
-    "address",
-    "addresses",
-    "builtin_at",
-    "kernels_of",
-    "link_step",
-    "machine",
-    "method",
-    "play",
-]
 
 machine: Any = in_python
 with suppress(ImportError, KeyError, AttributeError):
@@ -62,12 +45,22 @@ if machine is in_python:
         stacklevel=2,
     )
 
+__all__ = ["OPERATIONS", "Computation", "Kernels", "address", "addresses", "link_step", "machine", "processors"]
 
-Array = npt.NDArray[Any]
+Array = np.ndarray
 # ``int64 f(context, arrays)``.
 Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 # The address of an array's first entry.
 address: Callable[[Array], int] = machine.address
+# The operations of ``play``, by number.
+OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
+
+_LINKS, _PATH, _ABOVE, _TABLE, _MOVED, _PLACES, _JOINTS = (
+    Context._fields.index(name) for name in ("links", "path", "above", "Table", "Moved", "Places", "joints")
+)
+_NO_PLACES = np.zeros((0, PLACE))
+# States times rows from which threads share a batch: some milliseconds of work, to which they add a tenth of one.
+_LARGE = 100_000
 
 
 def addresses(arrays: Sequence[Array]) -> Array:
@@ -84,10 +77,11 @@ def builtin_at(
     slow: Callable[..., Any],
     owner: Any,
 ) -> Any:
-    """The built-in function of one state that calls code at an address.
+    """The built-in function of one state that calls code at an address, for inputs and outputs of some lengths.
 
     It computes f(q, …) and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if ``out``
-    is writeable and overlaps no other array. For any other call, and if the code does not return 0, it calls ``slow``.
+    is writeable and overlaps no other array; several outputs are a tuple. For any other call, and if the code does not
+    return 0, it calls ``slow``, whose signature, docstring and pickling it has. It holds a reference to ``owner``.
     """
     text = f"{_text(name, slow)}\0{name}"
     return machine.builtin_at(text, code, context, tuple(lengths), tuple(map(tuple, shapes)), slow, owner)
@@ -106,25 +100,17 @@ def _text(name: str, function: Callable[..., Any]) -> str:
     return f"{name}{known}\n--\n\n{function.__doc__ or ''}"
 
 
-# The kernels of a model
-
-# The operations of ``play``, by number.
-OPERATIONS = ("+", "-", "*", "/", "sin", "cos")
-
-_LINKS, _PATH, _ABOVE, _TABLE, _MOVED, _PLACES = (
-    Context._fields.index(name) for name in ("links", "path", "above", "Table", "Moved", "Places")
-)
-_NO_PLACES = np.zeros((0, PLACE))
-# States times rows from which threads share a batch: some milliseconds of work, to which they add a tenth of one.
-_LARGE = 100_000
-
-
-def _refuse(*state: Any, out: Any = None) -> None:
+def refuse(*state: Any, out: Any = None) -> None:
     """Return None: the arguments are not one state in contiguous arrays."""
 
 
+def processors() -> int:
+    """Number of processors that this process may use, which a cluster may restrict."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Kernels(machine.Bound):  # type: ignore[misc]
-    """The kernels of the catalogue for one model.
+    """The kernels of the catalogue for one model; UnboundSymbolError if its numbers contain symbols.
 
     Each quantity is an attribute: a built-in function of a context and of one state in contiguous float64 arrays, which
     returns None for other arguments or if there is no result. Calls are ``kernels.mass_matrix(kernels.context, q)``,
@@ -134,6 +120,10 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        # Begins the names of the kernels.
+        self._kind = COUPLED if model.coupled else ""
+        # Names of the quantities that are computed in place of others; None for one that is not available.
+        self._instead: Mapping[str, str | None] = WITH_LOOPS if model.topology.loops else {}
         table, chart = model.table, model.charts
         places = model.places("loops") if model.topology.loops else _NO_PLACES
         at = moved = address(table)
@@ -144,13 +134,18 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if chart is not None:
             copied, kinds = table.copy(), (np.int64, np.int64, np.float64, np.float64)
             # Kernels read memory as it is: any other type would be read wrong.
-            chart = charts.Charts(*(x.astype(kind) for x, kind in zip(chart, kinds, strict=True)))
+            chart = charts.Charts(*(x.astype(kind, order="C") for x, kind in zip(chart, kinds, strict=True)))
             self._kept += [copied, *chart]
             moved, groups, terms = address(copied), len(chart.groups), len(chart.terms)
             of_where, of_groups, of_terms, _ = map(address, chart)
         sizes = (1, model.nv, model.nq, len(places), 0, 0, groups, terms)
         arrays = (at, of_where, of_groups, of_terms, moved, address(places), address(parents), address(firsts))
+        # For quantities of the whole tree; its places are those of the constraints of the loops.
         self.context = np.array(Context(*sizes, *arrays), np.int64)
+        if model.coupled:
+            assert chart is not None
+            self._couplings, self._in_a_row = chart.couplings, np.arange(-1, model.nv - 1)
+            self._follow(self.context, self._couplings[:0])
         self._contexts: dict[tuple[str, str, int], Array] = {}
         # Those that methods find at once: of links in their own frames, at centres of mass, of subtrees, of all links.
         self._at_once: tuple[dict[Any, Array], ...] = ({}, {}, {}, {})
@@ -158,8 +153,8 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def _bind(self, solving: bool) -> None:
         """Give methods the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
-        self.__dict__.update({} if solving else dict.fromkeys(SOLVING, _refuse))
-        self.bind(_methods(self._kind, self._instead is WITH_LOOPS, solving), self.context, self._at_once)
+        self.__dict__.update({} if solving else dict.fromkeys(SOLVING, refuse))
+        self.bind(_methods(self._kind, bool(self._instead), solving), self.context, self._at_once)
 
     def solve(self) -> None:
         """Let methods use the inverse of M, which exists."""
@@ -171,24 +166,21 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """Addresses are not valid in another process."""
         return type(self), (self.model,)
 
-    # Begins the names of the kernels.
-    _kind = ""
-    # Names of the quantities that are computed in place of others; None for one that is not available.
-    _instead: Mapping[str, str | None] = {}
-
-    @classmethod
-    def function(cls, name: str) -> Any:
-        """The built-in function of a quantity; one that refuses all arguments if it is not available."""
-        computed = cls._instead.get(name, name)
-        return staticmethod(_refuse) if computed is None else machine.builtin(cls._kind + computed)
+    def __getattr__(self, name: str) -> Any:
+        """The built-in function of a quantity, found once; one that refuses all arguments if it is not available."""
+        if name not in CATALOGUE:
+            raise AttributeError(name)
+        computed = self._instead.get(name, name)
+        found = self.__dict__[name] = refuse if computed is None else machine.builtin(self._kind + computed)
+        return found
 
     @functools.cached_property
-    def of_link(self) -> _OfLink:
+    def of_link(self) -> "_OfLink":
         """Contexts of single links, by link and frame."""
         return _OfLink(self, CATALOGUE["jacobian"])
 
     @functools.cached_property
-    def of_subtree(self) -> _OfLink:
+    def of_subtree(self) -> "_OfLink":
         """Contexts of links with all links beyond them, by link and frame."""
         return _OfLink(self, CATALOGUE["subtree_contribution"])
 
@@ -217,14 +209,19 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if context is None:
             places = self.model.places(entry.places, link, code)
             self._kept.append(places)
-            context = self._contexts[key] = self._at_places(places, len(self.path(link)) if link else 0)
+            context = self._contexts[key] = self.context.copy()
+            path = len(self.path(link)) if link else 0
+            context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
+            if self._kind:
+                row = int(places[0, ROW]) if len(places) else -1
+                self._follow(context, couplings.of_path(self.model.table, self._couplings, row))
         return context
 
-    def _at_places(self, places: Array, path: int) -> Array:
-        """The context for the places of some links, the first of which has a number of freedoms on its path."""
-        context = self.context.copy()
-        context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
-        return context
+    def _follow(self, context: Array, on_path: Array) -> None:
+        """Write the fields of joints that follow others, with the couplings of the rows on a path."""
+        self._kept.append(on_path)
+        at = map(address, (self._couplings, on_path, self._in_a_row))
+        context[_JOINTS:] = len(self._couplings), len(on_path), *at
 
     def fill(
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
@@ -233,8 +230,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
         Several threads compute large batches, each some consecutive states, which have the same bits as alone.
         """
-        name = self._kind + (self._instead.get(entry.name) or entry.name)
-        parts = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        name, parts = self._kind + (self._instead.get(entry.name) or entry.name), processors()
         if states * len(self.model.table) >= _LARGE and parts > 1:
             ends = [states * k // parts for k in range(parts + 1)]
             flat = [a.reshape(states, -1) for a in (*arguments, *results)]
@@ -248,52 +244,6 @@ class Kernels(machine.Bound):  # type: ignore[misc]
                 return next(filter(None, pool.map(part, ends, ends[1:])), 0)
         status: int = machine.batch(name, context, states, (*arguments, *results))
         return status
-
-
-class CoupledKernels(Kernels):
-    """The kernels of the catalogue for one model in which joints follow others."""
-
-    _kind = COUPLED
-
-    def __init__(self, model: Model) -> None:
-        super().__init__(model)
-        assert model.charts is not None
-        self._couplings = np.ascontiguousarray(model.charts.couplings, dtype=np.float64)
-        self._in_a_row = np.arange(-1, model.nv - 1)
-        self.context = self._with_rows(self.context, self._couplings[:0])
-        self._bind(solving=not model.lean)
-
-    def _at_places(self, places: Array, path: int) -> Array:
-        on_path = couplings.of_path(self.model.table, self._couplings, int(places[0, ROW]) if len(places) else -1)
-        return self._with_rows(super()._at_places(places, path), on_path)
-
-    def _with_rows(self, context: Array, on_path: Array) -> Array:
-        """The context that begins as a given one, with the couplings of the rows on a path."""
-        arrays = self._couplings, on_path, self._in_a_row
-        self._kept += arrays
-        counts = len(self._couplings), len(on_path)
-        fields = Context(*context)._replace(joints=counts[0], steps=counts[1])
-        at = dict(zip(("Couplings", "OnPath", "InARow"), map(address, arrays), strict=True))
-        return np.array(fields._replace(**at), np.int64)
-
-
-class LoopKernels(Kernels):
-    """The kernels of the catalogue for one model with loops."""
-
-    _instead = WITH_LOOPS
-
-
-class CoupledLoopKernels(CoupledKernels):
-    """The kernels of the catalogue for one model with loops in which joints follow others."""
-
-    _instead = WITH_LOOPS
-
-
-def kernels_of(model: Model) -> Kernels:
-    """The kernels for a model; UnboundSymbolError if its numbers contain symbols."""
-    kinds = (CoupledLoopKernels, CoupledKernels) if model.coupled else (LoopKernels, Kernels)
-    kind: type[Kernels] = kinds[0] if model.topology.loops else kinds[1]
-    return kind(model)
 
 
 class _OfLink(dict[tuple[str, str], Array]):
@@ -333,49 +283,34 @@ def _methods(prefix: str, loops: bool, solving: bool) -> Any:
     return machine.kind(tuple(names), tuple(places))
 
 
-for _name in CATALOGUE:
-    for _owner in (Kernels, CoupledKernels, LoopKernels, CoupledLoopKernels):
-        setattr(_owner, _name, _owner.function(_name))
-
-
 def play(code: Array, results: Array) -> None:
     """Carry out operations on rows of results; see ``in_python.play``."""
     machine.batch("play", np.array([len(code), results.shape[1]], dtype=np.int64), 1, (code, results))
 
 
-# The step of one link from its parent's, by a kernel whose table has the rows of the link's own joint alone
-
-
-class _Joint(NamedTuple):
-    """The context of links with one kind of joint, which lacks their numbers, and the arrays at its addresses."""
-
-    context: Array
-    kept: list[np.ndarray]
-
-
 @functools.cache
-def _joint(rows: int, positions: int, group: tuple[int, int] | None) -> _Joint:
-    """The context for joints with numbers of rows and positions, and of the orientation and translations of a group."""
+def _joint(rows: int, positions: int, group: tuple[int, int] | None) -> tuple[Array, list[Array]]:
+    """The context of links whose joints have some rows and positions, without their numbers; the arrays in it."""
     integers = [[-1] * rows, [0, 0, *group] if group else [], range(-1, rows - 1)]
     integers += [[*([0] * rows if group else range(rows)), -1]]
     kept = [np.array(x, np.int64) for x in integers]
     where, groups, parents, firsts = map(address, kept)
     sizes = (1, rows, positions, 1, 0, 0, 1 if group else 0, 0)
-    return _Joint(np.array(Context(*sizes, 0, where, groups, 0, 0, 0, parents, firsts), np.int64), kept)
+    return np.array(Context(*sizes, 0, where, groups, 0, 0, 0, parents, firsts), np.int64), kept
 
 
 _step = machine.builtin("link_step")
 
 
 def link_step(
-    numbers: Array,
-    rows: int,
-    group: tuple[int, int] | None,
-    path: int,
-    state: Sequence[Array],
+    numbers: Array, rows: int, group: tuple[int, int] | None, path: int, state: Sequence[Array]
 ) -> tuple[Array, ...] | None:
-    """The results of the internal quantity ``link_step``; None if they overflow."""
-    context = _joint(rows, len(state[0]), group).context.copy()
+    """The results of the internal quantity ``link_step`` for its arguments ``state``; None if they overflow.
+
+    ``numbers`` has the table of the rows of the link's own joint, and the place of the link; ``group`` the positions of
+    the orientation and of the translations of a group joint. ``path`` freedoms are on the path to the link.
+    """
+    context = _joint(rows, len(state[0]), group)[0].copy()
     at = address(numbers)
     context[_PATH], context[_ABOVE] = path, len(state[-1])
     context[_TABLE], context[_PLACES] = at, at + 8 * COLUMNS * (rows + 1)

@@ -13,26 +13,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from screwdyn.backends.kernels.source import COUPLED, KERNELS, STATE, Context, entry_of, functions, kernel_text
-from screwdyn.backends.kernels.source import scratch_text as _scratch_text
+from screwdyn.backends.kernels.source import (
+    COUPLED,
+    KERNELS,
+    PLACES,
+    STATE,
+    Context,
+    entry_of,
+    functions,
+    kernel_text,
+    scratch_text,
+)
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.table import COLUMNS, Workspace
 
-__all__ = [
-    "SCOPE",
-    "WRONG_INPUT",
-    "Bound",
-    "address",
-    "array",
-    "batch",
-    "builtin",
-    "builtin_at",
-    "integers",
-    "kind",
-    "method",
-    "play",
-]
+__all__ = ["SCOPE", "WRONG_INPUT", "Bound", "address", "array", "batch", "builtin", "builtin_at", "integers", "play"]
 
 Array = Any
 # Status of a kernel for invalid input.
@@ -153,7 +149,7 @@ def _kernel(name: str, rows: bool = False) -> Callable[[Any, Any, int], int]:
 def _scratch(name: str) -> Callable[[Any], int]:
     """The size of a kernel's scratch space in bytes, as a function of the context."""
     scope = dict(SCOPE)
-    exec(_scratch_text(name), scope)
+    exec(scratch_text(name), scope)
     found: Callable[[Any], int] = scope[f"scratch_{name}"]
     return found
 
@@ -178,27 +174,38 @@ def batch(name: str, context: np.ndarray, states: int, arrays: Sequence[np.ndarr
 def builtin(name: str) -> Callable[..., Any]:
     """The function of a context and one state in contiguous arrays; None for other arguments, or without result."""
     entry = entry_of(name)
-    fields = {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above", "n": "rows"}
-    places = {d: Context._fields.index(field) for d, field in fields.items()}
 
     def function(context: np.ndarray, *state: Any, out: Any = None) -> Any:
         numbers = context.tolist()
 
         def shaped(dimensions: Any) -> tuple[int, ...]:
-            return tuple([numbers[places[d]] if isinstance(d, str) else d for d in dimensions])
+            return tuple([numbers[PLACES[d]] if isinstance(d, str) else d for d in dimensions])
 
-        if out is not None or len(state) != len(entry.arguments):
+        if out is not None or not _plain(state, [shaped(STATE[x]) for x in entry.arguments]):
             return None
-        for x, a in zip(entry.arguments, state, strict=True):
-            plain = type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.carray
-            if not plain or a.shape != shaped(STATE[x]):
-                return None
         results = [np.empty(shaped(r.shape)) for r in entry.given]
-        if batch(name, context, 1, [*state, *results]):
-            return None
-        return tuple(results) if len(results) > 1 else results[0][()]
+        return None if batch(name, context, 1, [*state, *results]) else _handed_over(results)
 
-    return staticmethod(function)  # a function would become a method
+    return function
+
+
+def _plain(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether some objects are contiguous arrays of float64 with some shapes."""
+    return len(arrays) == len(shapes) and all(
+        [
+            type(a) is np.ndarray
+            and a.dtype is _FLOAT64
+            and a.flags.c_contiguous
+            and a.flags.aligned
+            and a.shape == shape
+            for a, shape in zip(arrays, shapes, strict=True)
+        ]
+    )
+
+
+def _handed_over(results: Sequence[np.ndarray]) -> Any:
+    """Several results as a tuple, or one."""
+    return tuple(results) if len(results) > 1 else results[0][()]
 
 
 class Bound:
@@ -221,19 +228,11 @@ class builtin_at:  # the name of the function that takes its place in C
     """See ``entry.builtin_at``."""
 
     def __init__(
-        self,
-        text: str,
-        code: int,
-        context: int,
-        lengths: Sequence[int],
-        shapes: Sequence[tuple[int, ...]],
-        slow: Any,
-        owner: Any,
+        self, text: str, code: int, context: int, lengths: Sequence[int], shapes: Sequence[Any], slow: Any, owner: Any
     ) -> None:
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         self._compute, self._context, self._slow, self._owner = kind(code), context, slow, owner
         self._shapes, self._inputs = [*((n,) for n in lengths), *shapes], len(lengths)
-        self._packed = struct.Struct(f"{len(self._shapes)}q").pack
         functools.update_wrapper(self, slow)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -247,32 +246,16 @@ class builtin_at:  # the name of the function that takes its place in C
     def _computed(self, given: Sequence[Any], out: Any) -> Any:
         """The result for one state in contiguous arrays; None for other arguments, or if there is none."""
         shapes, first = self._shapes, self._inputs
-        outs = out
-        if out is None:
-            outs = tuple([np.empty(shape) for shape in shapes[first:]])
-        elif len(shapes) == first + 1:
-            outs = (out,)
-        if type(outs) is not tuple:
+        several = len(shapes) > first + 1
+        outs = tuple([np.empty(shape) for shape in shapes[first:]]) if out is None else out if several else (out,)
+        if type(outs) is not tuple or not _plain(arrays := [*given, *outs], shapes):
             return None
-        arrays = [*given, *outs]
-        if shapes != [
-            a.shape
-            if type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.c_contiguous and a.flags.aligned
-            else None
-            for a in arrays
-        ]:
+        for k, a in enumerate(() if out is None else outs, first):
+            if not a.flags.writeable or any([np.may_share_memory(a, b) for b in arrays[:k]]):
+                return None
+        if self._compute(self._context, struct.pack(f"{len(arrays)}q", *map(address, arrays))):
             return None
-        starts = [address(a) for a in arrays]
-        if out is not None:
-            ends = [start + a.nbytes for start, a in zip(starts, arrays, strict=True)]
-            for k, a in enumerate(outs, first):
-                if not a.flags.writeable or any([starts[k] < ends[j] and starts[j] < ends[k] for j in range(k)]):
-                    return None
-        if self._compute(self._context, self._packed(*starts)):
-            return None
-        if out is not None:
-            return out
-        return outs if len(outs) > 1 else outs[0][()]
+        return _handed_over(outs) if out is None else out
 
 
 _FLOAT64 = np.dtype(np.float64)

@@ -15,7 +15,18 @@ from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 
-__all__ = ["COUPLED", "KERNELS", "STATE", "Context", "entry_of", "functions", "kernel_text", "parts", "scratch_text"]
+__all__ = [
+    "COUPLED",
+    "KERNELS",
+    "PLACES",
+    "STATE",
+    "Context",
+    "entry_of",
+    "functions",
+    "kernel_text",
+    "parts",
+    "scratch_text",
+]
 
 # Begins the names of kernels for trees in which joints follow others.
 COUPLED = "coupled_"
@@ -74,6 +85,11 @@ class Context(NamedTuple):
 
 
 _CONTEXT = Context(*(f"context[{k}]" for k in range(len(Context._fields))))
+# The places in a context from which shapes are read.
+PLACES: dict[Dimension, int] = {
+    d: Context._fields.index(field)
+    for d, field in {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above", "n": "rows"}.items()
+}
 
 
 def _extents(dimensions: Sequence[Dimension], sizes: Sizes) -> list[str]:

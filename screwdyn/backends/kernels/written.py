@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.in_python import SCOPE, array, integers, play
-from screwdyn.backends.kernels.source import COUPLED, KERNELS, STATE, Context, entry_of
+from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, entry_of
 from screwdyn.physics import spatial, table
 from screwdyn.physics.quantities import Dimension
 
@@ -60,21 +60,6 @@ class Numbers(NamedTuple):
 
     n: int
 
-    @property
-    def name(self) -> str:
-        """The name of the type in C."""
-        return f"Numbers{self.n}"
-
-    @property
-    def members(self) -> list[tuple[str, "Kind"]]:
-        """What is written after the point, and its kind."""
-        return [(f"x{k}", "real") for k in range(self.n)]
-
-    @property
-    def fields(self) -> str:
-        """The declarations in the struct."""
-        return f"real {', '.join(name for name, _ in self.members)};"
-
 
 class Array(NamedTuple):
     """A pointer and a shape."""
@@ -82,27 +67,12 @@ class Array(NamedTuple):
     of: str
     axes: int
 
-    @property
-    def name(self) -> str:
-        """The name of the type in C."""
-        return f"{'Array' if self.of == 'real' else 'Integers'}{self.axes}"
-
-    @property
-    def fields(self) -> str:
-        """The declarations in the struct."""
-        return f"{self.of} *data; integer shape[{self.axes}];"
-
 
 class Record(NamedTuple):
     """A named tuple, or a tuple with other members than reals."""
 
     name: str
     members: tuple[tuple[str, Any], ...]
-
-    @property
-    def fields(self) -> str:
-        """The declarations in the struct."""
-        return " ".join(f"{_name(kind)} {field};" for field, kind in self.members)
 
 
 Kind = str | Numbers | Array | Record
@@ -113,7 +83,24 @@ Builtin = Callable[["_Body", Sequence[ast.expr]], Translated]
 
 
 def _name(kind: Kind) -> str:
-    return kind if isinstance(kind, str) else kind.name
+    """The name of a type in C."""
+    if isinstance(kind, Array):
+        return f"{'Array' if kind.of == 'real' else 'Integers'}{kind.axes}"
+    return f"Numbers{kind.n}" if isinstance(kind, Numbers) else kind.name if isinstance(kind, Record) else kind
+
+
+def _members(kind: Numbers | Record) -> Sequence[tuple[str, Kind]]:
+    """What is written after the point, and its kind."""
+    return [(f"x{k}", "real") for k in range(kind.n)] if isinstance(kind, Numbers) else kind.members
+
+
+def _fields(kind: Numbers | Array | Record) -> str:
+    """The declarations in a struct."""
+    if isinstance(kind, Array):
+        return f"{kind.of} *data; integer shape[{kind.axes}];"
+    if isinstance(kind, Numbers):
+        return f"real {', '.join(name for name, _ in _members(kind))};"
+    return " ".join(f"{_name(member)} {field};" for field, member in kind.members)
 
 
 def _joined(a: Kind, b: Kind) -> Kind:
@@ -195,7 +182,7 @@ class Translator:
         if not isinstance(kind, str) and kind not in self._types:
             for _, member in kind.members if isinstance(kind, Record) else ():
                 self.declared(member)
-            self._types[kind] = f"typedef struct {{ {kind.fields} }} {kind.name};"
+            self._types[kind] = f"typedef struct {{ {_fields(kind)} }} {_name(kind)};"
         return kind
 
     def constant(self, name: str, value: Any) -> Translated:
@@ -433,7 +420,7 @@ class _Body:
             if not isinstance(kind, Numbers | Record):
                 raise DialectError(f"a {_name(kind)} is unpacked")
             whole = text if text.isidentifier() else self._temporary(text, kind, depth)
-            for t, (member, of) in _paired(target.elts, kind.members):
+            for t, (member, of) in _paired(target.elts, _members(kind)):
                 if not (isinstance(t, ast.Name) and t.id not in self._read):
                     self._store(t, f"{whole}.{member}", of, depth)
         elif isinstance(target, ast.Name):
@@ -726,11 +713,6 @@ _CONSTANTS = {
     "REAL": ("((integer)sizeof(real))", "integer"),
     "INTEGER": ("((integer)sizeof(integer))", "integer"),
 }
-# The places in a context from which shapes are read.
-_PLACES = {
-    d: Context._fields.index(field)
-    for d, field in {"v": "rows", "q": "positions", "L": "links", "k": "path", "p": "above", "n": "rows"}.items()
-}
 
 
 def _sincos(x: float) -> tuple[float, float]:
@@ -767,7 +749,7 @@ def _known() -> Mapping[Any, Builtin]:
 
 def _shape(dimensions: Sequence[Dimension]) -> str:
     """An extent, or the complement of its place in the context, for each axis."""
-    values = [~_PLACES[d] if isinstance(d, str) else d for d in dimensions]
+    values = [~PLACES[d] if isinstance(d, str) else d for d in dimensions]
     return f"{{{len(values)}, {{{', '.join(map(str, values)) or 0}}}}}"
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.kernels.entry import OPERATIONS, Computation, address, addresses, builtin_at, play
+from screwdyn.backends.kernels.entry import OPERATIONS, Computation, address, addresses, builtin_at, play, refuse
 from screwdyn.backends.llvm import emit, machine
 from screwdyn.backends.llvm.emit import Plan
 from screwdyn.backends.llvm.machine import Loaded, compiling, host, object_file
@@ -393,8 +393,8 @@ class Evaluator:
         if self._entry is None:
             if self.compiled:
                 self._program.compile_single()
-            self._entry = self._function.builtin(_refuse) if self.compiled else _refuse
-        if self._entry is _refuse:
+            self._entry = self._function.builtin(refuse) if self.compiled else refuse
+        if self._entry is refuse:
             return None
         several = len(self.shapes) > 1
         found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
@@ -423,7 +423,3 @@ class Evaluator:
         ends = np.cumsum([count * math.prod(shape) for shape in self.shapes])[:-1]
         parts = np.split(block, ends)
         return [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]
-
-
-def _refuse(*state: Any, out: Any = None) -> None:
-    """Return None: the arguments are not one state in contiguous arrays."""

@@ -31,20 +31,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.expressions import without_rounding
 from screwdyn.mechanism.chart import ConfigurationSpace
 
-__all__ = [
-    "Derivation",
-    "Intermediates",
-    "Recording",
-    "casadi_function",
-    "computed",
-    "jax_function",
-    "key_of",
-    "lambdified",
-    "member_names",
-    "rows_and_columns",
-    "shortest",
-    "symbol",
-]
+__all__ = ["Derivation", "casadi_function", "computed", "jax_function", "lambdified", "member_names", "symbol"]
 
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")

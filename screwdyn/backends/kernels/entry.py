@@ -45,7 +45,7 @@ if machine is in_python:
         stacklevel=2,
     )
 
-__all__ = ["OPERATIONS", "Computation", "Kernels", "address", "addresses", "link_step", "machine", "processors"]
+__all__ = ["Kernels", "address", "addresses", "builtin_at", "link_step", "machine", "method", "processors", "refuse"]
 
 Array = np.ndarray
 # ``int64 f(context, arrays)``.

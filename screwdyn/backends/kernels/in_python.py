@@ -28,7 +28,7 @@ from screwdyn.physics import charts, couplings
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.table import COLUMNS, Workspace
 
-__all__ = ["SCOPE", "WRONG_INPUT", "Bound", "address", "array", "batch", "builtin", "builtin_at", "integers", "play"]
+__all__ = ["SCOPE", "array", "integers", "play"]
 
 Array = Any
 # Status of a kernel for invalid input.

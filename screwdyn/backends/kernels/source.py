@@ -15,18 +15,7 @@ from screwdyn.physics.couplings import COUPLING
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 
-__all__ = [
-    "COUPLED",
-    "KERNELS",
-    "PLACES",
-    "STATE",
-    "Context",
-    "entry_of",
-    "functions",
-    "kernel_text",
-    "parts",
-    "scratch_text",
-]
+__all__ = ["COUPLED", "KERNELS", "PLACES", "STATE", "Context", "entry_of", "functions", "kernel_text", "scratch_text"]
 
 # Begins the names of kernels for trees in which joints follow others.
 COUPLED = "coupled_"

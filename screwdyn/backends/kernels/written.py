@@ -23,17 +23,7 @@ from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, en
 from screwdyn.physics import spatial, table
 from screwdyn.physics.quantities import Dimension
 
-__all__ = [
-    "BUILTINS",
-    "DialectError",
-    "Translator",
-    "array_at",
-    "c_function",
-    "kernel_call",
-    "main",
-    "row_access",
-    "text",
-]
+__all__ = ["main", "text"]
 
 _OPERATORS: dict[type, tuple[str, int]] = {ast.Add: ("+", 4), ast.Sub: ("-", 4), ast.Mult: ("*", 5), ast.Div: ("/", 5)}
 _COMPARED: dict[type, str] = {

@@ -32,24 +32,7 @@ from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
-__all__ = [
-    "LARGEST_STEP",
-    "MEMORY",
-    "NO_PLACES",
-    "NUMBERS",
-    "Compilation",
-    "Kept",
-    "Kind",
-    "Nodes",
-    "Opened",
-    "Programs",
-    "Stepper",
-    "Structure",
-    "TooLong",
-    "programs_of",
-    "recorded",
-    "step",
-]
+__all__ = ["LARGEST_STEP", "MEMORY", "Compilation", "Kept", "Kind", "Opened", "Stepper", "TooLong", "programs_of"]
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]

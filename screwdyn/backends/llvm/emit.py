@@ -12,23 +12,7 @@ from typing import Any
 from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
 from screwdyn.backends.tape.tape import Node, Recorded, Tape
 
-__all__ = [
-    "AHEAD",
-    "BATCH",
-    "SINGLE",
-    "STEPS",
-    "Plan",
-    "Writer",
-    "add_size",
-    "batch",
-    "call_sincos",
-    "context_length",
-    "is_zero",
-    "read_sincos",
-    "single",
-    "steps",
-    "too_large",
-]
+__all__ = ["BATCH", "SINGLE", "STEPS", "Plan", "batch", "single", "steps"]
 
 # Arrays with more zeros than this are sparse.
 _FEW = 100

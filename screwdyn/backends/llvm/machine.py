@@ -12,11 +12,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from ctypes import CFUNCTYPE, c_int64, c_void_p
-from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from pathlib import Path
@@ -25,34 +24,17 @@ from typing import Any, NamedTuple, TypeVar
 from screwdyn.backends.llvm import ir
 from screwdyn.core.errors import ScrewdynError
 
-__all__ = [
-    "MOST",
-    "PYTHON",
-    "Host",
-    "Loaded",
-    "Processor",
-    "Refused",
-    "announce",
-    "checked_folder",
-    "compiling",
-    "compiling_once",
-    "digest_of",
-    "fault",
-    "folder",
-    "host",
-    "key",
-    "llvm",
-    "object_file",
-    "processor",
-    "read",
-    "require_compiler",
-    "resume",
-    "shared_code",
-    "submit",
-    "user_folder",
-    "with_lanes",
-    "write",
-]
+llvm: Any
+_missing: ImportError | None
+try:
+    import llvmlite
+    from llvmlite import binding
+except ImportError as _error:
+    llvm, _missing = None, _error
+else:
+    llvm, _missing = binding, None
+
+__all__ = ["Loaded", "compiling", "host", "object_file", "processor", "require_compiler", "resume", "submit"]
 
 # The threads that compile, and the lock that prevents a fork of the process meanwhile
 
@@ -60,16 +42,23 @@ Result = TypeVar("Result")
 
 # Held during compilation and while a result is published: a forked process would inherit locks in the locked state.
 _compiling = threading.RLock()
-# Guards the variables below.
+# Guards the two variables below.
 _lock = threading.Lock()
 _waiting: list[tuple[tuple[int, ...], int, Future[Any], Callable[[], Any]]] = []
+_worker: threading.Thread | None = None
 _order = count()
 _NAME = "screwdyn-compile"
 # Seconds.
 _PATIENCE = 0.5
 # ``compiles`` is True in the threads that compile.
 _thread = threading.local()
-_pool: ThreadPoolExecutor | None = None
+
+
+def announce(line: str) -> None:
+    """Write a line on stderr, if there is one that takes it: a file on a full disk does not."""
+    if sys.stderr is not None:  # print would write on stdout
+        with suppress(OSError, ValueError):
+            print(f"screwdyn: {line}", file=sys.stderr, flush=True)
 
 
 def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
@@ -86,7 +75,8 @@ def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
         if getattr(_thread, "compiles", False):
             return function(*arguments)
         future: Future[Result] = Future()
-        threading.Thread(target=_settle, args=(future, partial(function, *arguments)), name=_NAME).start()
+        work = functools.partial(function, *arguments)
+        threading.Thread(target=_settle, args=(future, work), name=_NAME).start()
         if line and not wait([future], _PATIENCE).done:
             announce(line)
         return future.result()
@@ -114,26 +104,24 @@ def submit(size: tuple[int, ...], function: Callable[[], Result]) -> Future[Resu
 
 def resume() -> None:
     """Start the thread if functions wait and it does not run, as in a forked process."""
-    global _pool
+    global _worker
     with _lock:
-        if _waiting and _pool is None:
-            _pool = ThreadPoolExecutor(1, _NAME)
-            _pool.submit(_work)
+        if _waiting and _worker is None:
+            _worker = threading.Thread(target=_work, name=_NAME)
+            _worker.start()
 
 
 def _work() -> None:
-    """Call the waiting function of smallest size."""
-    global _pool
-    with _lock:
-        if not _waiting or _pool is None:
-            _pool = None
-            return
-        # Raises an error during interpreter shutdown, so that nothing more is compiled.
-        _pool.submit(_work)
-    with _compiling:
-        with _lock:
-            _, _, future, function = heappop(_waiting)
-        _settle(future, function)
+    """Call the waiting functions, of smallest size first; nothing more once the interpreter shuts down."""
+    global _worker
+    while True:
+        with _compiling:
+            with _lock:
+                if not _waiting or not threading.main_thread().is_alive():
+                    _worker = None
+                    return
+                _, _, future, function = heappop(_waiting)
+            _settle(future, function)
 
 
 def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
@@ -159,9 +147,9 @@ def _after_fork() -> None:
 
 
 def _in_child() -> None:
-    """Discard the pool: its thread does not exist in a forked process."""
-    global _pool
-    _pool = None
+    """Forget the thread, which does not exist in a forked process."""
+    global _worker
+    _worker = None
     _after_fork()
 
 
@@ -169,99 +157,17 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child)
 
 
-# The user's folder for compiled code, which no other user may be able to write to: loading a file from it executes the
-# code in the file, so a file written by another user would run that user's code.
-
-
-class Refused(Exception):
-    """A folder cannot be used; the message gives the reason."""
-
-
-def announce(line: str) -> None:
-    """Write a line on stderr, if there is one that takes it: a file on a full disk does not."""
-    if sys.stderr is not None:  # print would write on stdout
-        with suppress(OSError, ValueError):
-            print(f"screwdyn: {line}", file=sys.stderr, flush=True)
-
-
-def user_folder() -> Path | None:
-    """The folder ``screwdyn`` in the user's folder for caches; None if nothing is to be kept on disk.
-
-    The user's folder is the first of ``SCREWDYN_CACHE`` and ``XDG_CACHE_HOME`` that is set in the environment, or
-    ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
-    """
-    chosen = os.environ.get("SCREWDYN_CACHE")
-    base = os.path.expanduser(chosen or os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return None if chosen == "off" or base.startswith("~") else Path(base, "screwdyn")
-
-
-def checked_folder(path: Path) -> Path:
-    """A folder in which no other user can have put, or can put, an entry; created if it is missing."""
-    try:
-        folder = path.resolve()
-        for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
-            missing.mkdir(mode=0o700, exist_ok=True)
-        reason = fault(folder, os.getuid()) if hasattr(os, "getuid") else ""
-    except (OSError, RuntimeError) as error:
-        reason = str(error)
-    if reason:
-        raise Refused(reason)
-    return folder
-
-
-def fault(folder: Path, user: int) -> str:
-    """Why another user could put an entry into a folder, or could replace it; empty if this is impossible."""
-    for path in (folder, *folder.parents):
-        entry = os.lstat(path)
-        if stat.S_ISLNK(entry.st_mode):
-            return f"{path} was replaced by a symbolic link"
-        if entry.st_uid not in ((user,) if path == folder else (user, 0)):
-            return f"{path} belongs to another user"
-        if entry.st_mode & stat.S_ISVTX and path != folder:
-            continue  # as in /tmp, only the owner of an entry can rename it, and the owner is checked
-        if entry.st_mode & stat.S_IWOTH:
-            return f"other users can write to {path}; chmod o-w {path}"
-        if entry.st_mode & stat.S_IWGRP and not _only_member(path, entry.st_gid, user):
-            return f"its group can write to {path}; chmod g-w {path}"
-    if os.lstat(folder).st_mode & 0o077:
-        return f"{folder} is open to other users; remove it"
-    return ""
-
-
-def _only_member(path: Path, group: int, user: int) -> bool:
-    """Whether the group has no other member and the path has no access list."""
-    import grp
-    import pwd
-
-    try:
-        members, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
-    except KeyError:
-        return False
-    listed = hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path)
-    return members.gr_name == name and set(members.gr_mem) <= {name} and not listed
-
-
-# LLVM and the processor
-
-llvm: Any
-_missing: ImportError | None
-try:
-    import llvmlite
-    from llvmlite import binding
-except ImportError as _error:
-    llvm, _missing = None, _error
-else:
-    llvm, _missing = binding, None
+# LLVM, the processor and object files
 
 
 class Processor(NamedTuple):
-    """The processor of this machine, as LLVM describes it."""
+    """The processor of this machine, as LLVM describes it, and the versions of llvmlite and LLVM."""
 
-    compiler: str  # versions of llvmlite and LLVM
-    triple: str  # architecture and system, kind of processor, and its instruction sets
-    name: str  # architecture and system, kind of processor, and its instruction sets
-    features: str  # architecture and system, kind of processor, and its instruction sets
-    width: int  # number of lanes of its widest vectors of float64
+    compiler: str
+    triple: str
+    name: str
+    features: str
+    width: int  # lanes of its widest vectors of float64
     fused: bool  # whether it has a fused multiply-add
 
 
@@ -284,9 +190,89 @@ def require_compiler() -> None:
         raise ScrewdynError(needed) from _missing
 
 
+def _target_machine() -> Any:
+    here = processor()
+    assert here is not None  # without llvmlite nothing is compiled
+    target = llvm.Target.from_triple(here.triple)
+    # The tape has folded and ordered the operations; LLVM only has to choose instructions and registers.
+    return target.create_target_machine(opt=1, cpu=here.name, features=here.features)
+
+
+@functools.cache
+def _emitter() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return _target_machine()
+
+
+def object_file(text: str) -> bytes:
+    """Compile the text of a module to an object file."""
+    emitter = _emitter()
+    # A separate context, because a context keeps every constant as long as it exists.
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    code: bytes = emitter.emit_object(module)
+    return code
+
+
+class Loaded:
+    """The functions of some object files as machine code, which is freed with this object; ``nbytes`` are kept.
+
+    An engine that compiles a module keeps some megabytes of tables; one that loads an object file keeps some pages.
+    """
+
+    def __init__(self, *code: bytes) -> None:
+        _emitter()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
+        for part in code:
+            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
+        self._engine.finalize_object()
+        self.nbytes = sum(map(len, code)) + 64_000  # measured: partly filled pages, and the engine's tables
+
+    def address(self, name: str) -> int:
+        """Address of a function."""
+        address: int = self._engine.get_function_address(name)
+        return address
+
+
+class Host(NamedTuple):
+    """The processor, and the code that all functions of a process share; by default without a compiler."""
+
+    width: int = 1
+    fused: bool = False
+    sincos: int = 0
+    drive: Any = None
+    code: Loaded | None = None
+
+
+@compiling_once
+def host() -> Host:
+    """The shared code for the widest vectors of this processor."""
+    here = processor()
+    return Host() if here is None else with_lanes(here.width, here.fused)
+
+
+def with_lanes(width: int, fused: bool) -> Host:
+    """The shared code for vectors of ``width`` lanes: sine and cosine, and the loop over a batch."""
+    code = Loaded(_shared(ir.sincos, width), _shared(ir.driver, width))
+    drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64)
+    return Host(width, fused, code.address(ir.SINCOS), drive(code.address(ir.DRIVER)), code)
+
+
+def _shared(text: Callable[..., str], width: int) -> bytes:
+    """The object file of a module that serves all robots, which is kept on disk."""
+    name = key(text.__qualname__, width)
+    code = read(name)
+    if code is None:
+        code = object_file(text(width))
+        write(name, code)
+    return code
+
+
 # Compiled code on disk, for later processes of this user. A file is named by a key: a digest of what the code is made
 # from, of this library's source, of the versions of LLVM and Python and of the processor. It begins with a digest of
-# the key and of its content. Files that are damaged, or that another user owns or can write to, are ignored.
+# the key and of its content. Files that are damaged, or that another user owns or can write to, are ignored. Loading a
+# file executes the code in it, so no other user may be able to write to the folder.
 
 # Bytes of all files; when there are more, the least recently used ones are removed.
 MOST = 256_000_000
@@ -315,7 +301,9 @@ def read(name: str) -> bytes | None:
         careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with open(path, "rb", opener=lambda path, flags: os.open(path, flags | careful)) as file:
             entry = os.fstat(file.fileno())
-            if not _own(entry):
+            if not stat.S_ISREG(entry.st_mode) or entry.st_size > MOST:
+                return None
+            if hasattr(os, "getuid") and (entry.st_uid != os.getuid() or entry.st_mode & 0o022):
                 return None
             whole = file.read()
         if time.time() - entry.st_mtime > _DAY:
@@ -345,60 +333,6 @@ def write(name: str, content: bytes) -> None:
         _bound(where, len(content))
 
 
-def folder() -> Path | None:
-    """The folder of the files; None if nothing is kept on disk."""
-    return _folder(user_folder())
-
-
-def digest_of(files: Iterable[str | os.PathLike[str]]) -> str:
-    """A digest of the contents of some files in order; empty if there are none, or if one cannot be read."""
-    digest, some = hashlib.sha256(), False
-    try:
-        for file in files:
-            with open(file, "rb") as opened:
-                digest.update(hashlib.sha256(opened.read()).digest())
-            some = True
-    except OSError:
-        return ""
-    return digest.hexdigest() if some else ""
-
-
-def _digest(name: str, content: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + content).digest()
-
-
-def _own(entry: os.stat_result) -> bool:
-    """Whether a file is regular, of this user, and not writable by others."""
-    if not stat.S_ISREG(entry.st_mode) or entry.st_size > MOST:
-        return False
-    return not hasattr(os, "getuid") or (entry.st_uid == os.getuid() and not entry.st_mode & 0o022)
-
-
-@functools.cache
-def _folder(base: Path | None) -> Path | None:
-    """The folder of the files; None if nothing is kept on disk. A line on stderr gives the reason for a refusal."""
-    if base is None or not _compiler():
-        return None
-    try:
-        return checked_folder(base / "code")
-    except Refused as refused:
-        announce(f"compiled code is not kept on disk: {refused}")
-        return None
-
-
-@functools.cache
-def _compiler() -> str:
-    """A digest of what compiles, for which Python and processor; empty without llvmlite or the source."""
-    if processor() is None:
-        return ""
-    root = Path(__file__).parents[2]
-    inside = [place for package in _PACKAGES for place in os.walk(root / package)]
-    source = digest_of(
-        sorted(os.path.join(place, name) for place, _, names in inside for name in names if name.endswith(".py"))
-    )
-    return source and hashlib.sha256(repr((PYTHON, processor(), source)).encode()).hexdigest()
-
-
 def _bound(folder: Path, added: int) -> None:
     """Remove the least recently used files if all files together exceed ``MOST``."""
     global _written
@@ -422,96 +356,102 @@ def _bound(folder: Path, added: int) -> None:
         excess -= size
 
 
-# Object files
-
-# Measured overhead of a loaded object in bytes: partly filled pages, and the engine's tables.
-_ENGINE = 64_000
-
-
-def _target_machine() -> Any:
-    here = processor()
-    assert here is not None  # without llvmlite nothing is compiled
-    target = llvm.Target.from_triple(here.triple)
-    # The tape has folded and ordered the operations; LLVM only has to choose instructions and registers.
-    return target.create_target_machine(opt=1, cpu=here.name, features=here.features)
+def _digest(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + content).digest()
 
 
 @functools.cache
-def _initialize() -> None:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+def _compiler() -> str:
+    """A digest of what compiles, for which Python and processor; empty without llvmlite or the source."""
+    if processor() is None:
+        return ""
+    root, source = Path(__file__).parents[2], hashlib.sha256()
+    try:
+        files = sorted(str(file) for package in _PACKAGES for file in (root / package).rglob("*.py"))
+        for file in files:
+            source.update(hashlib.sha256(Path(file).read_bytes()).digest())
+    except OSError:
+        return ""
+    made_by = PYTHON, processor(), source.hexdigest()
+    return hashlib.sha256(repr(made_by).encode()).hexdigest() if files else ""
+
+
+def folder() -> Path | None:
+    """The folder of the files; None if nothing is kept on disk."""
+    return _folder(user_folder())
 
 
 @functools.cache
-def _emitter() -> Any:
-    _initialize()
-    return _target_machine()
+def _folder(base: Path | None) -> Path | None:
+    """The folder of the files; None if nothing is kept on disk. A line on stderr gives the reason for a refusal."""
+    if base is None or not _compiler():
+        return None
+    try:
+        return checked_folder(base / "code")
+    except Refused as refused:
+        announce(f"compiled code is not kept on disk: {refused}")
+        return None
 
 
-def object_file(text: str) -> bytes:
-    """Compile the text of a module to an object file."""
-    emitter = _emitter()
-    # A separate context, because a context keeps every constant as long as it exists.
-    module = llvm.parse_assembly(text, llvm.create_context())
-    module.verify()
-    code: bytes = emitter.emit_object(module)
-    return code
+class Refused(Exception):
+    """A folder cannot be used; the message gives the reason."""
 
 
-class Loaded:
-    """The functions of some modules as machine code, which is freed with this object.
+def user_folder() -> Path | None:
+    """The folder ``screwdyn`` in the user's folder for caches; None if nothing is to be kept on disk.
 
-    An engine that compiles a module keeps some megabytes of tables; one that loads an object file keeps some pages.
+    The user's folder is the first of ``SCREWDYN_CACHE`` and ``XDG_CACHE_HOME`` that is set in the environment, or
+    ``~/.cache``. Nothing is kept if ``SCREWDYN_CACHE`` is ``off``, or if the user has no home.
     """
-
-    def __init__(self, *code: bytes) -> None:
-        _initialize()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-        for part in code:
-            self._engine.add_object_file(llvm.ObjectFileRef.from_data(part))
-        self._engine.finalize_object()
-        self.nbytes = sum(map(len, code)) + _ENGINE
-
-    def address(self, name: str) -> int:
-        """Address of a function."""
-        address: int = self._engine.get_function_address(name)
-        return address
+    chosen = os.environ.get("SCREWDYN_CACHE")
+    base = os.path.expanduser(chosen or os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return None if chosen == "off" or base.startswith("~") else Path(base, "screwdyn")
 
 
-def shared_code(text: Callable[..., str], *arguments: object) -> bytes:
-    """The object file of a module that serves all robots, which is kept on disk."""
-    name = key(text.__module__, text.__qualname__, arguments)
-    code = read(name)
-    if code is None:
-        code = object_file(text(*arguments))
-        write(name, code)
-    return code
+def checked_folder(path: Path) -> Path:
+    """A folder, without symbolic links, in which no other user can have put, or can put, an entry; Refused otherwise.
+
+    Missing folders are created readable by this user only. Windows has no user ids and no permission bits, so the
+    folder is not checked there: the access list of the user's profile excludes other users, and that of a folder named
+    by ``SCREWDYN_CACHE`` or ``XDG_CACHE_HOME`` must do so too.
+    """
+    try:
+        folder = path.resolve()
+        for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
+            missing.mkdir(mode=0o700, exist_ok=True)
+        reason = fault(folder, os.getuid()) if hasattr(os, "getuid") else ""
+    except (OSError, RuntimeError) as error:
+        reason = str(error)
+    if reason:
+        raise Refused(reason)
+    return folder
 
 
-# The code that all functions of this process share: sine and cosine, and the loop over a batch
-
-# Signature of ``ir.driver``.
-_Drive = CFUNCTYPE(c_int64, c_void_p, c_int64, c_void_p, c_int64, c_void_p, c_void_p, c_int64)
-
-
-class Host(NamedTuple):
-    """Properties of this processor, and the code that all functions share; by default those without a compiler."""
-
-    width: int = 1
-    fused: bool = False
-    sincos: int = 0
-    drive: Any = None
-    code: Loaded | None = None
-
-
-@compiling_once
-def host() -> Host:
-    """The shared code for the widest vectors of this processor."""
-    here = processor()
-    return Host() if here is None else with_lanes(here.width, here.fused)
+def fault(folder: Path, user: int) -> str:
+    """Why another user could put an entry into a folder, or could replace it; empty if this is impossible."""
+    for path in (folder, *folder.parents):
+        entry = os.lstat(path)
+        if stat.S_ISLNK(entry.st_mode):
+            return f"{path} was replaced by a symbolic link"
+        if entry.st_uid not in ((user,) if path == folder else (user, 0)):
+            return f"{path} belongs to another user"
+        if entry.st_mode & stat.S_ISVTX and path != folder:
+            continue  # as in /tmp, only the owner of an entry can rename it, and the owner is checked
+        if entry.st_mode & stat.S_IWOTH:
+            return f"other users can write to {path}; chmod o-w {path}"
+        if entry.st_mode & stat.S_IWGRP and not _only_member(path, entry.st_gid, user):
+            return f"its group can write to {path}; chmod g-w {path}"
+    return f"{folder} is open to other users; remove it" if os.lstat(folder).st_mode & 0o077 else ""
 
 
-def with_lanes(width: int, fused: bool) -> Host:
-    """The shared code for vectors of ``width`` lanes."""
-    code = Loaded(shared_code(ir.sincos, width), shared_code(ir.driver, width))
-    return Host(width, fused, code.address(ir.SINCOS), _Drive(code.address(ir.DRIVER)), code)
+def _only_member(path: Path, group: int, user: int) -> bool:
+    """Whether the group has no other member and the path has no access list."""
+    import grp
+    import pwd
+
+    try:
+        members, name = grp.getgrgid(group), pwd.getpwuid(user).pw_name
+    except KeyError:
+        return False
+    listed = hasattr(os, "listxattr") and "system.posix_acl_access" in os.listxattr(path)
+    return members.gr_name == name and set(members.gr_mem) <= {name} and not listed

@@ -20,20 +20,7 @@ from screwdyn.backends.tape.trace import Scalars
 from screwdyn.physics import quantities
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = [
-    "LARGEST",
-    "Evaluator",
-    "Function",
-    "Interface",
-    "Interpreter",
-    "Program",
-    "drive",
-    "inertias",
-    "interface",
-    "kept",
-    "planned",
-    "restored",
-]
+__all__ = ["LARGEST", "Evaluator", "Function", "Program", "drive", "inertias", "kept", "planned"]
 
 
 class Interface(NamedTuple):

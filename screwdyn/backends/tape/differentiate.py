@@ -19,7 +19,7 @@ from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.spatial import Matrix, Pose, RigidInertia, Vector
 from screwdyn.physics.table import MASS, PARENT
 
-__all__ = ["Bodies", "derivatives", "gradient", "mass_matrix_dot", "partial", "regressor", "tangent"]
+__all__ = ["derivatives", "mass_matrix_dot", "regressor"]
 
 # Bodies that rows carry: for each body its row and its pose in the row's frame.
 Bodies = Sequence[tuple[int, Matrix, Vector]]

@@ -14,7 +14,7 @@ from screwdyn.physics.reductions import base_parameters
 from screwdyn.physics.spatial import add, dot, exceeds, scale
 from screwdyn.physics.table import FIRST, INERTIA, MASS, PARENT, SLIDE, home, joint_screw, parent, path_of
 
-__all__ = ["Factors", "dependent_rates", "factors", "favoured", "forward_dynamics", "loop_dynamics", "outputs"]
+__all__ = ["Factors", "dependent_rates", "factors", "loop_dynamics", "outputs"]
 
 # Pivots below this multiple of their rounding are left to the articulated-body algorithm, which keeps more digits.
 _STRICTER = 12

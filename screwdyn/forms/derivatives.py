@@ -221,7 +221,7 @@ class Derivatives:
             out = (out,) if single else out
             out = _flattened(out, count) if kind else out
         found: Sequence[Array] = ()
-        sound = bool(self._function(entry.name, what).shapes)
+        sound = bool(self._function(entry.name, what).program.shapes)
         if sound and entry.name in SHARES:
             found, sound = self._evaluate(entry.name, *state, what=what)
             found = self._shares(entry, str(link), found, out)
@@ -260,22 +260,25 @@ class Derivatives:
         If they do not, arrays that may overlap the arguments have not been written to.
         """
         function = self._function(name, what)
-        single = function.single(state, out)
+        single = function.state(state, out)
         if single is not None:
             return single, True
         flat, batch = self._model.flat(**dict(zip(_arguments(name), state, strict=True)))
-        shapes, count = [(*batch, *shape) for shape in function.shapes], math.prod(batch)
+        each, count = function.program.shapes, math.prod(batch)
+        shapes = [(*batch, *shape) for shape in each]
         whole = None
         if out is not None:
             check_out(out, shapes)
             given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
             if all(y.flags.c_contiguous and y.flags.aligned and apart(y, given) for y in out):
-                whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.shapes, strict=True)]
+                whole = [
+                    np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.program.shapes, strict=True)
+                ]
         states = [x.reshape(count, x.size // max(count, 1)) for x in flat]
-        found, sound = function.many(states, whole)
+        found, sound = function.states(states, whole)
         if not sound and np.abs(states[0]).max(initial=0.0) >= LARGEST:
             flat[0] = states[0] = self._model.wound(states[0])
-            found, sound = function.many(states, whole)
+            found, sound = function.states(states, whole)
         overflow = None if sound else too_large(self._model, dict(zip(_arguments(name), flat, strict=True)))
         if overflow is not None:
             raise overflow
@@ -312,7 +315,7 @@ class Derivatives:
     @cached_property
     def _in_one_piece(self) -> bool:
         """Whether ∂q̈ is one compiled function; it is not if that is too long, or if some joint never feels inertia."""
-        return self._function("forward_dynamics").compiled
+        return self._function("forward_dynamics").program.compiled
 
     def _function(self, name: str, what: Hashable = None) -> Evaluator:
         function = self._functions.get((name, what))
@@ -399,7 +402,7 @@ def _method(entry: Quantity) -> Callable[..., Any]:
     def derivatives(self: Derivatives, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         # The other way takes ten times as long as the derivatives of gravity.
         if direct and out is None and not kwargs and len(args) == len(names):
-            found = self._function(entry.name, _NO_LINK).single(args)
+            found = self._function(entry.name, _NO_LINK).state(args)
             if found is not None:
                 return found[0] if len(names) == 1 else tuple(found)
         return self._of(entry, *args, out=out, **kwargs)

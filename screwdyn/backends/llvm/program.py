@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.kernels.entry import OPERATIONS, Computation, address, addresses, builtin_at, play, refuse
+from screwdyn.backends.kernels import entry
+from screwdyn.backends.kernels.entry import address
 from screwdyn.backends.llvm import emit, machine
-from screwdyn.backends.llvm.emit import Plan
 from screwdyn.backends.llvm.machine import Loaded, compiling, host, object_file
 from screwdyn.backends.tape.tape import Node, Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars
@@ -22,39 +22,29 @@ from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["LARGEST", "Evaluator", "Function", "Program", "drive", "inertias", "kept", "planned"]
 
+Array = npt.NDArray[np.float64]
+# Functions with more operations are not compiled; compiling this many takes about 5 s.
+LARGEST = 50_000
+# Memory of an operation on a tape, in bytes.
+_OPERATION = 250
+# States at a time in the interpreter: the width of a vector, because the results of all operations are stored.
+_LANES = 8
+# Largest number of states in a block, and of entries of all their arrays; number of states in a block without copies.
+_STATES, _ENTRIES, _IN_PLACE = 32, 25_000, 2048
+# Results of more bytes than this do not fit into the processor's caches.
+_CACHED = 2**22
+
 
 class Interface(NamedTuple):
-    """The arrays of a compiled function, and the values that it reads before the state is known."""
+    """What callers of a compiled function need besides its code; as lists, texts and numbers, which JSON keeps."""
 
     name: str
     lengths: list[int]  # of the inputs
     shapes: list[tuple[int, ...]]  # of the outputs
     sparse: list[bool]  # whether each output has many zeros, which share a row of scratch space
     slots: list[list[int]]  # for each input and output the row of scratch space of every entry in a batch
-    # (Tape, list of Recorded): The values that depend on parameters only, in the order in which the code reads
-    # them
-    known: tuple[Tape, list[Any]]
-
-    def plain(self) -> list[Any]:
-        """The interface as lists, texts and numbers, for JSON."""
-        tape, known = self.known
-        return [*self[:-1], tape.nodes, [x.node for x in known]]
-
-
-def interface(name: str, plan: Plan, outputs: Sequence[Scalars]) -> Interface:
-    """The interface of a planned function."""
-    lengths = list(plan.groups.values())
-    slots = [list(range(n)) for n in lengths] + plan.slots
-    known = plan.tape.excerpt([Recorded(plan.tape, at) for at in plan.known])
-    return Interface(name, lengths, [x.shape for x in outputs], plan.sparse, slots, known)
-
-
-def restored(plain: list[Any]) -> Interface:
-    """The interface from what :meth:`Interface.plain` has returned."""
-    name, lengths, shapes, sparse, slots, nodes, known = plain
-    tape = Tape()
-    tape.nodes = [Node(op, _hashable(a), b) for op, a, b in nodes]
-    return Interface(name, lengths, [*map(tuple, shapes)], sparse, slots, (tape, [Recorded(tape, at) for at in known]))
+    nodes: list[Node]  # of a tape with the values that depend on parameters only
+    known: list[int]  # the positions of these values on it, in the order in which the code reads them
 
 
 def _hashable(x: Any) -> Any:
@@ -62,51 +52,39 @@ def _hashable(x: Any) -> Any:
     return tuple(map(_hashable, x)) if isinstance(x, list) else x
 
 
-# Functions that are not compiled
-
-Array = npt.NDArray[np.float64]
-# States at a time: the width of a vector, because the results of all operations are stored.
-_LANES = 8
-
-
 class Interpreter:
     """A function on a tape as an array that a kernel reads; every operation has a row for its result."""
 
-    def __init__(self, plan: Plan) -> None:
-        nodes, groups = plan.tape.nodes, list(plan.groups)
-        ends = [x for x in chain(*plan.outputs, *plan.bounds) if isinstance(x, Recorded)]
+    def __init__(self, plan: emit.Plan) -> None:
+        groups = list(plan.groups)
         row = {at: k for k, at in enumerate(plan.known)}
-        for at in plan.tape.live(ends, row):
+        for at in plan.tape.live(chain(*plan.outputs, *plan.bounds), row):
             row[at] = len(row)
         start = [0.0] * len(row)
         self._inputs: list[tuple[int, int, int]] = []
         code = []
         for at, k in islice(row.items(), len(plan.known), None):
-            op, a, b = nodes[at]
+            op, a, b = plan.tape.nodes[at]
             if op == "constant":
                 start[k] = a
             elif op == "input":
                 self._inputs.append((k, groups.index(a[0]), a[1]))
             else:
-                code.append((OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
+                code.append((entry.OPERATIONS.index(op), k, row[a], row[a if b is None else b]))
         self._code = np.array(code, dtype=np.int64).reshape(-1, 4)
 
         def found(entries: Sequence[Scalar]) -> tuple[npt.NDArray[np.int64], Array]:
             """Rows of some scalars, and their signs."""
             rows, signs = [], []
             for x in entries:
-                if isinstance(x, Recorded):
-                    rows.append(row[x.node])
-                    signs.append(-1.0 if x.minus else 1.0)
-                else:
-                    rows.append(len(start))
-                    signs.append(1.0)
+                rows.append(row[x.node] if isinstance(x, Recorded) else len(start))
+                signs.append(-1.0 if isinstance(x, Recorded) and x.minus else 1.0)
+                if not isinstance(x, Recorded):
                     start.append(float(x))
             return np.array(rows, dtype=np.int64), np.array(signs)[:, None]
 
         self._outputs = [found(entries) for entries in plan.outputs]
-        self._carried = found([x for x, _ in plan.bounds])
-        self._least = found([least for _, least in plan.bounds])
+        self._bounds = found([x for x, _ in plan.bounds]), found([least for _, least in plan.bounds])
         self._start, self._known = np.array(start)[:, None], len(plan.known)
         self.nbytes = self._code.nbytes + self._start.nbytes
 
@@ -116,33 +94,34 @@ class Interpreter:
         lanes = min(count, _LANES)
         results = np.repeat(self._start, lanes, axis=1)
         results[: self._known] = parameters[: self._known, None]
+        (carried, a), (least, b) = self._bounds
         for first in range(0, count, _LANES):
             first = min(first, count - lanes)  # the last ones overlap those before
             now = slice(first, first + lanes)
             for row, group, k in self._inputs:
                 results[row] = inputs[group][now, k]
-            play(self._code, results)
+            entry.play(self._code, results)
             for (rows, signs), out in zip(self._outputs, outputs, strict=True):
                 out[now] = (results[rows] * signs).T.reshape(out[now].shape)
-            (carried, a), (least, b) = self._carried, self._least
             sound &= bool((results[carried] * a > results[least] * b).all())
         return sound
 
 
-# Programs
-
-# Functions with more operations are not compiled; compiling this many takes about 5 s.
-LARGEST = 50_000
-# Memory of an operation on a tape, in bytes.
-_OPERATION = 250
-
-
 class Program:
-    """A function, and the machine code that is made from its plan on request."""
+    """A function, and the machine code that is made from its plan on request; ``code`` has object files by function.
 
-    def __init__(self, interface: Interface, plan: Plan | None, code: Mapping[str, bytes] | None = None) -> None:
+    It is not ``compiled`` if it is too long, has no inputs or outputs, or without llvmlite; the ``interpreter`` takes
+    its place. ``rows`` and ``slots`` are the numbers of rows of scratch space of every input and output, and the
+    addresses of their slots (``ir.Field``). ``single`` and ``batch`` are the addresses of the code for one state, and
+    for many states or many steps; 0 if it is not made yet. Without a plan it is recorded again if code is missing.
+    """
+
+    def __init__(self, interface: Interface, plan: emit.Plan | None, code: Mapping[str, bytes] | None = None) -> None:
         self._interface, self.plan = interface, plan
-        self.name, self.lengths, self.shapes, self.sparse, slots, self._known = interface
+        self.name, self.lengths, shapes, self.sparse, slots, nodes, known = interface
+        self.shapes, tape = [*map(tuple, shapes)], Tape()
+        tape.nodes = [Node(op, _hashable(a), b) for op, a, b in nodes]
+        self._known = tape, [Recorded(tape, at) for at in known]
         short = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
         self.compiled = short and host().code is not None
         self.rows = [1 + max(here, default=-1) for here in slots]
@@ -178,21 +157,15 @@ class Program:
 
     def compile_single(self) -> None:
         """Make the code for one state unless it exists."""
-        if not self.single:
-            self.single = self._function(emit.SINGLE, emit.single)
-            self._forget()
+        self.single = self.single or self._function(emit.SINGLE)
 
     def compile_batch(self) -> None:
         """Make the code for many states, unless it exists."""
-        if not self.batch:
-            self.batch = self._function(emit.BATCH, emit.batch)
-            self._forget()
+        self.batch = self.batch or self._function(emit.BATCH)
 
     def compile_steps(self) -> None:
         """Make the code for many steps of an integrator, unless it exists."""
-        if not self.batch:
-            self.batch = self._function(emit.STEPS, emit.steps)
-            self.plan = None
+        self.batch = self.batch or self._function(emit.STEPS)
 
     def interpreter(self) -> Interpreter:
         """The interpreter of the function, used instead of code."""
@@ -206,41 +179,48 @@ class Program:
             self._interpreter, self.plan = Interpreter(self.plan), None
         return self._interpreter
 
-    def _function(self, name: str, text: Callable[[Plan, int], str]) -> int:
+    def _function(self, name: str) -> int:
         """The address of a function, which is loaded from disk or compiled; stderr announces what takes long."""
         folder = machine.folder() if self._key else None
         kept = "not kept on disk" if folder is None else f"once; kept in {folder}"
-        address: int = self._compiled(name, text, line=f"compiling {self.name} of this robot ({kept})")
+        address: int = self._compiled(name, line=f"compiling {self.name} of this robot ({kept})")
         return address
 
     @compiling
-    def _compiled(self, name: str, text: Callable[[Plan, int], str]) -> int:
+    def _compiled(self, name: str) -> int:
         if name not in self._found:
             if self.plan is None:
                 assert self._record is not None
                 self.plan = self._record().plan
                 assert self.plan is not None
-            code = object_file(text(self.plan, host().width))
+            code = object_file(getattr(emit, name)(self.plan, host().width))
             self._code.append(Loaded(code))
             self._found[name] = self._code[-1].address(name)
             if self._key:
                 _, others = _read(self._key) or (None, {})
                 _write(self._key, self._interface, {**others, name: code})
+            if name == emit.STEPS or {emit.SINGLE, emit.BATCH} <= self._found.keys():
+                self.plan = None
         return self._found[name]
-
-    def _forget(self) -> None:
-        if self.single and self.batch:
-            self.plan = None
 
 
 def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> Program:
-    """The program of a function on a tape."""
-    plan = Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
-    return Program(interface(name, plan, outputs), plan)
+    """The program of a function on a tape, from the lengths of its groups of inputs in order.
+
+    Inputs are named (group, index). Other inputs are parameters.
+    """
+    plan = emit.Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
+    part, known = tape.excerpt([Recorded(tape, at) for at in plan.known])
+    slots = [*([*range(n)] for n in groups.values()), *plan.slots]
+    shapes, places = [x.shape for x in outputs], [x.node for x in known if isinstance(x, Recorded)]
+    return Program(Interface(name, [*groups.values()], shapes, plan.sparse, slots, part.nodes, places), plan)
 
 
 def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
-    """The program with the code that is on disk; or a new one, whose code is kept there when it has been made."""
+    """The program with the code that is on disk; or a new one, whose code is kept there when it has been made.
+
+    The program depends on nothing but ``made_from``, which has an exact ``repr``.
+    """
     key = machine.key(made_from, host().width, host().fused)
     program = _loaded(key) or record()
     program._key, program._record = key, record
@@ -249,13 +229,13 @@ def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
 
 @compiling
 def _loaded(key: str) -> Program | None:
-    """The program with the code of a key; None if it is not on machine."""
+    """The program with the code of a key; None if it is not on disk."""
     found = _read(key)
     return None if found is None else Program(found[0], None, found[1])
 
 
 def _read(key: str) -> tuple[Interface, dict[str, bytes]] | None:
-    """What :func:`_write` has written; None if it is not on machine."""
+    """What :func:`_write` has written; None if it is not on disk."""
     content = machine.read(key)
     if content is None:
         return None
@@ -264,24 +244,16 @@ def _read(key: str) -> tuple[Interface, dict[str, bytes]] | None:
     parts = {}
     for name, length in lengths.items():
         parts[name], code = code[:length], code[length:]
-    return restored(plain), parts
+    return Interface(*plain), parts
 
 
 def _write(key: str, interface: Interface, code: Mapping[str, bytes]) -> None:
     lengths = {name: len(part) for name, part in code.items()}
-    machine.write(key, json.dumps([lengths, interface.plain()]).encode() + b"\n" + b"".join(code.values()))
-
-
-# Calls
-
-# Largest number of states in a block, and of entries of all their arrays; number of states in a block without copies.
-_STATES, _ENTRIES, _IN_PLACE = 32, 25_000, 2048
-# Results of more bytes than this do not fit into the processor's caches.
-_CACHED = 2**22
+    machine.write(key, json.dumps([lengths, interface]).encode() + b"\n" + b"".join(code.values()))
 
 
 class Function:
-    """A program with the parameters of one table, if it has parameters."""
+    """A program with the parameters of one table: its inertias, if the program has parameters."""
 
     def __init__(self, program: Program, table: Array | None = None) -> None:
         self.program = program
@@ -291,18 +263,53 @@ class Function:
         """The built-in function for one state, which calls ``slow`` for other arguments; ``slow`` if there is none."""
         program, parameters = self.program, self.parameters
         arrays = program.lengths, program.shapes
-        return builtin_at(program.name, program.single, address(parameters), *arrays, slow, (program, parameters))
+        return entry.builtin_at(program.name, program.single, address(parameters), *arrays, slow, (program, parameters))
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""
-        arrays = addresses([*inputs, *outputs])
-        return not Computation(self.program.single)(address(self.parameters), address(arrays))
+        arrays = entry.addresses([*inputs, *outputs])
+        return not entry.Computation(self.program.single)(address(self.parameters), address(arrays))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""
         program = self.program
         shared = [False] * len(inputs) + program.sparse
         return drive(program.batch, self.parameters, inputs, outputs, program.rows, program.slots, shared)
+
+
+class Evaluator(Function):
+    """A function that is compiled in its first call with one state, or with a batch; else it is interpreted."""
+
+    _entry: Any = None
+
+    def state(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
+        """The outputs for one state in contiguous arrays of the right shape; None for other arguments."""
+        program = self.program
+        if self._entry is None:
+            if program.compiled:
+                program.compile_single()
+            self._entry = self.builtin(entry.refuse) if program.compiled else entry.refuse
+        several = len(program.shapes) > 1
+        found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
+        return found if several or found is None else (found,)
+
+    def states(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
+        """The outputs for states along the first axis, and whether the assumptions of the tape hold for all of them.
+
+        Arguments are contiguous, do not overlap, and have been checked.
+        """
+        program, count = self.program, len(inputs[0])
+        if out is None:
+            # One block of memory is allocated faster than several blocks.
+            ends = np.cumsum([count * math.prod(shape) for shape in program.shapes])
+            parts = np.split(np.empty(ends[-1]), ends[:-1])
+            out = [x.reshape(count, *shape) for x, shape in zip(parts, program.shapes, strict=True)]
+        if not program.compiled:
+            return out, program.interpreter()(self.parameters, inputs, out)
+        if count == 1:
+            return out, self.single(inputs, out)
+        program.compile_batch()
+        return out, self.batch(inputs, [x.reshape(count, 1, math.prod(x.shape[1:])) for x in out])
 
 
 def drive(
@@ -325,8 +332,8 @@ def drive(
     grids = [_grid(a) for a in arrays]
     block = _IN_PLACE
     if any(shared) or any([a.strides[0] != a.itemsize or grid[0] > 1 for a, grid in zip(arrays, grids, strict=True)]):
-        # The scratch space of a block fits into the second-level cache.
-        block = min(_STATES, max(lanes, _power_of_two(_ENTRIES // sum(rows))))
+        # The scratch space of a block fits into the second-level cache: the largest power of two.
+        block = min(_STATES, max(lanes, (1 << (_ENTRIES // sum(rows)).bit_length()) >> 1))
     streamed = sum([out.nbytes for out in outputs]) > _CACHED
     scratch = np.empty((sum(rows) + lanes, block))
     fields: list[int] = []  # of the ``Field`` of each array, in order; named tuples take longer
@@ -344,8 +351,7 @@ def drive(
 
 def inertias(table: Array) -> dict[Hashable, float]:
     """The inertial numbers of all rows, by their names on a tape."""
-    numbers = table[:-1, MASS:PARENT]
-    return {("inertia", at): x for at, x in np.ndenumerate(numbers)}
+    return {("inertia", at): x for at, x in np.ndenumerate(table[:-1, MASS:PARENT])}
 
 
 def _grid(a: Array) -> tuple[int, int, int, int]:
@@ -355,58 +361,3 @@ def _grid(a: Array) -> tuple[int, int, int, int]:
     if rows == 1 or row_step == columns * column_step:
         return 1, rows * columns, 0, column_step
     return rows, columns, row_step, column_step
-
-
-def _power_of_two(most: int) -> int:
-    """The largest power of two up to ``most``; 0 if there is none."""
-    return (1 << most.bit_length()) >> 1
-
-
-class Evaluator:
-    """A function on a tape, for one state or many.
-
-    Code for one state and code for batches are made in the first call with one state or with a batch.
-    """
-
-    def __init__(self, program: Program, table: Array | None = None) -> None:
-        self._program = program
-        self.shapes = program.shapes
-        self.compiled = program.compiled
-        self._function = Function(program, table)
-        self._entry: Any = None
-
-    def single(self, state: Sequence[Any], out: Any = None) -> Sequence[Array] | None:
-        """The outputs for one state in contiguous arrays of the right shape; None for other arguments."""
-        if self._entry is None:
-            if self.compiled:
-                self._program.compile_single()
-            self._entry = self._function.builtin(refuse) if self.compiled else refuse
-        if self._entry is refuse:
-            return None
-        several = len(self.shapes) > 1
-        found = self._entry(*state) if out is None else self._entry(*state, out=out if several else out[0])
-        return found if several or found is None else (found,)
-
-    def many(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
-        """The outputs for states along the first axis, and whether the assumptions of the tape hold for all of them.
-
-        Arguments are contiguous, do not overlap, and have been checked.
-        """
-        count = len(inputs[0])
-        results = self._parts(np.empty(count * sum(map(math.prod, self.shapes))), count) if out is None else out
-        if self.compiled:
-            return results, self._run(inputs, results)
-        return results, self._program.interpreter()(self._function.parameters, inputs, results)
-
-    def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        count = len(inputs[0])
-        if count == 1:
-            return self._function.single(inputs, outputs)
-        self._program.compile_batch()
-        return self._function.batch(inputs, [out.reshape(count, 1, math.prod(out.shape[1:])) for out in outputs])
-
-    def _parts(self, block: Array, count: int) -> list[Array]:
-        """Output arrays in one block of memory, which is allocated faster than several blocks."""
-        ends = np.cumsum([count * math.prod(shape) for shape in self.shapes])[:-1]
-        parts = np.split(block, ends)
-        return [part.reshape(count, *shape) for part, shape in zip(parts, self.shapes, strict=True)]

@@ -120,7 +120,7 @@ def _numbers_in(text: str, kind: Kind) -> list[tuple[str, Kind]]:
     """The numbers of a value, in order, and their kinds."""
     if isinstance(kind, str | Array):
         return [(text, kind)]
-    return [x for member, of in kind.members for x in _numbers_in(f"{text}.{member}", of)]
+    return [x for member, of in _members(kind) for x in _numbers_in(f"{text}.{member}", of)]
 
 
 class Translator:

@@ -23,7 +23,7 @@ from screwdyn.backends.tape.tape import CountingTape
 from screwdyn.backends.tape.trace import inputs
 from screwdyn.forms.requests import operations_of, requested
 from screwdyn.forms.requests import results as results_of
-from screwdyn.papers.formulations.fu import PoseDerivatives, Vectors, backward, forward
+from screwdyn.papers.formulations.fu import PoseDerivatives, Vectors, recursion
 from screwdyn.testing import random_inertia
 
 # Multiplications and additions, as coefficients of n⁴, n³, n², n and 1.
@@ -178,10 +178,9 @@ def newton_euler_rows():
         rows.append(row._replace(parent=i - 1, m=m))
         tensor = I[[0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(3, 3)
         links.append(Vectors(R.reshape(3, 3), row.z, row.p, p, s, tensor, np.zeros(6)))
-    motion = forward(
-        rows, links, *(inputs(tape, name, range(count)) for name in ("qd", "qdd")), np.array([0, 0, -9.81])
-    )
-    steps = backward(rows, links, motion)
+    rates = (inputs(tape, name, range(count)) for name in ("qd", "qdd"))
+    steps = recursion(rows, links, *rates, np.array([0, 0, -9.81]))
+    motion = [step[:4] for step in steps]
     others = [x for step in (*motion, *steps[k + 1 :]) for x in step]
     order = [([*motion[k - 1]], motion[k]), (others, (steps[k].F, steps[k].f, steps[k].N, steps[k].n))]
     here = []

@@ -119,40 +119,25 @@ class Row(NamedTuple):
     """Joint i and link i, with everything that is welded to the link, in SI units.
 
     The papers number links from the base to the tip: link i − 1 carries link i. In a tree it is the row ``parent``.
-
-    Attributes
-    ----------
-    name : str
-        Of the freedom of the joint, or of the joint if it follows another one.
-    parent : int
-        −1 for the base.
-    path : tuple of int
-        Rows from the base to this one.
-    z, p : (3,) arrays
-        Direction of the joint's axis, and its point nearest to the origin, in the frame of link i − 1. In frames of
-        Denavit and Hartenberg these are (0, 0, 1) and 0.
-    sigma, h : float
-        While q grows by 1, the link turns by sigma about the axis and slides by h along it: 1 and 0 for a revolute
-        joint, 0 and 1 for a prismatic one, 1 and the pitch for a helical one.
-    home : (4, 4) array
-        Pose of link i in link i − 1 at q = 0.
-    m, com, I
-        Mass; centre of mass (3,) and inertia tensor about it (3, 3), in the frame of link i.
-    damping, friction, armature : float
-        Viscous and Coulomb friction of the joint, and what its motor adds to the diagonal of the mass matrix.
     """
 
-    name: str
-    parent: int
-    path: tuple[int, ...]
+    name: str  # of the freedom of the joint, or of the joint if it follows another one
+    parent: int  # −1 for the base
+    path: tuple[int, ...]  # rows from the base to this one
+    # Direction of the joint's axis, and its point nearest to the origin, (3,), in the frame of link i − 1. In frames of
+    # Denavit and Hartenberg these are (0, 0, 1) and 0.
     z: Array
     p: Array
+    # While q grows by 1, the link turns by sigma about the axis and slides by h along it: 1 and 0 for a revolute joint,
+    # 0 and 1 for a prismatic one, 1 and the pitch for a helical one.
     sigma: Any
     h: Any
-    home: Array
+    home: Array  # pose of link i in link i − 1 at q = 0, (4, 4)
+    # Mass; centre of mass (3,) and inertia tensor about it (3, 3), in the frame of link i.
     m: Any
     com: Array
     I: Array
+    # Viscous and Coulomb friction of the joint, and what its motor adds to the diagonal of the mass matrix.
     damping: Any
     friction: Any
     armature: Any
@@ -170,29 +155,18 @@ class Row(NamedTuple):
 def read(
     tree: Mechanism, kinds: Sequence[str], name: str, scope: str
 ) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
-    """The rows of a tree, and for each link its row and its pose in the frame of that row.
+    """The rows of a tree, and for each link its row, −1 on the base, and its pose in the frame of that row.
 
-    Bodies on the base have row −1; they do not move.
-
-    Parameters
-    ----------
-    tree : Mechanism
-    kinds : sequence of str
-        Kinds of screws that are accepted, of "revolute", "prismatic" and "helical".
-    name, scope : str
-        Who reads it, and what the source is about, for the errors.
-
-    Raises
-    ------
-    LoopError
-        If the tree has closed loops.
-    ScrewdynError
-        If it has other joints; the message names all of them.
+    Raises LoopError for closed loops, and ScrewdynError, which names all of them, for joints with other than the kinds
+    of screws; ``name`` and ``scope`` say who reads the tree, and what the source is about.
     """
     check_open(tree.topology, name, f"open the loops in a copy of the tree first: {scope}")
     edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
-    joints = [(edge["name"], edge["joint"]) for edge in edges.values()]
-    refused = [f"{name!r} is {joint.kind}" for name, joint in joints if not _covered(joint, kinds)]
+    refused = [
+        f"{edge['name']!r} is {joint.kind}"
+        for edge in edges.values()
+        if (joint := edge["joint"]).chart is not None or not {screw_kind(S) for S in joint.screws.T} <= {*kinds}
+    ]
     if refused:
         raise ScrewdynError(f"{name} covers joints with {' and '.join(kinds)} axes; {', '.join(refused)}: {scope}")
     places: dict[str, tuple[int, Array]] = {tree.base: (-1, np.eye(4))}
@@ -213,10 +187,6 @@ def read(
     for i, body in bodies.items():
         rows[i] = rows[i]._replace(m=body.mass, com=body.com, I=body.tensor)
     return tuple(rows), places
-
-
-def _covered(joint: Joint, kinds: Sequence[str]) -> bool:
-    return joint.chart is None and {screw_kind(S) for S in joint.screws.T} <= {*kinds}
 
 
 def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> Row:
@@ -244,24 +214,64 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-class Geometry(Stated):
-    """What all formulations take from the rows of a tree at a configuration.
+class Formulation(Stated, ABC):
+    """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
+
+    A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
+    of a state may be numbers, SymPy expressions or traced scalars. Every method of a state, also those with the names
+    of the source, raises ShapeError if an argument is not n of these, or not finite.
+
+    The source's equations are about all joints, x. If joints follow others, as rotors do, x = W q + offset, and results
+    with the names of the library are those of the source by substitution: M = Wᵀ M_x W, τ = Wᵀ τ_x. The armatures of
+    the joints, which no source has, are added to the diagonal of M_x. Methods with the names of the source take x.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        A serial arm or a tree, with revolute, prismatic, helical, universal, cylindrical and fixed joints.
+
+    Raises
+    ------
+    ScrewdynError
+        If this is no tree, or if it has other joints or closed loops; the message names them and where the source
+        excludes them.
 
     Attributes
     ----------
+    kinds : tuple of str
+        Kinds of the screws of joints that the formulation covers.
+    scope : str
+        What the source is about, which is why other trees are refused.
     coordinates, joints : tuples of str
-        Names of the n freedoms, and of the joints of the rows.
+        Names of the n freedoms, as in the tree, and of the joints of the rows.
     rows : tuple of Row
     W, offset : (rows, n) and (rows,) arrays
         W q + offset are the positions of all joints; each row of W has one entry.
+    gravity : (3,) array
+        Acceleration of gravity in the base frame, m/s².
+    armature : (rows,) array
+        kg m², or kg for prismatic joints.
     """
 
-    coordinates: tuple[str, ...]
-    joints: tuple[str, ...]
-    rows: tuple[Row, ...]
-    W: Array
-    offset: Array
-    _dtype: np.dtype[Any]
+    kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")
+    scope: ClassVar[str]
+
+    def __init__(self, tree: Mechanism) -> None:
+        if not isinstance(tree, Mechanism):
+            raise ScrewdynError(f"{type(self).__name__} is made from a KinematicTree; got {tree!r}")
+        self.coordinates, self.gravity = tree.coordinates, tree.gravity
+        self.rows, self.places = read(tree, self.kinds, type(self).__name__, self.scope)
+        self.joints = tuple(row.name for row in self.rows)
+        ways = leaders({edge["name"]: edge["joint"] for _, _, edge in tree.graph.edges(data=True)})
+        led = [ways.get(name, (name, 1.0, 0.0)) for name in self.joints]
+        W = [[ratio if name == leader else 0.0 for name in self.coordinates] for leader, ratio, _ in led]
+        self.W = expressions.array(W).reshape(len(led), len(self.coordinates))
+        self.offset = expressions.array([offset for _, _, offset in led])
+        self.armature = expressions.array([row.armature for row in self.rows])
+        self._symbolic = bool(symbolic(vars(self)))
+        self._dtype = np.dtype(object if self._symbolic else float)
+
+    # What all take from the rows of a tree at a state
 
     def joint_positions(self, q: ArrayLike) -> Array:
         """W q + offset, (rows,): the positions that methods with the names of the source take."""
@@ -325,67 +335,6 @@ class Geometry(Stated):
             (z, p), s, h = axes[j], self.rows[j].sigma, self.rows[j].h
             columns.append(np.concatenate([s * z, s * cross(z, point - p) + h * z]))
         return np.array(columns).T
-
-
-def couplings(tree: Mechanism, joints: Sequence[str]) -> tuple[Array, Array]:
-    """W, (rows, n), and the offset, (rows,), of the positions of all joints, W q + offset."""
-    ways = leaders({edge["name"]: edge["joint"] for _, _, edge in tree.graph.edges(data=True)})
-    led = [ways.get(name, (name, 1.0, 0.0)) for name in joints]
-    W = [[ratio if name == leader else 0.0 for name in tree.coordinates] for leader, ratio, _ in led]
-    offset = [offset for _, _, offset in led]
-    return expressions.array(W).reshape(len(joints), len(tree.coordinates)), expressions.array(offset)
-
-
-class Formulation(Geometry, ABC):
-    """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
-
-    A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
-    of a state may be numbers, SymPy expressions or traced scalars. Every method of a state, also those with the names
-    of the source, raises ShapeError if an argument is not n of these, or not finite.
-
-    The source's equations are about all joints, x. If joints follow others, as rotors do, x = W q + offset, and results
-    with the names of the library are those of the source by substitution: M = Wᵀ M_x W, τ = Wᵀ τ_x. The armatures of
-    the joints, which no source has, are added to the diagonal of M_x. Methods with the names of the source take x.
-
-    Parameters
-    ----------
-    tree : KinematicTree
-        A serial arm or a tree, with revolute, prismatic, helical, universal, cylindrical and fixed joints.
-
-    Raises
-    ------
-    ScrewdynError
-        If this is no tree, or if it has other joints or closed loops; the message names them and where the source
-        excludes them.
-
-    Attributes
-    ----------
-    kinds : tuple of str
-        Kinds of the screws of joints that the formulation covers.
-    scope : str
-        What the source is about, which is why other trees are refused.
-    coordinates, joints : tuples of str
-        Names of the n freedoms, as in the tree, and of the joints of the rows.
-    rows : tuple of Row
-    gravity : (3,) array
-        Acceleration of gravity in the base frame, m/s².
-    armature : (rows,) array
-        kg m², or kg for prismatic joints.
-    """
-
-    kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")
-    scope: ClassVar[str]
-
-    def __init__(self, tree: Mechanism) -> None:
-        if not isinstance(tree, Mechanism):
-            raise ScrewdynError(f"{type(self).__name__} is made from a KinematicTree; got {tree!r}")
-        self.coordinates, self.gravity = tree.coordinates, tree.gravity
-        self.rows, self.places = read(tree, self.kinds, type(self).__name__, self.scope)
-        self.joints = tuple(row.name for row in self.rows)
-        self.W, self.offset = couplings(tree, self.joints)
-        self.armature = expressions.array([row.armature for row in self.rows])
-        self._symbolic = bool(symbolic(vars(self)))
-        self._dtype = np.dtype(object if self._symbolic else float)
 
     # The names of the library
 

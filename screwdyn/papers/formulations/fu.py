@@ -19,9 +19,8 @@ __all__ = [
     "Q",
     "Step",
     "Vectors",
-    "backward",
-    "forward",
     "pseudo_inertia",
+    "recursion",
 ]
 
 
@@ -171,23 +170,13 @@ class Vectors(NamedTuple):
     wrench: Array
 
 
-class Forward(NamedTuple):
-    """Motion of link i, (3,): ω_i, ω̇_i, v̇_i of the origin of frame i, and ā_i of the centre of mass.
-
-    Both accelerations contain −g, the upward acceleration of the base that stands for gravity (Eq. 3.3-46).
-    """
-
-    omega: Array
-    omegad: Array
-    vd: Array
-    a: Array
-
-
 class Step(NamedTuple):
     """Motion and forces of link i, (3,), rad/s, rad/s², m/s², N and N m.
 
-    F_i and N_i are the sums of all forces and moments on the link at its centre of mass, with −m g in F_i; f_i and n_i
-    are those that link i − 1 exerts on it, n_i at the axis of joint i.
+    ω_i, ω̇_i, v̇_i of the origin of frame i, and ā_i of the centre of mass; both accelerations contain −g, the upward
+    acceleration of the base that stands for gravity (Eq. 3.3-46). F_i and N_i are the sums of all forces and moments on
+    the link at its centre of mass, with −m g in F_i; f_i and n_i are those that link i − 1 exerts on it, n_i at the
+    axis of joint i.
     """
 
     omega: Array
@@ -200,36 +189,32 @@ class Step(NamedTuple):
     n: Array
 
 
-def forward(rows: Sequence[Row], links: Sequence[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Forward]:
-    """Eqs. 3.3-50 to 3.3-53, from the base to the tips. Fu's two kinds of joints are one with sigma and h."""
-    found: list[Forward] = []
-    base = Forward(np.zeros(3), np.zeros(3), -gravity, -gravity)
-    for row, at, rate, rate_dot in zip(rows, links, qd, qdd, strict=True):
-        before = found[row.parent] if row.parent >= 0 else base
-        turn, slide = row.sigma * at.z, row.h * at.z
-        omega = at.R @ (before.omega + turn * rate)
-        omegad = at.R @ (before.omegad + turn * rate_dot + cross(before.omega, turn * rate))
-        vd = _acceleration(before.vd, before, at.p) if row.parent >= 0 else before.vd
-        vd = at.R @ (vd + slide * rate_dot) + 2 * cross(omega, at.R @ (slide * rate))
-        moved = Forward(omega, omegad, vd, vd)
-        vd = _acceleration(vd, moved, at.p_star)
-        found.append(Forward(omega, omegad, vd, _acceleration(vd, moved, at.s_bar)))
-    return found
+def recursion(rows: Sequence[Row], links: Sequence[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Step]:
+    """The equations of Table 3.3; in axes of the base, with R = 1, they are those of Table 3.2.
 
-
-def backward(rows: Sequence[Row], links: Sequence[Vectors], motion: Sequence[Forward]) -> list[Step]:
-    """Eqs. 3.3-54 to 3.3-57, from the tips to the base.
-
-    A wrench on link i takes the place of −f_{i+1} and −n_{i+1}, which the hand exerts on an object.
+    Fu's two kinds of joints are one with sigma and h. A wrench on link i takes the place of −f_{i+1} and −n_{i+1},
+    which the hand exerts on an object.
     """
+    motion: list[tuple[Array, Array, Array, Array]] = []
+    for row, at, rate, rate_dot in zip(rows, links, qd, qdd, strict=True):  # Eqs. 3.3-50 to 3.3-53
+        turn, slide = row.sigma * at.z, row.h * at.z
+        spin, spind, vd = np.zeros(3), np.zeros(3), -gravity  # of link i − 1
+        if row.parent >= 0:
+            spin, spind, vd, _ = motion[row.parent]
+            vd = _acceleration(vd, spin, spind, at.p)
+        omega = at.R @ (spin + turn * rate)
+        omegad = at.R @ (spind + turn * rate_dot + cross(spin, turn * rate))
+        vd = at.R @ (vd + slide * rate_dot) + 2 * cross(omega, at.R @ (slide * rate))
+        vd = _acceleration(vd, omega, omegad, at.p_star)
+        motion.append((omega, omegad, vd, _acceleration(vd, omega, omegad, at.s_bar)))
     found: list[Any] = [None] * len(links)
     f, n = [-at.wrench[3:] for at in links], [-at.wrench[:3] for at in links]
-    for i, (row, at, moved) in reversed([*enumerate(zip(rows, links, motion, strict=True))]):
-        F = row.m * moved.a
-        N = at.I @ moved.omegad + cross(moved.omega, at.I @ moved.omega)
+    for i, (row, at, (omega, omegad, vd, a)) in reversed([*enumerate(zip(rows, links, motion, strict=True))]):
+        F = row.m * a  # Eqs. 3.3-54 to 3.3-57
+        N = at.I @ omegad + cross(omega, at.I @ omega)
         # Here f[i] and n[i] are the sums over all links that link i carries, n[i] at the origin of frame i.
         n_i = n[i] + cross(at.p_star, f[i]) + cross(at.p_star + at.s_bar, F) + N
-        found[i] = Step(moved.omega, moved.omegad, moved.vd, moved.a, F, N, F + f[i], n_i)
+        found[i] = Step(omega, omegad, vd, a, F, N, F + f[i], n_i)
         if (k := row.parent) >= 0:
             f_i = at.R.T @ found[i].f
             f[k] = f[k] + f_i
@@ -237,9 +222,9 @@ def backward(rows: Sequence[Row], links: Sequence[Vectors], motion: Sequence[For
     return found
 
 
-def _acceleration(vd: Array, of: Forward, r: Array) -> Array:
+def _acceleration(vd: Array, omega: Array, omegad: Array, r: Array) -> Array:
     """Acceleration of the point r from one of acceleration v̇ on the same link: Eqs. 3.3-35 and 3.3-39."""
-    there: Array = cross(of.omegad, r) + cross(of.omega, cross(of.omega, r)) + vd
+    there: Array = cross(omegad, r) + cross(omega, cross(omega, r)) + vd
     return there
 
 
@@ -279,14 +264,14 @@ class NewtonEuler(Formulation):
         UnknownNameError
             If there is no such link.
         """
-        links = self._in_link_frames(self.joint_positions(q), self._loads(wrenches))
+        links = self._in_link_frames(self.joint_positions(q), wrenches)
         return self._motor_side(links, qd, qdd)
 
     def inverse_dynamics_in_base_frame(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
         """τ, (n,), by the recursion in the base frame; arguments and errors as for `inverse_dynamics`."""
-        links = self._in_base_frame(self.joint_positions(q), self._loads(wrenches))
+        links = self._in_base_frame(self.joint_positions(q), wrenches)
         return self._motor_side(links, qd, qdd)
 
     def motor_torque(
@@ -303,37 +288,33 @@ class NewtonEuler(Formulation):
 
         Arguments and errors as for `inverse_dynamics`.
         """
-        links = self._in_link_frames(self._vector(q, "q"), self._loads(wrenches))
-        return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
+        links = self._in_link_frames(self._vector(q, "q"), wrenches)
+        return recursion(self.rows, links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
     def steps_in_base_frame(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> list[Step]:
         """The same in axes of the base (Table 3.2)."""
-        links = self._in_base_frame(self._vector(q, "q"), self._loads(wrenches))
-        return self._steps(links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
+        links = self._in_base_frame(self._vector(q, "q"), wrenches)
+        return recursion(self.rows, links, self._vector(qd, "qd"), self._vector(qdd, "qdd"), self.gravity)
 
-    def _in_base_frame(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
+    def _in_base_frame(self, q: Array, wrenches: Mapping[str, ArrayLike] | None) -> list[Vectors]:
         """The vectors of Table 3.2: all in axes of the base, so that ^iR_{i−1} = 1."""
-        A = self.poses(q)
-        found = []
-        for i, (row, (z, p)) in enumerate(zip(self.rows, self.axes(A), strict=True)):
-            R, origin = A[i][:3, :3], A[i][:3, 3]
-            wrench = np.concatenate([R @ wrenches[i][:3], R @ wrenches[i][3:]])
-            before = A[row.parent][:3, 3] if row.parent >= 0 else np.zeros(3)
+        poses, found = self.poses(q), []
+        for row, A, (z, p), load in zip(self.rows, poses, self.axes(poses), self._loads(wrenches), strict=True):
+            R, origin = A[:3, :3], A[:3, 3]
+            before = poses[row.parent][:3, 3] if row.parent >= 0 else np.zeros(3)
+            wrench = np.concatenate([R @ load[:3], R @ load[3:]])
             found.append(Vectors(np.eye(3), z, p - before, origin - p, R @ row.com, R @ row.I @ R.T, wrench))
         return found
 
-    def _in_link_frames(self, q: Array, wrenches: list[Array]) -> list[Vectors]:
+    def _in_link_frames(self, q: Array, wrenches: Mapping[str, ArrayLike] | None) -> list[Vectors]:
         """The vectors of Table 3.3. For a rotational joint p_i* is constant (Eq. 3.3-59)."""
         found = []
-        for row, x, wrench in zip(self.rows, q, wrenches, strict=True):
+        for row, x, wrench in zip(self.rows, q, self._loads(wrenches), strict=True):
             p_star = row.home[:3, :3].T @ (row.home[:3, 3] - row.p + row.z * (row.h * x))
             found.append(Vectors(row.pose(x)[:3, :3].T, row.z, row.p, p_star, row.com, row.I, wrench))
         return found
-
-    def _steps(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> list[Step]:
-        return backward(self.rows, links, forward(self.rows, links, qd, qdd, gravity))
 
     def _motor_side(self, links: list[Vectors], qd: ArrayLike, qdd: ArrayLike) -> Array:
         """The torques at the freedoms, with the armatures of the joints."""
@@ -344,7 +325,7 @@ class NewtonEuler(Formulation):
     def _torques(self, links: list[Vectors], qd: Array, qdd: Array, gravity: Array) -> Array:
         """n_i · z_{i−1} or f_i · z_{i−1} (Eq. 3.3-58, without damping)."""
         tau = []
-        for row, at, step in zip(self.rows, links, self._steps(links, qd, qdd, gravity), strict=True):
+        for row, at, step in zip(self.rows, links, recursion(self.rows, links, qd, qdd, gravity), strict=True):
             z = at.R @ at.z
             tau.append(row.sigma * (step.n @ z) + row.h * (step.f @ z))
         return np.array(tau)
@@ -352,7 +333,7 @@ class NewtonEuler(Formulation):
     # The names of the library: probing
 
     def _probe(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-        return self._torques(self._in_link_frames(q, self._loads(None)), qd, qdd, gravity)
+        return self._torques(self._in_link_frames(q, None), qd, qdd, gravity)
 
     def _mass_matrix(self, q: Array) -> Array:
         still, n = np.zeros(3), len(q)

@@ -7,7 +7,7 @@ import functools
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,18 +20,21 @@ from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import check_open, leaders
 from screwdyn.screws.screw import skew_of
 
-__all__ = ["Formulation", "MatrixFormulation", "Row", "cross", "numbers", "symbolic"]
+__all__ = ["Formulation", "MatrixFormulation", "Row", "State", "cross", "numbers", "symbolic"]
 
 
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))
+
+State: TypeAlias = Any
+"""Array_like with an entry for each joint: what methods with the names of a source take; they get it as an array."""
 
 
 class Stated:
     """A class with public methods that take states under the names q, qd and qdd, or theta and thetad.
 
-    If the arguments of such a method or the attributes of its object have expressions, it runs with traced scalars in
-    their place, and its results are converted to expressions: equal operations occur once, and no product of sums is
-    multiplied out.
+    Each `State` is checked, and comes as an array. If the arguments of such a method or the attributes of its object
+    have expressions, it runs with traced scalars in their place, and its results are converted to expressions: equal
+    operations occur once, and no product of sums is multiplied out.
     """
 
     _symbolic: bool  # whether its attributes have expressions
@@ -43,16 +46,24 @@ class Stated:
             if public and not _STATES.isdisjoint(inspect.signature(method).parameters):
                 setattr(cls, name, _recording(method))
 
+    @abstractmethod
+    def _vector(self, x: ArrayLike, what: str) -> Array:
+        """A state as an array."""
+
 
 def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that records expressions."""
+    """A method that checks its states and records expressions."""
     signature = inspect.signature(method)
+    states = [name for name, parameter in signature.parameters.items() if parameter.annotation == "State"]
 
     @functools.wraps(method)
     def call(self: Stated, *args: Any, **kwargs: Any) -> Any:
-        found = symbolic([x for x in (*args, *kwargs.values()) if getattr(x, "dtype", None) != np.float64])
+        given = signature.bind(self, *args, **kwargs).arguments
+        del given["self"]
+        given |= {name: self._vector(given[name], name) for name in states}
+        found = symbolic([x for x in given.values() if getattr(x, "dtype", None) != np.float64])
         if not (found or self._symbolic) or not all(map(expressions.is_expression, found)):
-            return method(self, *args, **kwargs)
+            return method(self, **given)
         from screwdyn.backends.closed_form import Derivation
 
         derivation = Derivation()
@@ -60,10 +71,7 @@ def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
         def traced(x: Array) -> Array:
             return derivation.scalars(x.flat).astype(object).reshape(x.shape)
 
-        given = signature.bind(self, *args, **kwargs).arguments
-        del given["self"]
-        for name in _STATES & given.keys():
-            given[name] = numbers(given[name], name)
+        given |= {name: numbers(given[name], name) for name in _STATES & given.keys()}
         if isinstance(wrenches := given.get("wrenches"), Mapping):
             given["wrenches"] = {link: numbers(x, f"the wrench on {link!r}") for link, x in wrenches.items()}
         twin = copy.copy(self)
@@ -307,9 +315,8 @@ class Formulation(Stated, ABC):
             raise ShapeError(f"{what} of one state {expected}; got shape {found.shape}")
         return found if found.dtype == object else found.astype(self._dtype)
 
-    def poses(self, q: ArrayLike) -> list[Array]:
+    def poses(self, q: State) -> list[Array]:
         """⁰A_i, (4, 4), of all rows: the product of ^{k−1}A_k along the path (Fu Eq. 3.2-4)."""
-        q = self._vector(q, "q")
         found: list[Array] = []
         for row, x in zip(self.rows, q, strict=True):
             A = row.pose(x)

@@ -21,9 +21,9 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
-from screwdyn.core.types import Array, ArrayLike
+from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Mechanism
-from screwdyn.papers.formulations.formulation import MatrixFormulation, Row
+from screwdyn.papers.formulations.formulation import MatrixFormulation, Row, State
 
 __all__ = ["Planar", "Spatial"]
 
@@ -418,14 +418,12 @@ class InLinkFrames(MatrixFormulation):
             counting._mci(links, [tally] * n)
         return tally.rows
 
-    def GIM(self, theta: ArrayLike) -> Array:
+    def GIM(self, theta: State) -> Array:
         """i_ij, (n, n) (Eq. 10)."""
-        theta = self._vector(theta, "theta")
         return self._matrix(self._gim(self._links(theta.tolist())), theta)
 
-    def MCI(self, theta: ArrayLike, thetad: ArrayLike) -> Array:
+    def MCI(self, theta: State, thetad: State) -> Array:
         """c_ij, (n, n) (Eqs. 10 and 12)."""
-        theta, thetad = self._vector(theta, "theta"), self._vector(thetad, "thetad")
         return self._matrix(self._mci(self._links(theta.tolist()), thetad.tolist()), theta, thetad)
 
     def _matrix(self, elements: Elements, *states: Array) -> Array:

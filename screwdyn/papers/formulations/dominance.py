@@ -7,11 +7,12 @@ can be left out.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Parts", "SimplifiedModel", "TorqueError", "parts", "simplified"]
+
+_GROUPS = ("q", "qd", "qdd")
+
+Trajectory: TypeAlias = Any
+"""q, q̇ and q̈ at set points: three arrays (k, n), or any object that has them as ``q``, ``qd`` and ``qdd``."""
 
 
 class Parts(NamedTuple):
@@ -58,35 +64,42 @@ class Parts(NamedTuple):
             return D_tran / (D_tran + D_rot), h_tran / (h_tran + h_rot)
 
     def plot(self) -> Figure:
-        """Draw both parts of every D_ij and h_i, and their sums, over the set points, as Fu's Figs. 3.10 and 3.11.
+        """Draw both parts of every D_ij, i ≤ j, and h_i, and their sums, over the set points, as Fu's Figs. 3.10, 3.11.
 
         Returns
         -------
         matplotlib.figure.Figure
+            D_ij in row i and column j, the h_i in a row below.
 
         Raises
         ------
         ScrewdynError
             If Matplotlib, the extra ``plot``, is not installed.
         """
-        return plot_parts(*self)
+        from screwdyn.views.figures import blank_figure
 
-
-_GROUPS = ("q", "qd", "qdd")
-
-
-class Motion(Protocol):
-    """Anything with positions, rates and accelerations, such as a :class:`screwdyn.Run` or a `selection.Trajectory`."""
-
-    @property
-    def q(self) -> Array: ...
-    @property
-    def qd(self) -> Array: ...
-    @property
-    def qdd(self) -> Array: ...
-
-
-Trajectory: TypeAlias = Motion | Sequence[ArrayLike] | Array
+        k, n = self.h_tran.shape
+        figure = blank_figure(2.4 * n + 1.0, 1.9 * (n + 1))
+        grid = figure.add_gridspec(n + 1, n, height_ratios=[1.0] * n + [1.15])
+        cells = [
+            (grid[i, j], self.D_tran[:, i, j], self.D_rot[:, i, j], f"$D_{{{i + 1}{j + 1}}}$ (kg m²)")
+            for i in range(n)
+            for j in range(i, n)
+        ]
+        cells += [(grid[n, i], self.h_tran[:, i], self.h_rot[:, i], f"$h_{i + 1}$ (N m)") for i in range(n)]
+        for place, tran, rot, title in cells:
+            ax = figure.add_subplot(place)
+            for x, style, color, label in (
+                (tran, "-", "#0072B2", "translational"),
+                (rot, "-", "#D55E00", "rotational"),
+                (tran + rot, "--", "black", "sum"),
+            ):
+                ax.plot(np.arange(1, k + 1), x, style, color=color, lw=1.4, label=label)
+            _finish(ax, title)
+        for ax in figure.axes[-n:]:
+            ax.set_xlabel("set point", fontsize=8)
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False)
+        return figure
 
 
 def parts(tree: Mechanism, trajectory: Trajectory) -> Parts:
@@ -119,11 +132,11 @@ def parts(tree: Mechanism, trajectory: Trajectory) -> Parts:
     [[0.167 0.083]
      [0.083 0.083]]
     """
-    equations = Equations(tree)
+    equations = FuEquations(tree)
     return equations.parts_at(equations.set_points(trajectory))
 
 
-class Equations:
+class FuEquations:
     """Fu's equations of one tree on a tape: each part is computed only if a result depends on it."""
 
     def __init__(self, tree: Mechanism) -> None:
@@ -137,12 +150,11 @@ class Equations:
         D_rot = fu.D_rot(x) + np.diag(fu.armature)  # the rotation of motors
         self.parts = Parts(*map(fu.contracted, (fu.D_tran(x), D_rot, fu.h_tran(x, rates), fu.h_rot(x, rates))))
         self._c = fu.contracted(fu.c(x))
-        self.all = Parts(*(np.full(x.shape, True) for x in self.parts))
+        self.all_torques = self.torque(self.all())
 
-    @cached_property
-    def all_torques(self) -> Array:
-        """τ of all parts, recorded."""
-        return self.torque(self.all)
+    def all(self) -> Parts:
+        """True for every part."""
+        return Parts(*(np.full(x.shape, True) for x in self.parts))
 
     def torque(self, kept: Parts) -> Array:
         """τ of the kept parts (Eq. 3.4-24), recorded."""
@@ -152,15 +164,15 @@ class Equations:
 
     def set_points(self, trajectory: Trajectory) -> Array:
         """The trajectory as an array (3, k, n), k ≥ 1."""
-        if isinstance(trajectory, Sequence | np.ndarray):
-            if len(trajectory) != 3:
-                raise ShapeError(f"a trajectory is three arrays, q, qd and qdd; got {len(trajectory)}")
-            state = self.checked(*trajectory)
-        elif not all(hasattr(trajectory, group) for group in _GROUPS):
-            expected = "three arrays, q, qd and qdd, or an object that has them, such as a Run"
-            raise ShapeError(f"a trajectory is {expected}; got {trajectory!r}")
-        else:
-            state = self.checked(trajectory.q, trajectory.qd, trajectory.qdd)
+        given = trajectory
+        if not isinstance(trajectory, Sequence | np.ndarray):
+            if not all(hasattr(trajectory, group) for group in _GROUPS):
+                expected = "three arrays, q, qd and qdd, or an object that has them, such as a Run"
+                raise ShapeError(f"a trajectory is {expected}; got {trajectory!r}")
+            given = [getattr(trajectory, group) for group in _GROUPS]
+        if len(given) != 3:
+            raise ShapeError(f"a trajectory is three arrays, q, qd and qdd; got {len(given)}")
+        state = self.checked(*given)
         if state.ndim != 3 or not state.shape[1]:
             raise ShapeError(f"q, qd and qdd must have shape (set points, {state.shape[-1]}); got {state.shape[1:]}")
         return state
@@ -184,10 +196,6 @@ class Equations:
         entries = [np.broadcast_to(x, batch) for x in found]
         return np.array(entries).reshape(outputs.size, math.prod(batch)).T.reshape(*batch, *outputs.shape)
 
-    def full(self, state: Array) -> Array:
-        """τ of all parts at states (3, …, n)."""
-        return self.evaluated(self.all_torques, state)
-
     def parts_at(self, state: Array) -> Parts:
         """The parts at states (3, …, n)."""
         return Parts(*(self.evaluated(x, state) for x in self.parts))
@@ -195,6 +203,60 @@ class Equations:
     def count(self, outputs: Array) -> dict[str, int]:
         """Operations on the tape that recorded results depend on."""
         return self._tape.count(outputs.tolist())
+
+
+def simplified(tree: Mechanism, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
+    """Propose a model without the parts of D and h that hardly matter along a trajectory.
+
+    The parts are D_ij^tran, D_ij^rot (together with D_ji, so that D stays symmetric), h_i^tran and h_i^rot; gravity is
+    kept. In the order of their largest torque relative to the peak of its joint, smallest first, each part is left out
+    if the error of all parts left out so far then remains within the tolerance, for every joint at every set point.
+
+    Parameters
+    ----------
+    tree, trajectory
+        As for :func:`parts`.
+    tolerance : float
+        Largest torque error of a joint at the set points, as a fraction of the largest torque of that joint there, ≥ 0.
+
+    Returns
+    -------
+    SimplifiedModel
+        Its ``error`` is that of its own torques along the trajectory.
+
+    Raises
+    ------
+    ScrewdynError, UnboundSymbolError, ShapeError
+        As for :func:`parts`, and if the tolerance is not a number ≥ 0.
+    """
+    number = isinstance(tolerance, float | int | np.number) and not isinstance(tolerance, bool)
+    if not (number and 0 <= tolerance < np.inf):
+        raise ScrewdynError(f"tolerance must be a fraction of the largest torques, ≥ 0; got {tolerance!r}")
+    equations = FuEquations(tree)
+    state = equations.set_points(trajectory)
+    peak = np.abs(equations.evaluated(equations.all_torques, state)).max(axis=0)
+    torques = _torques(equations.parts_at(state), state[2])
+    kept, error = equations.all(), np.zeros_like(state[2])
+    for (name, *index), torque in sorted(torques.items(), key=lambda item: _ratio(np.abs(item[1]), peak).max()):
+        if (np.abs(error + torque) <= tolerance * peak).all():
+            error = error + torque
+            part = getattr(kept, name)
+            part[tuple(index)] = part[tuple(reversed(index))] = False
+    return SimplifiedModel(equations, kept, float(tolerance), state)
+
+
+def _torques(found: Parts, qdd: Array) -> dict[tuple[Any, ...], Array]:
+    """The torque of each part alone, (k, n), by name and indices, i or i ≤ j; that of D_ij includes D_ji."""
+    torques: dict[tuple[Any, ...], Array] = {}
+    for name, values in found._asdict().items():
+        for index in itertools.combinations_with_replacement(range(qdd.shape[1]), values.ndim - 1):
+            torque = torques[name, *index] = np.zeros_like(qdd)
+            if len(index) == 1:
+                torque[:, index] = values[:, index]
+            else:
+                i, j = index
+                torque[:, i], torque[:, j] = values[:, i, j] * qdd[:, j], values[:, j, i] * qdd[:, i]
+    return torques
 
 
 class TorqueError(NamedTuple):
@@ -215,7 +277,12 @@ class TorqueError(NamedTuple):
     @property
     def relative(self) -> Array:
         """``max`` over ``peak``, (n,); 0 where the error is 0."""
-        return ratio(self.max, self.peak)
+        return _ratio(self.max, self.peak)
+
+
+def _ratio(error: Array, peak: Array) -> Array:
+    """error / peak, where 0 / 0 is 0."""
+    return np.divide(error, peak, out=np.where(error > 0, np.inf, 0.0), where=peak > 0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -234,7 +301,7 @@ class SimplifiedModel:
         q, q̇ and q̈.
     """
 
-    _equations: Equations
+    _equations: FuEquations
     kept: Parts
     tolerance: float
     trajectory: Array
@@ -273,10 +340,14 @@ class SimplifiedModel:
         ShapeError
             If the trajectory has a wrong shape, or entries that are not finite.
         """
-        state = self._equations.set_points(trajectory)
-        exact = self._equations.full(state)
-        error = self._equations.evaluated(self._outputs, state) - exact
-        return TorqueError(np.abs(error).max(axis=0), np.sqrt((error**2).mean(axis=0)), np.abs(exact).max(axis=0))
+        full, own = self._torques(self._equations.set_points(trajectory))
+        return TorqueError(np.abs(own - full).max(0), np.sqrt(((own - full) ** 2).mean(0)), np.abs(full).max(0))
+
+    def _torques(self, state: Array) -> tuple[Array, Array]:
+        """τ of the full and of this model at states (3, …, n)."""
+        outputs = np.stack([self._equations.all_torques, self._outputs])
+        full, own = np.moveaxis(self._equations.evaluated(outputs, state), -2, 0)
+        return full, own
 
     def operation_count(self) -> dict[str, int]:
         """Operations of inverse dynamics: "mul", "add", "div" and "sincos", as `KinematicTree.operation_count`."""
@@ -298,8 +369,21 @@ class SimplifiedModel:
         ScrewdynError
             If Matplotlib, the extra ``plot``, is not installed.
         """
-        state = self.trajectory
-        return plot_torques(self.coordinates, self._equations.full(state), self.inverse_dynamics(*state))
+        from screwdyn.views.figures import blank_figure
+
+        names, (full, own) = self.coordinates, self._torques(self.trajectory)
+        figure = blank_figure(11.0, 1.7 * len(names) + 0.6)
+        axes, points = figure.subplots(len(names), 2, squeeze=False), np.arange(1, len(full) + 1)
+        for name, (left, right), exact, tau in zip(names, axes, full.T, own.T, strict=True):
+            left.plot(points, exact, color="black", lw=1.6, label="full")
+            left.plot(points, tau, "--", color="#D55E00", lw=1.6, label="simplified")
+            right.plot(points, tau - exact, color="#D55E00", lw=1.4)
+            _finish(left, f"{name} (N m)")
+            _finish(right, "error (N m)")
+        axes[0, 0].legend(frameon=False, fontsize=8)
+        for ax in axes[-1]:
+            ax.set_xlabel("set point", fontsize=8)
+        return figure
 
     def __repr__(self) -> str:
         kept = self.kept
@@ -314,147 +398,8 @@ class SimplifiedModel:
         return "\n".join(lines)
 
 
-def ratio(error: Array, peak: Array) -> Array:
-    """error / peak, where 0 / 0 is 0."""
-    return np.divide(error, peak, out=np.where(error > 0, np.inf, 0.0), where=peak > 0)
-
-
 def _labels(translation: Array, rotation: Array) -> Array:
     return np.where(translation, np.where(rotation, "tr", "t·"), np.where(rotation, "·r", "··"))
-
-
-def simplified(tree: Mechanism, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
-    """Propose a model without the parts of D and h that hardly matter along a trajectory.
-
-    The parts are D_ij^tran, D_ij^rot (together with D_ji, so that D stays symmetric), h_i^tran and h_i^rot; gravity is
-    kept. In the order of their largest torque relative to the peak of its joint, smallest first, each part is left out
-    if the error of all parts left out so far then remains within the tolerance, for every joint at every set point.
-
-    Parameters
-    ----------
-    tree, trajectory
-        As for :func:`parts`.
-    tolerance : float
-        Largest torque error of a joint at the set points, as a fraction of the largest torque of that joint there, ≥ 0.
-
-    Returns
-    -------
-    SimplifiedModel
-        Its ``error`` is that of its own torques along the trajectory.
-
-    Raises
-    ------
-    ScrewdynError, UnboundSymbolError, ShapeError
-        As for :func:`parts`, and if the tolerance is not a number ≥ 0.
-    """
-    number = isinstance(tolerance, float | int | np.number) and not isinstance(tolerance, bool)
-    if not (number and 0 <= tolerance < np.inf):
-        raise ScrewdynError(f"tolerance must be a fraction of the largest torques, ≥ 0; got {tolerance!r}")
-    equations = Equations(tree)
-    state = equations.set_points(trajectory)
-    peak = np.abs(equations.full(state)).max(axis=0)
-    torques = _torques(equations.parts_at(state), state[2])
-    kept = Parts(*(x.copy() for x in equations.all))
-    error = np.zeros_like(state[2])
-    for (name, *index), torque in sorted(torques.items(), key=lambda item: ratio(np.abs(item[1]), peak).max()):
-        if (np.abs(error + torque) <= tolerance * peak).all():
-            error = error + torque
-            part = getattr(kept, name)
-            part[tuple(index)] = part[tuple(reversed(index))] = False
-    return SimplifiedModel(equations, kept, float(tolerance), state)
-
-
-def _torques(found: Parts, qdd: Array) -> dict[tuple[Any, ...], Array]:
-    """The torque of each part alone, (k, n), by name and indices; that of D_ij includes D_ji."""
-    n = qdd.shape[1]
-    torques: dict[tuple[Any, ...], Array] = {}
-    for name, values in found._asdict().items():
-        for i in range(n):
-            if name in ("h_tran", "h_rot"):
-                torques[name, i] = np.zeros_like(qdd)
-                torques[name, i][:, i] = values[:, i]
-            else:
-                for j in range(i, n):
-                    torques[name, i, j] = np.zeros_like(qdd)
-                    torques[name, i, j][:, i] = values[:, i, j] * qdd[:, j]
-                    torques[name, i, j][:, j] = values[:, j, i] * qdd[:, i]
-    return torques
-
-
-_TRAN, _ROT, _BOTH = (
-    {"color": "#0072B2", "ls": "-", "label": "translational"},
-    {"color": "#D55E00", "ls": "-", "label": "rotational"},
-    {"color": "black", "ls": "--", "label": "sum"},
-)
-
-
-def plot_parts(D_tran: Array, D_rot: Array, h_tran: Array, h_rot: Array) -> Figure:
-    """Draw both parts and the sum of every D_ij, i ≤ j, and h_i over the set points of a trajectory.
-
-    Parameters
-    ----------
-    D_tran, D_rot : (k, n, n) arrays
-        kg m².
-    h_tran, h_rot : (k, n) arrays
-        N m.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        D_ij in row i and column j, the h_i in a row below.
-    """
-    n = h_tran.shape[1]
-    from screwdyn.views.figures import blank_figure
-
-    figure = blank_figure(2.4 * n + 1.0, 1.9 * (n + 1))
-    grid = figure.add_gridspec(n + 1, n, height_ratios=[1.0] * n + [1.15])
-    for i in range(n):
-        for j in range(i, n):
-            ax = figure.add_subplot(grid[i, j])
-            _draw(ax, D_tran[:, i, j], D_rot[:, i, j], f"$D_{{{i + 1}{j + 1}}}$ (kg m²)")
-        ax = figure.add_subplot(grid[n, i])
-        _draw(ax, h_tran[:, i], h_rot[:, i], f"$h_{i + 1}$ (N m)")
-        ax.set_xlabel("set point", fontsize=8)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False)
-    return figure
-
-
-def plot_torques(names: Sequence[str], full: Array, simplified: Array) -> Figure:
-    """Draw the torques (k, n), N m, of a full and of a simplified model over the set points.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the n joints.
-    full, simplified : (k, n) arrays
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        For each joint the torques, and the simplified less the full one.
-    """
-    from screwdyn.views.figures import blank_figure
-
-    figure = blank_figure(11.0, 1.7 * len(names) + 0.6)
-    points = np.arange(1, len(full) + 1)
-    for i, (name, (left, right)) in enumerate(zip(names, figure.subplots(len(names), 2, squeeze=False), strict=True)):
-        left.plot(points, full[:, i], color="black", lw=1.6, label="full")
-        left.plot(points, simplified[:, i], "--", color="#D55E00", lw=1.6, label="simplified")
-        right.plot(points, simplified[:, i] - full[:, i], color="#D55E00", lw=1.4)
-        _finish(left, f"{name} (N m)")
-        _finish(right, "error (N m)")
-        if i == 0:
-            left.legend(frameon=False, fontsize=8)
-    for ax in figure.axes[-2:]:
-        ax.set_xlabel("set point", fontsize=8)
-    return figure
-
-
-def _draw(ax: Any, tran: Array, rot: Array, title: str) -> None:
-    points = np.arange(1, len(tran) + 1)
-    for x, style in ((tran, _TRAN), (rot, _ROT), (tran + rot, _BOTH)):
-        ax.plot(points, x, lw=1.4, **style)
-    _finish(ax, title)
 
 
 def _finish(ax: Any, title: str) -> None:

@@ -1,73 +1,37 @@
 """The figure of a comparison of arms: cost, workspace, manipulability, conditioning and torques."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.core.types import Array
+from screwdyn.papers.workspace import UNITS
 from screwdyn.views.figures import Axes, Figure, blank_figure, palette, short
+
+if TYPE_CHECKING:
+    from screwdyn.papers.selection import Criteria
 
 __all__ = ["plot_selection"]
 
-_OPERATIONS = ("mul", "add", "div", "sincos")
-_UNITS = {1: "m", 2: "m²", 3: "m³"}
-
-
-class Criteria(Protocol):
-    """The attributes of :class:`screwdyn.papers.selection.Criteria` that are drawn."""
-
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def operations(self) -> Mapping[str, Mapping[str, int]]: ...
-    @property
-    def time(self) -> float: ...
-    @property
-    def workspace(self) -> Any: ...
-    @property
-    def manipulability(self) -> float: ...
-    @property
-    def coupling(self) -> Any: ...
-    @property
-    def section(self) -> Any: ...
-    @property
-    def trajectory(self) -> Any: ...
-    @property
-    def torque(self) -> Array: ...
-    @property
-    def units(self) -> Sequence[str]: ...
-    @property
-    def coordinates(self) -> Sequence[str]: ...
-
 
 def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
-    """Draw the criteria as bars; for each arm, manipulability over a section of the workspace, and torques over time.
-
-    Parameters
-    ----------
-    arms : mapping from name to Criteria
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        1600 pixels wide for two arms.
-    """
+    """Draw the criteria as bars; for each arm, manipulability over a section of the workspace, and torques."""
     figure = blank_figure(max(16.0, 5.5 * len(arms)), 11.5)
     grid = figure.add_gridspec(3, 1, height_ratios=(1, 1.35, 1))
     bars, fields, torques = (figure.add_subfigure(grid[k]) for k in range(3))
     wide, *narrow = bars.subplots(1, 5, width_ratios=(3, 1, 1, 1, 1))
     _draw_operations(wide, arms)
-    units = " or ".join(sorted({_UNITS[c.dimension] for c in arms.values() if c.dimension})) or "no size"
+    units = " or ".join(sorted({UNITS[c.dimension] for c in arms.values() if c.dimension})) or "no size"
     _draw_bars(narrow[0], arms, "time, inverse dynamics", lambda c: c.time)
     _draw_bars(narrow[1], arms, f"workspace ({units})", lambda c: c.workspace.value, lambda c: c.workspace.error)
     _draw_bars(narrow[2], arms, "largest manipulability", lambda c: c.manipulability)
     _draw_bars(narrow[3], arms, "median coupling of M", lambda c: c.coupling.median)
-    for ax, (name, c) in zip(fields.subplots(1, len(arms), squeeze=False)[0], arms.items(), strict=True):
-        _draw_section(fields, ax, name, c)
-    for ax, (name, c) in zip(torques.subplots(1, len(arms), squeeze=False)[0], arms.items(), strict=True):
-        _draw_torques(ax, name, c)
+    for part, draw in ((fields, _draw_section), (torques, _draw_torques)):
+        for ax, (name, c) in zip(part.subplots(1, len(arms), squeeze=False)[0], arms.items(), strict=True):
+            draw(part, ax, name, c)
     return figure
 
 
@@ -75,7 +39,7 @@ def _draw_operations(ax: Axes, arms: Mapping[str, Criteria]) -> None:
     labels = [*next(iter(arms.values())).operations]
     width = 0.8 / len(arms)
     for k, (name, c) in enumerate(arms.items()):
-        heights = [sum(found[o] for o in _OPERATIONS) for found in c.operations.values()]
+        heights = [sum(found.values()) for found in c.operations.values()]
         at = np.arange(len(labels)) + (k + 0.5) * width - 0.4
         drawn = ax.bar(at, heights, width, color=palette(k, len(arms)), label=name)
         ax.bar_label(drawn, fontsize=9)
@@ -120,7 +84,7 @@ def _draw_section(figure: Any, ax: Axes, name: str, c: Criteria) -> None:
     _title(ax, f"{short(name)}: " + ("section of the workspace" if c.dimension == 3 else "workspace"))
 
 
-def _draw_torques(ax: Axes, name: str, c: Criteria) -> None:
+def _draw_torques(_: Any, ax: Axes, name: str, c: Criteria) -> None:
     """Torques on the left axis, forces on the right one."""
     sides = {"N m": ax, "N": ax.twinx() if {*c.units} == {"N m", "N"} else ax}
     lines: list[Any] = []

@@ -10,7 +10,7 @@ import csv
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as cut_repr
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -24,7 +24,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.requests import operations_of
-from screwdyn.papers.workspace import Arm, Estimate, Limits, NoSizeError, Reach
+from screwdyn.papers.workspace import UNITS, Arm, Estimate, Limits, NoSizeError, Reach
 from screwdyn.simulation.simulate import Run
 from screwdyn.tree import KinematicTree
 
@@ -328,25 +328,22 @@ class Criteria(NamedTuple):
     missing: tuple[str, ...]
 
 
-class _Region(NamedTuple):
-    """The criteria that refer to the workspace; the defaults are those of one without size."""
-
-    dimension: int = 0
-    workspace: Estimate = Estimate(math.nan, math.nan)
-    manipulability: float = math.nan
-    mean_manipulability: float = math.nan
-    condition: Spread = Spread(math.nan, math.nan)
-    coupling: Spread = Spread(math.nan, math.nan)
-    section: Section | None = None
-
-
 def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: int) -> Criteria:
     """The criteria of one arm."""
-    missing: tuple[str, ...] = ()
+    found: dict[str, Any] = {
+        "dimension": 0,
+        "workspace": Estimate(math.nan, math.nan),
+        "manipulability": math.nan,
+        "mean_manipulability": math.nan,
+        "condition": Spread(math.nan, math.nan),
+        "coupling": Spread(math.nan, math.nan),
+        "section": None,
+        "missing": (),
+    }
     try:
-        region = _region(arm, samples, seed)
+        found |= _in_workspace(arm, samples, seed)
     except NoSizeError as error:
-        region, missing = _Region(), (str(error),)
+        found["missing"] = (str(error),)
     return Criteria(
         tip=arm.tip,
         operations=operations(arm),
@@ -355,39 +352,36 @@ def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: 
         torque=arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd),
         units=arm.units,
         coordinates=arm.tree.coordinates,
-        missing=missing,
-        **region._asdict(),
+        **found,
     )
 
 
-def _region(arm: Arm, samples: int, seed: int) -> _Region:
+def _in_workspace(arm: Arm, samples: int, seed: int) -> dict[str, Any]:
     """The criteria that refer to the workspace; NoSizeError as for :class:`Reach`."""
     reach = Reach(arm, np.random.default_rng(seed))
     size, q = reach.measure(samples)
     M = arm.tree.mass_matrix(q)
-    return _Region(
-        len(reach.low),
-        size,
-        reach.largest_manipulability(),
-        float(reach.manipulability(q).mean()),
-        _spread(np.linalg.cond(M)),
-        _spread(np.linalg.cond(_unit_diagonal(M))),
-        _section(reach, samples),
-    )
+    # Scaled to a unit diagonal; rows of freedoms without inertia stay zero.
+    diagonal = np.diagonal(M, axis1=-2, axis2=-1)
+    d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    scaled = d[..., :, None] * M * d[..., None, :]
+    return {
+        "dimension": len(reach.low),
+        "workspace": size,
+        "manipulability": reach.largest_manipulability(),
+        "mean_manipulability": float(reach.manipulability(q).mean()),
+        "condition": _spread(np.linalg.cond(M)),
+        "coupling": _spread(np.linalg.cond(scaled)),
+        "section": _section(reach, samples),
+    }
 
 
 def _spread(values: Array) -> Spread:
     return Spread(float(np.median(values)), float(values.max()))
 
 
-def _unit_diagonal(M: Array) -> Array:
-    """D M D with D = diag(M)^(−1/2); rows of freedoms without inertia stay zero."""
-    diagonal = np.diagonal(M, axis1=-2, axis2=-1)
-    d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    return np.asarray(d[..., :, None] * M * d[..., None, :])
-
-
 def _section(reach: Reach, samples: int) -> Section:
+    """Over axes that are x, y or z of the base frame, or have the names of their directions."""
     dimension = len(reach.low)
     kept = [0, 2] if dimension == 3 else [*range(dimension)]
     count = math.ceil(samples ** (1 / len(kept)))
@@ -407,40 +401,12 @@ def _name(axis: Array) -> str:
     return "xyz"[k] if axis[k] > 1 - 1e-9 else f"along ({', '.join(f'{a:.2g}' for a in axis)})"
 
 
-_UNITS = {1: "m", 2: "m²", 3: "m³"}
 # Relative errors of times, and over the default number of samples of means and medians, and of largest values.
 _TIME, _MEAN, _LARGEST = 0.02, 0.02, 0.1
 
-
-class _Line(NamedTuple):
-    """A criterion.
-
-    Attributes
-    ----------
-    label : str
-    value : function of Criteria
-        NaN if it is not available.
-    error : function of Criteria
-        Values are distinguished if they differ by more than the sum of their errors.
-    text : function of Criteria
-    best : min or max
-    """
-
-    label: str
-    value: Callable[[Criteria], float]
-    error: Callable[[Criteria], float]
-    text: Callable[[Criteria], str]
-    best: Callable[..., Any]
-
-    def cells(self, arms: Collection[Criteria], ranked: bool) -> Iterator[str]:
-        """The texts, where * marks the best of the values that are available, unless all of them are."""
-        values = [(self.value(c), self.error(c)) for c in arms]
-        known = [x for x in values if not math.isnan(x[0])]
-        best, error = self.best(known, default=(math.nan, 0.0))
-        equal = [abs(value - best) <= error + own for value, own in values]
-        distinct = ranked and sum(equal) < len(known)
-        for c, (value, _), mark in zip(arms, values, equal, strict=True):
-            yield "n/a" if math.isnan(value) else self.text(c) + " *" * (distinct and mark)
+# A criterion: its label, min or max, and for each arm its value, the error of the value, and its text. Values are
+# distinguished if they differ by more than the sum of their errors.
+_Line = tuple[str, Callable[..., Any], list[tuple[float, float, str]]]
 
 
 def table(arms: Mapping[str, Criteria]) -> str:
@@ -448,48 +414,44 @@ def table(arms: Mapping[str, Criteria]) -> str:
     # Lengths, areas and volumes cannot be compared.
     alike = len({c.dimension for c in arms.values() if c.dimension}) == 1
     rows: list[tuple[str, ...]] = [("", *arms)]
-    rows += [(line.label, *line.cells(arms.values(), alike or line.best is min)) for line in _lines(arms)]
+    for label, best, cells in _lines(arms):
+        known = [(value, error) for value, error, _ in cells if not math.isnan(value)]
+        first, error = best(known, default=(math.nan, 0.0))
+        equal = [abs(value - first) <= error + own for value, own, _ in cells]
+        marked = (alike or best is min) and sum(equal) < len(known)
+        marks = [" *" * (marked and mark) for mark in equal]
+        texts = ["n/a" if math.isnan(x) else f"{text}{mark}" for (x, _, text), mark in zip(cells, marks, strict=True)]
+        rows.append((label, *texts))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([*text, *(f"n/a of {name!r}: {reason}" for name, c in arms.items() for reason in c.missing)])
 
 
 def _lines(arms: Mapping[str, Criteria]) -> Iterator[_Line]:
-    for what in next(iter(arms.values())).operations:
-        yield _operations(what)
-    yield _measured(f"time of inverse dynamics / {next(iter(arms))}", lambda c: c.time, min, _TIME)
-    yield _Line("workspace", lambda c: c.workspace.value, lambda c: c.workspace.error, _size, max)
-    yield _measured("manipulability, largest", lambda c: c.manipulability, max)
-    yield _measured("manipulability, mean", lambda c: c.mean_manipulability, max, _MEAN)
-    yield _measured("condition of M, median", lambda c: c.condition.median, min, _MEAN)
-    yield _measured("condition of M, largest", lambda c: c.condition.largest, min, _LARGEST)
-    yield _measured("coupling of M, median", lambda c: c.coupling.median, min, _MEAN)
-    yield _measured("coupling of M, largest", lambda c: c.coupling.largest, min, _LARGEST)
+    """The criteria; numbers with three digits, which are also what is compared."""
+    first, *_ = arms.values()
+    for what in first.operations:
+        counts = [c.operations[what] for c in arms.values()]
+        yield f"{what}: operations", min, [(sum(count.values()), 0.0, _text_of(count)) for count in counts]
+
+    def line(label: str, best: Callable[..., Any], error: float, value: Callable[[Criteria], float]) -> _Line:
+        shown = [float(f"{value(c):.3g}") for c in arms.values()]
+        return label, best, [(x, error * x, f"{x:.3g}") for x in shown]
+
+    yield line(f"time of inverse dynamics / {next(iter(arms))}", min, _TIME, lambda c: c.time)
+    sizes = [(c.workspace, UNITS.get(c.dimension)) for c in arms.values()]
+    yield "workspace", max, [(*size, f"{size.value:.4g} ± {size.error:.1g} {unit}") for size, unit in sizes]
+    yield line("manipulability, largest", max, 0.0, lambda c: c.manipulability)
+    yield line("manipulability, mean", max, _MEAN, lambda c: c.mean_manipulability)
+    yield line("condition of M, median", min, _MEAN, lambda c: c.condition.median)
+    yield line("condition of M, largest", min, _LARGEST, lambda c: c.condition.largest)
+    yield line("coupling of M, median", min, _MEAN, lambda c: c.coupling.median)
+    yield line("coupling of M, largest", min, _LARGEST, lambda c: c.coupling.largest)
 
 
-def _operations(what: str) -> _Line:
-    def value(c: Criteria) -> float:
-        return sum(c.operations[what].values())
-
-    def text(c: Criteria) -> str:
-        count = c.operations[what]
-        shown = [f"{count[key]} {name}" for key, name in (("mul", "mul"), ("add", "add"), ("div", "div")) if count[key]]
-        return ", ".join([*shown, f"{count['sincos']} sin/cos"] if count["sincos"] else shown or ["none"])
-
-    return _Line(f"{what}: operations", value, lambda c: 0.0, text, min)
-
-
-def _measured(label: str, value: Callable[[Criteria], float], best: Callable[..., float], error: float = 0.0) -> _Line:
-    """A line of numbers with three digits, which are also what is compared, and their relative error."""
-
-    def shown(c: Criteria) -> float:
-        return float(f"{value(c):.3g}")
-
-    return _Line(label, shown, lambda c: error * shown(c), lambda c: f"{shown(c):.3g}", best)
-
-
-def _size(c: Criteria) -> str:
-    return f"{c.workspace.value:.4g} ± {c.workspace.error:.1g} {_UNITS[c.dimension]}"
+def _text_of(count: Mapping[str, int]) -> str:
+    names = {"mul": "mul", "add": "add", "div": "div", "sincos": "sin/cos"}
+    return ", ".join(f"{count[key]} {name}" for key, name in names.items() if count[key]) or "none"
 
 
 @dataclass(frozen=True, repr=False)

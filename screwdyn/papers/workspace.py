@@ -20,7 +20,7 @@ from screwdyn.mechanism.topology import check_open
 from screwdyn.papers.formulations import denoc
 from screwdyn.tree import KinematicTree
 
-__all__ = ["Arm", "EndlessError", "Estimate", "Limits", "NoSizeError", "Reach"]
+__all__ = ["UNITS", "Arm", "EndlessError", "Estimate", "Limits", "NoSizeError", "Reach"]
 
 
 Limits = Mapping[str, tuple[float, float]]
@@ -29,13 +29,8 @@ Limits = Mapping[str, tuple[float, float]]
 class EndlessError(ScrewdynError):
     """Joints that slide and have no limits.
 
-    Attributes
-    ----------
-    arm : str
-    position : str
-        The first of them.
-    fact : str
-        The message without the advice, which Python and the command line give in their own terms.
+    ``position`` is the first of them, ``fact`` the message without the advice, which Python and the command line give
+    in their own terms.
     """
 
     def __init__(self, arm: str, positions: list[str]) -> None:
@@ -48,45 +43,22 @@ class EndlessError(ScrewdynError):
 
 
 class Arm(NamedTuple):
-    """An arm whose joints have one screw for each of their positions: all but spherical, planar and free ones.
-
-    Attributes
-    ----------
-    name : str
-    tree : KinematicTree
-    formulation : DeNOC
-    tip : str
-        The link whose origin works: its positions are the workspace.
-    low, high : (n,) arrays
-        Range of each position, rad or m.
-    turning : (n,) array of bool
-        Whether a joint turns by at least 2π, so that its range is no limit to the pose.
-    units : tuple of str
-        "N m" or "N" for each coordinate.
-    """
+    """An arm whose joints have one screw for each of their positions: all but spherical, planar and free ones."""
 
     name: str
     tree: KinematicTree
     formulation: denoc
-    tip: str
-    low: Array
+    tip: str  # the link whose origin works: its positions are the workspace
+    low: Array  # range of each position, (n,), rad or m
     high: Array
-    turning: npt.NDArray[np.bool_]
-    units: tuple[str, ...]
+    turning: npt.NDArray[np.bool_]  # whether a joint turns by at least 2π, so that its range is no limit to the pose
+    units: tuple[str, ...]  # "N m" or "N" for each coordinate
 
     @classmethod
     def of(cls, name: str, tree: KinematicTree, tip: str | None, limits: Limits) -> Self:
-        """The arm with given limits, those of its joints, or full turns.
+        """The arm with given limits, those of its joints, or full turns; errors as for :func:`selection.compare`.
 
         The default tip is the last link with the most freedoms on its path.
-
-        Raises
-        ------
-        ScrewdynError
-            If a joint is of another kind, a joint that slides has no limits, or a range is empty or not two finite
-            numbers.
-        UnknownNameError
-            If the tip is not a link of the tree, or a limit is not for one of its positions.
         """
         check_open(tree.topology, f"the comparison of arms, for {name!r},")
         joints = {joint: tree.joint(joint) for joint in tree.joints if tree.joint(joint).nv}
@@ -111,8 +83,8 @@ class Arm(NamedTuple):
         if endless:
             raise EndlessError(name, endless)
         if tip is None:
-            freedoms = {link: _freedoms(tree, link) for link in tree.links}
-            tip = next(link for link in reversed(tree.links) if freedoms[link] == max(freedoms.values()))
+            paths = {link: tree.graph.subgraph(tree.path(link)) for link in reversed(tree.links)}
+            tip = max(paths, key=lambda link: sum(joint.nv for *_, joint in paths[link].edges(data="joint")))
         elif tip not in tree.links:
             raise UnknownNameError.of(tip, tree.links)
         low, high = np.array(ranges, dtype=float).reshape(-1, 2).T
@@ -139,16 +111,13 @@ def _bounds(given: object, what: str) -> tuple[float, float]:
     return low, high
 
 
-def _freedoms(tree: KinematicTree, link: str) -> int:
-    return sum(edge["joint"].nv for *_, edge in tree.graph.subgraph(tree.path(link)).edges(data=True))
-
-
 # Configurations from which Newton's method starts, and those that are tried for one position.
 _CONFIGURATIONS, _STARTS = 2048, 6
 _STEPS = 25
 # Relative to the size of the workspace.
 _TOLERANCE, _FLAT = 1e-6, 1e-9
 _REPLICATES = 16
+UNITS = {1: "m", 2: "m²", 3: "m³"}  # of the size of a workspace, by dimension
 
 
 class Estimate(NamedTuple):
@@ -165,23 +134,9 @@ class NoSizeError(ScrewdynError):
 class Reach:
     """Positions of the tip in axes of their line, plane or space, and the configurations that reach them.
 
-    Parameters
-    ----------
-    arm : Arm
-    rng : numpy.random.Generator
-        Shifts the samples.
-
-    Attributes
-    ----------
-    axes : (3, k) array
-        Unit vectors in the base frame.
-    low, high : (k,) arrays
-        The smallest box that contains the workspace.
-
-    Raises
-    ------
-    NoSizeError
-        If the tip moves on a curve or surface that is not straight, whose workspace has no area or volume.
+    ``axes`` are unit vectors (3, k) in the base frame, ``low`` and ``high`` (k,) the smallest box with the workspace.
+    Raises NoSizeError if the tip moves on a curve or surface that is not straight, whose workspace has no area or
+    volume. The generator shifts the samples.
     """
 
     def __init__(self, arm: Arm, rng: np.random.Generator) -> None:
@@ -220,27 +175,11 @@ class Reach:
         return np.asarray(np.prod(np.linalg.svd(J, compute_uv=False), axis=-1))
 
     def measure(self, samples: int) -> tuple[Estimate, Array]:
-        """The size of the workspace, and configurations whose positions are uniform in it.
+        """Length, area or volume of the workspace, m, m² or m³, and configurations whose positions are uniform in it.
 
-        The size is the fraction of a box that is reached, from 16 replicates of a Sobol sequence with random shifts.
-
-        Parameters
-        ----------
-        samples : int
-            Number of positions in the box; rounded up to 16 times a power of 2.
-
-        Returns
-        -------
-        Estimate
-            Length, area or volume, m, m² or m³, with the standard error of the mean of the replicates, but at least
-            the share of one position.
-        (reached, n) array
-            A configuration for each of the positions that are reached.
-
-        Raises
-        ------
-        NoSizeError
-            If no position is reached.
+        The size is the fraction of a box that is reached, from 16 replicates of a Sobol sequence with random shifts, of
+        ``samples`` positions, rounded up to 16 times a power of 2. Its error is the standard error of the mean of the
+        replicates, but at least the share of one position. Raises NoSizeError if no position is reached.
         """
         low, high = self.low, self.high
         x = [sobol(-(-samples // _REPLICATES), low, high, self.rng) for _ in range(_REPLICATES)]
@@ -291,13 +230,13 @@ class Reach:
 
     def largest_manipulability(self) -> float:
         """The greatest w over all configurations in the ranges of the joints."""
-        return self._greatest(self.manipulability, None)
+        return self._greatest(self.manipulability)
 
     def _farthest(self, u: Array) -> float:
         """The greatest uᵀ x, m."""
         return self._greatest(lambda q: self.position(q) @ u, lambda q: u @ self.jacobian(q))
 
-    def _greatest(self, value: Callable[[Array], Array], gradient: Callable[[Array], Array] | None) -> float:
+    def _greatest(self, value: Callable[[Array], Array], gradient: Callable[[Array], Array] | None = None) -> float:
         """The greatest value in the ranges of the joints, by SLSQP from the best of the sampled configurations."""
         slope = None if gradient is None else lambda q: -gradient(q)
         bounds = [*zip(self.arm.low, self.arm.high, strict=True)]

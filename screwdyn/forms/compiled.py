@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ from screwdyn.forms.requests import written_places
 from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Quantities, Quantity, TakesOut
+from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Method, Quantity, TakesOut
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import PLACE
 
@@ -253,8 +254,8 @@ class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
 
     def _default(self, entry: Quantity, link: Any, frame: Any, named: Mapping[str, ArrayLike]) -> Any:
         """Evaluate a quantity by the default kernel."""
-        given = {"link": link, "frame": frame}
-        return self._evaluate(entry, **named, **{name: given[name] for name in entry.parameters})
+        own = {"link": link, **named, "frame": frame, "wrenches": None}
+        return self._evaluate(entry, *(own[name] for name in [*entry.signature.parameters][1:]))
 
     def _compute(
         self,
@@ -368,45 +369,33 @@ class _Quantity:
         return builtin
 
 
-# Source for each quantity: a function with variable arguments would take longer than the code that it calls.
-_OF_TREE = """
-def {name}(self, {parameters}, *, out=None):
-    return self._answer(entry, None, None, {state}{wrenches}, out=out)
-"""
-_OF_LINK = """
-def {name}(self, {parameters}, *, out=None):
-    try:
-        call = self._calls["{name}", link, {frame}]
-    except (KeyError, TypeError):
-        call = self._call(entry, link, {frame})
-    return call({state}) if out is None else call({state}, out=out)
-"""
-_OUT = """
-
-Compiled; see :class:`Compiled`. The optional ``out`` is {kind} of float64 for the {results}.
-"""
-
-
 def _method(entry: Quantity) -> Any:
     """The method of a quantity, with ``out``."""
-    parameters = [p for p in entry.signature.parameters.values() if p.name != "self"]
-    text = _OF_LINK if "link" in entry.parameters else _OF_TREE
-    scope: dict[str, Any] = {"entry": entry}
-    source = text.format(
-        name=entry.name,
-        parameters=", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters),
-        frame="frame" if "frame" in entry.parameters else None,
-        state=", ".join(entry.arguments),
-        wrenches=", wrenches=wrenches" if entry.wrenches else "",
-    )
-    exec(compile(source, f"<{entry.name}>", "exec"), scope)
-    method = scope[entry.name]
-    several = len(entry.given) > 1
-    kind = f"a tuple of {len(entry.given)} arrays" if several else "an array"
-    method.__doc__ = entry.doc + _OUT.format(kind=kind, results="results" if several else "result")
-    method.__module__, method.__qualname__ = __name__, f"Compiled.{entry.name}"
-    method.__annotations__ = dict(getattr(Quantities, entry.name).__annotations__)
-    return method if "link" in entry.parameters else _Quantity(entry, method)
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    signature = entry.signature.replace(parameters=[*entry.signature.parameters.values(), out])
+    one = len(entry.given) == 1
+    kind, results = ("an array", "result") if one else (f"a tuple of {len(entry.given)} arrays", "results")
+    takes = f"The optional ``out`` is {kind} of float64 for the {results}."
+    declared = Method(entry, "Compiled", signature, f"{entry.doc}\n\nCompiled; see :class:`Compiled`. {takes}\n")
+    name, count, usual = entry.name, len(entry.arguments), declared.defaults.get("frame")
+
+    def of_tree(self: Compiled, *args: Any, **named: Any) -> Any:
+        values = declared.values(args, named)
+        _, state, _, wrenches = entry.split(values)
+        return self._answer(entry, None, None, *state, wrenches=wrenches, out=values[-1])
+
+    def of_link(self: Compiled, link: Any, *state: Any, out: Any = None, **named: Any) -> Any:
+        frame = usual
+        if named or len(state) != count:
+            _, given, frame, _ = entry.split(declared.values((link, *state), named))
+            state = tuple(given)
+        try:
+            call = self._calls[name, link, frame]
+        except (KeyError, TypeError):
+            call = self._call(entry, link, frame)
+        return call(*state) if out is None else call(*state, out=out)
+
+    return declared.of(of_link) if entry.parameters else _Quantity(entry, declared.of(of_tree))
 
 
 for _entry in CATALOGUE.values():

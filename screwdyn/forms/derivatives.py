@@ -28,7 +28,7 @@ from screwdyn.physics.charts import Charts
 from screwdyn.physics.closure import Closure, Factors
 from screwdyn.physics.contribution import SHARES
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Quantity
+from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT
 
@@ -204,13 +204,10 @@ class Derivatives:
             raise UnknownNameError.of(link, known)
         return link
 
-    def _of(self, entry: Quantity, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def _of(self, entry: Quantity, values: Sequence[Any], out: Any) -> Any:
         """Derivatives of a quantity, in the structure described in :class:`Derivatives`."""
         require_resisted(entry, self._model)
-        given = entry.signature.bind(self, *args, **kwargs)
-        given.apply_defaults()
-        link, frame = given.arguments.get("link"), given.arguments.get("frame")
-        state = [given.arguments[x] for x in entry.arguments]
+        link, state, frame, _ = entry.split(values)
         if "link" in entry.parameters:
             self._known(link)
         what = _NO_LINK if link is None else (link, None if frame is None else FRAMES[frame_code(frame)])
@@ -228,7 +225,7 @@ class Derivatives:
         elif sound:
             found, sound = self._evaluate(entry.name, *state, what=what, out=out)
         if not sound:
-            getattr(Numbers(self._model), entry.name)(*args, **kwargs)  # raises the error
+            Numbers(self._model)._evaluate(entry, *values)  # raises the error
         by = [kind(*found[k : k + count]) for k in range(0, len(found), count)] if kind else found
         return by[0] if single else tuple(by)
 
@@ -398,27 +395,28 @@ def _parameters(link: Link) -> Array:
 def _method(entry: Quantity) -> Callable[..., Any]:
     """The method of the derivatives of a quantity."""
     names, direct = entry.arguments, not entry.parameters and len(entry.given) == 1
-
-    def derivatives(self: Derivatives, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        # The other way takes ten times as long as the derivatives of gravity.
-        if direct and out is None and not kwargs and len(args) == len(names):
-            found = self._function(entry.name, _NO_LINK).state(args)
-            if found is not None:
-                return found[0] if len(names) == 1 else tuple(found)
-        return self._of(entry, *args, out=out, **kwargs)
-
-    derivatives.__name__, derivatives.__qualname__ = entry.name, f"Derivatives.{entry.name}"
-    derivatives.__doc__ = (
+    out_ = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+    kind = _RESULTS[entry.name].__name__ if entry.name in _RESULTS else "Array"
+    signature = entry.signature.replace(
+        parameters=[*entry.signature.parameters.values(), out_],
+        return_annotation=kind if len(names) == 1 else f"tuple[{kind}, ...]",
+    )
+    doc = (
         f"{_listed(entry)}, of :meth:`KinematicTree.{entry.name}`.\n\n"
         "Exact derivatives (docs/mathematics.md §10). Units, errors and ``out`` as for :class:`Derivatives`."
     )
-    parameters = [x for x in entry.signature.parameters.values() if x.name != "wrenches"]
-    out_ = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-    kind = _RESULTS[entry.name].__name__ if entry.name in _RESULTS else "Array"
-    derivatives.__signature__ = entry.signature.replace(  # type: ignore[attr-defined]
-        parameters=[*parameters, out_], return_annotation=kind if len(names) == 1 else f"tuple[{kind}, ...]"
-    )
-    return derivatives
+    declared = Method(entry, "Derivatives", signature, doc)
+
+    def derivatives(self: Derivatives, *args: Any, out: Any = None, **named: Any) -> Any:
+        # The other way takes ten times as long as the derivatives of gravity.
+        if direct and out is None and not named and len(args) == len(names):
+            found = self._function(entry.name, _NO_LINK).state(args)
+            if found is not None:
+                return found[0] if len(names) == 1 else tuple(found)
+        *values, _ = declared.values(args, named)
+        return self._of(entry, values, out)
+
+    return declared.of(derivatives)
 
 
 def _listed(entry: Quantity) -> str:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
 from numpy import empty  # np.empty takes 15 ns longer
 
-from screwdyn.backends.kernels.entry import Kernels, method
+from screwdyn.backends.kernels.entry import Kernels
+from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.closed_loops import operational_inertia, torques
@@ -23,7 +25,7 @@ from screwdyn.physics.charts import recentre
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.model import POSITIONS, Model
-from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Quantities, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
@@ -34,6 +36,8 @@ __all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "undetermined"]
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
+# Types of the numbers in lists that are converted without further checks.
+_NUMBERS = {float, int}
 # Coordinates that a message names at most.
 _SHOWN = 6
 
@@ -201,44 +205,43 @@ class Dynamics(Quantities):
         kernels.fill(entry, kernels.context, math.prod(batch), [flat, W], [tau])
         return tau.reshape(*batch, model.nv)
 
-    def _evaluate(self, entry: Quantity, **named: Any) -> Any:
+    def _evaluate(self, entry: Quantity, *values: Any) -> Any:
         """Check all arguments of a quantity and compute its results."""
         kernels = self._kernels
         # The tree may change while arguments are converted: all that follows is of one model.
         model = kernels.model
+        link, given, frame, wrenches = entry.split(values)
+        state = dict(zip(entry.arguments, given, strict=True))
         require_resisted(entry, model)
         if entry.name in SOLVING:  # M has an inverse, so that the next call asks no more
             kernels.solve()
         if model.constraints and entry.name == "inverse_dynamics":
-            wrenches = named.get("wrenches")
-            given_forces = None if wrenches is None else self._wrench_torque(kernels, named["q"], wrenches)
-            return torques(Numbers(model), model, named["q"], named["qd"], named["qdd"], given_forces)
+            forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
+            return torques(Numbers(model), model, state["q"], state["qd"], state["qdd"], forces)
         if model.constraints and entry.name == "operational_inertia":
-            inertia, status = operational_inertia(Numbers(model), model, named["link"], named["q"], named["frame"])
+            inertia, status = operational_inertia(Numbers(model), model, link, state["q"], frame)
             if status:
-                raise self._error(kernels, status, named, {})
+                raise self._error(kernels, status, link, {})
             return inertia
-        state = {name: named[name] for name in entry.arguments}
-        code = frame_code(named["frame"]) if "frame" in entry.parameters else BODY
-        link = named.get("link", "")
+        code = BODY if frame is None else frame_code(frame)
         if entry.places in ("one", "subtree"):
             self._carrier(model, link)  # raises an error for an unknown link
-        if named.get("wrenches") is not None and entry.wrenches == "tau":
+        if wrenches is not None and entry.wrenches == "tau":
             (tau,), batch = model.flat(tau=state["tau"])
-            state["tau"] = tau.reshape(*batch, model.nv) + self._wrench_torque(kernels, named["q"], named["wrenches"])
+            state["tau"] = tau.reshape(*batch, model.nv) + self._wrench_torque(kernels, state["q"], wrenches)
         flat, batch = model.flat(**state)
         count = math.prod(batch)
-        context = kernels.context_of(entry, link, code)
-        shapes = model.shapes(entry, link)
+        context = kernels.context_of(entry, link or "", code)
+        shapes = model.shapes(entry, link or "")
         arrays = [empty(count * math.prod(shape)) for shape in shapes]
         status = kernels.fill(entry, context, count, flat, arrays)
         if status:
-            raise self._error(kernels, status, named, state)
+            raise self._error(kernels, status, link, state)
         results = [a.reshape((*batch, *s))[()] for a, s in zip(arrays, shapes, strict=True)]
-        if named.get("wrenches") is not None and entry.wrenches == "result":
-            return results[0] - self._wrench_torque(kernels, named["q"], named["wrenches"])
+        if wrenches is not None and entry.wrenches == "result":
+            return results[0] - self._wrench_torque(kernels, state["q"], wrenches)
         if entry.name in SHARES:
-            return SHARES[entry.name](model, named["link"], results)
+            return SHARES[entry.name](model, link, results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:
@@ -262,16 +265,14 @@ class Dynamics(Quantities):
         what = "negative" if -_NEGATIVE * abs(carried) > D else "no more than rounding"
         return f": it feels {D:.2g} of the {carried:.2g} {unit} that it carries, which is {what}"
 
-    def _error(
-        self, kernels: Kernels, status: int, named: Mapping[str, Any], state: Mapping[str, ArrayLike]
-    ) -> Exception:
+    def _error(self, kernels: Kernels, status: int, link: str | None, state: Mapping[str, ArrayLike]) -> Exception:
         """The error for a status other than 0."""
         model = kernels.model
         overflow = too_large(model, state)
         if overflow is not None:
             return overflow
         felt = self._felt(kernels, status - 1, state["q"]) if status > 0 and "tau" in state else ""
-        reason = undetermined(status, model, named.get("link"), felt)
+        reason = undetermined(status, model, link, felt)
         if reason is not None:
             return reason
         return ShapeError(f"a quaternion in q differs from length 1 by more than {LENGTH_TOLERANCE:g}; normalise it")
@@ -297,11 +298,11 @@ class Numbers(Dynamics):
         return self
 
 
-def _of_lists(*state: Any) -> list[Array] | None:
+def _of_lists(state: Sequence[Any]) -> list[Array] | None:
     """The arrays of a state of which some are lists of numbers; None for any other state."""
     found, lists = [], False
     for x in state:
-        if type(x) is list and all([type(number) in (float, int) for number in x]):
+        if type(x) is list and {*map(type, x)} <= _NUMBERS:
             try:
                 x, lists = np.array(x, dtype=np.float64), True
             except OverflowError:  # of an integer
@@ -312,46 +313,41 @@ def _of_lists(*state: Any) -> list[Array] | None:
     return found if lists else None
 
 
-def _direct(entry: Quantity) -> Callable[..., Any]:
-    """The method of a quantity, which first calls the kernel with the unchanged arguments.
+def _method(entry: Quantity) -> Callable[..., Any]:
+    """The method of a quantity: its kernel computes one state as it is given or in lists, and ``_evaluate`` others."""
+    declared = Method(entry, "Quantities")
+    name, of_link, takes_wrenches, shares = (
+        entry.name,
+        bool(entry.parameters),
+        bool(entry.wrenches),
+        entry.name in SHARES,
+    )
+    count, last, framed = len(declared.names), of_link + len(entry.arguments), "frame" in entry.parameters
+    places = {"one": "of_link", "subtree": "of_subtree", "all": "of_all"}
+    context_of, kernel_of = attrgetter(places.get(entry.places or "", "context")), attrgetter(name)
 
-    Its source is generated for each quantity: a function with variable arguments would take as long as the kernel.
-    """
-    parameters = list(entry.signature.parameters.values())[1:]
-    signature = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters]
-    found = {
-        "contribution": "Contribution(link, kernels.path(link), *found)",
-        "subtree_contribution": "kernels.share_of_subtree(link)(*found)",
-    }.get(entry.name, "found")
-    frame = "frame" if "frame" in entry.parameters else repr("body")
-    contexts = {
-        "one": f"of_link[link, {frame}]",
-        "subtree": f"of_subtree[link, {frame}]",
-        "all": "of_all",
-        "loops": "context",
-    }
-    context = "context" if entry.places is None else contexts[entry.places]
-    lines = [f"found = kernels.{entry.name}(kernels.{context}, {', '.join(entry.arguments)})"]
-    if entry.places in ("one", "subtree"):
-        lines = ["try:", f"    {lines[0]}", "except (KeyError, TypeError):", "    found = None"]
-    if entry.wrenches:
-        lines = [f"found = None if wrenches is not None else {lines[0].removeprefix('found = ')}"]
-    state = ", ".join(entry.arguments)
-    lines = [
-        "kernels = self._kernels",
-        *lines,
-        f"if found is None and (state := of_lists({state})):",
-        f"    {state}, = state",
-        *(f"    {line}" for line in lines),
-        "if found is None:",
-        f"    return self._evaluate(entry, {', '.join(f'{p.name}={p.name}' for p in parameters)})",
-        f"return {found}",
-    ]
-    text = "\n    ".join([f"def {entry.name}(self, {', '.join(signature)}):", *lines])
-    scope: dict[str, Any] = {"entry": entry, "Contribution": Contribution, "of_lists": _of_lists}
-    exec(compile(text, f"<{entry.name}>", "exec"), scope)
-    return functools.update_wrapper(scope[entry.name], getattr(Quantities, entry.name))
+    def method(self: Dynamics, *values: Any, **named: Any) -> Any:
+        if named or len(values) != count:
+            values = declared.values(values, named)
+        if takes_wrenches and values[last] is not None:
+            return self._evaluate(entry, *values)
+        kernels, state = self._kernels, values[of_link:last]
+        try:
+            context = context_of(kernels)
+            if of_link:
+                context = context[values[0], values[last] if framed else "body"]
+        except (KeyError, TypeError):  # for an unknown link or frame
+            return self._evaluate(entry, *values)
+        found = kernel_of(kernels)(context, *state)
+        if found is None and (arrays := _of_lists(state)):
+            found = kernel_of(kernels)(context, *arrays)
+        if found is None:
+            return self._evaluate(entry, *values)
+        return kernels.share_of(name, values[0])(*found) if shares else found
+
+    return functools.wraps(getattr(Quantities, entry.name))(declared.of(method))
 
 
+# Without a frame of Python methods call kernels for plain arguments, and these functions for all others.
 for _k, _entry in enumerate(CATALOGUE.values()):
-    setattr(Dynamics, _entry.name, method(Dynamics, _k, _direct(_entry)))
+    setattr(Dynamics, _entry.name, in_c(Dynamics, _k, _method(_entry)))

@@ -33,7 +33,7 @@ from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.forms.requests import Request, independent_constraints, requested
 from screwdyn.physics.contribution import SHARES, Padded
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Quantity
+from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code
 
 __all__ = ["Symbolic", "SymbolicContribution", "SymbolicReduced"]
@@ -434,29 +434,23 @@ def _method(entry: Quantity) -> Callable[..., Any]:
     own, kind = entry.signature.parameters, inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter("self", kind), *(own[name] for name in entry.parameters)]
     parameters.append(inspect.Parameter("expand", kind, default=True, annotation="bool"))
-    signature = inspect.Signature(parameters)
-
-    def method(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        named = given.arguments
-        if not isinstance(named["expand"], bool):
-            raise ScrewdynError(
-                f"{entry.name} of a closed form takes no state, and expand must be True or False; got "
-                f"{named['expand']!r}; for numbers, use lambdify({entry.name!r})"
-            )
-        self: Symbolic = named["self"]
-        request = self._request(entry.name, named.get("link"), named.get("frame"))
-        return self._form(request, named["expand"])
-
-    method.__name__, method.__qualname__ = entry.name, f"Symbolic.{entry.name}"
-    method.__signature__ = signature  # type: ignore[attr-defined]
     summary = entry.summary.replace("(…, ", "(").replace(", (…)", "")
-    method.__doc__ = (
+    doc = (
         f"{summary}\n\n``expand`` as in :class:`Symbolic`; equations, units and errors as for "
         f":meth:`screwdyn.KinematicTree.{entry.name}`."
     )
-    return method
+    declared = Method(entry, "Symbolic", inspect.Signature(parameters), doc)
+
+    def method(self: Symbolic, *args: Any, **named: Any) -> Any:
+        *of_link, expand = declared.values(args, named)
+        if not isinstance(expand, bool):
+            raise ScrewdynError(
+                f"{entry.name} of a closed form takes no state, and expand must be True or False; got "
+                f"{expand!r}; for numbers, use lambdify({entry.name!r})"
+            )
+        return self._form(self._request(entry.name, *of_link), expand)
+
+    return declared.of(method)
 
 
 for _entry in CATALOGUE.values():

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -31,6 +31,7 @@ __all__ = [
     "Declared",
     "Dimension",
     "Frame",
+    "Method",
     "Places",
     "Quantities",
     "Quantity",
@@ -188,6 +189,13 @@ class Quantity:
         """Results that are not hidden."""
         return tuple(result for result in self.results if not result.hidden)
 
+    def split(self, values: Sequence[Any]) -> tuple[Any, Sequence[Any], Any, Any]:
+        """The link, the state, the frame and the wrenches among the values of all arguments; None without them."""
+        first = bool(self.parameters)
+        last = first + len(self.arguments)
+        frame = values[last] if "frame" in self.parameters else None
+        return values[0] if first else None, values[first:last], frame, values[last] if self.wrenches else None
+
     @property
     def summary(self) -> str:
         """First paragraph of the docstring, as one line."""
@@ -211,17 +219,51 @@ def quantity(
         told |= {"signature": signature, "doc": inspect.getdoc(declaration) or ""}
         CATALOGUE[name] = entry = Quantity(name, arguments, recursion, results, parameters, **told)
 
+        method = Method(entry, "Quantities")
+
         @functools.wraps(declaration)
-        def ask(form: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-            given = signature.bind(form, *args, **kwargs)
-            given.apply_defaults()
-            _, *named = given.arguments.items()
-            result: R = form._evaluate(entry, **dict(named))
-            return result
+        def ask(form: Any, *args: Any, **named: Any) -> Any:
+            return form._evaluate(entry, *method.values(args, named))
 
         return cast("Declared[P, R]", ask)
 
     return enter
+
+
+class Method:
+    """The method of a quantity for a class: its name, signature and docstring, and the arguments of its calls.
+
+    The signature and the docstring are those of the declaration, if no others are given.
+    """
+
+    def __init__(
+        self, entry: Quantity, owner: str, signature: inspect.Signature | None = None, doc: str | None = None
+    ) -> None:
+        self.signature = entry.signature if signature is None else signature
+        self.name, self.called, self.doc = entry.name, f"{owner}.{entry.name}", entry.doc if doc is None else doc
+        parameters = [*self.signature.parameters.values()][1:]
+        self.names = [p.name for p in parameters]
+        self.defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        self.most = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+    def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the object, ``*args`` and ``**named`` as this method."""
+        function.__name__, function.__qualname__, function.__doc__ = self.name, self.called, self.doc
+        function.__signature__ = self.signature  # type: ignore[attr-defined]
+        return function
+
+    def values(self, args: Sequence[Any], named: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of all arguments of a call, in the order of the signature; TypeError if they do not fit it."""
+        try:
+            values = [named.pop(x) if x in named else self.defaults[x] for x in self.names[len(args) :]]
+        except KeyError as missing:
+            raise TypeError(f"{self.called}() missing a required argument: {missing}") from None
+        if named or len(args) > self.most:
+            try:
+                self.signature.bind_partial(None, *args, **named)
+            except TypeError as error:
+                raise TypeError(f"{self.called}() {error}") from None
+        return *args, *values
 
 
 # The methods
@@ -252,8 +294,8 @@ class Quantities(ABC):
     """
 
     @abstractmethod
-    def _evaluate(self, entry: Quantity, **named: Any) -> Any:
-        """Evaluate a quantity; all arguments of its declaration by name, but for ``wrenches`` if there are none."""
+    def _evaluate(self, entry: Quantity, *values: Any) -> Any:
+        """Evaluate a quantity; the values of all arguments of its declaration, in order."""
 
     # Dynamics
 

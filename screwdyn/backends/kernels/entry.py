@@ -196,9 +196,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         return functools.cache(self.model.path)
 
     @functools.cached_property
-    def share_of_subtree(self) -> Callable[[str], Callable[..., Contribution]]:
-        """What makes the contribution of the subtree of a link from the results for one state, found once."""
-        return functools.cache(functools.partial(share_of, self.model, CATALOGUE["subtree_contribution"]))
+    def share_of(self) -> Callable[[str, str], Callable[..., Contribution]]:
+        """What makes a contribution from the results for one state, by quantity and link, found once."""
+        return functools.cache(lambda name, link: share_of(self.model, CATALOGUE[name], link))
 
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
         """The context of a quantity, for a link and the code of a frame if it depends on them."""

@@ -6,9 +6,10 @@ import csv
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -271,24 +272,20 @@ class Recording:
         arrays["events/t"] = np.array([event.t for event in self.events], dtype=float)
         for what in ("verb", "link", "subject"):
             arrays[f"events/{what}"] = _names([getattr(event, what) for event in self.events])
-        name = _path(path)
-        try:
-            with open(name, "wb") as file:
-                np.savez(file, **arrays)
-        except OSError as error:
-            raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
+        with _opened(path, "wb") as file:
+            np.savez(file, **arrays)
 
     @staticmethod
     def from_npz(path: str | os.PathLike[str]) -> Recording:
         """Read a file of :meth:`to_npz`; raises ScrewdynError if it cannot be read or is not such a file,
         or its entries do not fit together.
         """
-        name = _path(path)
+        name = str(path)
         try:
-            with open(name, "rb") as file, np.load(file, allow_pickle=False) as stored:
+            with _opened(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {key: stored[key] for key in stored.files}
-        except OSError as error:
-            raise ScrewdynError(f"cannot read {name!r}: {error.strerror or error}") from None
+        except ScrewdynError:
+            raise
         except Exception:  # NumPy and zipfile raise anything, also MemoryError for what a damaged header announces
             raise ScrewdynError(f"{name!r} is not a file of Run.to_npz") from None
         if not np.array_equal(arrays.get("layout", 0), LAYOUT):
@@ -318,15 +315,12 @@ class Recording:
         the entries of :class:`Energy`. Entries are empty while the tree does not have the joint. In names, characters
         that a spreadsheet or a shell may act on are written as in addresses of pages: ``a=b`` as ``a%3Db``.
         """
-        columns, name = self.columns(), _path(path)
+        columns = self.columns()
         rows = np.column_stack([*columns.values()]).tolist()
-        try:
-            with open(name, "w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                writer.writerow(_ACTIVE.sub(lambda found: f"%{ord(found[0]):02X}", x) for x in columns)
-                writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
-        except OSError as error:
-            raise ScrewdynError(f"cannot write {name!r}: {error.strerror or error}") from None
+        with _opened(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(_ACTIVE.sub(lambda found: f"%{ord(found[0]):02X}", x) for x in columns)
+            writer.writerows(["" if x != x else repr(x) for x in row] for row in rows)
 
     def to_frame(self) -> Any:
         """The columns of :meth:`to_csv` as a pandas.DataFrame with the index ``t``.
@@ -467,18 +461,13 @@ def _samples(arrays: dict[str, Any], k: int) -> Samples:
     rest = {what: _numbers(arrays, f"{k}/{what}", (len(t), width)) for what, width in widths.items()}
     count = arrays[f"{k}/joints/name"].size
     arrays.setdefault(f"{k}/joints/bounds", np.full((count, 4), np.nan))
-    _numbers(arrays, f"{k}/joints/bounds", (count, 4))
-    rows = zip(*(arrays[f"{k}/joints/{what}"].tolist() for what in ("name", "kind", "numbers", "bounds")), strict=True)
+    bounds = _numbers(arrays, f"{k}/joints/bounds", (count, 4)).astype(object)
+    bounds[np.isnan(arrays[f"{k}/joints/bounds"])] = None
+    columns = [arrays[f"{k}/joints/{what}"] for what in ("name", "kind", "numbers")]
+    rows = zip(*(column.tolist() for column in (*columns, bounds)), strict=True)
     joints = {
-        joint: PastJoint(
-            kind,
-            bool(passive),
-            nq,
-            nv,
-            None if np.isnan(low) else (low, high),
-            *(None if np.isnan(most) else most for most in bounds),
-        )
-        for joint, kind, (passive, nq, nv), (low, high, *bounds) in rows
+        joint: PastJoint(kind, bool(passive), nq, nv, None if low is None else (low, high), effort, velocity)
+        for joint, kind, (passive, nq, nv), (low, high, effort, velocity) in rows
     }
     unknown = {*positions, *coordinates} - joints.keys()
     if unknown:
@@ -500,12 +489,19 @@ def _numbers(arrays: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Any
     return x
 
 
-def _path(path: str | os.PathLike[str]) -> str:
-    """The path of a file; ScrewdynError for anything else, such as the number of an open file."""
+@contextmanager
+def _opened(path: str | os.PathLike[str], mode: str, **how: str) -> Iterator[IO[Any]]:
+    """An open file; ScrewdynError if it cannot be read or written, or is no path, such as the number of an open one."""
     try:
-        return os.fspath(path)
+        name = os.fspath(path)
     except TypeError:
         raise ScrewdynError(f"a file is given by its path, a str or a Path; got {path!r}") from None
+    try:
+        with open(name, mode, **how) as file:  # type: ignore[call-overload]
+            yield file
+    except OSError as error:
+        what = "read" if mode == "rb" else "write"
+        raise ScrewdynError(f"cannot {what} {name!r}: {error.strerror or error}") from None
 
 
 def _names(names: Iterable[str]) -> Any:

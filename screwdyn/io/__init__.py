@@ -8,8 +8,8 @@ from screwdyn.io.document import PlacedProblem
 from screwdyn.io.graph import from_graph
 from screwdyn.io.json_text import read_json, write_json
 from screwdyn.io.urdf import check_urdf, read_urdf
-from screwdyn.io.urdf_writer import write_urdf
 from screwdyn.io.urdf_xml import Problem
+from screwdyn.io.xml_writer import write_urdf
 
 __all__ = [
     "PlacedProblem",

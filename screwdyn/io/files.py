@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import mujoco
     import networkx as nx
 
-    from screwdyn.io.meshes import Folders
+    from screwdyn.io.urdf import Folders
 
 __all__ = ["Files"]
 
@@ -121,7 +121,7 @@ class Files(Mechanism):
         >>> twin.coordinates == arm.coordinates
         True
         """
-        from screwdyn.io.urdf_writer import write_urdf
+        from screwdyn.io.xml_writer import write_urdf
 
         return write_urdf(self.topology, name)
 
@@ -286,7 +286,7 @@ class Files(Mechanism):
             joints other than free ones, free joints that are not passive, locks, meshes, names and frames of massless
             links between the joints of a body. :meth:`to_json` keeps it.
         """
-        from screwdyn.io.mjcf_writer import write_mjcf
+        from screwdyn.io.xml_writer import write_mjcf
 
         return write_mjcf(self.topology, name)
 

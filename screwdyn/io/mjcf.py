@@ -11,7 +11,7 @@ import numpy as np
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Findings, Names, read_source, some
-from screwdyn.io.mjcf_writer import home_key
+from screwdyn.io.xml_writer import home_key
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Shape

@@ -1,26 +1,66 @@
-"""URDF reader.
+"""URDF reader: from XML elements to a tree.
 
 All problems of a file are reported together, with their lines. A wrong structure is an error. Doubtful numbers that can
 be used in computations cause a warning, or an error if ``strict``.
+
+Joints that close loops, which URDF does not have, are elements ``<screwdyn_loop>`` that other readers ignore.
+docs/files.md describes them.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
-from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, URDFError
-from screwdyn.io.document import Names, Source, known_effective, listed, read_source
-from screwdyn.io.meshes import Folders, Meshes
-from screwdyn.io.urdf_records import JointRecord, LinkRecord, Model, model_of
-from screwdyn.io.urdf_xml import Element, Problem, Report, Unexpanded, parse
-from screwdyn.io.xacro_text import expanded
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import GroupOptions, Joint, fixed, free, planar, prismatic, revolute
-from screwdyn.mechanism.link import Attachment, Link
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
+from screwdyn.core.types import Array
+from screwdyn.io.document import Names, Source, known_effective, listed, read_source, shown, similar, some
+from screwdyn.io.urdf_xml import Element, Problem, Report, Severity, Unexpanded, parse
+from screwdyn.mechanism import joint as joints
+from screwdyn.mechanism.inertia import Inertia, failing_condition
+from screwdyn.mechanism.joint import Joint, Mimic
+from screwdyn.mechanism.link import Attachment, Link, Loop
+from screwdyn.mechanism.shape import Kind, Shape
 from screwdyn.mechanism.topology import Topology, with_loops
+from screwdyn.screws.screw import pose
 
-__all__ = ["check_urdf", "read_urdf"]
+__all__ = ["LOOP", "LOOP_TYPES", "Folders", "Meshes", "check_urdf", "read_urdf", "rotation_from_rpy"]
+
+Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+_SINGLE = ("revolute", "continuous", "prismatic")
+_MOVABLE = (*_SINGLE, "floating", "planar")
+LOOP = "screwdyn_loop"
+# Whether the joint of a loop has an axis, and whether its place matters.
+LOOP_TYPES = {
+    "fixed": (False, False),
+    "revolute": (True, True),
+    "prismatic": (True, False),
+    "helical": (True, True),
+    "cylindrical": (True, True),
+    "spherical": (False, True),
+    "planar": (True, False),
+}
+_LEFT_OUT = "the shape is left out"
+# Attributes that are the sizes of a shape, with the number of numbers in each.
+_SIZES: dict[Kind, dict[str, int]] = {
+    "box": {"size": 3},
+    "cylinder": {"radius": 1, "length": 1},
+    "capsule": {"radius": 1, "length": 1},
+    "sphere": {"radius": 1},
+    "mesh": {"scale": 3},
+}
+_PACKAGES = ("package://", "model://")
 
 
 def read_urdf(
@@ -31,7 +71,7 @@ def read_urdf(
     package_dirs: Folders = (),
     xacro: bool | None = None,
 ) -> Topology:
-    """Read the links and joints of a URDF robot; :meth:`KinematicTree.from_urdf` makes a tree from them.
+    """Read a URDF robot; parameters, errors and warnings are those of :meth:`KinematicTree.from_urdf`.
 
     The root link becomes the tree's base. The other links are attached to their parents depth first and in the order of
     the joints in the file; fixed joints and massless links are kept. The name of a joint is the name of its coordinate,
@@ -42,50 +82,17 @@ def read_urdf(
     (docs/files.md).
 
     Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
-    Of a mesh only the path is read, which ``Meshes.find`` of ``screwdyn.io.meshes`` looks for. Whatever is wrong with a
+    Of a mesh only the path is read, which ``Meshes.find`` of ``screwdyn.io.urdf`` looks for. Whatever is wrong with a
     shape is a warning.
-
-    Parameters
-    ----------
-    path_or_text : str or path
-        XML text if it begins with ``<``, otherwise the path of a file.
-    floating_base : bool
-        Attach the root link to a new base ``world`` by a passive free joint ``base``; ``world_2``, ``base_2``, … if the
-        file uses these names.
-    strict : bool
-        Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
-    package_dirs : path or sequence of paths
-        Folders that contain the packages of meshes named ``package://…``, or are packages.
-    xacro : bool, optional
-        Whether xacro is expanded first, by the package ``xacro`` (extra ``xacro``), which runs the expressions in
-        it: expand only files that you trust. By default only files whose names end in ``.xacro`` are.
-
-    Returns
-    -------
-    Topology
-        With gravity (0, 0, -9.81) m/s².
-
-    Raises
-    ------
-    URDFError
-        Lists every problem of the file with its line, or states which file cannot be opened.
-    ScrewdynError
-        If ``floating_base`` or ``xacro`` is not a bool, or ``package_dirs`` are not paths.
-
-    Warns
-    -----
-    ScrewdynWarning
-        Once per file, listing all its warnings; one of them names all missing meshes.
     """
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
-    title, report, model = _read(path_or_text, package_dirs, xacro)
-    problems = _in_order(report)
+    title, problems, model = _read(path_or_text, package_dirs, xacro)
     if model is None or (strict and problems):
         raise URDFError(listed(title, problems), problems)
     if problems:
         warnings.warn(listed(title, problems), ScrewdynWarning, stacklevel=3)  # of from_urdf's caller
-    return _build(model, floating_base)
+    return model.topology(floating_base)
 
 
 def check_urdf(
@@ -103,13 +110,13 @@ def check_urdf(
     URDFError
         Only if the file cannot be opened.
     """
-    return _in_order(_read(path_or_text, package_dirs, xacro)[1])
+    return _read(path_or_text, package_dirs, xacro)[1]
 
 
 def _read(
     path_or_text: str | os.PathLike[str], package_dirs: Folders, xacro: bool | None
-) -> tuple[str, Report, Model | None]:
-    """Title for messages, all problems, and the model if there was no error."""
+) -> tuple[str, list[Problem], _Reader | None]:
+    """Title for messages, all problems, and what was read if there was no error."""
     if not (xacro is None or isinstance(xacro, bool)):
         raise ScrewdynError(f"xacro must be True or False, or None for files named .xacro; got {xacro!r}")
     source = read_source(path_or_text, "URDF", "<", URDFError)
@@ -120,25 +127,29 @@ def _read(
     except Unexpanded as found:
         if xacro is None:
             xacro = source.path is not None and source.path.suffix.lower() == ".xacro"
-        root = (_expand if xacro else _refuse)(source, found, report)
+        root = _expanded(source, found, report) if xacro else None
         expansion = root is not None
-    model = None if root is None or report.failed else model_of(root, report, meshes)
+        if not xacro:
+            hint = "if you trust it, expand it by xacro=True or --xacro, which runs the Python expressions in it"
+            report.add(found.element, f"this is xacro, not URDF{found.where}", hint)
+    model = None if root is None or report.failed else _Reader(root, report, meshes)
     if expansion and report.problems:
         message = "this is xacro; lines are those of the URDF that it expands to"
         report.problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
-    return source.title, report, None if report.failed else model
+    problems = sorted(report.problems, key=lambda problem: problem.line)
+    return source.title, problems, None if report.failed else model
 
 
-def _refuse(source: Source, found: Unexpanded, report: Report) -> None:
-    """Report that a document is xacro, which is not to be expanded."""
-    hint = "if you trust it, expand it by xacro=True or --xacro, which runs the Python expressions in it"
-    report.add(found.element, f"this is xacro, not URDF{found.where}", hint)
-
-
-def _expand(source: Source, found: Unexpanded, report: Report) -> Element | None:
-    """The root of a xacro document after expansion."""
+def _expanded(source: Source, found: Unexpanded, report: Report) -> Element | None:
+    """The root of a xacro document after expansion; files that it includes are searched in its folder, or else here."""
     try:
-        return parse(expanded(source.document, source.encoding, source.path), report, "utf-8")
+        import xacro
+
+        xacro.init_stacks(None if source.path is None else str(source.path))
+        text = source.document.decode(source.encoding) if source.encoding else io.BytesIO(source.document)
+        document = xacro.parse(text)
+        xacro.process_doc(document, verbosity=0)
+        return parse(document.toprettyxml(indent="  ").encode("utf-8"), report, "utf-8")
     except ModuleNotFoundError as error:
         message = f"this is xacro, not URDF{found.where}"
         hint = "pip install 'screwdyn[xacro]', or expand it first: xacro FILE > robot.urdf"
@@ -152,46 +163,493 @@ def _expand(source: Source, found: Unexpanded, report: Report) -> Element | None
     return None
 
 
-def _in_order(report: Report) -> list[Problem]:
-    return sorted(report.problems, key=lambda problem: problem.line)
+# numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _build(model: Model, floating_base: bool) -> Topology:
-    root, attachments = _link(model.links[model.root]), []
-    base = Link(Names([*model.links, *model.loops]).unused("world")) if floating_base else root
-    if floating_base:
-        names = Names([*model.joints, *model.loops])
-        attachments.append(Attachment(root, base.name, free(passive=True, name=names.unused("base"))))
-    waiting = list(reversed(model.outgoing.get(model.root, [])))
-    while waiting:
-        joint = waiting.pop()
-        attachments.append(Attachment(_link(model.links[joint.child]), joint.parent, _joint(joint), joint.home))
-        waiting.extend(reversed(model.outgoing.get(joint.child, [])))
-    return with_loops(Topology.rooted(base).attach(attachments), model.loops.values())
-
-
-def _link(record: LinkRecord) -> Link:
-    m = record.mass
-    if m is None:
-        return Link(record.name, None, record.shapes)
-    make = Inertia if m.physical else known_effective
-    return Link(record.name, make(m.mass, m.com, m.tensor), record.shapes)
-
-
-def _joint(record: JointRecord) -> Joint:
-    if record.kind == "fixed":
-        return fixed(name=record.name)
-    own = GroupOptions(
-        passive=record.kind == "floating",
-        damping=record.damping,
-        friction=record.friction,
-        effort=record.effort,
-        velocity=record.velocity,
-        name=record.name,
+def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Rotation matrix R = Rz(yaw) Ry(pitch) Rx(roll), (3, 3), of angles in radians."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
     )
-    if record.kind == "floating":
-        return free(**own)
-    if record.kind == "planar":
-        return planar(record.axis, **own)
-    make = prismatic if record.kind == "prismatic" else revolute
-    return make(record.axis, limits=record.limits, mimic=record.mimic, **own)
+
+
+def _origin(element: Element, report: Report, severity: Severity = "error") -> Array | None:
+    """The pose of the only <origin> of an element, the identity if there is none; None, with a problem, if invalid."""
+    origin = report.only(element, "origin")
+    if origin is None:
+        return np.eye(4)
+    if "quat_xyzw" in origin.attributes:
+        hint = 'give the orientation as rpy="roll pitch yaw"'
+        report.add(origin, "quat_xyzw is not supported yet", hint, severity)
+    xyz, rpy = (report.numbers(origin, name, 3, (0.0, 0.0, 0.0), severity) for name in ("xyz", "rpy"))
+    return None if xyz is None or rpy is None else pose(rotation_from_rpy(*rpy), xyz)
+
+
+def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
+    """The direction in the only <axis> of a joint, x if there is none; None, with a problem, if invalid."""
+    element = report.only(joint, "axis")
+    if element is None:
+        return (1.0, 0.0, 0.0)
+    axis = report.numbers(element, "xyz", 3)
+    if axis is None:
+        return None
+    largest = max(abs(x) for x in axis)  # avoids underflow and overflow of the norm
+    if largest == 0:
+        report.add(element, "the axis is zero", "give the direction of the joint, such as 0 0 1")
+        return None
+    return tuple(x / largest for x in axis)
+
+
+# links and joints -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Edge:
+    """A joint of a file; its type is that of URDF, and `home` is the child's frame in the parent's."""
+
+    element: Element
+    kind: str
+    parent: str
+    child: str
+    joint: Joint
+    home: Array
+    mimic: Mimic | None = None
+
+
+class _Reader:
+    """A robot: its links, its joints, and those that close loops, by name; problems are added to the report."""
+
+    def __init__(self, robot: Element, report: Report, meshes: Meshes) -> None:
+        self.report = report
+        self.first: dict[tuple[str, str], Element] = {}  # elements by tag and name
+        self.links: dict[str, Link] = {}
+        self.edges: dict[str, _Edge] = {}
+        shapes = _Shapes(robot, meshes, report)
+        for element in robot.named("link"):
+            inertia, own = self.inertia(element), shapes.of(element)
+            name = self.unique_name(element)
+            if name is not None:
+                self.links[name] = Link(name, inertia, own)
+        shapes.report_missing()
+        ends: list[tuple[Element, str | None, str | None]] = []
+        self.joints = dict.fromkeys(name for x in robot.named("joint") if (name := x.attributes.get("name")))
+        for element in robot.named("joint"):
+            name = self.unique_name(element)
+            parent, child = (self.end(element, tag) for tag in ("parent", "child"))
+            ends.append((element, parent, child))
+            edge = self.edge(element, name, parent or "", child or "")
+            if name is not None and edge is not None:
+                self.edges[name] = edge
+        self.follow()
+        self.root = self.root_of(robot, ends)
+        self.loops = self.loops_of(robot)
+
+    def topology(self, floating_base: bool) -> Topology:
+        root, attachments = self.links[self.root], []
+        base = Link(Names([*self.links, *self.loops]).unused("world")) if floating_base else root
+        if floating_base:
+            name = Names([*self.edges, *self.loops]).unused("base")
+            attachments.append(Attachment(root, base.name, joints.free(passive=True, name=name)))
+        outgoing: dict[str, list[_Edge]] = {}
+        for edge in reversed(self.edges.values()):
+            outgoing.setdefault(edge.parent, []).append(edge)
+        waiting = outgoing.get(self.root, [])
+        while waiting:
+            edge = waiting.pop()
+            attachments.append(Attachment(self.links[edge.child], edge.parent, edge.joint, edge.home))
+            waiting.extend(outgoing.get(edge.child, []))
+        return with_loops(Topology.rooted(base).attach(attachments), self.loops.values())
+
+    def unique_name(self, element: Element) -> str | None:
+        name = self.report.attribute(element, "name")
+        if name is None:
+            return None
+        first = self.first.setdefault((element.tag, name), element)
+        if first is element:
+            return name
+        hint = f"the first is on line {first.line}; rename one"
+        self.report.add(element, f"a second {element.tag} named {shown(name)!r}", hint)
+        return None
+
+    def link_named(self, element: Element, attribute: str, unknown: str) -> str | None:
+        """The name of a link in an attribute; None, with a problem, if the file has no such link."""
+        name = self.report.attribute(element, attribute)
+        if name is None or name in self.links:
+            return name
+        near = similar(name, self.links, len(self.report.problems))
+        self.report.add(element, unknown.format(repr(shown(name))), near)
+        return None
+
+    def end(self, joint: Element, tag: str) -> str | None:
+        """The name of the parent or child link of a joint."""
+        element = self.report.only(joint, tag, f'add <{tag} link="…"/>')
+        return None if element is None else self.link_named(element, "link", f"unknown {tag} link {{}}")
+
+    def inertia(self, link: Element) -> Inertia | None:
+        report = self.report
+        inertial = report.only(link, "inertial")
+        if inertial is None:
+            return None
+        home = _origin(inertial, report)
+        element = report.only(inertial, "mass", 'add <mass value="…"/>')
+        mass = None if element is None else report.number(element, "value")
+        if element is not None and mass is not None and mass < 0:
+            report.add(element, f"the mass is negative ({mass:g} kg)", "give a mass >= 0")
+            mass = None
+        matrix = report.only(inertial, "inertia", "add <inertia ixx=… ixy=… ixz=… iyy=… iyz=… izz=…/>")
+        if matrix is None:
+            return None
+        entries = [report.number(matrix, name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        if mass is None or home is None or None in entries:
+            return None
+        xx, xy, xz, yy, yz, zz = (x for x in entries if x is not None)
+        R = home[:3, :3]
+        tensor = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        tensor = (tensor + tensor.T) / 2
+        if mass == 0 and not tensor.any():
+            return None
+        failing = failing_condition(mass, tensor)
+        if failing is None:
+            return Inertia(mass, home[:3, 3], tensor)
+        report.add(inertial, failing, "no rigid body has these numbers; they are used as they are", "warning")
+        return known_effective(mass, home[:3, 3], tensor)
+
+    def edge(self, element: Element, name: str | None, parent: str, child: str) -> _Edge | None:
+        report = self.report
+        home, kind = _origin(element, report), report.attribute(element, "type")
+        if kind is not None and kind != "fixed" and kind not in _MOVABLE:
+            hint = f"use one of {', '.join(_MOVABLE)}, fixed"
+            report.add(element, f"unknown joint type {shown(kind)!r}", hint)
+        if kind == "fixed" and home is not None:
+            return _Edge(element, kind, parent, child, joints.fixed(name=name), home)
+        if kind not in _MOVABLE:
+            return None
+        axis = () if kind == "floating" else _axis(element, report)
+        dynamics, limit = report.only(element, "dynamics"), report.only(element, "limit")
+        options: dict[str, Any] = {what: self.friction(dynamics, what) for what in ("damping", "friction")}
+        limits = self.limits(element, limit) if kind in ("revolute", "prismatic") else None
+        motor = {what: self.magnitude(limit, what) for what in ("effort", "velocity")}
+        mimic = self.mimic(element)
+        if home is None or axis is None or None in options.values():
+            return None
+        options |= motor | {"name": name}
+        if kind == "floating":
+            joint = joints.free(passive=True, **options)
+        elif kind == "planar":
+            joint = joints.planar(axis, **options)
+        else:
+            make = joints.prismatic if kind == "prismatic" else joints.revolute
+            joint = make(axis, limits=limits, **options)
+        return _Edge(element, kind, parent, child, joint, home, mimic)
+
+    def friction(self, dynamics: Element | None, name: str) -> float | None:
+        value = 0.0 if dynamics is None else self.report.number(dynamics, name, default=0.0)
+        if dynamics is None or value is None or value >= 0:
+            return value
+        self.report.add(dynamics, f"the {name} is negative ({value:g})", "give a value >= 0")
+        return 0.0
+
+    def limits(self, joint: Element, element: Element | None) -> tuple[float, float] | None:
+        report = self.report
+        if element is None:
+            kind = joint.attributes["type"]
+            report.add(joint, f"a {kind} joint without <limit>", "it is read as unlimited", "warning")
+            return None
+        if not {"lower", "upper"} & element.attributes.keys():
+            report.add(element, "neither lower nor upper is given", "the joint is read as unlimited", "warning")
+            return None
+        lower, upper = (report.number(element, name, default=0.0, largest=np.inf) for name in ("lower", "upper"))
+        if lower is None or upper is None:
+            return None
+        if lower > upper:
+            message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
+            report.add(element, message, "the joint is read as unlimited", "warning")
+            return None
+        # The largest float, which the writer gives where URDF requires a limit and there is none.
+        low, high = (x if abs(x) < sys.float_info.max else np.copysign(np.inf, x) for x in (lower, upper))
+        return None if (low, high) == (-np.inf, np.inf) else (low, high)
+
+    def magnitude(self, limit: Element | None, name: str) -> float | None:
+        """The limit of effort or velocity; ``None`` if it is not given or not valid."""
+        if limit is None:
+            return None
+        value = self.report.number(limit, name, default=np.inf, severity="warning", largest=np.inf)
+        if value is not None and value < 0:
+            self.report.add(limit, f"the {name} is negative ({value:g})", "it is read as unlimited", "warning")
+            return None
+        return None if value is None or value >= sys.float_info.max else value
+
+    def mimic(self, joint: Element) -> Mimic | None:
+        """The joint that a joint follows, with URDF's multiplier and offset."""
+        element = self.report.only(joint, "mimic")
+        if element is None:
+            return None
+        leader = self.report.attribute(element, "joint")
+        ratio, offset = (self.report.number(element, name, x) for name, x in (("multiplier", 1.0), ("offset", 0.0)))
+        return Mimic(leader, ratio, offset) if leader and ratio is not None and offset is not None else None
+
+    def follow(self) -> None:
+        """Let joints follow what they name; those that cannot are independent, each with a warning."""
+        leaders: dict[str, str] = {}
+        for name, edge in reversed([*self.edges.items()]):
+            if edge.mimic is None:
+                continue
+            leader = edge.mimic.joint
+            led = self.edges.get(leader)
+            if led is None:
+                near = "" if leader in self.joints else similar(leader, self.joints, len(self.report.problems))
+                message = f"mimics an unknown joint {shown(leader)!r}" + (f" ({near})" if near else "")
+            elif edge.kind not in _SINGLE:
+                message = f"a {edge.kind} joint cannot follow another one"
+            elif led.kind not in _SINGLE:
+                message = f"mimics {shown(leader)!r}, a {led.kind} joint, which has not one freedom"
+            elif _top(leader, leaders) == name:
+                message = f"mimics {shown(leader)!r} in a circle"
+            else:
+                leaders[name] = leader
+                self.edges[name] = replace(edge, joint=replace(edge.joint, mimic=edge.mimic))
+                continue
+            element = next(edge.element.named("mimic"))
+            self.report.add(element, message, "the joint is read as an independent one", "warning")
+
+    def root_of(self, robot: Element, ends: list[tuple[Element, str | None, str | None]]) -> str:
+        """Name of the only link without a parent; empty, with a problem, if there is no such link."""
+        report = self.report
+        if not self.links:
+            report.add(robot, "there is no <link>", "a robot needs at least one")
+            return ""
+        claimed: dict[str, Element] = {}
+        above: dict[str, str] = {}  # from a link to one of its ancestors
+        unknown_children = 0
+        for element, parent, child in ends:
+            if child is None:
+                unknown_children += 1
+            elif child in claimed:
+                first = claimed[child]
+                hint = f"the first is {first} on line {first.line}; remove one"
+                report.add(element, f"a second parent of link {shown(child)!r}", hint)
+            elif parent is not None and _top(parent, above) == child:
+                message = f"closes a cycle: link {shown(child)!r} would be its own ancestor"
+                report.add(element, message, f"a tree has no cycles; write one joint of the cycle as <{LOOP}>")
+            else:
+                claimed[child] = element
+                if parent is not None:
+                    above[child] = parent
+        roots = [name for name in self.links if name not in claimed]
+        # The child of a joint with an unknown child is probably one of these links; that joint is reported already.
+        if len(roots) - 1 > unknown_children:
+            lines = [(shown(name), self.first["link", name].line) for name in roots]
+            message = f"there are {len(roots)} links without a parent: {some(f'{x!r} (line {at})' for x, at in lines)}"
+            hint = "connect them by joints so that one root remains"
+            report.add(self.first["link", roots[1]], message, hint)
+        return roots[0] if roots else ""
+
+    def loops_of(self, robot: Element) -> dict[str, Loop]:
+        """The loops of the robot between its links."""
+        report = self.report
+        loops: dict[str, Loop] = {}
+        for element in robot.named(LOOP):
+            name = report.attribute(element, "name")
+            first = None if name is None else self.first.setdefault((LOOP, name), element)
+            if name is not None and (first is not element or name in self.links or name in self.joints):
+                where = f" on line {first.line}" if first is not None and first is not element else ""
+                message = f"there is a link, joint or loop named {shown(name)!r} already{where}"
+                report.add(element, message, "rename one")
+            link, to = (self.link_named(element, which, f"{which}={{}} is an unknown link") for which in ("link", "to"))
+            if link is not None and link == to:
+                report.add(element, f"it connects {shown(link)!r} with itself", "give two links")
+            home, joint = _origin(element, report), self.loop_joint(element)
+            if name is not None and link is not None and to is not None and home is not None and joint is not None:
+                loops[name] = Loop(name, link, to, joint, home)
+        return loops
+
+    def loop_joint(self, element: Element) -> Joint | None:
+        report = self.report
+        kind = report.attribute(element, "type")
+        if kind is None:
+            return None
+        if kind not in LOOP_TYPES:
+            hint = f"use one of {', '.join(LOOP_TYPES)}"
+            report.add(element, f"unknown type {shown(kind)!r} of a loop", hint)
+            return None
+        turns, placed = LOOP_TYPES[kind]
+        given: list[Any] = [_axis(element, report)] if turns else []
+        if placed:
+            point = report.only(element, "point")
+            given.append((0.0, 0.0, 0.0) if point is None else report.numbers(point, "xyz", 3))
+        if kind == "helical":
+            found = report.only(element, "axis", 'a helical joint needs <axis xyz="…" pitch="…"/>')
+            given.insert(1, None if found is None else report.number(found, "pitch"))
+        if None in given:
+            return None
+        try:
+            joint: Joint = getattr(joints, kind)(*given)
+            return joint
+        except ScrewdynError as error:
+            report.add(element, str(error))
+            return None
+
+
+def _top(name: str, above: dict[str, str]) -> str:
+    """The topmost known ancestor of a link, or leader of a joint, with path compression."""
+    way = []
+    while name in above:
+        way.append(name)
+        name = above[name]
+    above.update(dict.fromkeys(way, name))
+    return name
+
+
+# shapes ---------------------------------------------------------------------------------------------------------------
+
+
+class _Shapes:
+    """The visual and collision elements of links. All problems are warnings: the motion does not depend on them.
+
+    A material may be named in any link, also one that another link defines.
+    """
+
+    def __init__(self, robot: Element, meshes: Meshes, report: Report) -> None:
+        self.meshes, self.report = meshes, report
+        self.missing: dict[str, Element] = {}
+        self.found: dict[str, str] = {}
+        links = [shape for link in robot.named("link") for shape in link.children]
+        materials = [material for owner in (robot, *links) for material in owner.named("material")]
+        self.own = {material: self.color(material) for material in materials}
+        self.named: dict[str, tuple[float, ...]] = {}
+        for material, color in self.own.items():
+            name = material.attributes.get("name")
+            if name and color is not None:
+                self.named.setdefault(name, color)
+
+    def of(self, link: Element) -> tuple[Shape, ...]:
+        """The shapes of a link in the order of the file; those with a problem are left out."""
+        found = [self.shape(child) for child in link.children if child.tag in ("visual", "collision")]
+        return tuple(shape for shape in found if shape is not None)
+
+    def report_missing(self) -> None:
+        """Add one warning that names all meshes without a file."""
+        if self.missing:
+            first, *others = self.missing
+            count = f"{len(others) + 1} meshes are" if others else "the mesh is"
+            message = f"{count} missing: {some(shown(name, 200) for name in self.missing)}"
+            hint = "name the folders of packages by package_dirs=…, or in the environment variable ROS_PACKAGE_PATH"
+            self.report.add(self.missing[first], message, hint, "warning")
+
+    def shape(self, element: Element) -> Shape | None:
+        home = _origin(element, self.report, "warning")
+        bodies = [body for geometry in element.named("geometry") for body in geometry.children]
+        if len(bodies) != 1:
+            found = "several bodies" if bodies else f"none of {', '.join(_SIZES)}"
+            self.report.add(element, f"its <geometry> has {found}", _LEFT_OUT, "warning")
+            return None
+        (body,) = bodies
+        size, path = self.size(body), self.path(body) if body.tag == "mesh" else None
+        if home is None or size is None or (body.tag == "mesh" and path is None):
+            return None
+        try:
+            return Shape(body.tag, size, path, home, self.color_of(element), element.tag)  # type: ignore[arg-type]
+        except ShapeError as error:
+            self.report.add(body, str(error), _LEFT_OUT, "warning")
+            return None
+
+    def size(self, body: Element) -> list[float] | None:
+        default = (1.0, 1.0, 1.0) if body.tag == "mesh" else None
+        attributes = _SIZES[body.tag].items()  # type: ignore[index]
+        found = [self.report.numbers(body, name, count, default, "warning") for name, count in attributes]
+        return None if None in found else [x for numbers in found if numbers is not None for x in numbers]
+
+    def path(self, mesh: Element) -> str | None:
+        """The file of a mesh, or its name in the URDF if there is no such file."""
+        name = mesh.attributes.get("filename", "")
+        if not name:
+            self.report.add(mesh, "the attribute 'filename' is missing or empty", _LEFT_OUT, "warning")
+            return None
+        if name not in self.found:
+            path = self.meshes.find(name)
+            if path is None:
+                self.missing[name] = mesh
+            self.found[name] = name if path is None else path
+        return self.found[name]
+
+    def color(self, material: Element) -> tuple[float, ...] | None:
+        """The colour that a material states itself."""
+        element = self.report.only(material, "color")
+        rgba = None if element is None else self.report.numbers(element, "rgba", 4, None, "warning")
+        if element is None or rgba is None or all(0 <= x <= 1 for x in rgba):
+            return rgba
+        message = f"rgba={shown(element.attributes['rgba'])!r} has numbers that are not from 0 to 1"
+        self.report.add(element, message, "it is read as no colour", "warning")
+        return None
+
+    def color_of(self, shape: Element) -> tuple[float, ...] | None:
+        """The colour of the material of a shape: that of the first material of its name, or its own."""
+        material = self.report.only(shape, "material")
+        if material is None:
+            return None
+        return self.named.get(material.attributes.get("name", "")) or self.own[material]
+
+
+class Meshes:
+    """The files of the meshes that a robot's file names. Only their existence is looked at.
+
+    `folder` is that of the robot's file, None for a text; ``package_dirs`` are folders that contain packages, or are
+    packages.
+    """
+
+    def __init__(self, folder: Path | None = None, package_dirs: Folders = ()) -> None:
+        given: list[Any] = [package_dirs]
+        if isinstance(package_dirs, Iterable) and not isinstance(package_dirs, str | os.PathLike):
+            given = list(package_dirs)
+        wrong = [x for x in given if not isinstance(x, str | os.PathLike)]
+        if wrong:
+            raise ScrewdynError(f"package_dirs are paths of folders; got {wrong[0]!r}")
+        self.given = [Path(x) for x in given]
+        self.folder = None if folder is None else Path(os.path.abspath(folder))
+        self._roots: dict[str, list[Path]] = {}
+
+    def find(self, name: str) -> str | None:
+        """The path of the file that a name stands for, or None if there is no such file.
+
+        - ``package://arm/link.stl``: the package ``arm`` in ``package_dirs``, in the folders of ``ROS_PACKAGE_PATH``
+          and ``AMENT_PREFIX_PATH`` (there in ``share``), or in a folder above that of the robot's file. Last, the name
+          of the package is left out: a copy of it may have a folder with another name.
+        - ``file://…`` and absolute paths: this file.
+        - Other names: relative to the folder of the robot's file (of a text, to the present folder), or to one of
+          ``package_dirs``.
+        """
+        package = next((scheme for scheme in _PACKAGES if name.startswith(scheme)), None)
+        if package is not None:
+            stem, _, inside = name[len(package) :].lstrip("/").partition("/")
+            candidates = [root / inside for root in self._roots_of(stem)]
+        else:
+            plain = name.removeprefix("file://")
+            candidates = [folder / plain for folder in (self.folder or Path.cwd(), *self.given)]
+        for path in map(str, candidates):
+            found = next((x for x in (path, unquote(path)) if os.path.isfile(x)), None)
+            if found is not None:
+                return os.path.abspath(found)
+        return None
+
+    def _roots_of(self, package: str) -> list[Path]:
+        """Folders that a package may be."""
+        if package not in self._roots:
+            folders = [*self.given, *self._listed, *self._above]
+            inside = [folder / package for folder in folders]
+            itself = [folder for folder in folders if folder.name == package]
+            self._roots[package] = [root for root in (*inside, *itself) if os.path.isdir(root)] + self._above
+        return self._roots[package]
+
+    @cached_property
+    def _listed(self) -> list[Path]:
+        ros, ament = (os.environ.get(name, "").split(os.pathsep) for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"))
+        return [*(Path(x) for x in ros if x), *(Path(x) / "share" for x in ament if x)]
+
+    @cached_property
+    def _above(self) -> list[Path]:
+        return [] if self.folder is None else [self.folder, *self.folder.parents]

@@ -5,10 +5,12 @@ Only the elements that describe the mechanism and the shapes of its links are ke
 here: every problem is added to a :class:`Report`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import inf, isfinite
+from math import isfinite
 from typing import Literal
 from xml.parsers import expat
 
@@ -73,8 +75,8 @@ class Element:
     tag: str
     attributes: dict[str, str]
     line: int
-    owner: "Element | None" = None
-    children: list["Element"] = field(default_factory=list)
+    owner: Element | None = None
+    children: list[Element] = field(default_factory=list)
 
     def __str__(self) -> str:
         name = self.attributes.get("name")
@@ -82,19 +84,13 @@ class Element:
         nested = self.owner is not None and self.owner.tag != "robot"
         return f"{own} of {self.owner}" if nested else own
 
-    def named(self, tag: str) -> Iterator["Element"]:
+    def named(self, tag: str) -> Iterator[Element]:
         """Children with this tag, in document order."""
         return (child for child in self.children if child.tag == tag)
 
 
 class Report:
-    """Collects problems while a file is read.
-
-    Attributes
-    ----------
-    problems : list of Problem
-        In the order of detection.
-    """
+    """The problems of a file in the order of detection; each reader returns None after it has added one."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -109,7 +105,7 @@ class Report:
         return any(problem.severity == "error" for problem in self.problems)
 
     def attribute(self, element: Element, name: str) -> str | None:
-        """A required attribute that is not empty; otherwise adds a problem and returns ``None``."""
+        """A required attribute that is not empty."""
         value = element.attributes.get(name)
         if is_name(value):
             return value
@@ -142,10 +138,9 @@ class Report:
         severity: Severity = "error",
         largest: float = 1e50,
     ) -> tuple[float, ...] | None:
-        """The `count` finite numbers of an attribute; adds a problem and returns ``None`` for other contents.
+        """The `count` finite numbers of an attribute, which is required if there is no default.
 
-        For a missing attribute, returns `default`, or adds a problem if there is no default. Numbers above `largest` in
-        magnitude are a problem, because their products would overflow.
+        Numbers above `largest` in magnitude are a problem, because their products would overflow.
         """
         text = element.attributes.get(attribute)
         if text is None:
@@ -153,20 +148,20 @@ class Report:
                 self.add(element, f"the attribute {attribute!r} is missing", f'add {attribute}="…"', severity)
             return default
         words = text.split()
+        given = f"{attribute}={shown(text)!r}"
         bad = [word for word in words if not _NUMBER.fullmatch(word)]
         if bad:
             message, hint = _not_a_number(bad[0])
-            self.add(element, f"{attribute}={shown(text)!r}: {message}", hint, severity)
+            self.add(element, f"{given}: {message}", hint, severity)
             return None
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers"
-            self.add(element, f"{attribute}={shown(text)!r} has {len(words)}", f"expected {expected}", severity)
+            self.add(element, f"{given} has {len(words)}", f"expected {expected}", severity)
             return None
-        values = tuple(float(word) for word in words)
+        values = tuple(map(float, words))
         beyond = [word for word, x in zip(words, values, strict=True) if not isfinite(x) or abs(x) > largest]
         if beyond:
-            hint = "give a value in SI units"
-            self.add(element, f"{attribute}={shown(text)!r}: {shown(beyond[0])} is too large", hint, severity)
+            self.add(element, f"{given}: {shown(beyond[0])} is too large", "give a value in SI units", severity)
             return None
         return values
 
@@ -182,35 +177,18 @@ class Report:
         values = self.numbers(element, attribute, 1, None if default is None else (default,), severity, largest)
         return None if values is None else values[0]
 
-    def unused(self, element: Element, *attributes: str) -> None:
-        """Warn about invalid numbers that screwdyn does not use but that are errors for other readers."""
-        for name in attributes:
-            self.number(element, name, default=0.0, severity="warning", largest=inf)
-
 
 def _not_a_number(word: str) -> tuple[str, str]:
-    if _COMMA.fullmatch(word):
-        return f"{shown(word)!r} is not a number", "write the decimal point as '.', not ','"
-    if "," in word:
-        return (
-            f"{shown(word)!r} is not a number",
-            "separate numbers by spaces, and write the decimal point as '.'",
-        )
     if _NOT_FINITE.fullmatch(word):
         return f"{word} is not a finite number", "give a finite value"
-    return f"{shown(word)!r} is not a number", ""
+    hint = "separate numbers by spaces, and write the decimal point as '.'" if "," in word else ""
+    if _COMMA.fullmatch(word):
+        hint = "write the decimal point as '.', not ','"
+    return f"{shown(word)!r} is not a number", hint
 
 
 class Unexpanded(Exception):
-    """The document is xacro: it contains an element or an expression that must be expanded first.
-
-    Attributes
-    ----------
-    element : Element
-        The first such element.
-    where : str
-        The expression in parentheses, or an empty string.
-    """
+    """The document is xacro: its first element or expression that must be expanded first, and the latter's text."""
 
     def __init__(self, element: Element, where: str = "") -> None:
         super().__init__(f"{element}{where}")
@@ -231,7 +209,7 @@ class _Builder:
         self.open: list[tuple[str, int, Element | None]] = []
         self.parser = expat.ParserCreate(encoding)
         self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
+        self.parser.EndElementHandler = lambda tag: self.open.pop()
         self.parser.StartDoctypeDeclHandler = self.doctype
 
     @property
@@ -257,58 +235,35 @@ class _Builder:
             kept = element
         self.open.append((tag, self.line, kept))
 
-    def end(self, tag: str) -> None:
-        self.open.pop()
-
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        self.report.add(
-            Element("!DOCTYPE " + name, {}, self.line),
-            "document types are not allowed",
-            "remove the <!DOCTYPE …>",
-        )
+        element = Element("!DOCTYPE " + name, {}, self.line)
+        self.report.add(element, "document types are not allowed", "remove the <!DOCTYPE …>")
         raise _StopReading
 
     def malformed(self, error: expat.ExpatError) -> None:
         """Report the line and the element where the XML is malformed."""
-        text = expat.ErrorString(error.code)
+        codes = expat.errors.codes
         cut_short = error.code in (
-            expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS],
-            expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_TOKEN],
+            codes[expat.errors.XML_ERROR_NO_ELEMENTS],
+            codes[expat.errors.XML_ERROR_UNCLOSED_TOKEN],
         )
         line = error.lineno + self.skipped_lines
+        message = f"not well-formed XML: {expat.ErrorString(error.code)}"
         if not self.open:
-            message = "there is no XML element" if self.root is None and cut_short else f"not well-formed XML: {text}"
-            self.report.add(Element("xml", {}, line), message)
+            empty = self.root is None and cut_short
+            self.report.add(Element("xml", {}, line), "there is no XML element" if empty else message)
             return
         tag, opened, kept = self.open[-1]
-        what = "the file ends too early" if cut_short else f"not well-formed XML: {text}"
         hint = f"<{shown(tag)}>, opened on line {opened}, is not closed yet"
-        self.report.add(Element(tag, kept.attributes if kept else {}, line), what, hint)
+        element = Element(tag, kept.attributes if kept else {}, line)
+        self.report.add(element, "the file ends too early" if cut_short else message, hint)
 
 
 def parse(document: bytes, report: Report, encoding: str | None = None, skipped_lines: int = 0) -> Element | None:
-    """Read a URDF document up to the first error in the XML.
+    """The root of a URDF document with the elements up to the first error in the XML, which is added to the report.
 
-    Parameters
-    ----------
-    document : bytes
-        The XML.
-    report : Report
-        Receives the problems of the XML itself.
-    encoding : str, optional
-        Overrides the document's own declaration.
-    skipped_lines : int
-        Number of lines removed before `document`.
-
-    Returns
-    -------
-    Element or None
-        The root with the elements read up to then; the report states whether there was an error.
-
-    Raises
-    ------
-    Unexpanded
-        At the first element or expression of xacro.
+    `encoding` overrides the document's own declaration; lines are counted from `skipped_lines`. Raises Unexpanded at
+    the first element or expression of xacro.
     """
     builder = _Builder(encoding, skipped_lines, report)
     try:

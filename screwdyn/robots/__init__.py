@@ -9,7 +9,7 @@ from math import pi
 import numpy as np
 
 from screwdyn.io.document import known_effective
-from screwdyn.io.rpy import rotation_from_rpy
+from screwdyn.io.urdf import rotation_from_rpy
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import fixed, prismatic, revolute
 from screwdyn.mechanism.link import Link

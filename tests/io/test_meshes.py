@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from screwdyn import KinematicTree, ScrewdynError
-from screwdyn.io.meshes import Meshes
+from screwdyn.io.urdf import Meshes
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.expressions import without_rounding
-from screwdyn.mechanism.chart import ConfigurationSpace
+from screwdyn.physics.charts import ConfigurationSpace
 
 __all__ = ["Derivation", "casadi_function", "computed", "jax_function", "lambdified", "member_names", "symbol"]
 

@@ -1,12 +1,11 @@
-"""Positions of joints: charts of groups, configurations of several joints, and poses."""
+"""Positions of a joint: the charts of joints whose motions form a group, and poses (docs/mathematics.md §7)."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,21 +13,29 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws import screw
-from screwdyn.screws.groups import (
-    LENGTH_TOLERANCE,
-    quaternion_of,
-    quaternion_product,
-    quaternion_rate,
-    rotation_of,
-    whole_turns,
-)
-from screwdyn.screws.screw import Ad, cross, inverse, log, pose_of, screw_motion
+from screwdyn.screws.groups import LENGTH_TOLERANCE, rotation_of
+from screwdyn.screws.screw import cross, pose_of, screw_motion
 
 if TYPE_CHECKING:
     from screwdyn.mechanism.joint import Joint
 
-__all__ = ["Chart", "ConfigurationSpace", "checked_positions", "pose_at", "positions_near", "screws_at"]
+__all__ = ["Chart", "check_lengths", "checked_positions", "normalized", "pose_at"]
 
+
+class _Orientation(NamedTuple):
+    """What describes an orientation: neutral coordinates, labels of coordinates and of rates, and axes of the rates."""
+
+    neutral: tuple[float, ...]
+    positions: tuple[str, ...]
+    freedoms: tuple[str, ...]
+    axes: tuple[int, ...]
+
+
+# By the number of coordinates.
+_ORIENTATIONS = {
+    4: _Orientation((0.0, 0.0, 0.0, 1.0), ("x", "y", "z", "w"), ("wx", "wy", "wz"), (0, 1, 2)),
+    1: _Orientation((0.0,), ("angle",), ("w",), (2,)),
+}
 _KINDS = {(4, 0): "spherical", (4, 3): "free", (1, 2): "planar"}
 
 
@@ -80,6 +87,11 @@ class Chart:
         return _KINDS[self.orientation, self.translations]
 
     @property
+    def turning(self) -> _Orientation:
+        """What follows from the number of coordinates of the orientation."""
+        return _ORIENTATIONS[self.orientation]
+
+    @property
     def nq(self) -> int:
         """Number of positions."""
         return self.orientation + self.translations
@@ -87,19 +99,17 @@ class Chart:
     @property
     def nv(self) -> int:
         """Number of freedoms."""
-        return self.nq - (self.orientation == 4)
+        return len(self.turning.axes) + self.translations
 
     @property
     def neutral(self) -> tuple[float, ...]:
         """The positions of the identity."""
-        turn = (0.0, 0.0, 0.0, 1.0) if self.orientation == 4 else (0.0,)
-        return turn + (0.0,) * self.translations
+        return self.turning.neutral + (0.0,) * self.translations
 
     @property
     def screws(self) -> Array:
         """Screws, (6, k): [a; −a×center] for every axis a of rotation, then [0; a] for every axis of translation."""
-        turning = self.axes.T if self.orientation == 4 else self.axes.T[2:]
-        columns = [np.concatenate([a, cross(self.center, a)]) for a in turning]
+        columns = [np.concatenate([a, cross(self.center, a)]) for a in self.axes.T[list(self.turning.axes)]]
         columns += [np.concatenate([np.zeros(3), a]) for a in self.axes.T[: self.translations]]
         return expressions.array(np.transpose(columns))
 
@@ -111,14 +121,12 @@ class Chart:
     @property
     def freedom_labels(self) -> tuple[str, ...]:
         """Labels of the quasi-velocities: angular, then linear."""
-        turns = ("wx", "wy", "wz") if self.orientation == 4 else ("w",)
-        return turns + ("vx", "vy", "vz")[: self.translations]
+        return self.turning.freedoms + ("vx", "vy", "vz")[: self.translations]
 
     @property
     def position_labels(self) -> tuple[str, ...]:
         """Labels of the positions: orientation, then translation."""
-        turns = ("x", "y", "z", "w") if self.orientation == 4 else ("angle",)
-        return turns + ("px", "py", "pz")[: self.translations]
+        return self.turning.positions + ("px", "py", "pz")[: self.translations]
 
     @property
     def free_symbols(self) -> set[Any]:
@@ -130,8 +138,6 @@ class Chart:
         axes, center = (expressions.substituted(a, values) for a in (self.axes, self.center))
         return Chart(self.orientation, self.translations, axes, center)
 
-    # The functions below do not depend on axes and center, except `pose`.
-
     def pose(self, q: Array) -> Array:
         """g(q), (…, 4, 4), for q (…, nq)."""
         axes = expressions.floats(self.axes, "the axes of a joint")
@@ -139,50 +145,29 @@ class Chart:
         R = axes @ self._rotation(q) @ axes.T
         return pose_of(R, center - R @ center + q[..., self.orientation :] @ axes[:, : self.translations].T)
 
-    def integrate(self, q: Array, nu: Array) -> Array:
-        """The positions of g(q) exp(S ν), (…, nq), with a quaternion of length 1."""
-        o, t = self.orientation, self.translations
-        if o == 4:
-            turn = quaternion_product(q[..., :4], quaternion_of(nu[..., :3]))
-            turn /= np.sqrt(np.sum(turn * turn, axis=-1, keepdims=True))
-        else:
-            turn = q[..., :1] + nu[..., :1]
-        travel = self._rotation(q) @ screw.exp(self._twist(nu))[..., :3, 3, None]
-        return np.concatenate([turn, q[..., o:] + travel[..., :t, 0]], axis=-1)
+    def inverse(self, q: Array) -> Array:
+        """The positions of g(q)⁻¹, (nq,), for q (nq,)."""
+        travel = np.zeros(3)
+        travel[: self.translations] = q[self.orientation :]
+        # The conjugate of a quaternion, or the opposite angle.
+        turn = q[: self.orientation] * (2 * np.array(self.turning.neutral) - 1)
+        return np.concatenate([turn, -(self._rotation(q).T @ travel)[: self.translations]])
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        """The ν, (…, k), of the smallest rotation with g(q0) exp(S ν) = g(q1)."""
+        """The ν, (…, k), of the smallest rotation with g(q0) exp(S ν) = g(q1), whatever the axes and the center."""
         o, t = self.orientation, self.translations
         R0 = self._rotation(q0)
         travel = np.zeros(R0.shape[:-1])
         travel[..., :t] = q1[..., o:] - q0[..., o:]
         R0 = R0.swapaxes(-1, -2)
         V = screw.log(pose_of(R0 @ self._rotation(q1), (R0 @ travel[..., None])[..., 0]))
-        return V[..., : 3 + t] if o == 4 else V[..., 2 : 3 + t]
-
-    def rate(self, q: Array, nu: Array) -> Array:
-        """dq/dt, (…, nq): ½ q ∘ ω for a quaternion, R(q) v for a position."""
-        o, t = self.orientation, self.translations
-        turn = quaternion_rate(q[..., :4], nu[..., :3]) if o == 4 else nu[..., :1]
-        travel = self._rotation(q) @ self._twist(nu)[..., 3:, None]
-        return np.concatenate([turn, travel[..., :t, 0]], axis=-1)
+        return V[..., self.turning.axes[0] : 3 + t]
 
     def _rotation(self, q: Array) -> Array:
         """Orientation in the joint's own axes, (…, 3, 3)."""
         if self.orientation == 4:
             return rotation_of(q[..., :4])
-        R = np.zeros((*q.shape[:-1], 3, 3))
-        R[..., 0, 0] = R[..., 1, 1] = np.cos(q[..., 0])
-        R[..., 1, 0] = np.sin(q[..., 0])
-        R[..., 0, 1], R[..., 2, 2] = -R[..., 1, 0], 1.0
-        return R
-
-    def _twist(self, nu: Array) -> Array:
-        """S ν as a twist about the center in the joint's own axes, (…, 6)."""
-        first = 0 if self.orientation == 4 else 2
-        V = np.zeros((*nu.shape[:-1], 6))
-        V[..., first : 3 + self.translations] = nu
-        return V
+        return screw_motion([0, 0, 1, 0, 0, 0], q[..., 0])[..., :3, :3]
 
 
 @functools.cache
@@ -192,123 +177,28 @@ def _structure_constants(orientation: int, translations: int) -> tuple[tuple[int
     return tuple((m, k, l, float(brackets[l, k, m])) for l, k, m in np.argwhere(brackets).tolist() if l > k)
 
 
-_ANYWHERE = (-np.pi, np.pi)
+def check_lengths(what: str, names: Sequence[str], quaternions: Array) -> None:
+    """Raise ShapeError, with the name of the joint, if one of the quaternions (…, k, 4) has not length 1, to 1e-3."""
+    with np.errstate(over="ignore"):  # an infinite length is wrong, too
+        length = np.linalg.norm(quaternions, axis=-1)
+    wrong = np.argwhere(np.abs(length - 1) > LENGTH_TOLERANCE)
+    if wrong.size:
+        where = tuple(wrong[0])
+        raise ShapeError(
+            f"{what} holds a quaternion of length {length[where]:.6g} for joint {names[where[-1]]!r}; divide it by its "
+            f"length ([x, y, z, w], scalar last; neutral is [0, 0, 0, 1])"
+        )
 
 
-class ConfigurationSpace:
-    """Functions of positions q (…, nq) and rates ν (…, nv) of a sequence of joints (docs/mathematics.md §7).
-
-    Parameters
-    ----------
-    joints : mapping from name to Joint
-
-    Attributes
-    ----------
-    nq, nv : int
-    neutral : (nq,) array
-        Positions at which all links are at their home poses.
-    """
-
-    def __init__(self, joints: Mapping[str, Joint]) -> None:
-        self.neutral = np.array([*chain.from_iterable(joint.neutral for joint in joints.values())])
-        limits = [joint.limits or _ANYWHERE for joint in joints.values() for _ in range(joint.nq)]
-        self._range = np.array([x if np.isfinite(x).all() else _ANYWHERE for x in limits]).reshape(-1, 2).T
-        ordinary: list[tuple[int, int]] = []
-        groups: dict[str, list[tuple[str, Chart, int, int]]] = {}
-        at_q = at_v = 0
-        for name, joint in joints.items():
-            if joint.chart is None:
-                ordinary += [(at_q + k, at_v + k) for k in range(joint.nv)]
-            else:
-                groups.setdefault(joint.chart.kind, []).append((name, joint.chart, at_q, at_v))
-            at_q, at_v = at_q + joint.nq, at_v + joint.nv
-        self.nq, self.nv = at_q, at_v
-        self._q, self._v = np.array(ordinary, dtype=np.intp).reshape(-1, 2).T
-        # All joints of one kind together, by the functions of one chart, which do not depend on its axes.
-        self._groups = [
-            (
-                [name for name, *_ in found],
-                found[0][1],
-                np.add.outer([q for *_, q, _ in found], np.arange(found[0][1].nq)),
-                np.add.outer([v for *_, v in found], np.arange(found[0][1].nv)),
-            )
-            for found in groups.values()
-        ]
-
-    def integrate(self, q: Array, v: Array) -> Array:
-        """The configuration reached from q by moving at v for unit time, (…, nq)."""
-        reached = np.empty_like(q)
-        reached[..., self._q] = q[..., self._q] + v[..., self._v]
-        for _, chart, at_q, at_v in self._groups:
-            reached[..., at_q] = chart.integrate(q[..., at_q], v[..., at_v])
-        return reached
-
-    def difference(self, q0: Array, q1: Array) -> Array:
-        """The v, (…, nv), with which ``integrate(q0, v)`` is the configuration q1."""
-        v = np.empty((*q0.shape[:-1], self.nv))
-        v[..., self._v] = q1[..., self._q] - q0[..., self._q]
-        for _, chart, at_q, at_v in self._groups:
-            v[..., at_v] = chart.difference(q0[..., at_q], q1[..., at_q])
-        return v
-
-    def rate(self, q: Array, v: Array) -> Array:
-        """dq/dt, (…, nq)."""
-        rate = np.empty_like(q)
-        rate[..., self._q] = v[..., self._v]
-        for _, chart, at_q, at_v in self._groups:
-            rate[..., at_q] = chart.rate(q[..., at_q], v[..., at_v])
-        return rate
-
-    def normalized(self, q: Array) -> Array:
-        """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
-        for _, chart, at_q, _ in self._groups:
-            if chart.orientation == 4:
-                q = q.copy()
-                turns = q[..., at_q[:, :4]]
-                q[..., at_q[:, :4]] = turns / np.sqrt(np.sum(turns * turns, axis=-1, keepdims=True))
-        return q
-
-    def random(self, rng: np.random.Generator) -> Array:
-        """Each coordinate uniform within its joint's limits, or within ±π; orientations uniform over all, (nq,)."""
-        q = np.asarray(rng.uniform(*self._range))
-        for _, chart, at_q, _ in self._groups:
-            if chart.orientation == 4:
-                turn = rng.normal(size=(len(at_q), 4))
-                q[at_q[:, :4]] = turn / np.linalg.norm(turn, axis=-1, keepdims=True)
-        return q
-
-    def check(self, what: str, q: Array) -> None:
-        """Check that all quaternions have length 1, to 1e-3.
-
-        Raises
-        ------
-        ShapeError
-            If one has not; the message names the joint and the length.
-        """
-        for names, chart, at_q, _ in self._groups:
-            if chart.orientation == 4:
-                with np.errstate(over="ignore"):  # an infinite length is wrong, too
-                    length = np.linalg.norm(q[..., at_q[:, :4]], axis=-1)
-                wrong = np.argwhere(np.abs(length - 1) > LENGTH_TOLERANCE)
-                if wrong.size:
-                    where = tuple(wrong[0])
-                    raise ShapeError(
-                        f"{what} holds a quaternion of length {length[where]:.6g} for joint {names[where[-1]]!r}; "
-                        f"divide it by its length ([x, y, z, w], scalar last; neutral is [0, 0, 0, 1])"
-                    )
-
-
-# A step in rad and m below which the search for positions ends, and the largest number of steps.
-_STEP, _MOST_STEPS = 1e-14, 100
+def normalized(quaternions: Array) -> Array:
+    """Quaternions (…, 4) scaled to length 1."""
+    return np.asarray(quaternions / np.sqrt(np.sum(quaternions * quaternions, axis=-1, keepdims=True)))
 
 
 def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
     """Positions of one joint as a new array, (nq,), rad and m; a number will do for a single position.
 
-    Raises
-    ------
-    ShapeError
-        If the shape is wrong, an entry is not finite, or the length of a quaternion is not 1.
+    Raises ShapeError if the shape is wrong, an entry is not finite, or the length of a quaternion is not 1.
     """
     what = f"the position of joint {name!r}"
     try:
@@ -318,9 +208,10 @@ def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
     if positions.shape != (joint.nq,) or not np.isfinite(positions).all():
         entries = ", ".join(joint.position_names(name))
         raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")
-    space = ConfigurationSpace({name: joint})
-    space.check(what, positions)
-    return space.normalized(positions)
+    if joint.chart is not None and joint.chart.orientation == 4:
+        check_lengths(what, [name], positions[None, :4])
+        positions[:4] = normalized(positions[:4])
+    return positions
 
 
 def pose_at(joint: Joint, q: Array) -> Array:
@@ -331,36 +222,3 @@ def pose_at(joint: Joint, q: Array) -> Array:
     for S, x in zip(joint.screws.T, q, strict=True):
         T = T @ screw_motion(S, x)
     return T
-
-
-def screws_at(joint: Joint, q: Array) -> Array:
-    """S, (6, nv): the twist of the link relative to its parent is S ν at positions q, in the link's own frame."""
-    screws = np.array(joint.screws)
-    if joint.chart is None:
-        for k in range(joint.nv):
-            for S, x in zip(joint.screws.T[k + 1 :], q[k + 1 :], strict=True):
-                screws[:, k] = Ad(screw_motion(S, -x)) @ screws[:, k]
-    return screws
-
-
-def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
-    """The positions at which a joint has the pose T relative to home, by Newton's method from the neutral positions.
-
-    A helical joint starts with the whole turns that the pose shows.
-
-    Returns
-    -------
-    (nq,) array
-        If the joint cannot have the pose, the positions at which the twist below is shortest.
-    (6,) array
-        The twist that moves the reached pose to T in unit time, in the link's own frame, rad and m.
-    """
-    space = ConfigurationSpace({"": joint})
-    q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
-    for _ in range(_MOST_STEPS):
-        gap = log(inverse(pose_at(joint, q)) @ T)
-        step = np.asarray(np.linalg.lstsq(screws_at(joint, q), gap)[0], dtype=np.float64)
-        if np.abs(step).max(initial=0.0) < _STEP * (1 + np.abs(q).max(initial=0.0)):
-            break
-        q = space.integrate(q, step)
-    return q, gap

@@ -249,10 +249,8 @@ def reversed_motion(joint: Joint, q: Array, rates: Array) -> tuple[Array, Array]
     chart = joint.chart
     if chart is None:
         return q[::-1], rates[::-1]
-    neutral = np.array(chart.neutral)
-    back = chart.integrate(neutral, chart.difference(q, neutral))
     twist = Ad(chart.pose(q)) @ joint.screws @ rates
-    return back, np.asarray(-np.linalg.pinv(joint.screws) @ twist)
+    return chart.inverse(q), np.asarray(-np.linalg.pinv(joint.screws) @ twist)
 
 
 def rerooted(attachments: Sequence[Attachment], root: str) -> list[Attachment]:

@@ -8,22 +8,45 @@ chart moves with the joint: with D(ν)_mk = Σ_{l>k} c^m_lk ν_l, where [S_l, S_
     C = C_rows + M D,   J̇ = J̇_rows + J D,   ID(q, ν, ν̇) = ID_rows(ν, ν̇ + D ν),   FD = FD_rows − D ν.
 """
 
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from screwdyn.screws.groups import LENGTH_TOLERANCE, product_entries, rate_entries, rotation_entries
+import numpy as np
 
+from screwdyn.core import expressions
+from screwdyn.core.types import Array
+from screwdyn.mechanism.chart import Chart, check_lengths, normalized, pose_at
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.topology import leaders
+from screwdyn.screws.groups import (
+    LENGTH_TOLERANCE,
+    product_entries,
+    rate_entries,
+    rotation_entries,
+    whole_turns,
+)
+from screwdyn.screws.screw import Ad, inverse, log, screw_motion
+
+from .couplings import COUPLING
+from .placement import Placement
 from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .table import Table, home, renamed, store
 
 __all__ = [
     "Charts",
+    "ConfigurationSpace",
     "add_drift_of_columns",
+    "coupled_charts",
     "drift",
+    "group_charts",
     "integrate",
     "normalize",
     "number_of_quaternions",
     "position_rate",
+    "positions_near",
     "recentre",
+    "screws_at",
     "subtract_drift",
     "unit_quaternions",
 ]
@@ -32,6 +55,8 @@ __all__ = [
 TINY = 1e-60
 # Columns of ``Charts.groups``.
 ROW, POSITION, ORIENTATION, TRANSLATIONS, GROUP = 0, 1, 2, 3, 4
+# A step in rad and m below which the search for positions ends, and the largest number of steps.
+_STEP, _MOST_STEPS = 1e-14, 100
 
 
 class Charts(NamedTuple):
@@ -105,15 +130,16 @@ def recentre(table: Table, where: Table, groups: Table, q: Table, moved: Table, 
             x[i] = 0.0
     for g in range(groups.shape[0]):
         row, at, R = int(groups[g, ROW]), int(groups[g, POSITION]), home(table, int(groups[g, ROW])).R
-        # The z axis of the first row's frame is the joint's x axis, that of a planar joint its z axis.
+        three = int(groups[g, TRANSLATIONS]) == 3
+        # The z axis of the first row's frame is the first axis of rotation: of the chart's axes x, or z of an angle.
         if int(groups[g, ORIENTATION]) == 4:
             x_, y_, z_ = renamed((q[at], q[at + 1], q[at + 2]))
             store(moved, row, multiply(R, rotation_entries(x_, y_, z_, q[at + 3])))
-            if int(groups[g, TRANSLATIONS]) == 3:
+            if three:
                 store_position(table, row, renamed((q[at + 4], q[at + 5], q[at + 6])), moved)
         else:
             store(moved, row, multiply(R, rotation_about_z(q[at])))
-            store_position(table, row, (q[at + 1], q[at + 2], 0.0), moved)
+            store_position(table, row, (q[at + 1], q[at + 2], q[at + 3] if three else 0.0), moved)
 
 
 def drift(terms: Table, v: Table, a: Table) -> None:
@@ -139,6 +165,20 @@ def add_drift_of_columns(terms: Table, v: Table, A: Table, rate: Table) -> None:
             rate[r, k] += c * A[r, m]
 
 
+def orientation(turns: int, q: Table, at: int) -> Matrix:
+    """The orientation of a group joint in its own axes, from its coordinates: a quaternion, or an angle about z."""
+    if turns == 4:
+        return rotation_entries(q[at], q[at + 1], q[at + 2], q[at + 3])
+    return rotation_about_z(q[at])
+
+
+def velocities(turns: int, slides: int, v: Table, row: int) -> tuple[Vector, Vector]:
+    """Angular and linear quasi-velocity of a group joint in its own axes."""
+    w = (v[row], v[row + 1], v[row + 2]) if turns == 4 else (0.0, 0.0, v[row])
+    first = row + 3 if turns == 4 else row + 1
+    return w, (v[first], v[first + 1], v[first + 2] if slides == 3 else 0.0) if slides else (0.0, 0.0, 0.0)
+
+
 def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) -> None:
     """dq/dt of quasi-velocities ν, (nq,): ½ q∘(ω, 0) for a quaternion, R v for a position."""
     for i in range(where.shape[0]):
@@ -146,25 +186,14 @@ def position_rate(where: Table, groups: Table, q: Table, v: Table, rate: Table) 
         if k >= 0:
             rate[k] = v[i]
     for g in range(groups.shape[0]):
-        row, at = int(groups[g, ROW]), int(groups[g, POSITION])
-        turns, slides = int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
-        if turns == 4:
-            x, y, z, w = q[at], q[at + 1], q[at + 2], q[at + 3]
-            turn = rate_entries(x, y, z, w, v[row], v[row + 1], v[row + 2])
-            for i in range(4):
-                rate[at + i] = turn[i]
-            if slides == 3:
-                R = rotation_entries(x, y, z, w)
-                u = rotate(R, (v[row + 3], v[row + 4], v[row + 5]))
-                rate[at + 4] = u[0]
-                rate[at + 5] = u[1]
-                rate[at + 6] = u[2]
-        else:
-            rate[at] = v[row]
-            if slides == 2:
-                s, c = sincos(q[at])
-                rate[at + 1] = c * v[row + 1] - s * v[row + 2]
-                rate[at + 2] = s * v[row + 1] + c * v[row + 2]
+        at, turns, slides = int(groups[g, POSITION]), int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
+        w, u = velocities(turns, slides, v, int(groups[g, ROW]))
+        turn = rate_entries(q[at], q[at + 1], q[at + 2], q[at + 3], *w) if turns == 4 else w[2:]
+        travel = rotate(orientation(turns, q, at), u) if slides else u
+        for i in range(turns):
+            rate[at + i] = turn[i]
+        for i in range(slides):
+            rate[at + turns + i] = travel[i]
 
 
 def normalize(groups: Table, q: Table) -> None:
@@ -189,28 +218,204 @@ def integrate(where: Table, groups: Table, q: Table, v: Table, reached: Table) -
         if k >= 0:
             reached[k] = q[k] + v[i]
     for g in range(groups.shape[0]):
-        row, at = int(groups[g, ROW]), int(groups[g, POSITION])
-        turns, slides = int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
-        if turns == 4:
-            w, first = (v[row], v[row + 1], v[row + 2]), row + 3
-            R = rotation_entries(q[at], q[at + 1], q[at + 2], q[at + 3])
-        else:
-            w, first = (0.0, 0.0, v[row]), row + 1
-            R = rotation_about_z(q[at])
+        at, turns, slides = int(groups[g, POSITION]), int(groups[g, ORIENTATION]), int(groups[g, TRANSLATIONS])
+        w, u = velocities(turns, slides, v, int(groups[g, ROW]))
         square = dot(w, w) + TINY
         size = square_root(square)
         s, c = sincos(0.5 * size)
         s = s / size
         if turns == 4:
             turn = product_entries(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
-            for i in range(4):
-                reached[at + i] = turn[i]
         else:
-            reached[at] = q[at] + w[2]
+            turn = (q[at] + w[2],)
+        for i in range(turns):
+            reached[at + i] = turn[i]
         if slides:
-            u = (v[first], v[first + 1], v[first + 2] if slides == 3 else 0.0)
             across = cross(w, u)
             further = scale((1.0 - 2.0 * s * c) / square, cross(w, across))
-            travel = rotate(R, add(u, add(scale(2.0 * s * s, across), further)))
+            travel = rotate(orientation(turns, q, at), add(u, add(scale(2.0 * s * s, across), further)))
             for i in range(slides):
                 reached[at + turns + i] = q[at + turns + i] + travel[i]
+
+
+_ORDINARY = Charts(np.arange(0), np.zeros((0, GROUP), np.int64), np.zeros((0, 4)), np.zeros((0, COUPLING)))
+
+
+def group_charts(former: Charts | None, row: int, position: int, new: Sequence[Placement]) -> Charts | None:
+    """Charts of a former model before the given row and position, followed by those of later links; no couplings."""
+    if former is None:
+        if not any([at.grouped for at in new]):
+            return None
+        former = _ORDINARY._replace(where=np.arange(row))
+    charts = _followed(former, row, position, new)
+    return charts if len(charts.groups) else None
+
+
+def _followed(former: Charts, row: int, position: int, new: Sequence[Placement]) -> Charts:
+    """Charts before the given row and position, followed by those of later links, without couplings."""
+    where, groups, terms = former.where[:row], former.groups, former.terms
+    if len(groups) and groups[-1, ROW] >= row:  # a group joint has been detached
+        groups, terms = groups[groups[:, ROW] < row], terms[terms[:, ROW] < row]
+    new_where: list[int] = []
+    new_groups: list[list[int]] = []
+    new_terms: list[tuple[float, ...]] = []
+    for at in new:
+        joint = at.joint
+        if joint is None:
+            continue
+        if joint.chart is None:
+            new_where += range(position, position + len(at.freedoms))
+        else:
+            new_where += [-1] * joint.nv
+            new_groups.append([row, position, joint.chart.orientation, joint.chart.translations])
+            new_terms += [(row + m, row + k, row + l, c) for m, k, l, c in joint.chart.structure_constants]
+        row, position = row + len(at.freedoms), position + joint.nq
+    if new_where:
+        where = np.concatenate([where, np.array(new_where)])
+    if new_groups:
+        groups = np.concatenate([groups, np.array(new_groups)])
+        terms = np.concatenate([terms, np.array(new_terms)])
+    return Charts(where, groups, terms, _ORDINARY.couplings)
+
+
+def coupled_charts(placements: Mapping[str, Placement]) -> Charts | None:
+    """Charts of all links, with the couplings of all rows if a joint follows another one."""
+    links = tuple(placements.values())
+    if not any(at.follows for at in links):
+        return group_charts(None, 0, 0, links)
+    charts = _followed(_ORDINARY, 0, 0, links)
+    joints = {at.name: at.joint for at in links if at.joint is not None and at.name is not None}
+    first: dict[str, int] = {}
+    columns: dict[str, int] = {}
+    row = 0
+    for name, joint in joints.items():
+        first[name], row = row, row + joint.screws.shape[1]
+        columns |= zip(joint.freedom_names(name), itertools.count(len(columns)), strict=False)
+    couplings: list[list[Any]] = []
+    follows = leaders(joints)
+    for name, joint in joints.items():
+        leader, ratio, offset = follows.get(name, (name, 1.0, 0.0))
+        if joint.mimic is not None:
+            charts.where[first[name]] = charts.where[first[leader]]
+        couplings += [[columns[x], ratio, offset] for x in joints[leader].freedom_names(leader)]
+    return charts._replace(couplings=expressions.array(couplings))
+
+
+_ANYWHERE = (-np.pi, np.pi)
+
+
+class ConfigurationSpace:
+    """Functions of positions q (…, nq) and rates ν (…, nv) of some joints, by name (docs/mathematics.md §7).
+
+    Attributes
+    ----------
+    nq, nv : int
+    neutral : (nq,) array
+        Positions at which all links are at their home poses.
+    """
+
+    def __init__(self, joints: Mapping[str, Joint]) -> None:
+        self.neutral = np.array([*itertools.chain.from_iterable(joint.neutral for joint in joints.values())])
+        limits = [joint.limits or _ANYWHERE for joint in joints.values() for _ in range(joint.nq)]
+        self._range = np.array([x if np.isfinite(x).all() else _ANYWHERE for x in limits]).reshape(-1, 2).T
+        ordinary: list[tuple[int, int]] = []
+        groups: dict[str, list[tuple[str, Chart, int, int]]] = {}
+        at_q = at_v = 0
+        for name, joint in joints.items():
+            if joint.chart is None:
+                ordinary += [(at_q + k, at_v + k) for k in range(joint.nv)]
+            else:
+                groups.setdefault(joint.chart.kind, []).append((name, joint.chart, at_q, at_v))
+            at_q, at_v = at_q + joint.nq, at_v + joint.nv
+        self.nq, self.nv = at_q, at_v
+        self._q, self._v = np.array(ordinary, dtype=np.intp).reshape(-1, 2).T
+        # All joints of one kind together, by the functions of one chart, which do not depend on its axes.
+        self._groups = [
+            (
+                found[0][1],
+                np.add.outer([q for *_, q, _ in found], np.arange(found[0][1].nq)),
+                np.add.outer([v for *_, v in found], np.arange(found[0][1].nv)),
+            )
+            for found in groups.values()
+        ]
+        turning = [at for found in groups.values() for at in found if at[1].orientation == 4]
+        self._turning = [name for name, *_ in turning]
+        self._quaternions = np.add.outer(np.array([q for *_, q, _ in turning], dtype=np.intp), np.arange(4))
+
+    def integrate(self, q: Array, v: Array) -> Array:
+        """The configuration reached from q by moving at v for unit time, (…, nq)."""
+        reached = np.empty_like(q)
+        reached[..., self._q] = q[..., self._q] + v[..., self._v]
+        self._by_entries(integrate, q, v, reached)
+        return self.normalized(reached)
+
+    def difference(self, q0: Array, q1: Array) -> Array:
+        """The v, (…, nv), with which ``integrate(q0, v)`` is the configuration q1."""
+        v = np.empty((*q0.shape[:-1], self.nv))
+        v[..., self._v] = q1[..., self._q] - q0[..., self._q]
+        for chart, at_q, at_v in self._groups:
+            v[..., at_v] = chart.difference(q0[..., at_q], q1[..., at_q])
+        return v
+
+    def rate(self, q: Array, v: Array) -> Array:
+        """dq/dt, (…, nq)."""
+        rate = np.empty_like(q)
+        rate[..., self._q] = v[..., self._v]
+        self._by_entries(position_rate, q, v, rate)
+        return rate
+
+    def _by_entries(self, function: Callable[..., None], q: Array, v: Array, out: Array) -> None:
+        """Write what a function above makes of the group joints of a kind, with arrays over joints and states."""
+        for chart, at_q, at_v in self._groups:
+            entries, rates = np.moveaxis(q[..., at_q], -1, 0), np.moveaxis(v[..., at_v], -1, 0)
+            made = np.empty_like(entries)
+            group = np.array([[0, 0, chart.orientation, chart.translations]])
+            function(_ORDINARY.where, group, entries, rates, made)
+            out[..., at_q] = np.moveaxis(made, 0, -1)
+
+    def normalized(self, q: Array) -> Array:
+        """A copy of q, (…, nq), with all quaternions scaled to length 1; q itself if there are none."""
+        if self._turning:
+            q = q.copy()
+            q[..., self._quaternions] = normalized(q[..., self._quaternions])
+        return q
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Each coordinate uniform within its joint's limits, or within ±π; orientations uniform over all, (nq,)."""
+        q = np.asarray(rng.uniform(*self._range))
+        turns = rng.normal(size=self._quaternions.shape)
+        q[self._quaternions] = turns / np.linalg.norm(turns, axis=-1, keepdims=True)
+        return q
+
+    def check(self, what: str, q: Array) -> None:
+        """Check that all quaternions have length 1, to 1e-3; ShapeError names the joint and the length if not."""
+        if self._turning:
+            check_lengths(what, self._turning, q[..., self._quaternions])
+
+
+def screws_at(joint: Joint, q: Array) -> Array:
+    """S, (6, nv): the twist of the link relative to its parent is S ν at positions q, in the link's own frame."""
+    screws = np.array(joint.screws)
+    if joint.chart is None:
+        for k in range(joint.nv):
+            for S, x in zip(joint.screws.T[k + 1 :], q[k + 1 :], strict=True):
+                screws[:, k] = Ad(screw_motion(S, -x)) @ screws[:, k]
+    return screws
+
+
+def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
+    """The positions at which a joint has the pose T relative to home, by Newton's method from the neutral positions.
+
+    If the joint cannot have the pose, those at which the gap is shortest. The gap, (6,), is the twist that moves the
+    reached pose to T in unit time, in the link's own frame, rad and m. A helical joint starts with the whole turns that
+    the pose shows.
+    """
+    space = ConfigurationSpace({"": joint})
+    q = space.integrate(space.neutral, np.full(joint.nv, whole_turns(joint.screws, T)))
+    for _ in range(_MOST_STEPS):
+        gap = log(inverse(pose_at(joint, q)) @ T)
+        step = np.asarray(np.linalg.lstsq(screws_at(joint, q), gap)[0], dtype=np.float64)
+        if np.abs(step).max(initial=0.0) < _STEP * (1 + np.abs(q).max(initial=0.0)):
+            break
+        q = space.integrate(q, step)
+    return q, gap

@@ -15,15 +15,13 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.mechanism.chart import ConfigurationSpace
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology
-from screwdyn.physics.charts import ORIENTATION, POSITION, Charts
+from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, ConfigurationSpace, coupled_charts, group_charts
 from screwdyn.physics.couplings import COLUMN, RATIO, spread
 from screwdyn.physics.joint_forces import JointForces
-from screwdyn.physics.model_charts import coupled_charts, group_charts
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY

@@ -190,7 +190,7 @@ def _joint_frames(joint: Joint) -> JointFrames | None:
 def _group_frames(chart: Chart) -> JointFrames:
     """The frames of a group joint's rows: axes and center of the chart, with the axes renamed from row to row."""
     axes, center = chart.axes, tuple(chart.center.tolist())
-    turning = (0, 1, 2) if chart.orientation == 4 else (2,)
+    turning = chart.turning.axes
     along = [*turning, *range(chart.translations)]
     screws = [(1.0, 0.0)] * len(turning) + [(0.0, 1.0)] * chart.translations
     # The z axis of a row's frame is the k-th axis of the chart.

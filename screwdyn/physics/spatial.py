@@ -7,6 +7,8 @@ tape. Angular parts come first. 3x3 matrices are row-major 9-tuples, symmetric o
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 Scalar = Any  # a float, a compiled float64 or a traced scalar
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
@@ -90,13 +92,17 @@ NO_TENSOR = CoriolisTensor((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 
 
 
 def sincos(x: Scalar) -> tuple[Scalar, Scalar]:
-    """sin x and cos x; a traced scalar has methods for both."""
-    return (x.sin(), x.cos()) if hasattr(x, "sin") else (math.sin(x), math.cos(x))
+    """sin x and cos x, also of arrays; a traced scalar has methods for both."""
+    if hasattr(x, "sin"):
+        return x.sin(), x.cos()
+    return (np.sin(x), np.cos(x)) if isinstance(x, np.ndarray) else (math.sin(x), math.cos(x))
 
 
 def square_root(x: Scalar) -> Scalar:
-    """√x for a sum of squares x; a traced scalar has a method for it."""
-    return x.sqrt() if hasattr(x, "sqrt") else math.sqrt(x)
+    """√x for a sum of squares x, also of arrays; a traced scalar has a method for it."""
+    if hasattr(x, "sqrt"):
+        return x.sqrt()
+    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
 
 
 def exceeds(x: Scalar, least: Scalar) -> bool:

@@ -295,12 +295,15 @@ def wrench_in_parent(work: Workspace, i: int, F: Wrench) -> Wrench:
 
 
 def moment_before_joint(work: Workspace, i: int, moment: MassMoment) -> MassMoment:
-    """A first moment in the frame of row i, which carries a link, in that of the parent of its joint.
-
-    A group joint has 3 or 6 rows, so the axes of its first row follow those of its last.
-    """
+    """A first moment in the frame of row i, which carries a link, in that of the parent of its joint."""
     first, (m, h) = work.firsts[i], moment
-    return link_steps.moment_to_parent(load(work.poses, first, Pose), MassMoment(m, h if first == i else renamed(h)))
+    h = h if axes_as_first(first, i) else renamed(h)
+    return link_steps.moment_to_parent(load(work.poses, first, Pose), MassMoment(m, h))
+
+
+def axes_as_first(first: int, i: int) -> bool:
+    """Whether the axes of a joint's last row are those of its first; they follow them in joints of 3 and 6 rows."""
+    return i == first or i == first + 3
 
 
 def inertia_in_parent(work: Workspace, i: int, inertia: RigidInertia) -> RigidInertia:

@@ -24,9 +24,6 @@ __all__ = [
     "nearest_element",
     "product_entries",
     "projection",
-    "quaternion_of",
-    "quaternion_product",
-    "quaternion_rate",
     "rate_entries",
     "reduced_rows",
     "rotation_entries",
@@ -84,28 +81,12 @@ def rotation_of(q: Array) -> Array:
     return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
 
 
-def quaternion_of(w: Array) -> Array:
-    """Unit quaternion (…, 4) of a rotation vector (…, 3) in radians: [sin(|w|/2) w/|w|; cos(|w|/2)]."""
-    half = 0.5 * np.sqrt(np.sum(w * w, axis=-1, keepdims=True))
-    return np.concatenate([0.5 * np.sinc(half / np.pi) * w, np.cos(half)], axis=-1)
-
-
 def rotation_vector_of(q: Array) -> Array:
     """Rotation vector (…, 3) in radians of a quaternion (…, 4), of length 2 atan2(|u|, w) in [0, 2π]."""
     u, w = q[..., :3], q[..., 3:]
     sine = np.sqrt(np.sum(u * u, axis=-1, keepdims=True))
     turning = np.where(sine > 0, sine, 1.0)
     return np.asarray(u * (2 * np.arctan2(sine, w) / turning))
-
-
-def quaternion_product(p: Array, q: Array) -> Array:
-    """Product p ∘ q, (…, 4), of quaternions: ``rotation_of(p ∘ q) == rotation_of(p) @ rotation_of(q)``."""
-    return np.stack(product_entries(*np.moveaxis(p, -1, 0), *np.moveaxis(q, -1, 0)), axis=-1)
-
-
-def quaternion_rate(q: Array, w: Array) -> Array:
-    """dq/dt = ½ q ∘ [w; 0], (…, 4), for an angular velocity w (…, 3) in rad/s in the rotating frame."""
-    return np.stack(rate_entries(*np.moveaxis(q, -1, 0), *np.moveaxis(w, -1, 0)), axis=-1)
 
 
 # Relative remainder below which a bracket lies in the span of screws.

@@ -6,8 +6,8 @@ import numpy as np
 
 from screwdyn.core.types import Array
 from screwdyn.mechanism import surgery
-from screwdyn.mechanism.chart import positions_near, screws_at
 from screwdyn.mechanism.link import Loop, reversed_motion
+from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State

@@ -18,11 +18,12 @@ from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
 from screwdyn.forms.equilibrium import stable_equilibrium
 from screwdyn.mechanism import surgery
-from screwdyn.mechanism.chart import pose_at, positions_near
+from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint, fixed, free
 from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology, bridging, without_bridges
+from screwdyn.physics.charts import positions_near
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw

@@ -10,12 +10,13 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
-from screwdyn.mechanism.chart import checked_positions, pose_at, positions_near
+from screwdyn.mechanism.chart import checked_positions, pose_at
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Handle, require_joint
 from screwdyn.mechanism.topology import check_no_rotor
+from screwdyn.physics.charts import positions_near
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw

@@ -6,9 +6,19 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.transform import Rotation
 
 import screwdyn as sd
-from screwdyn.screws.groups import constrained_wrenches, is_group, nearest_element, projection, whole_turns
+from screwdyn.screws import screw
+from screwdyn.screws.groups import (
+    constrained_wrenches,
+    is_group,
+    nearest_element,
+    projection,
+    rotation_of,
+    rotation_vector_of,
+    whole_turns,
+)
 from screwdyn.screws.screw import Ad, exp, inverse, log
 from screwdyn.testing import random_pose
 
@@ -93,3 +103,25 @@ def test_nearest_rotation_is_that_of_the_pose():
     assert_allclose(g[:3, :3], pose[:3, :3], rtol=0, atol=1e-15)
     assert_allclose(remainder, [0, 0, 0, *(pose[:3, :3].T @ pose[:3, 3])], rtol=0, atol=1e-15)
     assert_allclose(log(pose)[:3], [0.3, -0.2, 0.9], rtol=0, atol=1e-15)
+
+
+def quaternion_of(w):
+    return Rotation.from_rotvec(w).as_quat()
+
+
+def test_a_quaternion_is_that_of_its_rotation_vector():
+    rng = np.random.default_rng(2)
+    axis = rng.normal(size=(200, 3))
+    axis /= np.linalg.norm(axis, axis=-1, keepdims=True)
+    w = rng.uniform(0, 2 * np.pi, (200, 1)) * axis
+    q = quaternion_of(w)
+    assert_allclose(rotation_vector_of(q), w, atol=1e-13)
+    assert_allclose(rotation_vector_of(7 * q), w, atol=1e-13)
+    twists = np.concatenate([w, np.zeros_like(w)], axis=-1)
+    assert_allclose(rotation_of(q), screw.exp(twists)[:, :3, :3], atol=1e-14)
+
+
+def test_small_and_no_rotations():
+    assert_array_equal(rotation_vector_of(np.array([0.0, 0, 0, 1])), np.zeros(3))
+    assert_allclose(rotation_vector_of(quaternion_of(np.array([0, 3e-100, 0]))), [0, 3e-100, 0], rtol=1e-12)
+    assert_allclose(rotation_vector_of(np.array([0, 0, -1.0, 0])), [0, 0, -np.pi])

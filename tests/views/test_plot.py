@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import screwdyn as sd
-from screwdyn.screws.groups import quaternion_of
 from screwdyn.views import figures, plot
 
 CRATE = sd.Inertia.box(1.0, (0.1, 0.1, 0.1), com=(0, -0.2, 0))
@@ -56,7 +56,7 @@ def test_joints_of_several_freedoms_are_drawn_by_position_and_by_force() -> None
     np.testing.assert_array_equal(line(passive, "pin[angle]").get_ydata(), np.degrees(run["pin[angle]"]))
     vector = np.array([line(passive, f"hip[r{x}]").get_ydata() for x in "xyz"]).T
     sines = np.array([run[f"hip[{x}]"] for x in "xyz"]).T
-    np.testing.assert_allclose(quaternion_of(np.radians(vector))[:, :3], sines, atol=1e-15)
+    np.testing.assert_allclose(Rotation.from_rotvec(np.radians(vector)).as_quat()[:, :3], sines, atol=1e-15)
     assert np.abs(vector).max() > 0.01
     assert not any(line.get_label().startswith("ship[w") for line in driven.get_lines())
     np.testing.assert_array_equal(line(force, "ship[vz]").get_ydata(), run.torque("ship[vz]"))

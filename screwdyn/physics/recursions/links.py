@@ -88,8 +88,7 @@ def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Ta
         if rows.carries_link(work, i):
             first = work.firsts[i]
             T = pose_in_base(table, first, q, work)
-            # A group joint has 3 or 6 rows, so the axes of its last row are two renamings from those of its first.
-            store(work.poses, i, T if first == i else rows.in_next_frame(rows.in_next_frame(T)))
+            store(work.poses, i, T if rows.axes_as_first(first, i) else rows.in_next_frame(rows.in_next_frame(T)))
     for l in range(places.shape[0]):
         link = load(places, l, Place)
         T = link.pose if link.row < 0 else link_steps.compose(load(work.poses, link.row, Pose), link.pose)

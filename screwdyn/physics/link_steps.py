@@ -20,8 +20,6 @@ from .spatial import (
     Vector,
     Wrench,
     add,
-    add6,
-    add9,
     congruence,
     cross,
     dot,
@@ -34,7 +32,6 @@ from .spatial import (
     scale,
     sincos,
     subtract,
-    subtract9,
     symmetric_times,
     transpose,
 )
@@ -104,16 +101,6 @@ def add_rate(V: Twist, S: JointScrew, qd: Scalar) -> Twist:
     return Twist((w[0], w[1], w[2] + S.turn * qd), (v[0], v[1], v[2] + S.slide * qd))
 
 
-def add_twists(V: Twist, W: Twist) -> Twist:
-    """V + W, both in one frame."""
-    return Twist(add(V.w, W.w), add(V.v, W.v))
-
-
-def scale_twist(s: Scalar, V: Twist) -> Twist:
-    """s V."""
-    return Twist(scale(s, V.w), scale(s, V.v))
-
-
 def bracket(V: Twist, W: Twist) -> Twist:
     """ad_V W: the rate of a screw W that is fixed in a body with twist V."""
     return Twist(cross(V.w, W.w), add(cross(V.v, W.w), cross(V.w, W.v)))
@@ -180,11 +167,6 @@ def wrench_to_parent(T: Pose, F: Wrench) -> Wrench:
     return Wrench(add(rotate(T.R, F.n), cross(T.p, f)), f)
 
 
-def add_wrenches(F: Wrench, G: Wrench) -> Wrench:
-    """F + G, both in one frame."""
-    return Wrench(add(F.n, G.n), add(F.f, G.f))
-
-
 def wrench_about(c: Vector, F: Wrench) -> Wrench:
     """The same wrench about the point c instead of the origin."""
     return Wrench(subtract(F.n, cross(c, F.f)), F.f)
@@ -211,7 +193,7 @@ def inertia_to_parent(T: Pose, inertia: RigidInertia) -> RigidInertia:
     (hx, hy, hz), (kx, ky, kz), (x, y, z) = h, k, T.p
     dx, dy, dz = (hx + kx) * x, (hy + ky) * y, (hz + kz) * z
     shift = (dy + dz, -(hx * y + x * ky), -(hx * z + x * kz), dx + dz, -(hy * z + y * kz), dx + dy)
-    return RigidInertia(m, k, add6(I, shift))
+    return RigidInertia(m, k, add(I, shift))
 
 
 def moment_to_parent(T: Pose, moment: MassMoment) -> MassMoment:
@@ -249,7 +231,7 @@ def inertia_rate(inertia: RigidInertia, V: Twist) -> RigidInertia:
         -(h[1] * v[2] + v[1] * h[2]),
         d - 2 * (h[2] * v[2]),
     )
-    return RigidInertia(0.0, add(scale(m, v), cross(w, h)), add6(turning, moving))
+    return RigidInertia(0.0, add(scale(m, v), cross(w, h)), add(turning, moving))
 
 
 # The Coriolis matrix
@@ -261,7 +243,7 @@ def coriolis_tensor(inertia: RigidInertia, V: Twist) -> CoriolisTensor:
     w, v = V
     t = (I[0] + I[3] + I[5]) / 2
     sigma = (t - I[0], -I[1], -I[2], t - I[3], -I[4], t - I[5])
-    K = subtract9(hat_times(scale(-1.0, w), full(sigma)), hat_times(h, hat(v)))
+    K = subtract(hat_times(scale(-1.0, w), full(sigma)), hat_times(h, hat(v)))
     return CoriolisTensor(K, add(scale(m, v), cross(w, h)))
 
 
@@ -269,7 +251,7 @@ def coriolis_to_parent(T: Pose, B: CoriolisTensor) -> CoriolisTensor:
     """Change the frame of B from the child's to the parent's: XᵀBX."""
     P = rotate(T.R, B.P)
     K = multiply(multiply(T.R, B.K), transpose(T.R))
-    return CoriolisTensor(subtract9(K, hat_times(T.p, hat(P))), P)
+    return CoriolisTensor(subtract(K, hat_times(T.p, hat(P))), P)
 
 
 def coriolis_columns(
@@ -394,7 +376,7 @@ def articulated_to_parent(T: Pose, inertia: ArticulatedInertia) -> ArticulatedIn
     L = congruence(R, inertia.L)
     H = multiply(multiply(R, inertia.H), transpose(R))
     # H' = H + p̂L and A' = A + p̂Hᵀ − Hp̂ − p̂Lp̂ = A + p̂Hᵀ + (p̂H'ᵀ)ᵀ.
-    shifted = add9(H, hat_times(p, full(L)))
+    shifted = add(H, hat_times(p, full(L)))
     U = hat_times(p, transpose(H))
     V = transpose(hat_times(p, transpose(shifted)))
     A = (

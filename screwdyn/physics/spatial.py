@@ -5,7 +5,8 @@ tape. Angular parts come first. 3x3 matrices are row-major 9-tuples, symmetric o
 """
 
 import math
-from typing import Any, NamedTuple
+import operator
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ Scalar = Any  # a float, a compiled float64 or a traced scalar
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 Symmetric = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
+K = TypeVar("K", bound=tuple[Any, ...])
 
 
 class Pose(NamedTuple):
@@ -115,19 +117,19 @@ def exceeds(x: Scalar, least: Scalar) -> bool:
     return bool(recorded or x > least)
 
 
-def add(a: Vector, b: Vector) -> Vector:
-    """a + b."""
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+def add(a: K, b: K) -> K:
+    """a + b: of two vectors, matrices, twists or wrenches."""
+    return cast(K, type(a)(*map(add, a, b)) if hasattr(a, "_fields") else tuple(map(operator.add, a, b)))
 
 
-def subtract(a: Vector, b: Vector) -> Vector:
+def subtract(a: K, b: K) -> K:
     """a − b."""
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+    return cast(K, type(a)(*map(subtract, a, b)) if hasattr(a, "_fields") else tuple(map(operator.sub, a, b)))
 
 
-def scale(s: Scalar, a: Vector) -> Vector:
+def scale(s: Scalar, a: K) -> K:
     """s a."""
-    return (s * a[0], s * a[1], s * a[2])
+    return cast(K, type(a)(*[scale(s, x) for x in a]) if hasattr(a, "_fields") else tuple([s * x for x in a]))
 
 
 def dot(a: Vector, b: Vector) -> Scalar:
@@ -178,36 +180,6 @@ def multiply(A: Matrix, B: Matrix) -> Matrix:
     )
 
 
-def subtract9(A: Matrix, B: Matrix) -> Matrix:
-    """A - B."""
-    return (
-        A[0] - B[0],
-        A[1] - B[1],
-        A[2] - B[2],
-        A[3] - B[3],
-        A[4] - B[4],
-        A[5] - B[5],
-        A[6] - B[6],
-        A[7] - B[7],
-        A[8] - B[8],
-    )
-
-
-def add9(A: Matrix, B: Matrix) -> Matrix:
-    """A + B."""
-    return (
-        A[0] + B[0],
-        A[1] + B[1],
-        A[2] + B[2],
-        A[3] + B[3],
-        A[4] + B[4],
-        A[5] + B[5],
-        A[6] + B[6],
-        A[7] + B[7],
-        A[8] + B[8],
-    )
-
-
 def hat_times(a: Vector, B: Matrix) -> Matrix:
     """â B: each column of B crossed by a."""
     x = cross(a, (B[0], B[3], B[6]))
@@ -233,11 +205,6 @@ def symmetric_times(I: Symmetric, v: Vector) -> Vector:
         I[1] * v[0] + I[3] * v[1] + I[4] * v[2],
         I[2] * v[0] + I[4] * v[1] + I[5] * v[2],
     )
-
-
-def add6(I: Symmetric, J: Symmetric) -> Symmetric:
-    """I + J."""
-    return (I[0] + J[0], I[1] + J[1], I[2] + J[2], I[3] + J[3], I[4] + J[4], I[5] + J[5])
 
 
 def congruence(R: Matrix, I: Symmetric) -> Symmetric:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from screwdyn.backends.kernels.written import BUILTINS, Array, DialectError, Numbers, Translator, row_access
+from screwdyn.backends.kernels.written import BUILTINS, Array, DialectError, Numbers, Translator, of_each
 from screwdyn.physics import table
 
 ARGUMENTS = {"x": "real", "n": "integer", "a": Array("real", 1), "v": Numbers(3)}
@@ -50,11 +50,12 @@ def test_constants_of_one_name_are_one_if_they_have_one_kind():
 
 
 def test_records_are_read_and_written_by_rows():
-    known = BUILTINS | {table.load: row_access(""), table.store: row_access("="), table.add_to: row_access("+=")}
+    known = BUILTINS | {f: of_each(f.__name__) for f in (table.load, table.add_to)}
     lines = ("link = table.load(A, i, table.Place)", "table.add_to(A, i, link.com, 3)", "return link.rows")
     text = translated(*lines, known=known, arguments={"A": Array("real", 2), "i": "integer"}, table=table)
-    assert "x.row = (integer)at[0];" in text and "x.pose.R.x8 = at[10];" in text and "integer f(" in text
-    assert "at[2] += x.x2;" in text and "add_to_Numbers3(A, i, 3, link.com);" in text
+    assert "x.row = (integer)A.data[i * A.shape[1] + k + 0];" in text and "integer f(" in text
+    assert "x.pose.R.x8 = A.data[i * A.shape[1] + k + 10];" in text
+    assert "A.data[i * A.shape[1] + k + 2] += x.x2;" in text and "add_to_Numbers3(A, i, link.com, 3);" in text
 
 
 def test_constants_of_modules_are_known():

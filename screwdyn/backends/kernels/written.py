@@ -224,21 +224,21 @@ class Translator:
         count = len(typing.get_args(annotation))
         return self.tuple_kind(["real"] * count) if count else "integer" if annotation is int else "real"
 
-    def row_function(self, sign: str, kind: Kind) -> str:
-        """The name of a function that reads a value from a row of an array, or writes ("=") or adds ("+=") it there."""
-        name = {"": "load", "=": "store", "+=": "add_to"}[sign] + f"_{_name(kind)}"
-        if name not in self._names:
-            self._names.add(name)
-            array, entries = _name(self.declared(Array("real", 2))), [*enumerate(_numbers_in("x", kind))]
-            head = f"void {name}({array} A, integer i, integer k, {_name(kind)} x)"
-            lines = [f"    at[{k}] {sign} {x};" for k, (x, _) in entries]
-            if not sign:
-                head = f"{_name(kind)} {name}({array} A, integer i, integer k)"
-                lines = [f"    {x} = {'(integer)' if of == 'integer' else ''}at[{k}];" for k, (x, of) in entries]
-                lines = [f"    {_name(kind)} x;", *lines, "    return x;"]
-            at = "    real *at = A.data + i * A.shape[1] + k;"
-            self.functions.append("\n".join([f"static ALWAYS {head}", "{", at, *lines, "}"]))
-        return name
+    def of_each(self, name: str, kind: Kind) -> str:
+        """The name of a function that does the same with every number of a value; see ``_OF_EACH``."""
+        function, K, (_, given, line) = f"{name}_{_name(kind)}", _name(kind), _OF_EACH[name]
+        if function not in self._names:
+            self._names.add(function)
+            self.declared(Array("real", 2))
+            lines = [] if "{kind} x" in given else [f"    {K} x;"]
+            for k, (x, of) in enumerate(_numbers_in("", kind)):
+                at = f"{'(integer)' * (of == 'integer')}A.data[i * A.shape[1] + k + {k}]"
+                lines.append(f"    {line.format(x=f'x{x}', y=f'y{x}', at=at)};")
+            result = "void" if line.startswith("{at}") else K
+            lines += ["    return x;"] if result == K else []
+            head = f"static ALWAYS {result} {function}({given.format(kind=K)})"
+            self.functions.append("\n".join([head, "{", *lines, "}"]))
+        return function
 
     def _unused(self, name: str) -> str:
         k = 1
@@ -627,14 +627,28 @@ def array_at(of: str) -> Builtin:
     return made
 
 
-def row_access(sign: str) -> Builtin:
-    """A value that is read from a row of an array, from a column on, or written ("=") or added ("+=") there."""
+# Functions that do the same with every number of a value x. The index of the value, or of its kind, among their
+# arguments; the arguments in C; and what is done with the number {x}, whose place in a row of an array is {at}.
+_OF_EACH = {
+    "load": (2, "Array2 A, integer i, integer k", "{x} = {at}"),
+    "store": (2, "Array2 A, integer i, {kind} x, integer k", "{at} = {x}"),
+    "add_to": (2, "Array2 A, integer i, {kind} x, integer k", "{at} += {x}"),
+    "add": (0, "{kind} x, {kind} y", "{x} = {x} + {y}"),
+    "subtract": (0, "{kind} x, {kind} y", "{x} = {x} - {y}"),
+    "scale": (1, "real s, {kind} x", "{x} = s * {x}"),
+}
+
+
+def of_each(name: str) -> Builtin:
+    """A call of a function that does the same with every number of a value; see ``_OF_EACH``."""
+    which = _OF_EACH[name][0]
 
     def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
-        x, kind = body.of(nodes[2]) if sign else ("", body.to.kind_of(body.meaning(nodes[2])))
-        A, i, k = [body.of(node)[0] for node in (*nodes[:2], *nodes[3:])] + ["0"] * (4 - len(nodes))
-        call = f"{body.to.row_function(sign, kind)}({A}, {i}, {k}{f', {x}' if sign else ''})"
-        return call, "void" if sign else kind
+        kind = body.to.kind_of(body.meaning(nodes[2])) if name == "load" else body.of(nodes[which])[1]
+        texts = [body.of(node)[0] for k, node in enumerate(nodes) if name != "load" or k != 2]
+        texts += ["0"] if which == len(nodes) - 1 == 2 else []  # the column
+        result = "void" if name in ("store", "add_to") else kind
+        return f"{body.to.of_each(name, kind)}({', '.join(texts)})", result
 
     return made
 
@@ -724,9 +738,8 @@ def _known() -> Mapping[Any, Builtin]:
         ),
         spatial.exceeds: c_function("({0} > {1})", "bool"),
         spatial.square_root: c_function("root({0})", "real"),
-        table.load: row_access(""),
-        table.store: row_access("="),
-        table.add_to: row_access("+="),
+        **{f: of_each(f.__name__) for f in (table.load, table.store, table.add_to)},
+        **{f: of_each(f.__name__) for f in (spatial.add, spatial.subtract, spatial.scale)},
         array: array_at("real"),
         integers: array_at("integer"),
         SCOPE["address_of"]: c_function("(integer){0}.data", "integer"),

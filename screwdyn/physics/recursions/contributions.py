@@ -46,9 +46,9 @@ def columns_of_row(X: Pose, S: JointScrew, qd: Scalar, above: Table, before: int
     for c in range(count):
         column = link_steps.twist_to_child(X, load(above, c, Twist))
         rate = link_steps.twist_to_child(X, load(above, c, Twist, 6))
-        turn = link_steps.scale_twist(-(qd if c < before else 0.0), link_steps.bracket(unit_twist(S), column))
+        turn = scale(-(qd if c < before else 0.0), link_steps.bracket(unit_twist(S), column))
         store(own, c, column)
-        store(own, c, link_steps.add_twists(rate, turn), 6)
+        store(own, c, add(rate, turn), 6)
 
 
 def rows_of_links(table: Table, q: Table, qd: Table, places: Table, columns: Table, work: Workspace) -> None:
@@ -127,7 +127,7 @@ def dynamics_at_com(
         column = load_column(J, c)
         F = link_steps.com_momentum(m, I, column)
         G = link_steps.com_momentum(m, I, load_column(J_dot, c))
-        G = link_steps.add_wrenches(G, link_steps.com_coriolis(m, I, w, column))
+        G = add(G, link_steps.com_coriolis(m, I, w, column))
         for b in range(k):
             other = load_column(J, b)
             M[b, c] = link_steps.power(other, F)
@@ -209,7 +209,7 @@ def link_step(
         X, S, c = rows.row_pose(table, i, q, work), joint_screw(table, i), int(onto[i, 0])
         T, V = link_steps.compose(T, X), link_steps.link_twist(X, V, S, qd[i])
         columns_of_row(X, S, qd[i], columns, p + work.firsts[i], p + i, columns)
-        add_to(columns, c, link_steps.scale_twist(onto[i, 1], unit_twist(S)))
+        add_to(columns, c, scale(onto[i, 1], unit_twist(S)))
     store(frame, 0, T)
     store(frame, 0, V, 12)
     down = rotate_back(T.R, gravity_of(table))

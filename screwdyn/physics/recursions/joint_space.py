@@ -16,6 +16,7 @@ from screwdyn.physics.spatial import (
     Twist,
     Vector,
     Wrench,
+    add,
     dot,
     exceeds,
     scale,
@@ -59,7 +60,7 @@ def wrench_on_base(table: Table, work: Workspace) -> Wrench:
         if k >= 0:
             add_to(work.wrenches, k, F)
         else:
-            total = link_steps.add_wrenches(total, F)
+            total = add(total, F)
     return total
 
 
@@ -188,7 +189,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         k = work.parents[i]
         V = link_steps.link_twist(T, AT_REST if k < 0 else load(work.twists, k, Twist), S, qd[i])
         store(work.twists, i, V)
-        store(work.drifts, i, link_steps.scale_twist(qd[i], link_steps.screw_rate(V, S)))
+        store(work.drifts, i, scale(qd[i], link_steps.screw_rate(V, S)))
         own = body(table, i)
         store(work.articulated, i, link_steps.rigid_as_articulated(own))
         store(work.wrenches, i, link_steps.bias_wrench(own, V))
@@ -216,7 +217,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
             work.pivots[k, 4] += mass
             inertia = link_steps.project_out_joint(inertia, U, D, S)
             drift = link_steps.articulated_times(inertia, load(work.drifts, i, Twist))
-            F = link_steps.add_wrenches(link_steps.transmitted(F, U, D, u, tau[i], S), drift)
+            F = add(link_steps.transmitted(F, U, D, u, tau[i], S), drift)
             add_to(work.wrenches, k, link_steps.wrench_to_parent(T, F))
             add_to(work.articulated, k, link_steps.articulated_to_parent(T, inertia))
     for i in range(n):
@@ -225,7 +226,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         # From here on, twists hold accelerations.
         before = Twist(ZERO, scale(-1.0, gravity_of(table))) if k < 0 else load(work.twists, k, Twist)
         A = link_steps.twist_to_child(load(work.poses, i, Pose), before)
-        A = link_steps.add_twists(A, load(work.drifts, i, Twist))
+        A = add(A, load(work.drifts, i, Twist))
         U = load(work.columns, i, Wrench)
         x = (work.pivots[i, 1] - dot(U.n, A.w) - dot(U.f, A.v)) / work.pivots[i, 0]
         qdd[i] = x

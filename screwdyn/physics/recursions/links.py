@@ -3,7 +3,7 @@
 from screwdyn.core.errors import ShapeError
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, add, cross, rotate
+from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, add, cross, rotate, scale
 from screwdyn.physics.table import Place, Table, Workspace, joint_screw, load, store
 
 COM, BODY, BASE, MIXED = range(4)
@@ -117,7 +117,7 @@ def in_frame(frame: int, T: Pose, V: Twist) -> Twist:
 def rate_in_frame(frame: int, T: Pose, V: Twist, X: Twist, rate: Twist) -> Twist:
     """Time derivative of ``in_frame(frame, T, X)`` for a link with twist V: d/dt Ad(T) = Ad(T) ad(V)."""
     if frame == BASE:
-        return link_steps.twist_to_parent(T, link_steps.add_twists(rate, link_steps.bracket(V, X)))
+        return link_steps.twist_to_parent(T, add(rate, link_steps.bracket(V, X)))
     if frame == MIXED:
         return in_frame(frame, T, Twist(add(rate.w, cross(V.w, X.w)), add(rate.v, cross(V.w, X.v))))
     return rate
@@ -169,7 +169,7 @@ def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspa
     while i >= 0:
         column = load_column(J, i)
         store_column(J_dot, i, link_steps.bracket(column, V))
-        V = link_steps.add_twists(V, link_steps.scale_twist(qd[i], column))
+        V = add(V, scale(qd[i], column))
         i = work.parents[i]
     i = link.row
     while i >= 0 and link.frame >= BASE:
@@ -194,7 +194,7 @@ def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Worksp
     T, V, i = point_pose(link), AT_REST, link.row
     while i >= 0:
         S = joint_screw(table, i)
-        V = link_steps.add_twists(V, link_steps.scale_twist(qd[i], link_steps.screw_from_beyond(T, S)))
+        V = add(V, scale(qd[i], link_steps.screw_from_beyond(T, S)))
         T = rows.pose_in_parent(work, i, T)
         i = work.parents[i]
     write_six(in_frame(link.frame, T, V), twist)
@@ -209,9 +209,9 @@ def acceleration_of_link(
     T, V, A, i = point_pose(link), AT_REST, AT_REST, link.row
     while i >= 0:
         column = link_steps.screw_from_beyond(T, joint_screw(table, i))
-        A = link_steps.add_twists(A, link_steps.scale_twist(qdd[i], column))
-        A = link_steps.add_twists(A, link_steps.scale_twist(qd[i], link_steps.bracket(column, V)))
-        V = link_steps.add_twists(V, link_steps.scale_twist(qd[i], column))
+        A = add(A, scale(qdd[i], column))
+        A = add(A, scale(qd[i], link_steps.bracket(column, V)))
+        V = add(V, scale(qd[i], column))
         T = rows.pose_in_parent(work, i, T)
         i = work.parents[i]
     write_six(rate_in_frame(link.frame, T, V, V, A), acceleration)

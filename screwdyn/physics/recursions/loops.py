@@ -15,7 +15,7 @@ from math import sqrt
 from screwdyn.physics import link_steps
 from screwdyn.physics.recursions.joint_space import NO_PIVOT, inverse_dynamics, mass_matrix
 from screwdyn.physics.recursions.links import clear, poses_in_base, screw_of_row
-from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, exceeds
+from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, add, exceeds, scale
 from screwdyn.physics.table import Constraint, Table, Workspace, load, store
 
 # Of a row of A, relative to its own length, which is redundant; of the length of a row, relative to the longest, which
@@ -56,7 +56,7 @@ def constraint_jacobian(table: Table, q: Table, places: Table, work: Workspace, 
 def twist_relative_to(work: Workspace, i: int, k: int) -> Twist:
     """The twist of row i relative to row k in the base frame."""
     V = AT_REST if i < 0 else load(work.twists, i, Twist)
-    return V if k < 0 else link_steps.add_twists(V, link_steps.scale_twist(-1.0, load(work.twists, k, Twist)))
+    return V if k < 0 else add(V, scale(-1.0, load(work.twists, k, Twist)))
 
 
 def constraint_jacobian_dot(
@@ -65,8 +65,8 @@ def constraint_jacobian_dot(
     """J_c, and its rate entry by entry."""
     constraint_jacobian(table, q, places, work, J)
     for i in range(table.shape[0] - 1):
-        V, k = link_steps.scale_twist(qd[i], load(work.columns, i, Twist)), work.parents[i]
-        store(work.twists, i, link_steps.add_twists(AT_REST if k < 0 else load(work.twists, k, Twist), V))
+        V, k = scale(qd[i], load(work.columns, i, Twist)), work.parents[i]
+        store(work.twists, i, add(AT_REST if k < 0 else load(work.twists, k, Twist), V))
     clear(J_dot)
     for l in range(places.shape[0]):
         own = load(places, l, Constraint)

@@ -201,7 +201,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
     c, P = scale(1 / total.m, total.h), ZERO
     for i in range(n):
         S, k = screw_of_row(table, i, work), work.parents[i]
-        V = link_steps.add_twists(AT_REST if k < 0 else load(work.twists, k, Twist), link_steps.scale_twist(qd[i], S))
+        V = add(AT_REST if k < 0 else load(work.twists, k, Twist), scale(qd[i], S))
         store(work.twists, i, V)
         # The ten numbers of the rate fit into the array of the Coriolis tensors, which is not used here.
         rate = link_steps.inertia_rate(load(work.inertias, i, RigidInertia), V)
@@ -217,7 +217,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
         S, inertia = screw_of_row(table, i, work), load(work.inertias, i, RigidInertia)
         F, moving = link_steps.momentum(inertia, S), link_steps.bracket(load(work.twists, i, Twist), S)
         F_dot = link_steps.momentum(load(work.coriolis, i, RigidInertia), S)
-        F_dot = link_steps.add_wrenches(F_dot, link_steps.momentum(inertia, moving))
+        F_dot = add(F_dot, link_steps.momentum(inertia, moving))
         store_column(A, i, link_steps.wrench_about(c, F))
         F_dot = link_steps.wrench_about(c, F_dot)
         store_column(A_dot, i, Wrench(add(F_dot.n, cross(F.f, c_dot)), F_dot.f))

@@ -6,7 +6,7 @@ one state in each lane, or for many steps of an integrator with one state in eac
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from screwdyn.backends.llvm.ir import PREFETCH, SELDOM, Code, near_sincos, number, tanh
@@ -14,12 +14,25 @@ from screwdyn.backends.tape.tape import Node, Recorded, Tape
 
 __all__ = ["BATCH", "SINGLE", "STEPS", "Plan", "batch", "single", "steps"]
 
+SINGLE, BATCH, STEPS = "single", "batch", "steps"
 # Arrays with more zeros than this are sparse.
 _FEW = 100
+# Largest input, 1.6e60: the fifth power of a greater one overflows.
+_LARGEST = 2.0**200
+# The product of this and a greater input overflows. A sum of products that has overflowed stays infinite or becomes
+# NaN, and 0 times either is NaN.
+_SCALE = 2.0**824
+# Number of bytes to prefetch ahead.
+_AHEAD = 768
+_OPERATIONS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 
 
 class Plan:
-    """A function on a tape, divided into values that are known before the state, angles, and other operations."""
+    """A function on a tape, divided into values that are known before the state, angles, and other operations.
+
+    ``groups`` are the names of the input arrays in order, and their numbers of entries; inputs are (group, index).
+    Results are valid if all ``bounds`` x > least hold. ``fused`` tells whether there is a fused multiply-add.
+    """
 
     def __init__(
         self,
@@ -30,10 +43,7 @@ class Plan:
         fused: bool,
     ) -> None:
         self.tape, self.groups, self.outputs, self.bounds = tape, dict(groups), outputs, bounds
-        ends = [x for out in outputs for x in out] + [x for pair in bounds for x in pair]
-        ends = [x for x in ends if isinstance(x, Recorded)]
-        nodes = tape.nodes
-        live = tape.live(ends)
+        nodes, live = tape.nodes, tape.live(chain(*outputs, *bounds))
         given: set[int] = set()
         for at in live:
             node = nodes[at]
@@ -44,11 +54,12 @@ class Plan:
         for at in steps:
             for operand in nodes[at].operands:
                 uses[operand].append(at)
-        kept = {x.node for x in ends}
-        # A division by a known value becomes a product with its inverse, which is also known.
+        kept = {x.node for x in chain(*outputs, *bounds) if isinstance(x, Recorded)}
+        # For each known divisor the position of its inverse, which is known too; the division becomes a product.
         one = tape.constant(1.0).node
         divisors = Counter(nodes[at].b for at in steps if nodes[at].op == "/")
         self.inverse = {at: tape.position(Node("/", one, at)) for at in divisors if at in given}
+        # Positions that depend on parameters only and that other operations read; the code reads them from an array.
         read = sorted({at for at in given if uses[at] or at in kept} | set(self.inverse.values()))
         self.known = [at for at in read if nodes[at].op != "constant"]
         turns = {at for at in steps if nodes[at].op in ("sin", "cos")}
@@ -57,6 +68,7 @@ class Plan:
         for at in steps:
             if nodes[at].op in ("sin", "cos", "sqrt", "tanh") or not late.isdisjoint(nodes[at].operands):
                 late.add(at)
+        # The angles that do not depend on sines, cosines, roots or hyperbolic tangents: they are turned first.
         self.early = [at for at in self.angles if at not in late]
         # A product that is only used as a term of one or two sums becomes part of fused multiply-adds. In more sums it
         # is computed once, because sums take other units of the processor than products.
@@ -73,42 +85,35 @@ class Plan:
                     self.inner.discard(min(node.a, node.b))
         # Several divisions by one number become one division and products: division is the slowest operation.
         self.often = {at for at, times in divisors.items() if times > 1}
+        # The other operations, in order, and sines and cosines of the angles that are not early.
         self.steps = [at for at in steps if at not in self.inner and not (at in turns and nodes[at].a not in late)]
         self.size = len(steps)
-        self.sparse = [bool(sum(map(is_zero, entries)) > _FEW) for entries in outputs]
+        # Whether each output has many zeros, which then share one scratch row after the others, to which nothing is
+        # written; and the scratch row of each of its entries in a batch.
+        self.sparse = [bool(sum(map(_is_zero, entries)) > _FEW) for entries in outputs]
         self.slots = [
             _packed(entries) if sparse else list(range(len(entries)))
             for entries, sparse in zip(outputs, self.sparse, strict=True)
         ]
 
 
-def is_zero(x: Any) -> bool:
+def _is_zero(x: Any) -> bool:
     """Whether an output is the constant zero."""
     return not isinstance(x, Recorded) and x == 0
 
 
 def _packed(entries: Sequence[Any]) -> list[int]:
     """Rows of the entries: consecutive numbers for entries that are not zero, and one further number for all zeros."""
-    after = list(accumulate(not is_zero(x) for x in entries))
-    return [after[-1] if is_zero(x) else k - 1 for k, x in zip(after, entries, strict=True)]
+    after = list(accumulate(not _is_zero(x) for x in entries))
+    return [after[-1] if _is_zero(x) else k - 1 for k, x in zip(after, entries, strict=True)]
 
 
-# Text
+class _Writer:
+    """Writes the operations of a plan as instructions on values of one width.
 
-SINGLE, BATCH = "single", "batch"
-# Called by ``single`` with one argument for each array, so that the compiler can assume that arrays do not overlap.
-_APART = "apart"
-# Largest input, 1.6e60: the fifth power of a greater one overflows.
-_LARGEST = 2.0**200
-# The product of this and a greater input overflows. A sum of products that has overflowed stays infinite or becomes
-# NaN, and 0 times either is NaN.
-_SCALE = 2.0**824
-# Number of bytes to prefetch ahead.
-AHEAD = 768
-
-
-class Writer:
-    """Writes the operations of a plan as instructions on values of one width."""
+    ``load(group, index)`` reads an input, ``turn(angles)`` returns sine and cosine of several angles, and
+    ``store(array, entry, value)`` writes an output.
+    """
 
     def __init__(
         self,
@@ -127,23 +132,21 @@ class Writer:
 
     def write(self) -> list[str]:
         """Write every operation; return conditions that are true if a bound does not hold."""
-        plan = self._plan
+        plan, code = self._plan, self._code
         stores: dict[int, list[tuple[int, int, Any]]] = {}
         for array, entries in enumerate(plan.outputs):
             for k, x in enumerate(entries):
                 if isinstance(x, Recorded):
                     stores.setdefault(x.node, []).append((array, k, x))
-                elif not (plan.sparse[array] and is_zero(x)):
+                elif not (plan.sparse[array] and _is_zero(x)):
                     self._store(array, k, self._scalar(x))
         self._turns()
         for at in plan.steps:
             self._read(at)
             for array, k, x in stores.pop(at, ()):
                 self._store(array, k, self._scalar(x))
-        for left in stores.values():
-            for array, k, x in left:
-                self._store(array, k, self._scalar(x))
-        code = self._code
+        for array, k, x in chain(*stores.values()):
+            self._store(array, k, self._scalar(x))
         return [code.let(f"fcmp ule {code.type} {self._scalar(x)}, {self._scalar(least)}") for x, least in plan.bounds]
 
     def _scalar(self, x: Any) -> str:
@@ -159,8 +162,7 @@ class Writer:
         if node.op == "constant":
             return code.constant(node.a)
         if at in self._place:
-            address = code.let(f"getelementptr double, ptr %parameters, i64 {self._place[at]}")
-            return code.splat(code.let(f"load double, ptr {address}, align 8"))
+            return code.splat(code.load(code.at("%parameters", self._place[at], "double"), "double"))
         self._value[at] = self._load(*node.a) if node.op == "input" else self._operation(node)
         return self._value[at]
 
@@ -201,7 +203,7 @@ class Writer:
             self._turned(a)
             return self._value[plan.tape.position(node)]
         if op in ("sqrt", "tanh"):
-            return code.sqrt(self._read(a)) if op == "sqrt" else tanh(code, self._read(a))
+            return code.call(op, self._read(a)) if op == "sqrt" else tanh(code, self._read(a))
         if op in "+-":
             inner = [x for x in (a, b) if x in plan.inner]
             if inner:
@@ -218,7 +220,7 @@ class Writer:
                 inverse = self._inverses[b] = code.binary("fdiv", code.constant(1.0), self._read(b))
             top = plan.tape.nodes[a]
             return inverse if top == Node("constant", 1.0) else code.binary("fmul", self._read(a), inverse)
-        return code.binary({"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}[op], self._read(a), self._read(b))
+        return code.binary(_OPERATIONS[op], self._read(a), self._read(b))
 
 
 def single(plan: Plan, width: int) -> str:
@@ -228,20 +230,18 @@ def single(plan: Plan, width: int) -> str:
     calls. The result is nonzero if an input is not finite or a bound does not hold.
     """
     code, wide = Code(1), Code(width)
-    read_sincos(code, plan)
+    _read_sincos(code, plan)
     inputs = {group: f"%x{i}" for i, group in enumerate(plan.groups)}
     for k, name in enumerate([*inputs.values(), *(f"%y{i}" for i in range(len(plan.outputs)))]):
-        place = code.let(f"getelementptr ptr, ptr %arrays, i64 {k}")
-        code.do(f"{name} = load ptr, ptr {place}, align 8")
-    problems = []
+        code.do(f"{name} = load ptr, ptr {code.at('%arrays', k, 'ptr')}, align 8")
+    any_problem, problems = "false", []
     # Arrays of one length are checked together.
     for n in sorted(set(plan.groups.values()) - {0}):
         whole = f"<{n} x double>"
         zeros, scale = ("<" + ", ".join([f"double {number(x)}"] * n) + ">" for x in (0.0, _SCALE))
         total = ""
         for name in (name for group, name in inputs.items() if plan.groups[group] == n):
-            x = code.let(f"load {whole}, ptr {name}, align 8")
-            scaled = code.let(f"fmul {whole} {x}, {scale}")
+            scaled = code.let(f"fmul {whole} {code.load(name, whole)}, {scale}")
             total = code.let(f"fadd {whole} {total}, {scaled}") if total else scaled
         nothing = code.let(f"fmul {whole} {total}, {zeros}")
         lanes = code.let(f"fcmp uno {whole} {nothing}, {zeros}")
@@ -249,8 +249,7 @@ def single(plan: Plan, width: int) -> str:
         problems.append(code.let(f"icmp ne i{n} {mask}, 0"))
 
     def load(group: str, index: int) -> str:
-        address = code.let(f"getelementptr double, ptr {inputs[group]}, i64 {index}")
-        return code.let(f"load double, ptr {address}, align 8")
+        return code.load(code.at(inputs[group], index, "double"))
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
         pairs = []
@@ -259,33 +258,24 @@ def single(plan: Plan, width: int) -> str:
             packed = "zeroinitializer"
             for i, angle in enumerate(part):
                 packed = code.let(f"insertelement {wide.type} {packed}, double {angle}, i64 {i}")
-            s, c = call_sincos(code, wide.type, packed)
+            s, c = _call_sincos(code, wide.type, packed)
             for i in range(len(part)):
                 sine, cosine = (code.let(f"extractelement {wide.type} {x}, i64 {i}") for x in (s, c))
                 pairs.append((sine, cosine))
         return pairs
 
     def store(array: int, k: int, value: str) -> None:
-        address = code.let(f"getelementptr double, ptr %y{array}, i64 {k}")
-        code.do(f"store double {value}, ptr {address}, align 8")
+        code.do(f"store double {value}, ptr {code.at(f'%y{array}', k, 'double')}, align 8")
 
     for array, entries in enumerate(plan.outputs):
         if plan.sparse[array]:
             code.do(f"call void @llvm.memset.p0.i64(ptr align 8 %y{array}, i8 0, i64 {8 * len(entries)}, i1 false)")
-    problems += Writer(plan, code, load, turn, store).write()
-    any_problem = "false"
-    for problem in problems:
+    for problem in problems + _Writer(plan, code, load, turn, store).write():
         any_problem = code.let(f"or i1 {any_problem}, {problem}")
     code.do(f"ret i64 {code.let(f'zext i1 {any_problem} to i64')}")
-    return "\n".join(
-        [
-            f"define i64 @{SINGLE}(ptr noalias %parameters, ptr noalias %arrays) {{",
-            *code.lines,
-            "}",
-            code.declarations(),
-            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
-        ]
-    )
+    # The compiler may assume that arrays do not overlap.
+    head = f"i64 @{SINGLE}(ptr noalias %parameters, ptr noalias %arrays)"
+    return code.function(head, "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
 
 
 def batch(plan: Plan, width: int) -> str:
@@ -297,20 +287,16 @@ def batch(plan: Plan, width: int) -> str:
     """
     code = Code(width)
     t, mask = code.type, f"<{width} x i1>"
-    read_sincos(code, plan)
-    bases = []
-    for array in range(len(plan.groups) + len(plan.outputs)):
-        first, second = (code.let(f"getelementptr i64, ptr %arrays, i64 {2 * array + k}") for k in (0, 1))
-        bases.append((code.let(f"load ptr, ptr {first}, align 8"), code.let(f"load i64, ptr {second}, align 8")))
+    _read_sincos(code, plan)
+    bases = _pairs(code, len(plan.groups) + len(plan.outputs))
     code.do("br label %loop")
     code.label("loop")
     code.do("%lane = phi i64 [ 0, %0 ], [ %next, %turned ]")
     code.do(f"%wrong = phi {mask} [ zeroinitializer, %0 ], [ %now, %turned ]")
-    current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
+    current = [code.at(pointer, "%lane", "double") for pointer, _ in bases]
 
     def address(array: int, k: int) -> str:
-        offset = code.let(f"mul i64 {bases[array][1]}, {k}")
-        return code.let(f"getelementptr i8, ptr {current[array]}, i64 {offset}")
+        return code.at(current[array], code.let(f"mul i64 {bases[array][1]}, {k}"), "i8")
 
     names, total = list(plan.groups), code.constant(0.0)
     loaded: dict[tuple[str, int], str] = {}
@@ -320,9 +306,9 @@ def batch(plan: Plan, width: int) -> str:
         nonlocal total
         if (group, k) not in loaded:
             place = address(names.index(group), k)
-            loaded[group, k] = x = code.let(f"load {t}, ptr {place}, align 8")
-            code.prefetch(place, AHEAD, write=False)
-            total = add_size(code, total, x)
+            loaded[group, k] = x = code.load(place)
+            code.prefetch(place, _AHEAD, write=False)
+            total = _add_size(code, total, x)
         return loaded[group, k]
 
     turned = False
@@ -331,7 +317,7 @@ def batch(plan: Plan, width: int) -> str:
         """Sine and cosine of the early angles are written out, side by side; those of others are called."""
         nonlocal turned
         if turned:
-            return [call_sincos(code, t, angle) for angle in angles]
+            return [_call_sincos(code, t, angle) for angle in angles]
         turned, any_far = True, code.let(f"xor {mask} zeroinitializer, zeroinitializer")
         near = []
         for angle in angles:
@@ -341,7 +327,7 @@ def batch(plan: Plan, width: int) -> str:
         bits = code.let(f"bitcast {mask} {any_far} to i{width}")
         code.do(f"br i1 {code.let(f'icmp ne i{width} {bits}, 0')}, label %far, label %turned, !prof !0")
         code.label("far")
-        exact = [call_sincos(code, t, angle) for angle in angles]
+        exact = [_call_sincos(code, t, angle) for angle in angles]
         code.do("br label %turned")
         code.label("turned")
         return [
@@ -353,68 +339,22 @@ def batch(plan: Plan, width: int) -> str:
         place = address(len(plan.groups) + array, plan.slots[array][k])
         code.do(f"store {t} {value}, ptr {place}, align 8")
         if not plan.sparse[array]:
-            code.prefetch(place, AHEAD, write=True)
+            code.prefetch(place, _AHEAD, write=True)
 
-    problems = Writer(plan, code, load, turn, store).write()
+    problems = _Writer(plan, code, load, turn, store).write()
     for group, n in plan.groups.items():
         for k in range(n):
             load(group, k)  # to check those that are not used, too
-    problems.append(too_large(code, total))
+    last = _too_large(code, total)
     wrong = "%wrong"
-    for problem in problems[:-1]:
+    for problem in problems:
         wrong = code.let(f"or {mask} {wrong}, {problem}")
-    code.do(f"%now = or {mask} {wrong}, {problems[-1]}")
+    code.do(f"%now = or {mask} {wrong}, {last}")
     code.do(f"%next = add i64 %lane, {width}")
     code.do("%more = icmp slt i64 %next, %count")
     code.do("br i1 %more, label %loop, label %end")
     code.label("end")
-    bits = code.let(f"bitcast {mask} %now to i{width}")
-    code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
-    return "\n".join(
-        [
-            # Aligned, so that vectors spilled to the stack do not straddle two cache lines.
-            f"define i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays) alignstack({8 * width}) {{",
-            *code.lines,
-            "}",
-            code.declarations(),
-            PREFETCH,
-            SELDOM,
-        ]
-    )
-
-
-def add_size(code: Code, total: str, x: str) -> str:
-    """total + |x|: sums take other units of the processor than fused multiply-adds, which limit the speed."""
-    return code.binary("fadd", total, code.let(f"call {code.type} @llvm.fabs.{code.suffix}({code.type} {x})"))
-
-
-def too_large(code: Code, total: str) -> str:
-    """Whether a sum of sizes is NaN, or so large that the fifth power of a term may overflow."""
-    return code.let(f"fcmp ugt {code.type} {total}, {code.constant(_LARGEST)}")
-
-
-def read_sincos(code: Code, plan: Plan) -> None:
-    """Read the address of ``ir.sincos``, which differs between processes, from the end of ``parameters``."""
-    place = code.let(f"getelementptr ptr, ptr %parameters, i64 {len(plan.known)}")
-    code.do(f"%sincos = load ptr, ptr {place}, align 8")
-
-
-def call_sincos(code: Code, t: str, angles: str) -> tuple[str, str]:
-    """Call ``ir.sincos`` for a vector of type ``t``; returns the names of sines and cosines."""
-    pair = f"{{ {t}, {t} }}"
-    both = code.let(f"call {pair} %sincos({t} {angles})")
-    return code.let(f"extractvalue {pair} {both}, 0"), code.let(f"extractvalue {pair} {both}, 1")
-
-
-# Steps of an integrator
-
-STEPS = "steps"
-_NAN = float("nan")
-
-
-def context_length(plan: Plan) -> int:
-    """Number of integers before the known values: samples, steps between them, and rows per step for every input."""
-    return 2 + len(plan.groups)
+    return _over_lanes(code, f"i64 @{BATCH}(i64 %count, ptr %parameters, ptr %arrays)", "%now", PREFETCH, SELDOM)
 
 
 def steps(plan: Plan, width: int) -> str:
@@ -422,48 +362,46 @@ def steps(plan: Plan, width: int) -> str:
 
     The first inputs of the plan are the state, and the outputs are the state after a step. ``arrays`` has a pair for
     every input, for every output, and for the number of steps done. An output has the rows of all samples in order. An
-    input that changes with time has the rows of all steps in order, otherwise the rows of one; the context has the
-    number of rows that it advances in a step. A state with entries that are not finite, or for which a bound does not
-    hold, becomes NaN, and its steps are not counted any more. The result is nonzero if there is such a state.
+    input that changes with time has the rows of all steps in order, otherwise the rows of one. The context begins with
+    the numbers of samples and of steps between them, and for each input the number of rows that it advances in a step;
+    the parameters follow. A state with entries that are not finite, or for which a bound does not hold, becomes NaN,
+    and its steps are not counted any more. The result is nonzero if there is such a state.
     """
     code = Code(width)
     t, mask, size = code.type, f"<{width} x i1>", 8 * width
     groups, lengths = list(plan.groups.items()), [len(out) for out in plan.outputs]
+    names = [group for group, _ in groups]
     carried = [(group, k) for group, n in groups[: len(lengths)] for k in range(n)]
     place = {entry: at for at, entry in enumerate(carried)}
 
     def integer(k: int) -> str:
-        return code.let(f"load i64, ptr {code.let(f'getelementptr i64, ptr %context, i64 {k}')}, align 8")
+        return code.load(code.at("%context", k, "i64"), "i64")
 
-    code.do(f"%parameters = getelementptr i64, ptr %context, i64 {context_length(plan)}")
-    read_sincos(code, plan)
+    code.do(f"%parameters = getelementptr i64, ptr %context, i64 {2 + len(groups)}")
+    _read_sincos(code, plan)
     code.do(f"%state = alloca {t}, i64 {len(carried) + 1}, align {size}")
     samples, every = integer(0), integer(1)
-    bases = []
-    for array in range(len(groups) + len(lengths) + 1):
-        first, second = (code.let(f"getelementptr i64, ptr %arrays, i64 {2 * array + k}") for k in (0, 1))
-        bases.append((code.let(f"load ptr, ptr {first}, align 8"), code.let(f"load i64, ptr {second}, align 8")))
+    bases = _pairs(code, len(groups) + len(lengths) + 1)
     advances = [code.let(f"mul i64 {integer(2 + k)}, {bases[k][1]}") for k in range(len(groups))]
 
     def local(at: int) -> str:
-        return code.let(f"getelementptr {t}, ptr %state, i64 {at}")
+        return code.at("%state", at)
 
     def row(pointer: str, array: int, k: int | str) -> str:
-        return code.let(f"getelementptr i8, ptr {pointer}, i64 {code.let(f'mul i64 {bases[array][1]}, {k}')}")
+        return code.at(pointer, code.let(f"mul i64 {bases[array][1]}, {k}"), "i8")
 
     code.do("br label %lanes")
     code.label("lanes")
     code.do("%lane = phi i64 [ 0, %0 ], [ %next, %lanes_end ]")
     code.do(f"%failed = phi {mask} [ zeroinitializer, %0 ], [ %failed1, %lanes_end ]")
-    current = [code.let(f"getelementptr double, ptr {pointer}, i64 %lane") for pointer, _ in bases]
+    current = [code.at(pointer, "%lane", "double") for pointer, _ in bases]
     # Of the next states, for calls of few steps.
     for array, n in enumerate([*plan.groups.values(), *lengths]):
         for k in range(n):
-            code.prefetch(row(current[array], array, k), AHEAD, write=array >= len(groups))
-    names = [group for group, _ in groups]
+            code.prefetch(row(current[array], array, k), _AHEAD, write=array >= len(groups))
     for at, (group, k) in enumerate(carried):
         array = names.index(group)
-        code.do(f"store {t} {code.let(f'load {t}, ptr {row(current[array], array, k)}, align 8')}, ptr {local(at)}")
+        code.do(f"store {t} {code.load(row(current[array], array, k))}, ptr {local(at)}")
     code.do(f"store {t} zeroinitializer, ptr {local(len(carried))}, align {size}")
     code.do("br label %sample")
 
@@ -475,37 +413,32 @@ def steps(plan: Plan, width: int) -> str:
 
     code.label("step")
     code.do("%s = phi i64 [ %start, %sample ], [ %s1, %step ]")
-    loaded = {entry: code.let(f"load {t}, ptr {local(at)}, align {size}") for entry, at in place.items()}
-    here = [
-        code.let(f"getelementptr i8, ptr {current[array]}, i64 {code.let(f'mul i64 %s, {advances[array]}')}")
-        for array in range(len(groups))
-    ]
+    loaded = {entry: code.load(local(at), align=size) for entry, at in place.items()}
+    here = [code.at(current[array], code.let(f"mul i64 %s, {advances[array]}"), "i8") for array in range(len(groups))]
 
     def load(group: str, k: int) -> str:
-        if (group, k) in loaded:
-            return loaded[group, k]
         array = names.index(group)
-        return code.let(f"load {t}, ptr {row(here[array], array, k)}, align 8")
+        return loaded.get((group, k)) or code.load(row(here[array], array, k))
 
     def turn(angles: list[str]) -> list[tuple[str, str]]:
-        return [call_sincos(code, t, angle) for angle in angles]
+        return [_call_sincos(code, t, angle) for angle in angles]
 
     after: dict[tuple[str, int], str] = {}
 
     def store(array: int, k: int, value: str) -> None:
         after[names[array], k] = value
 
-    problems = Writer(plan, code, load, turn, store).write()
+    problems = _Writer(plan, code, load, turn, store).write()
     total = code.constant(0.0)
     for value in after.values():
-        total = add_size(code, total, value)
-    wrong = too_large(code, total)
+        total = _add_size(code, total, value)
+    wrong = _too_large(code, total)
     for problem in problems:
         wrong = code.let(f"or {mask} {wrong}, {problem}")
     for entry, value in after.items():
-        kept = code.let(f"select {mask} {wrong}, {t} {code.constant(_NAN)}, {t} {value}")
+        kept = code.let(f"select {mask} {wrong}, {t} {code.constant(float('nan'))}, {t} {value}")
         code.do(f"store {t} {kept}, ptr {local(place[entry])}, align {size}")
-    done = code.let(f"load {t}, ptr {local(len(carried))}, align {size}")
+    done = code.load(local(len(carried)), align=size)
     further = code.binary("fadd", done, code.constant(1.0))
     now = code.let(f"select {mask} {wrong}, {t} {done}, {t} {further}")
     code.do(f"store {t} {now}, ptr {local(len(carried))}, align {size}")
@@ -520,26 +453,54 @@ def steps(plan: Plan, width: int) -> str:
         array = len(groups) + out
         first = row(current[array], array, code.let(f"mul i64 %k, {n}"))
         for k in range(n):
-            value = code.let(f"load {t}, ptr {local(place[names[out], k])}, align {size}")
+            value = code.load(local(place[names[out], k]), align=size)
             code.do(f"store {t} {value}, ptr {row(first, array, k)}, align 8")
     code.do("%k1 = add i64 %k, 1")
     code.do(f"br i1 {code.let(f'icmp slt i64 %k1, {samples}')}, label %sample, label %lanes_end")
 
     code.label("lanes_end")
-    count = code.let(f"load {t}, ptr {local(len(carried))}, align {size}")
-    code.do(f"store {t} {count}, ptr {current[-1]}, align 8")
+    code.do(f"store {t} {code.load(local(len(carried)), align=size)}, ptr {current[-1]}, align 8")
     code.do(f"%failed1 = or {mask} %failed, {wrong}")
     code.do(f"%next = add i64 %lane, {width}")
     code.do(f"br i1 {code.let('icmp slt i64 %next, %count')}, label %lanes, label %end")
     code.label("end")
-    bits = code.let(f"bitcast {mask} %failed1 to i{width}")
-    code.do(f"ret i64 {code.let(f'zext i{width} {bits} to i64')}")
-    return "\n".join(
-        [
-            f"define i64 @{STEPS}(i64 %count, ptr %context, ptr %arrays) alignstack({size}) {{",
-            *code.lines,
-            "}",
-            code.declarations(),
-            PREFETCH,
-        ]
-    )
+    return _over_lanes(code, f"i64 @{STEPS}(i64 %count, ptr %context, ptr %arrays)", "%failed1", PREFETCH)
+
+
+def _pairs(code: Code, arrays: int) -> list[tuple[str, str]]:
+    """Read the address and the row stride of structures of arrays."""
+    found = []
+    for k in range(0, 2 * arrays, 2):
+        first, second = code.at("%arrays", k, "i64"), code.at("%arrays", k + 1, "i64")
+        found.append((code.load(first, "ptr"), code.load(second, "i64")))
+    return found
+
+
+def _over_lanes(code: Code, head: str, wrong: str, *others: str) -> str:
+    """Text of a module with a function that returns a mask."""
+    bits = code.let(f"bitcast <{code.width} x i1> {wrong} to i{code.width}")
+    code.do(f"ret i64 {code.let(f'zext i{code.width} {bits} to i64')}")
+    # Aligned, so that vectors spilled to the stack do not straddle two cache lines.
+    return code.function(f"{head} alignstack({8 * code.width})", *others)
+
+
+def _add_size(code: Code, total: str, x: str) -> str:
+    """total + |x|: sums take other units of the processor than fused multiply-adds, which limit the speed."""
+    return code.binary("fadd", total, code.call("fabs", x))
+
+
+def _too_large(code: Code, total: str) -> str:
+    """Whether a sum of sizes is NaN, or so large that the fifth power of a term may overflow."""
+    return code.let(f"fcmp ugt {code.type} {total}, {code.constant(_LARGEST)}")
+
+
+def _read_sincos(code: Code, plan: Plan) -> None:
+    """Read the address of ``ir.sincos``, which differs between processes, from the end of ``parameters``."""
+    code.do(f"%sincos = load ptr, ptr {code.at('%parameters', len(plan.known), 'ptr')}, align 8")
+
+
+def _call_sincos(code: Code, t: str, angles: str) -> tuple[str, str]:
+    """Call ``ir.sincos`` for a vector of type ``t``; returns the names of sines and cosines."""
+    pair = f"{{ {t}, {t} }}"
+    both = code.let(f"call {pair} %sincos({t} {angles})")
+    return code.let(f"extractvalue {pair} {both}, 0"), code.let(f"extractvalue {pair} {both}, 1")

@@ -94,8 +94,7 @@ class Code:
 
     def fma(self, a: str, b: str, c: str) -> str:
         """a b + c, rounded once."""
-        t = self.type
-        return self.let(f"call {t} @llvm.fma.{self.suffix}({t} {a}, {t} {b}, {t} {c})")
+        return self.call("fma", a, b, c)
 
     def splat(self, scalar: str) -> str:
         """A scalar in every lane."""
@@ -110,20 +109,27 @@ class Code:
 
         Data are read to the second-level cache: the first has too few ways for so many streams.
         """
-        later = self.let(f"getelementptr i8, ptr {pointer}, i64 {ahead}")
+        later = self.at(pointer, ahead, "i8")
         self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 2, i32 1)")
 
-    def sqrt(self, a: str) -> str:
-        """The square root, correctly rounded."""
-        return self.let(f"call {self.type} @llvm.sqrt.{self.suffix}({self.type} {a})")
+    def call(self, name: str, *a: str) -> str:
+        """A function of LLVM in every lane: fma, sqrt (correctly rounded), fabs or copysign."""
+        arguments = ", ".join(f"{self.type} {x}" for x in a)
+        return self.let(f"call {self.type} @llvm.{name}.{self.suffix}({arguments})")
 
-    def declarations(self) -> str:
-        """Declarations of the functions that operations call."""
-        t = self.type
-        arguments = {"fma": 3, "sqrt": 1, "fabs": 1, "copysign": 2}
-        return "\n".join(
-            f"declare {t} @llvm.{name}.{self.suffix}({', '.join([t] * n)})" for name, n in arguments.items()
-        )
+    def at(self, pointer: str, k: str | int, kind: str = "") -> str:
+        """Address of entry k after a pointer, by default to values of the width."""
+        return self.let(f"getelementptr {kind or self.type}, ptr {pointer}, i64 {k}")
+
+    def load(self, pointer: str, kind: str = "", align: int = 8) -> str:
+        """The value at an address."""
+        return self.let(f"load {kind or self.type}, ptr {pointer}, align {align}")
+
+    def function(self, head: str, *others: str) -> str:
+        """Text of a module with the operations as a function, what they call, and other texts."""
+        t, called = self.type, {"fma": 3, "sqrt": 1, "fabs": 1, "copysign": 2}
+        known = (f"declare {t} @llvm.{name}.{self.suffix}({', '.join([t] * n)})" for name, n in called.items())
+        return "\n".join([f"define {head} {{", *self.lines, "}", *known, *others])
 
 
 def tanh(c: Code, x: str) -> str:
@@ -133,7 +139,7 @@ def tanh(c: Code, x: str) -> str:
     y = k ln 2 + r and |r| ≤ ln 2 / 2, e = 2ᵏ p + (2ᵏ − 1), where p = exp(r) − 1 by its Taylor polynomial.
     """
     integers = f"<{c.width} x i64>"
-    size = c.let(f"call {c.type} @llvm.fabs.{c.suffix}({c.type} {x})")
+    size = c.call("fabs", x)
     y = c.binary("fadd", size, size)
     # The comparison is false for NaN, which stays NaN.
     large = c.let(f"fcmp ogt {c.type} {y}, {c.constant(40.0)}")
@@ -150,7 +156,7 @@ def tanh(c: Code, x: str) -> str:
     scale = c.let(f"bitcast {integers} {c.let(f'shl {integers} {exponent}, {c.integers(52)}')} to {c.type}")
     e = c.fma(scale, p, c.binary("fsub", scale, c.constant(1.0)))
     t = c.binary("fdiv", e, c.binary("fadd", e, c.constant(2.0)))
-    return c.let(f"call {c.type} @llvm.copysign.{c.suffix}({c.type} {t}, {c.type} {x})")
+    return c.call("copysign", t, x)
 
 
 def near_sincos(c: Code, x: str) -> tuple[str, str, str]:
@@ -181,7 +187,7 @@ def near_sincos(c: Code, x: str) -> tuple[str, str, str]:
         sign = c.let(f"and {integers} {c.let(f'shl {integers} {quadrant}, {c.integers(62)}')}, {c.integers(-(2**63))}")
         signed = c.let(f"xor {integers} {c.let(f'bitcast {t} {value} to {integers}')}, {sign}")
         values.append(c.let(f"bitcast {integers} {signed} to {t}"))
-    size = c.let(f"call {t} @llvm.fabs.{c.suffix}({t} {x})")
+    size = c.call("fabs", x)
     return values[0], values[1], c.let(f"fcmp ugt {t} {size}, {c.constant(RANGE)}")
 
 
@@ -222,17 +228,7 @@ def sincos(width: int) -> str:
     c.do(f"%p = insertvalue {pair} poison, {t} %s, 0")
     c.do(f"%pc = insertvalue {pair} %p, {t} %c, 1")
     c.do(f"ret {pair} %pc")
-    return "\n".join(
-        [
-            f"define {pair} @{SINCOS}({t} %x) {{",
-            *c.lines,
-            "}",
-            c.declarations(),
-            "declare double @sin(double)",
-            "declare double @cos(double)",
-            SELDOM,
-        ]
-    )
+    return c.function(f"{pair} @{SINCOS}({t} %x)", "declare double @sin(double)", "declare double @cos(double)", SELDOM)
 
 
 # The loop over a batch: blocks of states, packed from any layout into structures of arrays and back
@@ -375,7 +371,7 @@ def _move(lanes: int, inward: bool) -> str:
         at = c.let(f"add i64 %s, {k}")
         beyond = c.let(f"icmp sgt i64 {at}, %last")
         offset = c.let(f"mul i64 {c.let(f'select i1 {beyond}, i64 %last, i64 {at}')}, %ss")
-        states.append(c.let(f"getelementptr i8, ptr %far, i64 {offset}"))
+        states.append(c.at("%far", offset, "i8"))
     c.do("br label %row")
     c.label("row")
     c.do("%r = phi i64 [ 0, %states ], [ %r1, %row_end ]")
@@ -393,12 +389,12 @@ def _move(lanes: int, inward: bool) -> str:
         c.label(block)
         for name, value in zip("coe", first, strict=True):
             c.do(f"%{block}_{name} = phi i64 [ {value}, %{before} ], [ %{block}_{name}1, %{block}_end ]")
-        far = [c.let(f"getelementptr i8, ptr {state}, i64 %{block}_o") for state in states]
-        slots = c.let(f"getelementptr i64, ptr %slots, i64 %{block}_e")
+        far = [c.at(state, f"%{block}_o", "i8") for state in states]
+        slots = c.at("%slots", f"%{block}_e", "i64")
         near = []
         for k in range(width):
-            slot = c.let(f"load i64, ptr {c.let(f'getelementptr i64, ptr {slots}, i64 {k}')}, align 8")
-            near.append(c.let(f"getelementptr i8, ptr %ns, i64 {c.let(f'mul i64 %pitch, {slot}')}"))
+            slot = c.load(c.at(slots, k, "i64"), "i64")
+            near.append(c.at("%ns", c.let(f"mul i64 %pitch, {slot}"), "i8"))
         if block == "stream":
             _stream(c, far, near)
         else:
@@ -428,11 +424,11 @@ def _column(c: Code, far: list[str], near: list[str], inward: bool) -> None:
     if inward:
         vector = "poison"
         for k, pointer in enumerate(far):
-            x = c.let(f"load double, ptr {pointer}, align 8")
+            x = c.load(pointer, "double")
             vector = c.let(f"insertelement {c.type} {vector}, double {x}, i64 {k}")
         c.do(f"store {c.type} {vector}, ptr {near[0]}, align 8")
     else:
-        vector = c.let(f"load {c.type}, ptr {near[0]}, align 8")
+        vector = c.load(near[0])
         for k, pointer in enumerate(far):
             c.do(f"store double {c.let(f'extractelement {c.type} {vector}, i64 {k}')}, ptr {pointer}, align 8")
 
@@ -451,7 +447,7 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
         for row, pointer in zip(_transposed(c, rows), near, strict=True):
             c.do(f"store {t} {row}, ptr {pointer}, align 8")
     else:
-        rows = [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near]
+        rows = [c.load(pointer) for pointer in near]
         for row, pointer in zip(_transposed(c, rows), far, strict=True):
             c.do(f"call void @llvm.masked.store.{c.suffix}.p0({t} {row}, ptr {pointer}, i32 8, {there})")
 
@@ -459,7 +455,7 @@ def _square(c: Code, far: list[str], near: list[str], inward: bool) -> None:
 def _stream(c: Code, far: list[str], near: list[str]) -> None:
     """Unpack with non-temporal stores; masked stores for partial vectors at the start and the end."""
     n, t = c.width, c.type
-    rows = _transposed(c, [c.let(f"load {t}, ptr {pointer}, align 8") for pointer in near])
+    rows = _transposed(c, [c.load(pointer) for pointer in near])
     there = f"<{n} x i1> {_there(c, '%stream_c')}"
     mask = c.let(f"bitcast {there} to i{n}")
     c.do(f"br i1 {c.let(f'icmp eq i{n} {mask}, -1')}, label %past, label %part")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened
+from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened, frozen
 from screwdyn.backends.llvm.program import Evaluator, Program, kept, planned
 from screwdyn.backends.tape import differentiate
 from screwdyn.backends.tape.tape import Tape
@@ -338,8 +338,8 @@ class Derivatives:
                 table = table.copy()
                 table[-1, MASS:PARENT] = 0.0
             request = Request(entry, *(what or ()))
-            of = _frozen(model.places(entry.places, request.link or "", request.code))
-        charts = model.charts and tuple(map(_frozen, model.charts))
+            of = frozen(model.places(entry.places, request.link or "", request.code))
+        charts = model.charts and tuple(map(frozen, model.charts))
         return Evaluator(_programs.serving(table, loaded, (name, of, charts)), None if name == "regressor" else table)
 
 
@@ -352,11 +352,6 @@ def _constrained(factors: Factors, M: Array, J: Array, forces: Array, accelerati
 
 def _arguments(name: str) -> tuple[str, ...]:
     return _ARGUMENTS[name] if name in _ARGUMENTS else CATALOGUE[name].arguments
-
-
-def _frozen(array: Array) -> Any:
-    """An array as nested tuples, which are hashable."""
-    return tuple(map(_frozen, array)) if array.ndim else array.item()
 
 
 def _program(table: Array, opened: Opened, what: Any) -> Program:

@@ -8,7 +8,7 @@ of whose zeros has changed, all ten numbers are parameters, so another payload n
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -38,7 +38,7 @@ Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
 # Bytes of code that are kept: for some sixty six-axis arms.
 MEMORY = 64_000_000
-NO_BODY, NO_PLACES = np.zeros(PARENT - MASS), np.zeros((0, PLACE))
+NO_PLACES = np.zeros((0, PLACE))
 # Bound of the ratio of all operations on a tape to those that its outputs depend on, for trees of more than 20
 # rows.
 _WRITTEN = 3
@@ -47,10 +47,10 @@ _WRITTEN = 3
 class Structure(NamedTuple):
     """The structure that the code of a quantity is made for."""
 
-    table: Array  # (n + 1, 27) array: Rows of a model, with zeros for their inertias, and the base's
-    opened: Opened  # (n, 10) array of bool: Which inertial numbers are parameters; the others are zero
+    table: Array  # (n + 1, 27), rows of a model, with zeros for their inertias, and the base's
+    opened: Opened  # (n, 10), which inertial numbers are parameters; the others are zero
     charts: Charts | None = None  # of a model with group joints or couplings
-    places: Array = NO_PLACES  # (links, 25) array: Of the links of the quantity
+    places: Array = NO_PLACES  # (links, 25), of the links of the quantity
 
     def subject(self, tape: Tape) -> Subject:
         """The structure on a tape, with inputs for its parameters."""
@@ -77,7 +77,11 @@ Made = TypeVar("Made", bound=Sized)
 
 
 class Kept(Generic[Made]):
-    """A cache of objects for the most recently used structures; each object serves all models of a structure."""
+    """A cache of objects for the most recently used structures; each object serves all models of a structure.
+
+    ``make`` gets a table without the rows' inertias, the (n, 10) array of bool of the inertial numbers that are
+    parameters, and the further key ``what``. ``most`` bytes are kept in addition to the most recently used object.
+    """
 
     def __init__(self, make: Callable[[Array, Opened, Hashable], Made], most: int) -> None:
         self._make, self._most = make, most
@@ -89,7 +93,7 @@ class Kept(Generic[Made]):
             os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def serving(self, table: Array, loaded: Opened, what: Hashable = None) -> Made:
-        """The object that serves a model; a new one if there is none in the cache."""
+        """The object that serves a model, whose ``loaded`` rows may carry a payload; a new one if there is none."""
         frame = table + 0.0
         inertias = frame[:-1, MASS:PARENT]
         needed = (inertias != 0) | loaded[:, None]
@@ -138,7 +142,7 @@ class Programs:
 
     def get(self, name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
         """The compilation of a quantity of a model, for links at some places; it starts in the first call."""
-        base = NO_BODY if CATALOGUE[name].base_parameters else model.table[-1, MASS:PARENT]
+        base = model.table[-1, MASS:PARENT] * (not CATALOGUE[name].base_parameters)
         key = name, base.tobytes(), places.tobytes()
         found = self._known.get(key)
         if found is None:
@@ -155,7 +159,7 @@ class Programs:
     @property
     def nbytes(self) -> int:
         """Memory of the programs that are ready, in bytes."""
-        return sum(x.program.nbytes for x in self._compilations if x.program is not None)
+        return sum(x.program.nbytes for x in list(self._known.values()) if x.program is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,19 +170,15 @@ class Programs:
     @property
     def ready(self) -> bool:
         """Whether all compilations that were requested are finished."""
-        return all(x.batch.done() for x in self._compilations)
+        return all(x.batch.done() for x in list(self._known.values()))
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until all compilations that were requested are finished."""
-        parts = [x.batch for x in self._compilations]
+        """Wait until all compilations that were requested are finished; TimeoutError after ``timeout`` seconds."""
+        parts = [x.batch for x in list(self._known.values())]
         if wait(parts, timeout).not_done:
             raise TimeoutError(f"the code is not ready after {timeout} s")
         for part in parts:
             part.result()
-
-    @property
-    def _compilations(self) -> Iterable[Compilation]:
-        return list(self._known.values())
 
 
 class TooLong(Exception):
@@ -196,7 +196,7 @@ class Nodes(list[Node]):
 
 
 def recorded(name: str, structure: Structure) -> Program:
-    """Record a quantity of a structure, and plan it."""
+    """Record a quantity of a structure, and plan it; raises TooLong, or Undetermined as ``record``."""
     tape = Tape()
     tape.nodes = Nodes()
     subject = structure.subject(tape)
@@ -251,53 +251,40 @@ class Kind(NamedTuple):
     forces: tuple[tuple[str, int], ...]  # parameters of the joints' own forces that are not zero
 
 
-def step(tape: Tape, own: Tape, subject: Subject, kind: Kind) -> list[Scalars]:
-    """The positions and the rates after a step, (nq,) and (nv,)."""
-    q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
-    return list(STEPS[kind.method](_Motion(tape, own, subject, kind), q, qd, tape.input(("dt", 0))))
-
-
 class _Motion:
-    """A tree on a tape; parameters as for :func:`step`."""
+    """A tree on a tape, with the operations that ``STEPS`` need.
+
+    ``own`` is a further tape, on which forward dynamics is recorded once, to be repeated for each state that a step
+    needs; the subject has its inputs there, and their names become inputs on ``tape``.
+    """
 
     def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: Kind) -> None:
-        self._tape, self._own, self._charts = tape, own, subject.charts
+        self._tape, self._own, self._charts, self._freedoms = tape, own, subject.chart, subject.freedoms
         n = subject.nv
-        # The freedom of each row, and the position of each freedom.
-        self._freedoms = [subject.freedom(row) for row in range(len(subject.table) - 1)]
-        self._where: Any = slice(None)
-        if subject.charts is not None:
-            self._where = np.zeros(n, dtype=np.intp)
-            self._where[self._freedoms] = subject.charts.where
+        # The position of each freedom.
+        self._where = np.zeros(n, dtype=np.intp)
+        self._where[self._freedoms] = self._charts.where
         table = subject.table.copy()
         if kind.rows:
             bodies = inputs(own, "bodies", range(NUMBERS * len(kind.rows)))
             table[list(kind.rows), MASS:PARENT] = bodies.reshape(-1, NUMBERS)
         (self._acceleration,) = outputs(own, "forward_dynamics", subject._replace(table=table))
-        self._forces = self._joint_forces(kind, n)
+        numbers = {field: _zeros(n) for field in JointForces._fields if field != "where"}
+        for field, row in kind.forces:
+            numbers[field][row] = tape.input((field, row))
+        forces: Any = JointForces
+        self._forces = forces(**numbers, where=self._where)
         control = {
             group: inputs(tape, group, range(subject.nq if group == "q_target" else n)) for group in kind.control
         }
-        self._tau = control.get("tau")
+        self._tau = control.get("tau", 0.0)
         self._feedback = Feedback(**control) if len(control) > 1 else None
-
-    def _joint_forces(self, kind: Kind, n: int) -> Any:
-        """The joints' own forces, for traced scalars."""
-        numbers = {field: np.full(n, 0.0, dtype=object) for field in JointForces._fields if field != "where"}
-        for field, row in kind.forces:
-            numbers[field][row] = self._tape.input((field, row))
-        forces: Any = JointForces
-        return forces(**numbers, where=self._where)
 
     def acceleration(self, q: Scalars, qd: Scalars) -> Scalars:
         """Forward dynamics with the torques and the joints' own forces."""
-        forces = self._forces
+        forces, tape, own = self._forces, self._tape, self._own
         tau = forces.viscous_force(qd) + forces.smoothed_friction(qd) + forces.spring_force(q)
-        if self._feedback is not None:
-            tau = tau + self._feedback.torque(q, qd, self._where)
-        elif self._tau is not None:
-            tau = tau + self._tau
-        tape, own = self._tape, self._own
+        tau = tau + (self._tau if self._feedback is None else self._feedback.torque(q, qd, self._where))
         state = {"q": q, "qd": qd, "tau": tau}
         values = {
             node.a: state[node.a[0]][node.a[1]] if node.a[0] in state else tape.input(node.a)
@@ -312,28 +299,25 @@ class _Motion:
 
     def rate(self, q: Scalars, qd: Scalars) -> Scalars:
         """The time derivative of the positions."""
-        if self._charts is None:
-            return qd
-        rate = np.full(len(q), 0.0, dtype=object)
+        rate = _zeros(len(q))
         charting.position_rate(self._charts.where, self._charts.groups, q, qd[self._freedoms], rate)
         return rate
 
     def normalized(self, q: Scalars) -> Scalars:
         """The positions with quaternions of length 1."""
-        if self._charts is None:
-            return q
         q = q.copy()
         charting.normalize(self._charts.groups, q)
         return q
 
     def moved(self, q: Scalars, v: Scalars) -> Scalars:
         """The positions reached by moving at v for unit time."""
-        if self._charts is None:
-            reached: Scalars = q + v
-            return reached
-        reached = np.full(len(q), 0.0, dtype=object)
+        reached = _zeros(len(q))
         charting.integrate(self._charts.where, self._charts.groups, q, v[self._freedoms], reached)
         return reached
+
+
+def _zeros(n: int) -> Scalars:
+    return np.full(n, 0.0, dtype=object)
 
 
 # Compiled steps: many steps of an integrator in one call, for a batch of states
@@ -358,17 +342,22 @@ def _recorded_steps(table: Array, opened: Opened, what: Any) -> Program:
     lengths = {"q": subject.nq, "qd": n, **{x: subject.nq if x == "q_target" else n for x in kind.control}}
     if kind.rows:
         lengths["bodies"] = NUMBERS * len(kind.rows)
-    return planned("step", tape, lengths, step(tape, own, subject, kind))
+    q, qd = (subject.inputs(tape, group) for group in ("q", "qd"))
+    after = STEPS[kind.method](_Motion(tape, own, subject, kind), q, qd, tape.input(("dt", 0)))
+    return planned("step", tape, lengths, after)
 
 
 _steps = Kept(_stepped, MEMORY)
 
 
 class Stepper:
-    """Steps of one kind of a model."""
+    """Steps of one kind of a model, with values of the step and of the parameters of the joints' own forces.
+
+    Raises TooLong if a step has too many operations, Undetermined if some joint feels no inertia in any state.
+    """
 
     def __init__(self, model: Model, kind: Kind, values: Mapping[Hashable, float]) -> None:
-        charts = model.charts and tuple(map(_frozen, model.charts))
+        charts = model.charts and tuple(map(frozen, model.charts))
         table = model.table.copy()
         table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence
         self._program = _steps.serving(table, model.loaded, (kind, charts))
@@ -381,7 +370,11 @@ class Stepper:
     def run(
         self, samples: int, every: int, inputs: Sequence[Array], varying: Sequence[bool], outputs: Sequence[Array]
     ) -> bool:
-        """Compute ``samples`` · ``every`` steps; False if a state became NaN."""
+        """Compute ``samples`` · ``every`` steps; False if a state became NaN.
+
+        Inputs are (count, n), or (count, steps, n) if they vary with time. Outputs are positions and rates, (count,
+        samples, n), and the number of steps until the state became NaN, (count, 1).
+        """
         program, lanes = self._program, host().width
         lengths = program.lengths
         header = np.array([samples, every, *(n * v for n, v in zip(lengths, varying, strict=True))])
@@ -393,6 +386,6 @@ class Stepper:
         return drive(program.batch, context, inputs, outputs, rows, slots, [False] * len(rows))
 
 
-def _frozen(array: Any) -> Any:
+def frozen(array: Any) -> Any:
     """An array as nested tuples, which are hashable."""
-    return tuple(map(_frozen, array)) if array.ndim else array.item()
+    return tuple(map(frozen, array)) if array.ndim else array.item()

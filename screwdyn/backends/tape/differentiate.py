@@ -104,10 +104,9 @@ def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> d
     """Rates of the inputs of an argument: dq/dt for ν = ``along`` if the argument is q, or ``along`` itself."""
     given = subject.inputs(tape, argument)
     rates: Any = along
-    if argument == "q" and subject.charts is not None:
+    if argument == "q":
         rates = np.full(len(given), 0.0, dtype=object)
-        along = along[[subject.freedom(row) for row in range(len(subject.table) - 1)]]
-        position_rate(subject.charts.where, subject.charts.groups, given, along, rates)
+        position_rate(subject.chart.where, subject.chart.groups, given, along[subject.freedoms], rates)
     return {tape.nodes[x.node].a: rate for x, rate in zip(given, rates, strict=True)}
 
 
@@ -120,12 +119,11 @@ def inverse_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
         outputs(tape, name, subject) for name in ("inverse_dynamics", "coriolis_matrix", "mass_matrix")
     )
     by_rate = 2.0 * C
-    if subject.charts is not None:
-        v = subject.inputs(tape, "qd")
-        for *rows, c in subject.charts.terms.tolist():
-            m, k, l = (subject.freedom(int(row)) for row in rows)
-            by_rate[:, k] -= M[:, m] * (c * v[l])
-            by_rate[:, l] += M[:, m] * (c * v[k])
+    v, freedoms = subject.inputs(tape, "qd"), subject.freedoms
+    for *rows, c in subject.chart.terms.tolist():
+        m, k, l = (freedoms[int(row)] for row in rows)
+        by_rate[:, k] -= M[:, m] * (c * v[l])
+        by_rate[:, l] += M[:, m] * (c * v[k])
     return [partial(tape, tau, "q", subject), by_rate, M]
 
 

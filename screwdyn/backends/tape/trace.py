@@ -5,6 +5,7 @@ are given; and ("inertia", (row, k)) for inertial numbers of a row that are inpu
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,40 +42,45 @@ class Undetermined(Exception):
 class Subject(NamedTuple):
     """The arguments of a recording other than the state."""
 
-    table: Scalars  # (n + 1, 27) array of scalars: Rows of a model; see ``physics.table``
+    table: Scalars  # (n + 1, 27), rows of a model; see ``physics.table``
     charts: Charts | None = None  # of a model with group joints or couplings
-    places: Scalars | None = None  # (links, 25) array: Of the links of the quantity
-    # Names of the inputs: nq of "q", n of each other group. Indices by default
+    places: Scalars | None = None  # (links, 25), of the links of the quantity
+    # Names of the inputs: nq of "q", n of each other group. Indices by default.
     positions: Sequence[Hashable] | None = None
-    # Names of the inputs: nq of "q", n of each other group. Indices by default
     coordinates: Sequence[Hashable] | None = None
-    # (n,) array of scalars: Constants that are added to the coordinates of the rows; see :meth:`with_zeros`
-    zeros: Scalars | None = None
+    zeros: Scalars | None = None  # (n,), added to the coordinates of the rows; see :meth:`with_zeros`
 
     @property
     def nv(self) -> int:
         """Number of freedoms."""
-        n = len(self.table) - 1
-        return n if self.couplings is None else 1 + max(int(row[COLUMN]) for row in self.couplings)
+        return 1 + max(self.freedoms, default=-1)
 
     @property
     def nq(self) -> int:
         """Number of positions."""
-        return self.nv + (0 if self.charts is None else charting.number_of_quaternions(self.charts.groups))
+        return self.nv + charting.number_of_quaternions(self.chart.groups)
+
+    @property
+    def chart(self) -> Charts:
+        """The charts, which add nothing if there are no group joints and no couplings."""
+        where, none = np.arange(len(self.table) - 1), np.zeros((0, 4))
+        return self.charts or Charts(where, none, none, none)
 
     @property
     def couplings(self) -> Scalars | None:
         """Couplings of the rows, if there are any."""
-        return None if self.charts is None or not self.charts.coupled else self.charts.couplings
+        return self.chart.couplings if self.chart.coupled else None
+
+    @property
+    def freedoms(self) -> list[int]:
+        """The freedom of each row, or the one that it follows."""
+        couplings = self.couplings
+        return [*range(len(self.table) - 1)] if couplings is None else [int(row[COLUMN]) for row in couplings]
 
     def with_zeros(self) -> "Subject":
         """The subject with homes that do not depend on where coordinates are zero; its table has no traced homes."""
         table, zeros = moved_zeros(self.table)
         return self._replace(table=table, zeros=zeros)
-
-    def freedom(self, row: int) -> int:
-        """The freedom of a row, or the one that it follows."""
-        return row if self.couplings is None else int(self.couplings[row, COLUMN])
 
     def inputs(self, tape: Tape, group: str) -> Scalars:
         """The inputs of a group, such as "qd"."""
@@ -83,10 +89,8 @@ class Subject(NamedTuple):
 
     def rows(self, tape: Tape) -> tuple[Scalars, Scalars]:
         """The table, with the poses of group joints in the homes of their first rows, and the rows' coordinates."""
-        table, x = self.table, self.inputs(tape, "q")
-        if self.charts is not None:
-            q, table, x = x, self.table.copy(), _zeros(len(self.table) - 1)
-            charting.recentre(self.table, self.charts.where, self.charts.groups, q, table, x)
+        table, x, chart = self.table.copy(), _zeros(len(self.table) - 1), self.chart
+        charting.recentre(self.table, chart.where, chart.groups, self.inputs(tape, "q"), table, x)
         zeros = 0.0 if self.zeros is None else self.zeros
         if self.couplings is None:
             x = x + zeros
@@ -117,20 +121,17 @@ class Subject(NamedTuple):
         contraction(couplings, rows, out)
         return out
 
-    def size(self, dimension: Dimension) -> int:
-        """The number that a dimension of a result stands for."""
-        if dimension == "k" and self.places is not None and self.couplings is not None:
-            return len({self.couplings[i, COLUMN] for i in path_of(self.table, int(self.places[0, ROW]))})
-        return self.nv if dimension == "v" else self.size_over_rows(dimension)
-
-    def size_over_rows(self, dimension: Dimension) -> int:
-        """The number that a dimension stands for in a recursion."""
-        n = len(self.table) - 1
+    def size(self, dimension: Dimension, over_rows: bool = False) -> int:
+        """The number that a dimension of a result stands for, or that of a recursion over the rows."""
+        if isinstance(dimension, int):
+            return dimension
         if dimension == "k":
-            return 0 if self.places is None else len(path_of(self.table, int(self.places[0, ROW])))
+            path = [] if self.places is None else path_of(self.table, int(self.places[0, ROW]))
+            freedoms = self.freedoms
+            return len(path) if over_rows else len({freedoms[i] for i in path})
         if dimension == "L":
             return 0 if self.places is None else len(self.places)
-        return dimension if isinstance(dimension, int) else {"v": n, "q": self.nq}[dimension]
+        return {"v": len(self.table) - 1 if over_rows else self.nv, "q": self.nq}[dimension]
 
 
 def constants(table: npt.NDArray[np.float64]) -> Scalars:
@@ -147,29 +148,30 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray
 
 
 def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
-    """Record a quantity; returns its results as arrays of scalars on the tape and plain numbers."""
-    entry, chart = CATALOGUE[quantity], subject.charts
-    if chart is not None:
-        _assume_unit_quaternions(tape, chart, subject.inputs(tape, "q"))
+    """Record a quantity; returns its results as arrays of scalars on the tape and plain numbers.
+
+    Raises Undetermined if there are no results for any state, as with a joint that feels no inertia.
+    """
+    entry, chart, over_rows = CATALOGUE[quantity], subject.chart, partial(subject.size, over_rows=True)
+    _assume_unit_quaternions(tape, subject)
     if subject.couplings is not None and entry.coupled is not None:
         return _recorded_from(tape, entry, subject)
     state = {group: subject.inputs(tape, group) for group in entry.arguments}
     state |= {group: _zeros(subject.nv) for group in entry.at_rest}
     table, state["q"] = subject.rows(tape)
-    if chart is not None:
-        state |= {group: subject.of_rows(x) for group, x in state.items() if group in ("qd", "qdd")}
-        if "qdd" in state:
-            charting.drift(chart.terms, state["qd"], state["qdd"])
-    results = {r.name: _zeros(*_working_shape(r.shape, subject.size_over_rows)) for r in entry.results}
+    state |= {group: subject.of_rows(x) for group, x in state.items() if group in ("qd", "qdd")}
+    if "qdd" in state:
+        charting.drift(chart.terms, state["qd"], state["qdd"])
+    results = {r.name: _zeros(*_working_shape(r.shape, over_rows)) for r in entry.results}
     places = [subject.places] if entry.places else []
-    scratch = [_zeros(*map(subject.size_over_rows, shape)) for shape in entry.scratch]
+    scratch = [_zeros(*map(over_rows, shape)) for shape in entry.scratch]
     status = entry.recursion(table, *state.values(), *places, *scratch, workspace(table, _zeros), *results.values())
     if status:
         raise Undetermined(quantity, status)
     for result in entry.results:
-        if chart is not None and result.rate_of:
+        if result.rate_of:
             charting.add_drift_of_columns(chart.terms, state["qd"], results[result.rate_of], results[result.name])
-        if chart is not None and result.acceleration:
+        if result.acceleration:
             charting.subtract_drift(chart.terms, state["qd"], results[result.name])
     found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)
     return [x.reshape(tuple(map(subject.size, result.shape))) for result, x in found]
@@ -196,10 +198,10 @@ def _working_shape(shape: tuple[Dimension, ...], size: Callable[[Dimension], int
     return (int(np.prod(sizes[:-1])), sizes[-1]) if len(sizes) > 1 else (sizes[0],)
 
 
-def _assume_unit_quaternions(tape: Tape, charts: Charts, q: Scalars) -> None:
-    for group in charts.groups:
+def _assume_unit_quaternions(tape: Tape, subject: Subject) -> None:
+    for group in subject.chart.groups:
         if int(group[charting.ORIENTATION]) == 4:
-            at = int(group[charting.POSITION])
+            q, at = subject.inputs(tape, "q"), int(group[charting.POSITION])
             square = sum((x * x for x in q[at : at + 4]), 0.0)
             tolerance = 2 * LENGTH_TOLERANCE
             for assumption in ((square, 1 - tolerance), (1 + tolerance, square)):

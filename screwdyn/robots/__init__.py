@@ -298,22 +298,14 @@ def rtx() -> KinematicTree:
 
 
 def stanford() -> KinematicTree:
-    """Stanford arm (revolute, revolute, prismatic) of Bhangale, Table IV(b).
+    """Stanford arm (revolute, revolute, prismatic) of Bhangale, Table IV(b), with one or two digits.
 
-    Standard Denavit-Hartenberg; inertias about the com, in the DH link frames, in kg m². The vector r of the table
-    points from the centre of mass to the *next* joint, where the DH frame lies, so com = -r. z of the base points
-    up; gravity is 9.81 m/s² downwards. The moments of link 2 (0.5, 0.6, 0.01) violate the triangle
-    inequality: it is an *effective* inertia.
+    Conventions and source as for :func:`rtx`; the moments of link 2 are those of an *effective* inertia too.
 
     Returns
     -------
     KinematicTree
         Links "link1" … "link3"; coordinates "theta1", "theta2" (rad) and "b3" (m).
-
-    Notes
-    -----
-    P. P. Bhangale, S. K. Saha, V. P. Agrawal, "A dynamic model based robot arm selection criterion",
-    Multibody System Dynamics 12, 2004. One or two digits.
     """
     rows = [
         {"d": 0.1, "alpha": -pi / 2, "m": 9, "com": (0.1, 0, -0.1), "inertia": (0.1, 0.02, 0.1), "joint": "theta1"},

@@ -6,7 +6,7 @@ See docs/identification.md.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -77,12 +77,20 @@ class _Motion:
         return np.array(np.broadcast_to(given, (tree.nv,)))
 
 
-def _friction(tree: KinematicTree) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names and units of friction and offsets."""
-    turns = [bool(np.any(S[:3] != 0)) for joint in map(tree.joint, tree.joints) if joint.nv for S in joint.screws.T]
-    names = [f"{name}.{what}" for what in Friction._fields for name in tree.coordinates]
-    units = [(["N m s/rad", "N m", "N m"] if turn else ["N s/m", "N", "N"]) for turn in turns]
-    return tuple(names), tuple(unit[k] for k in range(3) for unit in units)
+def _labels(
+    tree: KinematicTree, friction: bool, prefixes: Sequence[str] = ("",)
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names and units of the parameters of bodies, and of friction and offsets if they are unknown."""
+    names = [prefix + name for prefix in prefixes for name in INERTIAL]
+    units = [*_UNITS] * len(prefixes)
+    if friction:
+        turns = [S[:3].any() for joint in map(tree.joint, tree.joints) if joint.nv for S in joint.screws.T]
+        for what, turning, sliding in zip(
+            Friction._fields, ("N m s/rad", "N m", "N m"), ("N s/m", "N", "N"), strict=True
+        ):
+            names += [f"{name}.{what}" for name in tree.coordinates]
+            units += [turning if turn else sliding for turn in turns]
+    return tuple(names), tuple(units)
 
 
 class Friction(NamedTuple):
@@ -398,13 +406,11 @@ def identify(
     if not isinstance(link, str):  # None stands for all links in a regressor
         raise UnknownNameError.of(link, tree.links)
     columns, start = motion.columns(friction, link), tree.derivatives.parameters(link)
-    Y, names, units = columns[..., :10], INERTIAL, _UNITS
+    Y, (names, units) = columns[..., :10], _labels(tree, friction)
     rest, deviations = motion.rest(tau, friction, Y @ start), motion.deviations(noise)
     if not Y.any():
         raise ScrewdynError(f"the torques do not depend on {link!r}, because no joint moves it in these samples")
-    if friction:
-        others, their_units = _friction(tree)
-        names, units, start = (*names, *others), (*units, *their_units), np.append(start, np.zeros(len(others)))
+    start = np.append(start, np.zeros(len(names) - 10))
     found = least_squares.fit(columns, rest, deviations, start)
     x, adjusted = found.x, not least_squares.is_consistent(found.x[:10])
     if adjusted:
@@ -550,21 +556,17 @@ def base_parameters(
     """
     if not tree.nv:
         raise ScrewdynError("the tree has no coordinates, so there are no torques")
-    given = [x is not None for x in (q, qd, qdd)]
     if q is not None and qd is not None and qdd is not None:
         motion = _Motion.of(tree, q, qd, qdd)
-    elif any(given):
+    elif any(x is not None for x in (q, qd, qdd)):
         raise ScrewdynError("give q, qd and qdd of the states, or none of them for random states")
     else:
-        motion = _random_motion(tree)
-    tree = motion.tree
-    names = tuple(f"{link}.{what}" for link in tree.links[1:] for what in INERTIAL)
-    units = _UNITS * (len(tree.links) - 1)
-    preference = np.tile(_PREFERENCE, len(tree.links) - 1)
-    if friction:
-        others, their_units = _friction(tree)
-        names, units = (*names, *others), (*units, *their_units)
-        preference = np.append(preference, np.full(len(others), 3))
+        rng, count = np.random.default_rng(0), _MORE + _STATES * 10 * len(tree.links) // tree.nv
+        q = np.array([tree.random_configuration(rng) for _ in range(count)])
+        motion = _Motion.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
+    tree, bodies = motion.tree, motion.tree.links[1:]
+    names, units = _labels(tree, friction, [f"{link}." for link in bodies])
+    preference = np.append(np.tile(_PREFERENCE, len(bodies)), np.full(len(names) - 10 * len(bodies), 3))
     columns = motion.columns(friction).reshape(-1, len(names))
     order = np.argsort(preference, kind="stable")
     first, later, coefficients = least_squares.dependencies(columns[:, order])
@@ -574,20 +576,9 @@ def base_parameters(
     sequence = np.argsort(order[first])
     matrix, kept = matrix[sequence], order[first][sequence]
     scaled = columns[:, kept] / np.linalg.norm(columns[:, kept], axis=0)
-    texts = tuple(_beginning(row, k, names) for row, k in zip(matrix, kept, strict=True))
+    texts = []
+    for row, k in zip(matrix, kept, strict=True):
+        ordered = [k, *np.delete(np.arange(len(row)), k)]
+        texts.append(_combination(row[ordered], tuple(names[j] for j in ordered)))
     condition = float(np.linalg.cond(scaled))
-    return BaseParameters(tree, friction, texts, tuple(units[k] for k in kept), matrix, kept, condition)
-
-
-def _random_motion(tree: KinematicTree) -> _Motion:
-    """Random states, enough to determine all that any motion determines."""
-    tree, rng = tree.copy(), np.random.default_rng(0)
-    count = _MORE + _STATES * 10 * len(tree.links) // max(tree.nv, 1)
-    q = np.array([tree.random_configuration(rng) for _ in range(count)])
-    return _Motion.of(tree, q, *rng.uniform(-2, 2, (2, count, tree.nv)))
-
-
-def _beginning(row: Array, first: int, names: tuple[str, ...]) -> str:
-    """A combination as text, which begins with one of its parameters."""
-    order = [first, *(k for k in range(len(row)) if k != first)]
-    return _combination(row[order], tuple(names[k] for k in order))
+    return BaseParameters(tree, friction, tuple(texts), tuple(units[k] for k in kept), matrix, kept, condition)

@@ -658,11 +658,11 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         ShapeError, UnknownNameError, UnboundSymbolError
             As for :meth:`show`.
         """
-        from screwdyn.views.film import picture_path, write_picture
+        from screwdyn.views.film import picture_path, write_film
         from screwdyn.views.scene import stage_scene, still
 
         out, state = picture_path(path), State(self, q)
-        return write_picture(stage_scene([still(state.tree, state.q)], np.zeros(1), (), show), out)
+        return write_film(stage_scene([still(state.tree, state.q)], np.zeros(1), (), show), out)
 
     # Inside
 

@@ -24,12 +24,12 @@ from tqdm import tqdm
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.views.scene import Camera, Scene
-from screwdyn.views.solids import Solid, arrow, ball
+from screwdyn.views.solids import Solid, arrow
 
 if TYPE_CHECKING:
     from screwdyn.views.figures import Figure
 
-__all__ = ["Animation", "film_path", "film_rate", "picture_path", "write_film", "write_picture"]
+__all__ = ["Animation", "film_path", "film_rate", "picture_path", "write_film"]
 
 # Inches of 100 pixels.
 _WIDTH, _HEIGHT = 6.4, 4.8
@@ -67,12 +67,10 @@ def _draw_frame(figure: Figure, scene: Scene, surfaces: dict[Solid, _Surface], f
     project = _projection(scene.camera)
     _draw_grid(axes, scene, project)
     _draw_surfaces(axes, scene, surfaces, frame, project)
-    for flash in scene.flashes:
-        if flash.shown[frame]:
-            (x, y, _) = project(flash.position)
-            axes.text(
-                x, y, f"  {flash.text}", fontsize=9, parse_math=False, bbox={"color": "white", "alpha": 0.7, "pad": 1}
-            )
+    for node in scene.texts:
+        if node.shown[frame]:
+            (x, y, _), box = project(node.poses[frame, :3, 3]), {"color": "white", "alpha": 0.7, "pad": 1}
+            axes.text(x, y, f"  {node.text}", fontsize=9, parse_math=False, bbox=box)
     if len(scene.times) > 1:
         axes.text(0.02, 0.95, f"{scene.times[frame]:.2f} s", fontsize=11, transform=axes.transAxes)
     for k, (name, color) in enumerate(scene.legend(frame)):
@@ -179,7 +177,6 @@ def _draw_surfaces(
         for found in scene.arrows
         if found.shown[frame]
     ]
-    fresh += [ball(0.05 * scene.size, flash.position, flash.color) for flash in scene.flashes if flash.shown[frame]]
     corners, normals, colors = [np.zeros((0, 3, 3))], [np.zeros((0, 3))], [np.zeros((0, 4))]
     placed = [(np.eye(4), _Surface(solid, scene.size)) for solid in fresh]
     for T, solid in scene.visible(frame):
@@ -259,9 +256,12 @@ def _write_page(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     path.write_text(page(scene, frames).replace("<title>Viser</title>", title, 1), encoding="utf-8")
 
 
-_Writer = Callable[[Scene, Path, Iterable[int]], None]
-_FILMS: Mapping[str, _Writer] = {".html": _write_page, ".gif": write_gif, ".mp4": _write_mp4}
-_PICTURES: Mapping[str, _Writer] = {".html": _write_page, ".png": _write_png}
+_WRITERS: Mapping[str, Callable[[Scene, Path, Iterable[int]], None]] = {
+    ".html": _write_page,
+    ".gif": write_gif,
+    ".mp4": _write_mp4,
+    ".png": _write_png,
+}
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ class Animation:
 
 def film_path(path: str | os.PathLike[str]) -> Path:
     """The path of a film, checked before the work for it starts; ScrewdynError if it could not be written."""
-    out = _checked(path, _FILMS)
+    out = _checked(path, ".html", ".gif", ".mp4")
     if out.suffix.lower() == ".html":
         import_module("screwdyn.views.web")  # raises the error
     if out.suffix.lower() == ".mp4":
@@ -300,7 +300,7 @@ def film_path(path: str | os.PathLike[str]) -> Path:
 
 def picture_path(path: str | os.PathLike[str]) -> Path:
     """The path of a picture; errors as for :func:`film_path`."""
-    return _checked(path, _PICTURES)
+    return _checked(path, ".html", ".png")
 
 
 def film_rate(path: Path, fps: float) -> float:
@@ -308,36 +308,27 @@ def film_rate(path: Path, fps: float) -> float:
     return 100 / max(2, round(100 / fps)) if path.suffix.lower() == ".gif" else fps
 
 
-def write_film(scene: Scene, path: Path, progress: bool) -> Animation:
-    """Write a film of all frames; ScrewdynError if the file cannot be written, or its format lacks a program."""
-    frames = tqdm(range(len(scene.times)), disable=not progress, unit=" frames", leave=False)
-    return _written(_FILMS, scene, path, frames)
+def write_film(scene: Scene, path: Path, progress: bool = False) -> Animation:
+    """Write a film of all frames, or a picture of a single one; ScrewdynError if it cannot be written."""
+    target, frames = path.resolve(), range(len(scene.times))
+    try:
+        # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder:
+            part = Path(folder) / target.name
+            shown = tqdm(frames, disable=not progress, unit=" frames", leave=False)
+            _WRITERS[path.suffix.lower()](scene, part, shown)
+            part.replace(target)
+    except OSError as error:
+        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
+    return Animation(path.absolute())
 
 
-def write_picture(scene: Scene, path: Path) -> Animation:
-    """Write a picture of the first frame; errors as for :func:`write_film`."""
-    return _written(_PICTURES, scene, path, [0])
-
-
-def _checked(path: str | os.PathLike[str], writers: Mapping[str, _Writer]) -> Path:
+def _checked(path: str | os.PathLike[str], *suffixes: str) -> Path:
     out = Path(path)
-    if out.suffix.lower() not in writers:
-        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in {', '.join(writers)}")
+    if out.suffix.lower() not in suffixes:
+        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in {', '.join(suffixes)}")
     if not out.parent.is_dir():
         raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
     if out.is_dir():
         raise ScrewdynError(f"cannot write {str(out)!r}: it is a folder")
     return out
-
-
-def _written(writers: Mapping[str, _Writer], scene: Scene, path: Path, frames: Iterable[int]) -> Animation:
-    target = path.resolve()
-    try:
-        # Written elsewhere first: an interrupted film would look like a whole one, and replace the former file.
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".screwdyn-") as folder:
-            part = Path(folder) / target.name
-            writers[path.suffix.lower()](scene, part, frames)
-            part.replace(target)
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
-    return Animation(path.absolute())

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -350,12 +349,20 @@ def plot_run(
     ax: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
     """Draw quantities over time, as :meth:`screwdyn.Run.plot` describes."""
-    wanted = _wanted(what)
+    names: Any = [what] if isinstance(what, str) else what
+    if not isinstance(names, Sequence) or not names or any(name not in _QUANTITIES for name in names):
+        raise ScrewdynError(f"what must be one or more of {', '.join(map(repr, _QUANTITIES))}; got {what!r}")
+    wanted = [name for name in _QUANTITIES if name in names]
     found = _panels(run, wanted, coordinates, degrees)
     titles = [panel.title for panel in found] + ["energy"] * ("energy" in wanted)
     if not titles:
         raise ScrewdynError(f"there is nothing to draw: none of the coordinates has {' or '.join(wanted)}")
-    axes = _axes(titles, ax)
+    if ax is None:
+        height = min(_HIGHEST, max(_LOWEST, _PAGE / len(titles)))
+        figure = blank_figure(_WIDTH, height * len(titles) + 0.25, _DPI)
+        axes = [*figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0]]
+    else:
+        axes = given_axes(ax, titles, "; choose panels with what= and coordinates=")
     for axis, panel in zip(axes, found, strict=False):
         _draw_panel(axis, run, panel)
     if "energy" in wanted:
@@ -363,26 +370,9 @@ def plot_run(
     for axis, title in zip(axes, titles, strict=True):
         _finish(axis, title, run, beside=ax is None)
     axes[-1].set_xlabel("time (s)", fontsize=8)
-    figure = axes[-1].get_figure(root=True)
-    assert figure is not None
-    return figure
-
-
-def _wanted(what: str | Sequence[str]) -> list[str]:
-    """The quantities to draw, in their order."""
-    names: Any = [what] if isinstance(what, str) else what
-    if not isinstance(names, Sequence) or not names or any(name not in _QUANTITIES for name in names):
-        raise ScrewdynError(f"what must be one or more of {', '.join(map(repr, _QUANTITIES))}; got {what!r}")
-    return [name for name in _QUANTITIES if name in names]
-
-
-def _axes(titles: Sequence[str], ax: Axes | Sequence[Axes] | None) -> list[Axes]:
-    """The given axes, or those of a new figure: one for each title."""
-    if ax is None:
-        height = min(_HIGHEST, max(_LOWEST, _PAGE / len(titles)))
-        figure = blank_figure(_WIDTH, height * len(titles) + 0.25, _DPI)
-        return [*figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0]]
-    return given_axes(ax, titles, "; choose panels with what= and coordinates=")
+    whole: Figure | None = axes[-1].get_figure(root=True)
+    assert whole is not None
+    return whole
 
 
 # Label, colour and line style of the two controllers.
@@ -419,9 +409,7 @@ def plot_comparison(
     deviation.set_ylabel("distance (mm)")
     _finish(deviation, "distance of the tool from its planned path", first)
 
-    def draw(
-        row: int, column: int, quantity: str, names: Sequence[str], title: str, add: Callable[[Axes, _Panel], None]
-    ) -> None:
+    def drawn(row: int, column: int, quantity: str, names: Sequence[str], title: str) -> Iterator[tuple[Axes, _Panel]]:
         found = _panels(first, [quantity], names, True)
         # A cell that is divided is not aligned with the others.
         cell = grid[row, column]
@@ -429,37 +417,31 @@ def plot_comparison(
         for k, panel in enumerate(found):
             ax = figure.add_subplot(parts[k], sharex=deviation)
             _draw_panel(ax, first, panel)
-            add(ax, panel)
+            yield ax, panel
             _finish(ax, title, first)
 
+    for ax, panel in drawn(1, 0, "positions", [*planned], "joint positions"):
+        for k, curve in enumerate(panel.curves):
+            color = palette(k, len(panel.curves))
+            ax.plot(second.t, panel.factor * second[curve.name], ":", color=color, lw=_THICK)
+            ax.plot(first.t, panel.factor * planned[curve.name], "--", color="black", lw=0.6)
+        for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
+            ax.plot([], [], style, lw=0.6 if label == "planned" else _THICK, label=label)
     swings = [name for name in first.coordinates if first.joints[name].passive]
-    draw(1, 0, "positions", [*planned], "joint positions", partial(_add_plan, first, second, planned))
-    draw(1, 1, "positions", swings, "swing of the payload (no motor)", partial(_add_swing, second))
-    draw(2, 0, "torques", [*planned], "torques with payload model", lambda ax, panel: None)
+    for ax, panel in drawn(1, 1, "positions", swings, "swing of the payload (no motor)"):
+        # The legend names the controllers instead of the joints.
+        for line in ax.lines[: len(panel.curves)]:
+            line.set(color=_WITH[1], label=_WITH[0])
+        for curve in panel.curves:
+            label, colour, style = _WITHOUT
+            ax.plot(second.t, panel.factor * second[curve.name], style, color=colour, lw=_THICK, label=label)
+    *_, (torques, _) = drawn(2, 0, "torques", [*planned], "torques with payload model")
     energy = figure.add_subplot(grid[2, 1], sharex=deviation)
     _draw_energy(energy, first)
     _finish(energy, "energy with payload model", first)
-    for ax in (figure.axes[-2], energy):
-        ax.set_xlabel("time (s)", fontsize=8)
+    for lowest in (torques, energy):
+        lowest.set_xlabel("time (s)", fontsize=8)
     return figure
-
-
-def _add_plan(first: Run, second: Run, planned: Mapping[str, Array], ax: Axes, panel: _Panel) -> None:
-    """Add the positions without the payload model, and the planned ones."""
-    for k, curve in enumerate(panel.curves):
-        ax.plot(second.t, panel.factor * second[curve.name], ":", color=palette(k, len(panel.curves)), lw=1.3)
-        ax.plot(first.t, panel.factor * planned[curve.name], "--", color="black", lw=0.6)
-    for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
-        ax.plot([], [], style, lw=0.6 if label == "planned" else 1.3, label=label)
-
-
-def _add_swing(second: Run, ax: Axes, panel: _Panel) -> None:
-    """Add the passive joints without the payload model, and name the controllers instead of the joints."""
-    label, colour, style = _WITHOUT
-    for line in ax.lines[: len(panel.curves)]:
-        line.set(color=_WITH[1], label=_WITH[0])
-    for curve in panel.curves:
-        ax.plot(second.t, panel.factor * second[curve.name], style, color=colour, lw=1.3, label=label)
 
 
 def _draw_scene(ax: Any, snapshots: Sequence[tuple[str, Array, Array | None]], trail: Array) -> None:

@@ -23,7 +23,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.views import solids as bodies
 from screwdyn.views.solids import Color, Solid
 
-__all__ = ["LOOPS", "Arrow", "Camera", "Flash", "Mark", "Scene", "Stage", "at_rest", "stage_scene", "still"]
+__all__ = ["LOOPS", "Arrow", "Camera", "Mark", "Scene", "Stage", "at_rest", "stage_scene", "still"]
 
 # Of each frame.
 Flags = npt.NDArray[np.bool_]
@@ -49,6 +49,7 @@ class Node:
     shown: Flags
     parts: list[Part] = field(default_factory=list)
     group: str = "links"
+    text: str = ""  # what is written beside it
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,16 +60,6 @@ class Arrow:
     color: Color
     start: Array  # (frames, 3) in the base frame, m, as the end
     end: Array
-    shown: Flags
-
-
-@dataclass(frozen=True, eq=False)
-class Flash:
-    """A mark where something happened, over a short time."""
-
-    text: str
-    position: Array  # (3,) in the base frame, m
-    color: Color
     shown: Flags
 
 
@@ -91,7 +82,6 @@ class Scene:
     times: Array
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
-    flashes: tuple[Flash, ...]
     camera: Camera
     size: float  # of the robot, m
 
@@ -104,6 +94,11 @@ class Scene:
         power = 10.0 ** float(np.floor(np.log10(self.size / 3)))
         cell = max([power, *(k * power for k in (2, 5) if k * power <= self.size / 3)])
         return cell, int(np.ceil(1.5 * self.size / cell))
+
+    @property
+    def texts(self) -> list[Node]:
+        """The nodes that have a text: marks where something happened, over a short time."""
+        return [node for node in self.nodes if node.text]
 
     def node(self, name: str) -> Node:
         """The node of a link."""
@@ -229,7 +224,7 @@ def stage_scene(
             raise ScrewdynError(f"show may name {', '.join(map(repr, _SHOWN))}; got {name!r}")
     acts = [act for stage in stages if (act := _act(stage, times)) is not None]
     size = _size(acts)
-    nodes = _nodes(acts, times, size, min(size, _JOINTS_APART * _apart(acts, size)))
+    nodes = _nodes(acts, size, min(size, _JOINTS_APART * _apart(acts, size)))
     camera = _camera(acts, nodes, size, stages[0].tree.gravity)
     robots = [act for act in acts if not act.stage.waiting and act.stage.tree.base in act.stage.links]
     arrows: list[Arrow] = []
@@ -245,7 +240,8 @@ def stage_scene(
         names = (f"force on {link}", "N", _FORCE), (f"moment on {link}", "N m", _MOMENT)
         having = [act for act in robots if link in act.stage.tree.links]
         arrows += _arrows(having, times, size, partial(_wrench, link=link), *names)
-    return Scene(times, tuple(nodes), tuple(arrows), tuple(_flashes(marks, nodes, times)), camera, size)
+    nodes += _flashes(marks, nodes, times, size)
+    return Scene(times, tuple(nodes), tuple(arrows), camera, size)
 
 
 def _act(stage: Stage, times: Array) -> _Act | None:
@@ -256,39 +252,29 @@ def _act(stage: Stage, times: Array) -> _Act | None:
     return _Act(stage, frames, q, qd, qdd, stage.origin @ stage.tree.link_poses(q))
 
 
-def _nodes(acts: Sequence[_Act], times: Array, robot: float, size: float) -> list[Node]:
-    """A node for each link of any act, with parts that differ between acts; sizes of the robot and for joints, m."""
-    nodes: dict[str, Node] = {}
+def _nodes(acts: Sequence[_Act], robot: float, size: float) -> list[Node]:
+    """A node for each link and each loop of any act, with parts that differ between acts; sizes as for a body."""
+    nodes: dict[tuple[str, str], Node] = {}
     for act in acts:
-        topology, stage = act.stage.tree.topology, act.stage
+        stage, topology = act.stage, act.stage.tree.topology
         for i, link in enumerate(stage.tree.links):
-            if link not in stage.links:
-                continue
-            node = nodes.setdefault(stage.node(link), _blank(stage.node(link), len(times)))
-            node.poses[act.frames], node.shown[act.frames] = act.poses[:, i], True
-            color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
-            color = _WAITING if stage.waiting else color
-            for what, solids in (
-                ("body", _body(topology, link, robot, size, color)),
-                ("joint", () if stage.waiting else tuple(bodies.joint_solids(topology, link, size))),
-            ):
-                if solids:
-                    _show(node, what, solids, act.frames)
-    return [*nodes.values(), *_loops(acts, times, size)]
-
-
-def _loops(acts: Sequence[_Act], times: Array, size: float) -> list[Node]:
-    """A node for each loop of any act, which moves with its link."""
-    nodes: dict[str, Node] = {}
-    for act in (act for act in acts if not act.stage.waiting):
-        stage = act.stage
-        for loop in stage.tree.topology.loops.values():
+            if link in stage.links:
+                node = _moved(nodes, stage.node(link), "links", act, i)
+                color = _PAYLOAD if link in stage.payloads else _ROBOT[i % 2]
+                _show(node, "body", _body(topology, link, robot, size, _WAITING if stage.waiting else color), act)
+                _show(node, "joint", () if stage.waiting else (*bodies.joint_solids(topology, link, size),), act)
+        for loop in () if stage.waiting else topology.loops.values():
             if loop.link in stage.links and loop.to in stage.links:
-                node = nodes.setdefault(loop.name, _blank(loop.name, len(times), LOOPS))
-                node.poses[act.frames] = act.poses[:, stage.tree.links.index(loop.link)]
-                node.shown |= act.frames
-                _show(node, "joint", tuple(bodies.loop_solids(loop, size)), act.frames)
-    return list(nodes.values())
+                node = _moved(nodes, loop.name, LOOPS, act, stage.tree.links.index(loop.link))
+                _show(node, "joint", tuple(bodies.loop_solids(loop, size)), act)
+    return sorted(nodes.values(), key=lambda node: node.group == LOOPS)
+
+
+def _moved(nodes: dict[tuple[str, str], Node], name: str, group: str, act: _Act, k: int) -> Node:
+    """The node of a group with a name, new or known, which moves with the k-th link of an act."""
+    node = nodes.setdefault((group, name), _blank(name, len(act.frames), group))
+    node.poses[act.frames], node.shown[act.frames] = act.poses[:, k], True
+    return node
 
 
 def _body(topology: Topology, link: str, robot: float, size: float, color: Color) -> tuple[Solid, ...]:
@@ -321,14 +307,16 @@ def _blank(name: str, frames: int, group: str = "links") -> Node:
     return Node(name, np.tile(np.eye(4), (frames, 1, 1)), np.zeros(frames, dtype=bool), group=group)
 
 
-def _show(node: Node, what: str, solids: tuple[Solid, ...], frames: Flags) -> None:
-    """Show solids in some frames: those of an earlier part if they look the same, or a new part."""
+def _show(node: Node, what: str, solids: tuple[Solid, ...], act: _Act) -> None:
+    """Show solids in the frames of an act: those of an earlier part if they look the same, or a new part."""
+    if not solids:
+        return
     for part in node.parts:
         if len(part.solids) == len(solids) and all(map(Solid.equals, part.solids, solids)):
-            part.shown |= frames
+            part.shown |= act.frames
             return
     name = f"{what} {len(node.parts)}" if any(part.name == what for part in node.parts) else what
-    node.parts.append(Part(name, solids, frames.copy()))
+    node.parts.append(Part(name, solids, act.frames.copy()))
 
 
 def _com(acts: Sequence[_Act], times: Array, size: float) -> Node:
@@ -376,8 +364,9 @@ def _arrows(
             yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
 
 
-def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array) -> Iterator[Flash]:
-    """A flash for each mark, until the next one of that body; those in one frame share a flash."""
+def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array, size: float) -> list[Node]:
+    """A ball with a text for each mark, until the next one of that body; those in one frame share a ball."""
+    flashes: list[Node] = []
     known = {node.name: node for node in nodes}
     found: dict[str, dict[int, list[Mark]]] = {}
     for mark in marks:
@@ -387,12 +376,15 @@ def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array) -> Iter
     for body, begins in found.items():
         ends = [*[times[first] for first in begins][1:], np.inf]
         for (first, together), end in zip(begins.items(), ends, strict=True):
-            shown = (times >= times[first]) & (times < min(times[first] + _MARK, end))
+            flash = _blank(f"{len(flashes) + 1}", len(times), "events")
+            flash.shown |= (times >= times[first]) & (times < min(times[first] + _MARK, end))
+            flash.poses[:, :3, 3] = (known[body].poses[first] @ [*together[0].point, 1])[:3]
             color = IMPACT if any(mark.energy_lost > _LOST for mark in together) else _LIGHT
-            T = known[body].poses[first]
+            flash.parts.append(Part("mark", (bodies.ball(0.05 * size, np.zeros(3), color),), flash.shown))
             words = (f": {mark.energy_lost:.3g} J lost" if mark.energy_lost > _LOST else "" for mark in together)
-            text = ", ".join(mark.text + lost for mark, lost in zip(together, words, strict=True))
-            yield Flash(text, T[:3, :3] @ together[0].point + T[:3, 3], color, shown)
+            flash.text = ", ".join(mark.text + lost for mark, lost in zip(together, words, strict=True))
+            flashes.append(flash)
+    return flashes
 
 
 def _size(acts: Sequence[_Act]) -> float:

@@ -20,8 +20,8 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Robot
-from screwdyn.views.scene import Arrow, Flash, Node, Part, Scene, stage_scene, still
-from screwdyn.views.solids import Color, Solid, ball
+from screwdyn.views.scene import Arrow, Node, Part, Scene, stage_scene, still
+from screwdyn.views.solids import Color
 
 try:
     import rich
@@ -167,23 +167,29 @@ class _Drawing:
         )
         # A power of two, so that multiples have few digits.
         self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(size)))
-        self.things: list[tuple[Node | Part | Arrow | Flash, Any]] = []
+        self.things: list[tuple[Node | Part | Arrow, Any]] = []
         for node in scene.nodes:
             name = f"/{node.group}/{_path(node.name)}"
             self.things.append((node, api.add_frame(name, show_axes=False)))
             for part in node.parts:
                 self.things.append((part, api.add_frame(f"{name}/{part.name}", show_axes=False)))
                 for k, solid in enumerate(part.solids):
-                    _add(api, f"{name}/{part.name}/{k}", solid)
+                    api.add_mesh_simple(
+                        f"{name}/{part.name}/{k}",
+                        solid.vertices.astype(np.float32),
+                        solid.faces.astype(np.uint32),
+                        color=_bytes(solid.color),
+                        opacity=None if solid.color[3] == 1 else solid.color[3],
+                        flat_shading=not solid.smooth,
+                        side="double",
+                    )
+            if node.text:
+                api.add_label(f"{name}/text", node.text)
         for arrow in scene.arrows:
             points = np.array([[arrow.start[0], arrow.end[0]]], dtype=np.float32)
             widths = {"shaft_radius": 0.008 * size, "head_radius": 0.022 * size, "head_length": 0.06 * size}
             handle = api.add_arrows(f"/arrows/{_path(arrow.name)}", points, _bytes(arrow.color), **widths)
             self.things.append((arrow, handle))
-        for k, flash in enumerate(scene.flashes):
-            name, at = f"/events/{k + 1}", _floats(flash.position)
-            mark = _add(api, f"{name}/mark", ball(0.05 * size, np.zeros(3), flash.color), position=at)
-            self.things += [(flash, mark), (flash, api.add_label(f"{name}/text", flash.text, position=at))]
         self.show(0)
 
     def show(self, frame: int) -> None:
@@ -197,19 +203,6 @@ class _Drawing:
                     handle.wxyz = np.round(SO3.from_matrix(T[:3, :3]).wxyz / _GRAIN) * _GRAIN
                 elif thing.shown[frame] and isinstance(thing, Arrow):
                     handle.points = np.array([[thing.start[frame], thing.end[frame]]], dtype=np.float32)
-
-
-def _add(api: viser.SceneApi, name: str, solid: Solid, **more: Any) -> Any:
-    return api.add_mesh_simple(
-        name,
-        solid.vertices.astype(np.float32),
-        solid.faces.astype(np.uint32),
-        color=_bytes(solid.color),
-        opacity=None if solid.color[3] == 1 else solid.color[3],
-        flat_shading=not solid.smooth,
-        side="double",
-        **more,
-    )
 
 
 def _bytes(color: Color) -> tuple[int, int, int]:

@@ -112,7 +112,7 @@ def test_marks_of_a_link_end_with_its_next_event() -> None:
         sd.Lock("shoulder", time=0.2),
     ]
     scene = filmed(sd.simulate(tree, sd.State(tree, qd=[1.0, 1.0]), 0.4, events=events))
-    lock, both, other = scene.flashes
+    lock, both, other = scene.texts
     assert lock.text.startswith("lock elbow: ") and both.text == "unlock elbow, set inertia of lower"
     assert other.text.startswith("lock shoulder: ")
     np.testing.assert_array_equal(lock.shown, (scene.times >= 0.1) & (scene.times < 0.2))
@@ -150,7 +150,7 @@ def test_every_change_of_a_robot_is_drawn() -> None:
         np.testing.assert_allclose(scene.node(link).poses[there], poses[there], atol=1e-12)
     crate = scene.node("crate")
     assert np.linalg.norm(np.diff(crate.poses[:, :3, 3], axis=0), axis=1).max() < 0.03
-    assert [flash.text.split(":")[0] for flash in scene.flashes] == [
+    assert [flash.text.split(":")[0] for flash in scene.texts] == [
         "grasp crate", "hand over crate", "replace joint of crate", "release crate", "grasp crate", "release crate"
     ]  # fmt: skip
 
@@ -172,7 +172,7 @@ def test_bodies_of_one_name_are_told_apart() -> None:
     np.testing.assert_allclose(one.poses[8], run.pose("crate", t[8]), atol=1e-12)
     np.testing.assert_allclose(other.poses[18], run.pose("crate", t[18]), atol=1e-12)
     assert (np.diff(one.poses[11:, 1, 3]) < 0).all() and (np.diff(one.poses[11:, 1, 3], 2) < 0).all()
-    np.testing.assert_allclose(scene.flashes[-2].position, grasped[1][:3, 3], atol=1e-3)
+    np.testing.assert_allclose(scene.texts[-2].poses[0, :3, 3], grasped[1][:3, 3], atol=1e-3)
 
 
 def test_a_released_body_that_is_grasped_again_flies_until_then() -> None:
@@ -190,11 +190,11 @@ def test_a_released_body_that_is_grasped_again_flies_until_then() -> None:
 
 
 def test_events_are_marked_where_and_when_they_happen(run, scene) -> None:
-    grasp, release = scene.flashes
+    grasp, release = scene.texts
     lost = run.events[0].event.energy_lost
-    assert lost > 0 and grasp.color == IMPACT and grasp.text == f"grasp crate: {lost:.3g} J lost"
-    assert release.color != IMPACT and release.text == "release crate"
-    np.testing.assert_allclose(grasp.position, run.pose("crate", GRASP)[:3, 3], atol=1e-9)
+    assert lost > 0 and grasp.parts[0].solids[0].color == IMPACT and grasp.text == f"grasp crate: {lost:.3g} J lost"
+    assert release.parts[0].solids[0].color != IMPACT and release.text == "release crate"
+    np.testing.assert_allclose(grasp.poses[0, :3, 3], run.pose("crate", GRASP)[:3, 3], atol=1e-9)
     assert scene.times[grasp.shown].min() == pytest.approx(GRASP)
     assert scene.times[release.shown].min() == pytest.approx(RELEASE)
 
@@ -214,7 +214,7 @@ def test_the_camera_sees_the_robot_and_does_not_follow_what_falls(run, scene) ->
 def test_a_tree_that_stands_still() -> None:
     tree = arm()
     scene = stage_scene([still(tree, np.zeros(2))], np.zeros(1))
-    assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not scene.flashes
+    assert [node.name for node in scene.nodes] == ["base", "upper", "lower"] and not scene.texts
     np.testing.assert_allclose(scene.node("lower").poses[0], tree.forward_kinematics("lower", [0, 0]))
 
 
@@ -241,10 +241,12 @@ def test_opening_of_a_loop_is_marked_and_ends_its_drawing() -> None:
     tree.close("right", to="bar", joint=sd.revolute("y", point=(0, 0, -1)), at=(1, 0, 1), name="pin")
     run = sd.simulate(tree, sd.State(tree), 0.2, events=[sd.Open("pin", time=0.1)])
     scene = filmed(run)
-    (flash,) = scene.flashes
+    (flash,) = scene.texts
     assert flash.text == "open pin"
     q = run.at(0.1).q
-    np.testing.assert_allclose(flash.position, (tree.forward_kinematics("right", q) @ [0, 0, -1, 1])[:3], atol=1e-12)
+    np.testing.assert_allclose(
+        flash.poses[0, :3, 3], (tree.forward_kinematics("right", q) @ [0, 0, -1, 1])[:3], atol=1e-12
+    )
     np.testing.assert_array_equal(flash.shown, scene.times >= 0.1)
     np.testing.assert_array_equal(scene.node("pin").shown, scene.times < 0.1)
 
@@ -255,7 +257,7 @@ def test_marks_name_joints_and_loops_as_the_figure_does() -> None:
     ball = sd.Close("lower", to="base", joint=sd.spherical(), name="ball", time=0.1)
     events = [sd.Open("pin", time=0.0), sd.Lock("elbow", time=0.05), ball]
     run = sd.simulate(tree, sd.State(tree, q), 0.2, events=events)
-    assert [flash.text.split(":")[0] for flash in filmed(run).flashes] == ["open pin", "lock elbow", "close ball"]
+    assert [flash.text.split(":")[0] for flash in filmed(run).texts] == ["open pin", "lock elbow", "close ball"]
 
 
 def test_the_joints_of_a_long_chain_are_not_larger_than_its_links() -> None:

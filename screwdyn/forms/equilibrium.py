@@ -16,7 +16,7 @@ from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.state import by_name
 
-__all__ = ["BALANCED", "Balance", "balance_of", "equilibrium", "holding_torque", "stable_equilibrium"]
+__all__ = ["BALANCED", "equilibrium", "holding_torque", "stable_equilibrium"]
 
 Indices = npt.NDArray[np.intp]
 
@@ -30,61 +30,89 @@ _CLOSING, _CLOSED = 20, 1e-12
 
 
 class Balance:
-    """The unbalanced force r = g + K (q − rest) − τ of k freedoms of a tree, in coordinates x = √s q.
+    """The unbalanced force Zᵀ (g + K (q − rest) − τ) of some freedoms of a tree in k motions, with q̇ = Z ẋ / √s.
 
-    s are the forces at q0, in N m and N (or their rates of change, if these are larger): the entries of ∂r/∂x are then
-    of order 1, whatever the masses.
+    Z = 1 without loops. With closed loops it spans the motions that they allow, ZᵀZ = 1, and turns from one
+    configuration to the next. s are the forces at q0, in N m and N (or their rates of change, if these are larger),
+    with closed loops the largest one: the entries of the derivative by x are then of order 1, whatever the masses.
     """
 
     def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
         self.tree, self.free, self.tau = tree, free, tau[free]
-        self.springs = tree.model.joint_forces
-        self.count = self.number(q)
-        self.acting, self.s = self.slightest(q), np.ones(self.count)
+        self.springs, self.closure = tree.model.joint_forces, Closure(tree, tree.model)
+        self.closure.check(q)
+        self.count = len(free)
+        if tree.loops:
+            J = self._jacobian(q)
+            rows = weights(J, self.closure.counts)[:, None] * J
+            self.count -= int(np.linalg.matrix_rank(rows, rtol=REDUNDANT))
+        slightest = SLIGHT * tree.model.weight_bound * np.sqrt(np.diag(tree.mass_matrix(q))[free])
+        self.acting, self.s = self._alike(slightest), np.ones(self.count)
         self.at(q)
         self.s = np.where(self.acting > 0, self.acting, max(self.acting.max(initial=0.0), 1e-300))
 
-    def number(self, q: Array) -> int:
-        """Number k of the coordinates x."""
-        return len(self.free)
+    def _alike(self, sizes: Array) -> Array:
+        """Sizes of forces along all motions: the largest one with closed loops, whose motions turn."""
+        return np.full(self.count, sizes.max(initial=0.0)) if self.tree.loops else sizes
 
-    def slightest(self, q: Array) -> Array:
-        """The least size of forces to which an unbalanced one is compared, (k,)."""
-        return SLIGHT * self.tree.model.weight_bound * np.sqrt(np.diag(self.tree.mass_matrix(q))[self.free])
+    def _jacobian(self, q: Array) -> Array:
+        return np.asarray(self.tree.constraint_jacobian(q)[..., self.free])
+
+    def _motions(self, q: Array) -> Array:
+        """Z, (number of free freedoms, k)."""
+        self.Z = np.eye(self.count)
+        if self.tree.loops:
+            self.Z = np.linalg.svd(self._jacobian(q))[2][len(self.free) - self.count :].T
+        return self.Z
+
+    def _forces(self, q: Array) -> Array:
+        """g + K (q − rest) − τ of the free freedoms."""
+        return np.asarray((self.tree.gravity_vector(q) - self.springs.spring_force(q))[self.free] - self.tau)
 
     def force(self, q: Array) -> Array:
-        """r, (k,)."""
-        weight, spring = self.tree.gravity_vector(q), self.springs.spring_force(q)
-        return np.asarray((weight - spring)[self.free] - self.tau)
+        """Zᵀ r, (k,)."""
+        return np.asarray(self._motions(q).T @ self._forces(q))
 
     def at(self, q: Array) -> tuple[Array, Array]:
-        """r and ∂r/∂x, both divided by √s."""
-        r, count = self.force(q), len(self.free)
-        steps = np.zeros((2, count, self.tree.nv))
-        steps[0, range(count), self.free], steps[1, range(count), self.free] = _DIFFERENCE, -_DIFFERENCE
-        space = self.tree.model.configurations
-        ahead, behind = self.tree.gravity_vector(space.integrate(np.broadcast_to(q, (2, count, len(q))), steps))
-        by = (ahead - behind)[:, self.free].T / (2 * _DIFFERENCE) + np.diag(self.springs.stiffness[self.free])
-        spring = np.abs(self.springs.spring_force(q)[self.free])
-        size = np.abs(r) + np.abs(self.tau) + spring + np.abs(by).max(axis=1, initial=0.0)
-        self.acting = np.maximum(self.acting, size)
-        root = np.sqrt(self.s)
-        return r / root, by / np.outer(root, root)
+        """Zᵀ r, and Zᵀ (∂r/∂q − ∂J_cᵀ/∂q λ) Z with J_cᵀ λ = r, both divided by √s."""
+        Z, r, space = self._motions(q), self._forces(q), self.tree.model.configurations
+        steps = np.zeros((2, self.count, self.tree.nv))
+        steps[..., self.free] = _DIFFERENCE * np.stack([Z.T, -Z.T])
+        ends = space.integrate(np.broadcast_to(q, (2, self.count, len(q))), steps)
+        forces = self.tree.gravity_vector(ends)[..., self.free]
+        if self.tree.loops:
+            J = self._jacobian(q)
+            D = weights(J, self.closure.counts)
+            forces = forces - D * np.linalg.lstsq(J.T * D, r, rcond=REDUNDANT)[0] @ self._jacobian(ends)
+        by = Z.T @ ((forces[0] - forces[1]).T / (2 * _DIFFERENCE) + self.springs.stiffness[self.free, None] * Z)
+        terms = np.abs(r) + np.abs(self.tau) + np.abs(self.springs.spring_force(q)[self.free])
+        size = np.abs(Z.T) @ terms + np.abs(by).max(axis=1, initial=0.0)
+        self.acting, root = self._alike(np.maximum(self.acting, size)), np.sqrt(self.s)
+        return Z.T @ r / root, by / np.outer(root, root)
 
     def moved(self, q: Array, x: Array) -> Array:
-        """The configuration beyond q by a step x."""
-        v = np.zeros(self.tree.nv)
-        v[self.free] = x / np.sqrt(self.s)
-        return self.tree.model.configurations.integrate(q, v)
+        """The configuration beyond q by a step x, with closed loops; LoopError if there is none."""
+        space, v = self.tree.model.configurations, np.zeros(self.tree.nv)
+        v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
+        q = space.integrate(q, v)
+        for _ in range(_CLOSING):
+            gap = self.closure.gap(q, 1)
+            if np.abs(gap).max(initial=0.0) <= _CLOSED:
+                break
+            v[self.free] = -self.closure.factors(q, np.isin(np.arange(self.tree.nv), self.free)).least(gap)
+            q = space.integrate(q, v)
+        self.closure.check(q)
+        return q
 
     def work(self, q: Array, x: Array) -> float:
         """Energy that gravity and springs gain in a step x, minus the work of τ."""
         both = np.stack([q, self.moved(q, x)])
         energies = self.tree.potential_energy(both) + self.springs.spring_energy(both)
-        return float(energies[1] - energies[0] - self.tau @ (x / np.sqrt(self.s)))
+        along = self.tree.model.configurations.difference(*both)[self.free] if self.tree.loops else x / np.sqrt(self.s)
+        return float(energies[1] - energies[0] - self.tau @ along)
 
     def excess(self, q: Array) -> Array:
-        """|r| relative to the largest forces that have acted, (k,)."""
+        """The unbalanced force relative to the largest forces that have acted, (k,)."""
         return np.abs(self.force(q)) / np.maximum(self.acting, 1e-300)
 
     def holds(self, q: Array) -> bool:
@@ -95,16 +123,16 @@ class Balance:
         """q, if the forces balance there; EquilibriumError otherwise."""
         if self.holds(q):
             return q
-        i = int(np.argmax(self.excess(q)))
+        i, r = int(np.argmax(self.excess(q))), self.force(q)
+        if self.tree.loops:
+            what = f"{r[i]:.6g} is unbalanced in a motion of the closed loops, mostly of {self.name(i)!r}"
+        else:
+            needed, given = r[i] + self.tau[i], self.tau[i]
+            what = f"{self.name(i)!r} needs {needed:.6g} against its weight and spring, and gets {given:.6g}"
         raise EquilibriumError(
-            f"no equilibrium was found from q0: where the search ends, {self.unbalanced(q, i)}; change the force, add "
-            f"a spring, or start elsewhere"
+            f"no equilibrium was found from q0: where the search ends, {what}; change the force, add a spring, or "
+            f"start elsewhere"
         )
-
-    def unbalanced(self, q: Array, i: int) -> str:
-        """What is unbalanced along a coordinate, in words."""
-        needed, given = self.force(q)[i] + self.tau[i], self.tau[i]
-        return f"{self.name(i)!r} needs {needed:.6g} against its weight and spring, and gets {given:.6g}"
 
     def unbounded(self, i: int) -> NoReturn:
         """The error for a freedom that moves without bound."""
@@ -121,96 +149,11 @@ class Balance:
 
     def freedom(self, i: int) -> int:
         """The freedom that moves most along a coordinate, among the free ones."""
-        return i
+        return int(np.argmax(np.abs(self.Z[:, i])))
 
     def name(self, i: int) -> str:
         """Name of that freedom."""
         return self.tree.coordinates[int(self.free[self.freedom(i)])]
-
-
-class ClosedBalance(Balance):
-    """The unbalanced force Zᵀ r in the motions that closed loops allow, with q̇ = Z ẋ / √s and ZᵀZ = 1 at every q."""
-
-    def __init__(self, tree: Robot, free: Indices, tau: Array, q: Array) -> None:
-        self.closure = Closure(tree, tree.model)
-        self.closure.check(q)
-        self.which = np.isin(np.arange(tree.nv), free)
-        super().__init__(tree, free, tau, q)
-        # The coordinates turn from one configuration to the next.
-        self.s = np.full(self.count, self.s.max(initial=1e-300))
-
-    def number(self, q: Array) -> int:
-        """Number k of the coordinates x."""
-        J = self._jacobian(q)
-        D = weights(J, self.closure.counts)
-        return len(self.free) - int(np.linalg.matrix_rank(D[:, None] * J, rtol=REDUNDANT))
-
-    def slightest(self, q: Array) -> Array:
-        """The largest of those of the free freedoms, for every motion."""
-        return np.full(self.count, super().slightest(q).max(initial=0.0))
-
-    def _jacobian(self, q: Array) -> Array:
-        return np.asarray(self.tree.constraint_jacobian(q)[..., self.free])
-
-    def _motions(self, q: Array) -> Array:
-        """Z, (number of free freedoms, k)."""
-        _, _, axes = np.linalg.svd(self._jacobian(q))
-        self.Z = np.asarray(axes[len(self.free) - self.count :].T)
-        return self.Z
-
-    def force(self, q: Array) -> Array:
-        """Zᵀ r, (k,)."""
-        return self._motions(q).T @ super().force(q)
-
-    def at(self, q: Array) -> tuple[Array, Array]:
-        """Zᵀ r, and Zᵀ (∂r/∂q − ∂J_cᵀ/∂q λ) Z with J_cᵀ λ = r, both divided by √s."""
-        Z, r, space = self._motions(q), super().force(q), self.tree.model.configurations
-        J = self._jacobian(q)
-        D = weights(J, self.closure.counts)
-        multipliers = D * np.linalg.lstsq(J.T * D, r, rcond=REDUNDANT)[0]
-        steps = np.zeros((2, self.count, self.tree.nv))
-        steps[..., self.free] = _DIFFERENCE * np.stack([Z.T, -Z.T])
-        ends = space.integrate(np.broadcast_to(q, (2, self.count, len(q))), steps)
-        forces = self.tree.gravity_vector(ends)[..., self.free] - multipliers @ self._jacobian(ends)
-        by = Z.T @ ((forces[0] - forces[1]).T / (2 * _DIFFERENCE) + self.springs.stiffness[self.free, None] * Z)
-        terms = np.abs(self.tree.gravity_vector(q)[self.free]) + np.abs(self.springs.spring_force(q)[self.free])
-        size = np.abs(Z.T) @ (terms + np.abs(self.tau)) + np.abs(by).max(axis=1, initial=0.0)
-        self.acting = np.full(self.count, np.maximum(self.acting, size).max(initial=0.0))
-        return Z.T @ r / np.sqrt(self.s), by / self.s
-
-    def moved(self, q: Array, x: Array) -> Array:
-        """The configuration with closed loops beyond q by a step x; LoopError if there is none."""
-        space, v = self.tree.model.configurations, np.zeros(self.tree.nv)
-        v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
-        q = space.integrate(q, v)
-        for _ in range(_CLOSING):
-            gap = self.closure.gap(q, 1)
-            if np.abs(gap).max(initial=0.0) <= _CLOSED:
-                break
-            v[self.free] = -self.closure.factors(q, self.which).least(gap)
-            q = space.integrate(q, v)
-        self.closure.check(q)
-        return q
-
-    def work(self, q: Array, x: Array) -> float:
-        """Energy that gravity and springs gain in a step x, minus the work of τ."""
-        both = np.stack([q, self.moved(q, x)])
-        energies = self.tree.potential_energy(both) + self.springs.spring_energy(both)
-        moved = self.tree.model.configurations.difference(*both)[self.free]
-        return float(energies[1] - energies[0] - self.tau @ moved)
-
-    def freedom(self, i: int) -> int:
-        """The freedom that moves most along a coordinate, among the free ones."""
-        return int(np.argmax(np.abs(self.Z[:, i])))
-
-    def unbalanced(self, q: Array, i: int) -> str:
-        """What is unbalanced along a coordinate, in words."""
-        return f"{self.force(q)[i]:.6g} is unbalanced in a motion of the closed loops, mostly of {self.name(i)!r}"
-
-
-def balance_of(tree: Robot, free: Indices, tau: Array, q: Array) -> Balance:
-    """The balance of a tree, with closed loops or without."""
-    return (ClosedBalance if tree.loops else Balance)(tree, free, tau, q)
 
 
 # Curvature, relative to the forces, below which a freedom is indifferent.
@@ -267,7 +210,7 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     if tau is None:
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
     q = _configuration(tree, "q0", q0)
-    balance = balance_of(tree, np.arange(tree.nv), _torques(tree, tau), q)
+    balance = Balance(tree, np.arange(tree.nv), _torques(tree, tau), q)
     found = _root(balance, _lowest(balance, q, _unbalance))
     return found if balance.holds(found) else balance.require(_root(balance, _lowest(balance, q, _energy)))
 
@@ -291,7 +234,7 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     """
     q = _configuration(tree, "q0", q0)
     moving = np.array([tree.coordinates.index(x) for x in freedoms], dtype=np.intp)
-    balance = balance_of(tree, moving, np.zeros(tree.nv), q)
+    balance = Balance(tree, moving, np.zeros(tree.nv), q)
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 

@@ -116,7 +116,7 @@ def signature_as_written(
     parameters = [
         given.replace(annotation=Written(given.annotation)) if isinstance(given.annotation, str) else given
         for given in signature.parameters.values()
-        if given.name != "self"
+        if given.name != "self" and (what, given.name) != ("method", "tree")
     ]
     arguments = str(signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
     returned = None if what in ("class", "exception") else signature.return_annotation

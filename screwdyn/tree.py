@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,20 +11,24 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, cached_property
+from screwdyn.forms.c_source import c_source as _c_source
+from screwdyn.forms.c_source import to_c_table as _to_c_table
 from screwdyn.forms.closed_loops import ClosedLoops
-from screwdyn.forms.configurations import Actuation, Configurations, Links, screw_system, system_order
-from screwdyn.forms.equilibrium import equilibrium, holding_torque
-from screwdyn.forms.inverse_kinematics import inverse_kinematics
+from screwdyn.forms.configurations import Actuation, Configurations
+from screwdyn.forms.configurations import screw_system as _screw_system
+from screwdyn.forms.configurations import system_order as _system_order
+from screwdyn.forms.equilibrium import equilibrium as _equilibrium
+from screwdyn.forms.equilibrium import holding_torque as _holding_torque
+from screwdyn.forms.inverse_kinematics import inverse_kinematics as _inverse_kinematics
 from screwdyn.forms.numbers import Dynamics
 from screwdyn.forms.point import Point
+from screwdyn.forms.requests import operation_count as _operation_count
 from screwdyn.io.files import Files
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.mechanism.topology import with_loops
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import Frame
 from screwdyn.physics.state import State
-from screwdyn.screws.screw_system import ScrewSystem
 from screwdyn.simulation.changes import Changes
 
 if TYPE_CHECKING:
@@ -179,169 +183,6 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
 
         return self.model.derived(Derivatives)
 
-    def operation_count(self, *functions: str) -> dict[str, int]:
-        """Number of operations of some quantities written out for this tree.
-
-        Several quantities are counted together: common operations are counted once, and so is an entry that occurs
-        twice in a symmetric matrix. Operations with zeros and ones and operations on constants of the robot, also if
-        these are symbols, are not counted.
-
-        Parameters
-        ----------
-        *functions : str
-            Names of quantities, which are the methods of the tree that are functions of q, qd, qdd or tau, such as
-            "mass_matrix". The name of a quantity of one link is followed by the link and, if it has one, the frame:
-            "forward_kinematics:tool0", "jacobian:tool0:body".
-
-        Returns
-        -------
-        dict
-            "mul", "add" (with subtractions), "div" and "sincos" (sine and cosine of one angle are two).
-
-        Raises
-        ------
-        ScrewdynError
-            If a quantity is unknown, no quantity is given, or a link is missing.
-        UnknownNameError
-            If there is no such link.
-        SingularAttachmentError
-            For ``forward_dynamics``, if a joint feels no inertia in any state; for ``operational_inertia``, if the link
-            cannot move in all six directions in any state.
-
-        Examples
-        --------
-        >>> import screwdyn as sd
-        >>> sd.robots.two_link().operation_count("mass_matrix")
-        {'mul': 1, 'add': 2, 'div': 0, 'sincos': 1}
-        """
-        from screwdyn.forms.requests import operation_count
-
-        return operation_count(self.model, functions)
-
-    def c_source(
-        self, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
-    ) -> str:
-        """C99 source of some quantities of this tree, for a controller.
-
-        The text is both header and implementation: compile it as it is; to include only its declarations, define
-        ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before. It has an include
-        guard, and C++ can call the functions. It begins with a comment that lists all positions and freedoms in order
-        with their units; the macros ``NQ`` and ``NV`` are their numbers. The functions are ``void`` and take arrays of
-        ``double``: those of q, qd, qdd and tau that they need, then the results, matrices row by row. They need only
-        ``math.h``, use no heap and keep no state. The numbers of the tree are written with all digits; later changes of
-        the tree do not affect the text.
-
-        A function has the name of its quantity, followed by the link and the frame if they are given:
-        "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions must have length 1.
-
-        If numbers of the tree contain SymPy symbols, the text declares ``typedef struct { double m; … }
-        <prefix>parameters;`` with a member for each symbol, in alphabetical order. Every function takes ``const
-        <prefix>parameters *values`` after its inputs and computes expressions such as ``m*L**2`` from the members. A
-        member has the name of its symbol, or a similar one if C or C++ does not allow the name; a comment then states
-        the symbol.
-
-        Parameters
-        ----------
-        functions : str, or sequence of str or of sequences of str
-            As for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
-            ``mass_matrix_and_bias_force`` with several results, which computes common operations once.
-        prefix : str
-            Beginning of the names of all functions and, in capitals, of all macros.
-        optional : str or sequence of str
-            Links, such as a payload, that a running controller can include or leave out. Every function then takes,
-            after its inputs and parameters, ``unsigned long carried``, with a bit ``<PREFIX>CARRIES_<LINK>`` for each
-            of them. If the bit is 0, the results are those of the tree without the link and all links beyond it. The
-            entries of M, C, forces and accelerations for the coordinates of these links are then zero: use the block of
-            the other coordinates.
-
-        Returns
-        -------
-        str
-
-        Raises
-        ------
-        ScrewdynError
-            If a function is unknown or given twice, or none is given; if the prefix cannot begin a C name; if an
-            optional link is the base, or there are more than 32; if the tree has no coordinates; if two symbols have
-            the same name, or an expression contains a function that C does not have; if a joint would be present
-            without the joint that it follows; or for ``operational_inertia`` with an optional link that has freedoms.
-        UnknownNameError
-            If a link is not in the tree.
-        TopologyError
-            If an optional link is the rotor of a joint, with which it is left out.
-        SingularAttachmentError
-            For ``forward_dynamics``, if a joint feels no inertia in any state.
-
-        Notes
-        -----
-        If a joint feels no inertia in some states, or without an optional link, ``forward_dynamics`` then returns
-        infinity, NaN or arbitrary numbers. The source for tens of freedoms has tens of thousands of statements, which
-        take a compiler some time.
-
-        Examples
-        --------
-        >>> import screwdyn as sd
-        >>> text = sd.robots.two_link().c_source(["gravity_vector"])
-        >>> print(text[text.rindex("{") : text.rindex("}") + 1])
-        {
-            const double x0 = q[0];
-            const double x1 = q[1];
-            const double x25 = 4.9031 * cos(x0 + x1);
-            const double x26 = 14.7093 * cos(x0) + x25;
-            g[0] = x26;
-            g[1] = x25;
-        }
-        """
-        from screwdyn.forms.c_source import c_source
-
-        return c_source(self.copy(), functions, prefix, optional)
-
-    def to_c_table(self, name: str = "robot", *, optional: Iterable[str] = ()) -> str:
-        """A C header with this tree as a table for the kernels in C, which :func:`screwdyn.c_library` writes.
-
-        A controller takes up and puts down parts of the tree while it runs: ``screwdyn_attach(&robot, &<name>)``
-        attaches all links that are not optional, ``screwdyn_attach(&robot, &<name>_<link>)`` an optional link with all
-        links beyond it, and ``screwdyn_detach`` removes what was attached last. The functions of ``screwdyn.h`` then
-        compute the dynamics of the present tree: docs/c_library.md. The text begins with a comment that lists the rows
-        and positions of all joints. ``<NAME>_NQ`` and ``<NAME>_NV`` are the numbers of positions and freedoms without
-        the optional links.
-
-        Parameters
-        ----------
-        name : str
-            A name in C, with which the names in the text begin.
-        optional : str or sequence of str
-            Links that the table of the robot leaves out. If they are the last that were attached to this tree, its
-            coordinates have the order of those in C.
-
-        Returns
-        -------
-        str
-            C99, and C++11.
-
-        Raises
-        ------
-        ScrewdynError
-            If ``name`` is no name in C, or an optional link is given twice.
-        UnknownNameError
-            If an optional link is not in the tree.
-        TopologyError
-            If a joint follows another one; if an optional link has no joint, or is beyond another one.
-        LoopError
-            If the tree has closed loops.
-        UnboundSymbolError
-            If numbers of the tree contain symbols.
-
-        Examples
-        --------
-        >>> import screwdyn as sd
-        >>> print(sd.robots.two_link().to_c_table("arm").splitlines()[-4])
-        static const struct screwdyn_part arm = {-1, 2, 2, 0, 0, table_of_arm, where_of_arm, 0, 0};
-        """
-        from screwdyn.forms.c_source import c_table
-
-        return c_table(self, name, optional)
-
     def compile(self, threads: int | None = None) -> Compiled:
         """Machine code for the quantities of the present tree.
 
@@ -371,50 +212,16 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
 
         return Compiled(self.model, threads)
 
-    # Configurations, and motion near a state
+    # Functions of a tree, which is their first argument
 
-    def inverse_kinematics(
-        self,
-        link: str,
-        pose: ArrayLike,
-        q0: ArrayLike | None = None,
-        *,
-        freedoms: Iterable[str] | None = None,
-        tolerance: float = 1e-9,
-        searches: int = 20,
-    ) -> Array:
-        """A configuration within the joint limits in which a link has a pose (4, 4), or a position (3,), (nq,).
-
-        By default the active freedoms move. InverseKinematicsError if there is none, with the nearest configuration and
-        its errors. Parameters and errors as for :func:`screwdyn.forms.inverse_kinematics.inverse_kinematics`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import screwdyn as sd
-        >>> arm = sd.robots.ur5()
-        >>> pose = arm.forward_kinematics("tool0", [0.3, -1.2, 1.5, -0.4, 1.2, 0.1])
-        >>> q = arm.inverse_kinematics("tool0", pose, q0=[0, -1, 1, 0, 1, 0])
-        >>> bool(np.allclose(arm.forward_kinematics("tool0", q), pose, rtol=0, atol=1e-9))
-        True
-        """
-        return inverse_kinematics(
-            self.copy(), link, pose, q0, freedoms=freedoms, tolerance=tolerance, searches=searches
-        )
-
-    def equilibrium(self, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
-        """A configuration at rest, g(q) + K (q − rest) = τ, (nq,) (docs/mathematics.md §8).
-
-        Parameters, result and errors as for :func:`screwdyn.forms.equilibrium.equilibrium`.
-        """
-        return equilibrium(self.copy(), q0, tau)
-
-    def holding_torque(self, q: ArrayLike) -> Array:
-        """The torques that hold a configuration at rest, τ = g(q) + K (q − rest), (nv,), zero for passive freedoms.
-
-        Parameters and errors as for :func:`screwdyn.forms.equilibrium.holding_torque`.
-        """
-        return holding_torque(self.copy(), q)
+    operation_count = _operation_count
+    c_source = _c_source
+    to_c_table = _to_c_table
+    inverse_kinematics = _inverse_kinematics
+    equilibrium = _equilibrium
+    holding_torque = _holding_torque
+    system_order = _system_order
+    screw_system = _screw_system
 
     def linearize(
         self,
@@ -524,67 +331,6 @@ class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Cha
         if model.ready is None:
             raise UnboundSymbolError.of(self.free_symbols, "the robot")
         return Point.of(self, flat, rates)
-
-    # Over all configurations
-
-    def system_order(self, links: Links = None, *, tol: float = 1e-9) -> int:
-        """Order λ ≤ 6 of the screw system of a chain over all configurations (docs/mathematics.md §9).
-
-        The dimension of the space that the joint screws span in the base frame: 3 for a planar or spherical arm, also
-        where the screws of one configuration span less. It is that of :meth:`screw_system`, but exists for almost all
-        values of symbols even if the system depends on them. Parameters and errors as there.
-
-        Examples
-        --------
-        >>> import screwdyn as sd
-        >>> arm = sd.robots.two_link()
-        >>> arm.system_order(), arm.system_order("link1")
-        (3, 1)
-        """
-        return system_order(self.copy(), links, tol)
-
-    def screw_system(self, links: Links = None, frame: Frame = "base", *, tol: float = 1e-9) -> ScrewSystem:
-        """The space of the twists of some links over all configurations, in which Jacobians have λ rows.
-
-        docs/mathematics.md §9. Loops are not considered: the configurations are those of the tree. Limits of joints
-        have no influence, unless a joint cannot move at all.
-
-        Parameters
-        ----------
-        links : Handle or str, or iterable of these, optional
-            All links by default. A link stands for the chain of joints from the base to it.
-        frame : "com", "body", "base" or "mixed"
-            As for :meth:`jacobian`. In "base" it is the screw system of the joints. In "com" it is that of the twists
-            of ``contribution``, in which the inertia M̄ of a link is constant.
-        tol : float
-            What is below this fraction of the largest counts as zero. A file whose angles are rounded to 1.5708 needs a
-            larger one, such as 1e-4.
-
-        Returns
-        -------
-        ScrewSystem
-            Its ``jacobian`` and ``inertia`` take λ rows of numbers and of closed forms.
-
-        Raises
-        ------
-        UnknownNameError, StaleHandleError, ShapeError
-            If there is no such link, a handle is stale, the frame is unknown, or tol is not between 0 and 1.
-        UnboundSymbolError
-            If the space depends on the values of symbols.
-
-        Examples
-        --------
-        >>> import screwdyn as sd
-        >>> arm = sd.robots.two_link()
-        >>> system = arm.screw_system(frame="com")
-        >>> system
-        <ScrewSystem of order 3 with components (2, 3, 4)>
-        >>> part = arm.contribution("link2", [0.1, 0.2], [0, 0])
-        >>> J, M_bar = system.jacobian(part.J), system.inertia(arm.link("link2").inertia.com_matrix)
-        >>> J.shape, bool(abs(J.T @ M_bar @ J - part.M.array).max() < 1e-15)
-        ((3, 2), True)
-        """
-        return screw_system(self.copy(), links, frame, tol)
 
     # To look at
 

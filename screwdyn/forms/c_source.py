@@ -1,5 +1,7 @@
 """A robot in C: quantities as source for a controller, and tables for the kernels, which change while they run."""
 
+from __future__ import annotations
+
 import itertools
 import re
 import textwrap
@@ -8,7 +10,7 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -26,7 +28,10 @@ from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.recursions.links import BODY, FRAMES
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
-__all__ = ["c_library", "c_source", "c_table", "listed", "quoted"]
+if TYPE_CHECKING:
+    from screwdyn.tree import KinematicTree
+
+__all__ = ["c_library", "c_source", "listed", "quoted", "to_c_table"]
 
 # Arguments of the functions, in order.
 _ARGUMENTS = {
@@ -42,9 +47,80 @@ _MOST_OPTIONAL = 32  # the minimum number of bits of an unsigned long
 
 
 def c_source(
-    tree: Robot, functions: Iterable[str | Sequence[str]], prefix: str = "", optional: Iterable[str] = ()
+    tree: KinematicTree, functions: Iterable[str | Sequence[str]], *, prefix: str = "", optional: Iterable[str] = ()
 ) -> str:
-    """See :meth:`screwdyn.KinematicTree.c_source`."""
+    """C99 source of some quantities of this tree, for a controller.
+
+    The text is both header and implementation: compile it as it is; to include only its declarations, define
+    ``<PREFIX>DECLARATIONS_ONLY`` (without a prefix, ``SCREWDYN_DECLARATIONS_ONLY``) before. It has an include
+    guard, and C++ can call the functions. It begins with a comment that lists all positions and freedoms in order
+    with their units; the macros ``NQ`` and ``NV`` are their numbers. The functions are ``void`` and take arrays of
+    ``double``: those of q, qd, qdd and tau that they need, then the results, matrices row by row. They need only
+    ``math.h``, use no heap and keep no state. The numbers of the tree are written with all digits; later changes of
+    the tree do not affect the text.
+
+    A function has the name of its quantity, followed by the link and the frame if they are given:
+    "jacobian:tool0:body" becomes ``jacobian_tool0_body``. Quaternions must have length 1.
+
+    If numbers of the tree contain SymPy symbols, the text declares ``typedef struct { double m; … }
+    <prefix>parameters;`` with a member for each symbol, in alphabetical order. Every function takes ``const
+    <prefix>parameters *values`` after its inputs and computes expressions such as ``m*L**2`` from the members. A
+    member has the name of its symbol, or a similar one if C or C++ does not allow the name; a comment then states
+    the symbol.
+
+    Parameters
+    ----------
+    functions : str, or sequence of str or of sequences of str
+        As for :meth:`operation_count`. A sequence such as ``("mass_matrix", "bias_force")`` becomes one function
+        ``mass_matrix_and_bias_force`` with several results, which computes common operations once.
+    prefix : str
+        Beginning of the names of all functions and, in capitals, of all macros.
+    optional : str or sequence of str
+        Links, such as a payload, that a running controller can include or leave out. Every function then takes,
+        after its inputs and parameters, ``unsigned long carried``, with a bit ``<PREFIX>CARRIES_<LINK>`` for each
+        of them. If the bit is 0, the results are those of the tree without the link and all links beyond it. The
+        entries of M, C, forces and accelerations for the coordinates of these links are then zero: use the block of
+        the other coordinates.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ScrewdynError
+        If a function is unknown or given twice, or none is given; if the prefix cannot begin a C name; if an
+        optional link is the base, or there are more than 32; if the tree has no coordinates; if two symbols have
+        the same name, or an expression contains a function that C does not have; if a joint would be present
+        without the joint that it follows; or for ``operational_inertia`` with an optional link that has freedoms.
+    UnknownNameError
+        If a link is not in the tree.
+    TopologyError
+        If an optional link is the rotor of a joint, with which it is left out.
+    SingularAttachmentError
+        For ``forward_dynamics``, if a joint feels no inertia in any state.
+
+    Notes
+    -----
+    If a joint feels no inertia in some states, or without an optional link, ``forward_dynamics`` then returns
+    infinity, NaN or arbitrary numbers. The source for tens of freedoms has tens of thousands of statements, which
+    take a compiler some time.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> text = sd.robots.two_link().c_source(["gravity_vector"])
+    >>> print(text[text.rindex("{") : text.rindex("}") + 1])
+    {
+        const double x0 = q[0];
+        const double x1 = q[1];
+        const double x25 = 4.9031 * cos(x0 + x1);
+        const double x26 = 14.7093 * cos(x0) + x25;
+        g[0] = x26;
+        g[1] = x25;
+    }
+    """
+    tree = tree.copy()
     groups = [listed(group, "a group of functions") for group in listed(functions, "functions")]
     asked = [tuple(requested(name, tree.links) for name in group) for group in groups]
     for group, requests in zip(groups, asked, strict=True):
@@ -410,8 +486,48 @@ def c_library(folder: str | PathLike[str]) -> None:
         Path(folder, name).write_text(content, encoding="utf-8")
 
 
-def c_table(tree: Robot, name: str, optional: Iterable[str]) -> str:
-    """See :meth:`screwdyn.KinematicTree.to_c_table`."""
+def to_c_table(tree: Robot, name: str = "robot", *, optional: Iterable[str] = ()) -> str:
+    """A C header with this tree as a table for the kernels in C, which :func:`screwdyn.c_library` writes.
+
+    A controller takes up and puts down parts of the tree while it runs: ``screwdyn_attach(&robot, &<name>)``
+    attaches all links that are not optional, ``screwdyn_attach(&robot, &<name>_<link>)`` an optional link with all
+    links beyond it, and ``screwdyn_detach`` removes what was attached last. The functions of ``screwdyn.h`` then
+    compute the dynamics of the present tree: docs/c_library.md. The text begins with a comment that lists the rows
+    and positions of all joints. ``<NAME>_NQ`` and ``<NAME>_NV`` are the numbers of positions and freedoms without
+    the optional links.
+
+    Parameters
+    ----------
+    name : str
+        A name in C, with which the names in the text begin.
+    optional : str or sequence of str
+        Links that the table of the robot leaves out. If they are the last that were attached to this tree, its
+        coordinates have the order of those in C.
+
+    Returns
+    -------
+    str
+        C99, and C++11.
+
+    Raises
+    ------
+    ScrewdynError
+        If ``name`` is no name in C, or an optional link is given twice.
+    UnknownNameError
+        If an optional link is not in the tree.
+    TopologyError
+        If a joint follows another one; if an optional link has no joint, or is beyond another one.
+    LoopError
+        If the tree has closed loops.
+    UnboundSymbolError
+        If numbers of the tree contain symbols.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> print(sd.robots.two_link().to_c_table("arm").splitlines()[-4])
+    static const struct screwdyn_part arm = {-1, 2, 2, 0, 0, table_of_arm, where_of_arm, 0, 0};
+    """
     if not isinstance(name, str) or identifiers([name]) != [name]:
         raise ScrewdynError(f"the name of a table must be a name in C; got {name!r}")
     whole, links = tree.model, listed(optional, "optional links")

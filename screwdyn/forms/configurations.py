@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from screwdyn.screws.screw_system import ScrewSystem
 
 if TYPE_CHECKING:
     from screwdyn.forms.numbers import Numbers
-    from screwdyn.forms.symbolic import Symbolic
+    from screwdyn.tree import KinematicTree
 
 __all__ = [
     "Actuation",
@@ -331,27 +331,65 @@ Links: TypeAlias = Handle | str | Iterable[Handle | str] | None
 _CONFIGURATIONS = 12
 
 
-class Tree(Protocol):
-    """The attributes of :class:`screwdyn.KinematicTree` that its screw system needs."""
+def system_order(tree: KinematicTree, links: Links = None, *, tol: float = 1e-9) -> int:
+    """Order λ ≤ 6 of the screw system of a chain over all configurations (docs/mathematics.md §9).
 
-    @property
-    def links(self) -> tuple[str, ...]: ...
-    @property
-    def model(self) -> Model: ...
-    def resolve(self, what: Handle | str) -> str: ...
-    def random_configuration(self, rng: np.random.Generator) -> Array: ...
-    def jacobian(self, link: str, q: ArrayLike, frame: Frame) -> Array: ...
-    def link_poses(self, q: ArrayLike) -> Array: ...
-    def symbolic(self) -> Symbolic: ...
+    The dimension of the space that the joint screws span in the base frame: 3 for a planar or spherical arm, also
+    where the screws of one configuration span less. It is that of :meth:`screw_system`, but exists for almost all
+    values of symbols even if the system depends on them. Parameters and errors as there.
 
-
-def system_order(tree: Tree, links: Links, tol: float) -> int:
-    """λ of the joints, for almost all values of symbols."""
-    return next(_systems(tree, links, "base", tol)).order
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> arm = sd.robots.two_link()
+    >>> arm.system_order(), arm.system_order("link1")
+    (3, 1)
+    """
+    return next(_systems(tree.copy(), links, "base", tol)).order
 
 
-def screw_system(tree: Tree, links: Links, frame: Frame, tol: float) -> ScrewSystem:
-    """The system, if symbols do not change it."""
+def screw_system(tree: KinematicTree, links: Links = None, frame: Frame = "base", *, tol: float = 1e-9) -> ScrewSystem:
+    """The space of the twists of some links over all configurations, in which Jacobians have λ rows.
+
+    docs/mathematics.md §9. Loops are not considered: the configurations are those of the tree. Limits of joints
+    have no influence, unless a joint cannot move at all.
+
+    Parameters
+    ----------
+    links : Handle or str, or iterable of these, optional
+        All links by default. A link stands for the chain of joints from the base to it.
+    frame : "com", "body", "base" or "mixed"
+        As for :meth:`jacobian`. In "base" it is the screw system of the joints. In "com" it is that of the twists
+        of ``contribution``, in which the inertia M̄ of a link is constant.
+    tol : float
+        What is below this fraction of the largest counts as zero. A file whose angles are rounded to 1.5708 needs a
+        larger one, such as 1e-4.
+
+    Returns
+    -------
+    ScrewSystem
+        Its ``jacobian`` and ``inertia`` take λ rows of numbers and of closed forms.
+
+    Raises
+    ------
+    UnknownNameError, StaleHandleError, ShapeError
+        If there is no such link, a handle is stale, the frame is unknown, or tol is not between 0 and 1.
+    UnboundSymbolError
+        If the space depends on the values of symbols.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> arm = sd.robots.two_link()
+    >>> system = arm.screw_system(frame="com")
+    >>> system
+    <ScrewSystem of order 3 with components (2, 3, 4)>
+    >>> part = arm.contribution("link2", [0.1, 0.2], [0, 0])
+    >>> J, M_bar = system.jacobian(part.J), system.inertia(arm.link("link2").inertia.com_matrix)
+    >>> J.shape, bool(abs(J.T @ M_bar @ J - part.M.array).max() < 1e-15)
+    ((3, 2), True)
+    """
+    tree = tree.copy()
     systems = _systems(tree, links, frame, tol)
     found = next(systems)
     if tree.model.ready is None:
@@ -364,7 +402,7 @@ def screw_system(tree: Tree, links: Links, frame: Frame, tol: float) -> ScrewSys
     return found
 
 
-def _systems(tree: Tree, links: Links, frame: Frame, tol: float) -> Iterator[ScrewSystem]:
+def _systems(tree: KinematicTree, links: Links, frame: Frame, tol: float) -> Iterator[ScrewSystem]:
     """The system, again and again for other values of the symbols."""
     frame_code(frame)
     if not (isinstance(tol, float | int) and 0.0 < tol < 1.0):
@@ -386,12 +424,12 @@ def _systems(tree: Tree, links: Links, frame: Frame, tol: float) -> Iterator[Scr
         yield ScrewSystem.of(screws, tol, length)
 
 
-def _functions(tree: Tree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
+def _functions(tree: KinematicTree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
     """The poses of all links, and the Jacobians of some, as functions of configurations."""
     return [tree.link_poses, *(functools.partial(tree.jacobian, link, frame=frame) for link in links)]
 
 
-def _functions_of_symbols(tree: Tree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
+def _functions_of_symbols(tree: KinematicTree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
     """The same as functions of configurations and of the values of the symbols, if there are any."""
     forms = tree.symbolic()
     return [forms.lambdify("link_poses"), *(forms.lambdify("jacobian", link=link, frame=frame) for link in links)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from screwdyn.physics.closure import SLIGHT, Closure, weights
 from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.state import by_name
+
+if TYPE_CHECKING:
+    from screwdyn.tree import KinematicTree
 
 __all__ = ["BALANCED", "equilibrium", "holding_torque", "stable_equilibrium"]
 
@@ -168,7 +171,7 @@ _BESIDE = 1e-5
 _HELD = 1e-6
 
 
-def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
+def equilibrium(tree: KinematicTree, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayLike] | None = None) -> Array:
     """A configuration at rest: g(q) + K (q − rest) = τ (docs/mathematics.md §8).
 
     Without ``tau``, the active freedoms keep their positions of ``q0``, and the passive ones move to a stable
@@ -179,7 +182,6 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
 
     Parameters
     ----------
-    tree : KinematicTree
     q0 : (nq,) array
         Start of the search, rad and m.
     tau : (nv,) or (number of active freedoms,) array, or mapping from coordinate to number, optional
@@ -207,6 +209,7 @@ def equilibrium(tree: Robot, q0: ArrayLike, tau: ArrayLike | Mapping[str, ArrayL
     -----
     ∂g/∂q is a central difference of g. It guides the search; the result does not depend on its error.
     """
+    tree = tree.copy()
     if tau is None:
         return stable_equilibrium(tree, q0, itertools.compress(tree.coordinates, tree.model.passive))
     q = _configuration(tree, "q0", q0)
@@ -238,14 +241,13 @@ def stable_equilibrium(tree: Robot, q0: ArrayLike, freedoms: Iterable[str]) -> A
     return balance.require(_root(balance, _lowest(balance, q, _energy)))
 
 
-def holding_torque(tree: Robot, q: ArrayLike) -> Array:
+def holding_torque(tree: KinematicTree, q: ArrayLike) -> Array:
     """The torques that hold a configuration at rest, τ = g(q) + K (q − rest), (nv,), N m or N (docs/mathematics.md §8).
 
-    The inverse of :func:`equilibrium`: ``equilibrium(tree, q, holding_torque(tree, q))`` is q.
+    The inverse of :meth:`equilibrium`: ``tree.equilibrium(q, tree.holding_torque(q))`` is q.
 
     Parameters
     ----------
-    tree : KinematicTree
     q : (nq,) array
         rad and m.
 
@@ -262,6 +264,7 @@ def holding_torque(tree: Robot, q: ArrayLike) -> Array:
     ShapeError, UnboundSymbolError
         For a wrong ``q``, or if numbers of the tree contain symbols.
     """
+    tree = tree.copy()
     q = _configuration(tree, "q", q)
     passive = np.array(tree.model.passive, dtype=bool)
     if tree.loops:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.screws import screw
+
+if TYPE_CHECKING:
+    from screwdyn.tree import KinematicTree
 
 __all__ = ["inverse_kinematics"]
 
@@ -36,7 +40,7 @@ _TURN = 2 * np.pi
 
 
 def inverse_kinematics(
-    tree: Robot,
+    tree: KinematicTree,
     link: str,
     pose: ArrayLike,
     q0: ArrayLike | None = None,
@@ -54,7 +58,6 @@ def inverse_kinematics(
 
     Parameters
     ----------
-    tree : KinematicTree
     link : str
     pose : (4, 4) or (3,) array
         Pose of the link's frame in the base, or the position of its origin, m; the orientation is then free.
@@ -85,7 +88,18 @@ def inverse_kinematics(
     -----
     The nearest configuration minimises ``|e|²``. The length that multiplies the angle is that of the chain of links, in
     q0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import screwdyn as sd
+    >>> arm = sd.robots.ur5()
+    >>> pose = arm.forward_kinematics("tool0", [0.3, -1.2, 1.5, -0.4, 1.2, 0.1])
+    >>> q = arm.inverse_kinematics("tool0", pose, q0=[0, -1, 1, 0, 1, 0])
+    >>> bool(np.allclose(arm.forward_kinematics("tool0", q), pose, rtol=0, atol=1e-9))
+    True
     """
+    tree = tree.copy()
     given = (pose := tree.model.numbers("pose", pose)).shape
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")

@@ -12,7 +12,7 @@ import functools
 import html
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from screwdyn.screws import screw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from screwdyn.tree import KinematicTree
 
 __all__ = ["Explanation", "Point"]
 
@@ -364,24 +366,6 @@ def _step(link: _Link, above: _Terms | None, gravity: Array) -> _Terms:
 _ZERO = 1e-12
 
 
-class Tree(Protocol):
-    """The attributes of :class:`screwdyn.KinematicTree` that an explanation needs."""
-
-    @property
-    def coordinates(self) -> tuple[str, ...]: ...
-    @property
-    def nv(self) -> int: ...
-    @property
-    def topology(self) -> Topology: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def gravity(self) -> Array: ...
-    def neutral(self) -> Array: ...
-    def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution: ...
-    def contributions(self, q: ArrayLike, qd: ArrayLike) -> list[Contribution]: ...
-
-
 class Explanation:
     """What one link contributes; made by :meth:`KinematicTree.explain`. Later changes of the tree do not affect it.
 
@@ -399,7 +383,7 @@ class Explanation:
     q, qd : (nq,) and (nv,) arrays
     """
 
-    def __init__(self, tree: Tree, link: str, q: ArrayLike | None, qd: ArrayLike | None) -> None:
+    def __init__(self, tree: KinematicTree, link: str, q: ArrayLike | None, qd: ArrayLike | None) -> None:
         self.link, self.coordinates = link, tuple(tree.coordinates)
         state = tree.neutral() if q is None else q, np.zeros(tree.nv) if qd is None else qd
         self.part: Contribution = tree.contribution(link, *state)  # raises the errors for what is no array of numbers

@@ -24,7 +24,7 @@ from screwdyn.forms.closed_loops import _assembled, _free, dependent, indices
 from screwdyn.forms.numbers import Numbers, require_resisted, undetermined
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.closure import Closure, significant
-from screwdyn.physics.model import Model
+from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, COM, FRAMES, frame_code, is_frame
 from screwdyn.physics.recursions.loops import orthonormal_rows
@@ -282,9 +282,43 @@ def results(
         raise reason from None
 
 
-def operation_count(model: Model, names: Iterable[str]) -> dict[str, int]:
-    """See :meth:`screwdyn.KinematicTree.operation_count`."""
-    requests = [requested(name, tuple(model.placements)) for name in names]
+def operation_count(tree: Robot, *functions: str) -> dict[str, int]:
+    """Number of operations of some quantities written out for this tree.
+
+    Several quantities are counted together: common operations are counted once, and so is an entry that occurs
+    twice in a symmetric matrix. Operations with zeros and ones and operations on constants of the robot, also if
+    these are symbols, are not counted.
+
+    Parameters
+    ----------
+    *functions : str
+        Names of quantities, which are the methods of the tree that are functions of q, qd, qdd or tau, such as
+        "mass_matrix". The name of a quantity of one link is followed by the link and, if it has one, the frame:
+        "forward_kinematics:tool0", "jacobian:tool0:body".
+
+    Returns
+    -------
+    dict
+        "mul", "add" (with subtractions), "div" and "sincos" (sine and cosine of one angle are two).
+
+    Raises
+    ------
+    ScrewdynError
+        If a quantity is unknown, no quantity is given, or a link is missing.
+    UnknownNameError
+        If there is no such link.
+    SingularAttachmentError
+        For ``forward_dynamics``, if a joint feels no inertia in any state; for ``operational_inertia``, if the link
+        cannot move in all six directions in any state.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> sd.robots.two_link().operation_count("mass_matrix")
+    {'mul': 1, 'add': 2, 'div': 0, 'sincos': 1}
+    """
+    model = tree.model
+    requests = [requested(name, tuple(model.placements)) for name in functions]
     if not requests:
         raise ScrewdynError("name at least one function to count")
     tape = Tape()

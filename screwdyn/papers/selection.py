@@ -10,7 +10,7 @@ import csv
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from reprlib import repr as cut_repr
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -129,7 +129,7 @@ class Trajectory:
         if missing := [name for name in wanted if name not in header]:
             hint = UnknownNameError.hint(missing[0], header)
             raise ScrewdynError(f"{file!r} has no column {', '.join(map(repr, missing))}; {hint}")
-        samples = np.array([_entries(file, header, row, wanted, line) for line, row in rows])
+        samples = np.array([[_entry(file, line, name, cells[name]) for name in wanted] for line, cells in rows])
         if not len(samples):
             raise ScrewdynError(f"{file!r} has no samples")
         found = {what: samples[:, [wanted.index(name) for name in names]] for what, names in columns.items()}
@@ -172,34 +172,30 @@ def _number(given: Any, what: str) -> float:
     return float(found)
 
 
-def _table(file: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def _table(file: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
     """The names of the columns, and the rows with their lines."""
     try:
         with open(file, newline="", encoding="utf-8-sig") as stream:
             reader = csv.reader(stream)
-            header = next(reader, [])
+            header = [unquote(name.strip()) for name in next(reader, [])]
             rows = [(reader.line_num, row) for row in reader if row]
     except OSError as error:
         raise ScrewdynError(f"cannot read the file {file!r}: {error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ScrewdynError(f"{file!r} is not a table of comma-separated values: {error}") from None
-    header = [unquote(name.strip()) for name in header]
     if twice := [name for k, name in enumerate(header) if name in header[:k]]:
         raise ScrewdynError(f"{file!r} has the column {twice[0]!r} twice")
-    return header, rows
+    for line, row in rows:
+        if len(row) != len(header):
+            raise ScrewdynError(f"{file!r}, line {line}: {len(header)} entries were expected; got {len(row)}")
+    return header, [(line, dict(zip(header, row, strict=True))) for line, row in rows]
 
 
-def _entries(file: str, header: Sequence[str], row: Sequence[str], wanted: Sequence[str], line: int) -> list[float]:
-    if len(row) != len(header):
-        raise ScrewdynError(f"{file!r}, line {line}: {len(header)} entries were expected; got {len(row)}")
-    cells = dict(zip(header, row, strict=True))
-    found = []
-    for name in wanted:
-        try:
-            found.append(float(cells[name]))
-        except ValueError:
-            raise ScrewdynError(f"{file!r}, line {line}: {name!r} must be a number; got {cells[name]!r}") from None
-    return found
+def _entry(file: str, line: int, name: str, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        raise ScrewdynError(f"{file!r}, line {line}: {name!r} must be a number; got {cell!r}") from None
 
 
 _STATES, _TURNS = 4096, 60

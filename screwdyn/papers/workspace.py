@@ -92,14 +92,6 @@ class Arm(NamedTuple):
         units = tuple("N" if moves == "prismatic" else "N m" for moves in kinds)
         return cls(name, tree, denoc(tree), tip, low, high, turning, units)
 
-    def position(self, q: Array) -> Array:
-        """Positions of the tip in the base frame, (…, 3), m."""
-        return self.tree.forward_kinematics(self.tip, q)[..., :3, 3]
-
-    def jacobian(self, q: Array) -> Array:
-        """Derivatives of the positions of the tip, (…, 3, n)."""
-        return self.tree.jacobian(self.tip, q, "mixed")[..., 3:, :]
-
 
 def _bounds(given: object, what: str) -> tuple[float, float]:
     try:
@@ -142,7 +134,8 @@ class Reach:
     def __init__(self, arm: Arm, rng: np.random.Generator) -> None:
         self.arm, self.rng = arm, rng
         self._q = sobol(_CONFIGURATIONS, arm.low, arm.high, rng)
-        points = arm.position(self._q)
+        self.axes = np.eye(3)
+        points = self.position(self._q)
         _, sizes, directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
         if sizes[0] < 1e-12:
             raise NoSizeError(f"the tip {arm.tip!r} of {arm.name!r} does not move; choose another link as the tip")
@@ -161,11 +154,11 @@ class Reach:
 
     def position(self, q: Array) -> Array:
         """Positions of the tip, (…, k), m; the origin is that of the base frame, projected."""
-        return np.asarray(self.arm.position(q) @ self.axes)
+        return np.asarray(self.arm.tree.forward_kinematics(self.arm.tip, q)[..., :3, 3] @ self.axes)
 
     def jacobian(self, q: Array) -> Array:
         """Derivatives of the positions, (…, k, n)."""
-        return np.asarray(self.axes.T @ self.arm.jacobian(q))
+        return np.asarray(self.axes.T @ self.arm.tree.jacobian(self.arm.tip, q, "mixed")[..., 3:, :])
 
     def manipulability(self, q: Array) -> Array:
         """w = √det(J Jᵀ), (…,) (Bhangale Eq. 21), of the velocity of the tip."""

@@ -246,10 +246,6 @@ class Formulation(Stated, ABC):
 
     Attributes
     ----------
-    kinds : tuple of str
-        Kinds of the screws of joints that the formulation covers.
-    scope : str
-        What the source is about, which is why other trees are refused.
     coordinates, joints : tuples of str
         Names of the n freedoms, as in the tree, and of the joints of the rows.
     rows : tuple of Row
@@ -261,8 +257,8 @@ class Formulation(Stated, ABC):
         kg m², or kg for prismatic joints.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")
-    scope: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]] = ("revolute", "prismatic", "helical")  # of the screws of joints that are covered
+    scope: ClassVar[str]  # what the source is about, which is why other trees are refused
 
     def __init__(self, tree: Mechanism) -> None:
         if not isinstance(tree, Mechanism):

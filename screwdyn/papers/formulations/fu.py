@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -106,9 +107,8 @@ class LagrangeEuler(MatrixFormulation):
         D = np.full((n, n), 0.0, dtype=q.dtype)
         for j, row in enumerate(self.rows):
             J, U = pseudo_inertia(row), {i: at.U(j, i) for i in row.path}
-            for i in row.path:
-                for k in row.path:
-                    D[i, k] += np.trace(U[k] @ J @ U[i].T)
+            for i, k in itertools.product(row.path, repeat=2):
+                D[i, k] += np.trace(U[k] @ J @ U[i].T)
         return D
 
     def h(self, q: State, qd: State) -> Array:
@@ -359,9 +359,8 @@ class GeneralizedDAlembert(Formulation):
         D = np.full((len(q), len(q)), 0.0, dtype=q.dtype)
         for s, row in enumerate(self.rows):
             R = A[s][:3, :3].T  # ˢR_0
-            for i in row.path:
-                for j in row.path:
-                    D[i, j] += (R @ z[i]) @ row.I @ (R @ z[j])
+            for i, j in itertools.product(row.path, repeat=2):
+                D[i, j] += (R @ z[i]) @ row.I @ (R @ z[j])
         return D
 
     def D_tran(self, q: State) -> Array:
@@ -371,9 +370,8 @@ class GeneralizedDAlembert(Formulation):
         D = np.full((len(q), len(q)), 0.0, dtype=q.dtype)
         for s, row in enumerate(self.rows):
             arms = {i: cross(axes[i][0], r[s] - axes[i][1]) for i in row.path}
-            for i in row.path:
-                for j in row.path:
-                    D[i, j] += row.m * (arms[j] @ arms[i])
+            for i, j in itertools.product(row.path, repeat=2):
+                D[i, j] += row.m * (arms[j] @ arms[i])
         return D
 
     def h_tran(self, q: State, qd: State) -> Array:

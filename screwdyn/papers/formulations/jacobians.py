@@ -77,13 +77,7 @@ def _derivatives(f: Callable[[Array], Array], q: Array, seeds: Array) -> Array:
 
 
 def christoffel(dM: Array) -> Array:
-    """Christoffel symbols of the first kind, c_ijk = ½ (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i), (n, n, n).
-
-    Parameters
-    ----------
-    dM : (n, n, n) array
-        ∂m_ij/∂q_k of a symmetric matrix.
-    """
+    """c_ijk = ½ (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i), (n, n, n), from ∂m_ij/∂q_k of a symmetric matrix."""
     symbols: Array = 0.5 * (dM + dM.swapaxes(1, 2) - dM.transpose(2, 0, 1))
     return symbols
 
@@ -158,8 +152,7 @@ class Lagrangian(MatrixFormulation):
             If there is no such link.
         """
         x, rates = self.joint_positions(q), self.joint_rates(qd)
-        unknown = [name for name, rate in zip(self.joints, rates, strict=True) if symbolic(rate)]
-        if unknown:
+        if unknown := [name for name, rate in zip(self.joints, rates, strict=True) if symbolic(rate)]:
             raise ShapeError(f"qd must be numbers, because friction has their signs; not so {', '.join(unknown)}")
         tau = np.array([row.damping * v + row.friction * np.sign(v) for row, v in zip(self.rows, rates, strict=True)])
         A = self.poses(x)
@@ -376,22 +369,12 @@ class Progressive(MatrixFormulation):
 
 
 class Blocks(NamedTuple):
-    """Vectors and matrices of all links in the base frame; twists are [ω; v] at O_i.
+    """Vectors and matrices of all links in the base frame; twists are [ω; v] at O_i."""
 
-    Attributes
-    ----------
-    O, d : lists of (3,)
-        O_i, a point of link i on the axis of joint i, and d_i from O_i to the centre of mass.
-    p : list of (6,)
-        Screws of the joints at O_i, the blocks of T_d (Eq. 11).
-    M : list of (6, 6)
-        Mass matrices about O_i (Eq. 2).
-    """
-
-    O: list[Array]
-    d: list[Array]
-    p: list[Array]
-    M: list[Array]
+    O: list[Array]  # O_i, a point of link i on the axis of joint i, (3,)
+    d: list[Array]  # from O_i to the centre of mass, (3,)
+    p: list[Array]  # screws of the joints at O_i, the blocks of T_d, (6,) (Eq. 11)
+    M: list[Array]  # mass matrices about O_i, (6, 6) (Eq. 2)
 
 
 class DeNOC(MatrixFormulation):

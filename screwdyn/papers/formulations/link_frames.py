@@ -29,7 +29,6 @@ __all__ = ["Planar", "Spatial"]
 
 Vector = tuple[Any, ...]
 Wrench = tuple[Vector, Vector]
-Elements = dict[tuple[int, int], Any]  # entries of a matrix by row and column
 
 
 class Tally:
@@ -420,18 +419,12 @@ class InLinkFrames(MatrixFormulation):
 
     def GIM(self, theta: State) -> Array:
         """i_ij, (n, n) (Eq. 10)."""
-        return self._matrix(self._gim(self._links(theta.tolist())), theta)
+        return self._gim(self._links(theta.tolist())).astype(np.result_type(self._dtype, theta))
 
     def MCI(self, theta: State, thetad: State) -> Array:
         """c_ij, (n, n) (Eqs. 10 and 12)."""
-        return self._matrix(self._mci(self._links(theta.tolist()), thetad.tolist()), theta, thetad)
-
-    def _matrix(self, elements: Elements, *states: Array) -> Array:
-        n = len(self.rows)
-        found = np.zeros((n, n), dtype=np.result_type(self._dtype, *states))
-        for at, x in elements.items():
-            found[at] = x
-        return found
+        found = self._mci(self._links(theta.tolist()), thetad.tolist())
+        return found.astype(np.result_type(self._dtype, theta, thetad))
 
     def _gravity_vector(self, q: Array) -> Array:
         """−p_iᵀ [δ̃_i × g; m̃_i g]: gravity is part of w^E (Eq. 8)."""
@@ -509,9 +502,9 @@ class InLinkFrames(MatrixFormulation):
         n, f = link.turn.moment(wrench[0]), link.turn.vector(wrench[1])
         return added(n, link.turn.cross(a, f)), f
 
-    def _gim(self, links: Sequence[ArmLink]) -> Elements:
+    def _gim(self, links: Sequence[ArmLink]) -> Array:
         """i_ij: steps 1 to 6 (the last is printed as 7 for the plane)."""
-        found: Elements = {}
+        found = np.full((len(links), len(links)), 0.0, dtype=object)
         at = self._composites(links, self._own_masses(links))
         self._begin("6")
         for i, (link, body) in enumerate(zip(links, at, strict=True)):
@@ -541,7 +534,7 @@ class InLinkFrames(MatrixFormulation):
             found.append((omega, a_dot))
         return found
 
-    def _mci(self, links: Sequence[ArmLink], rates: Sequence[Any]) -> Elements:
+    def _mci(self, links: Sequence[ArmLink], rates: Sequence[Any]) -> Array:
         """c_ij (Eq. 10).
 
         A_{j+1,j}ᵀ H̃_{j+1,j} + M̃'_j is [X_j 0; Y_j 0] with X_i = ω_i × I_i + X + a_i × Y − s × (ȧ_i × 1) and
@@ -549,7 +542,7 @@ class InLinkFrames(MatrixFormulation):
         (M̃_j W_j + [X_j 0; Y_j 0]) p_j goes to O_i as M̃_i p_i does for the GIM. For i > j the row p_iᵀ of the blocks
         goes to O_j: with y = A_ijᵀ M̃_i p_i, and u that of X_i or Y_i and of Ȧ_ijᵀ M̃_i p_i, it is p_jᵀ u + y · W_j p_j.
         """
-        found: Elements = {}
+        found = np.full((len(links), len(links)), 0.0, dtype=object)
         own = self._own_masses(links)
         at = self._composites(links, own)
         motion = self._velocities(links, at, rates)

@@ -544,17 +544,26 @@ def compare(
     >>> print(f"{found['RTX'].manipulability:.4f} m³")  # a2 a3
     0.0864 m³
     """
-    _require_mapping(arms, "arms", KinematicTree)
-    if not arms:
-        raise ScrewdynError("give at least one arm to compare")
-    _require_integer(samples, "samples", 1)
-    _require_integer(seed, "seed", 0)
     given = {} if trajectories is None else trajectories
     ranges = {} if limits is None else limits
     ends = {} if tips is None else tips
-    _require_mapping(given, "trajectories", Trajectory, Run)
-    _require_mapping(ranges, "limits", Mapping)
-    _require_mapping(ends, "tips", str)
+    for what, mapping, kinds in (
+        ("arms", arms, (KinematicTree,)),
+        ("trajectories", given, (Trajectory, Run)),
+        ("limits", ranges, (Mapping,)),
+        ("tips", ends, (str,)),
+    ):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        if not isinstance(mapping, Mapping):
+            raise ScrewdynError(f"{what} must be a mapping from name of an arm to {expected}; got {cut_repr(mapping)}")
+        for name, value in mapping.items():
+            if not isinstance(value, kinds):
+                raise ScrewdynError(f"{what}[{name!r}] must be a {expected}; got {cut_repr(value)}")
+    for what, number, least in (("samples", samples, 1), ("seed", seed, 0)):
+        if not isinstance(number, int | np.integer) or number < least:
+            raise ScrewdynError(f"{what} must be an integer, at least {least}; got {number!r}")
+    if not arms:
+        raise ScrewdynError("give at least one arm to compare")
     for name in (*given, *ranges, *ends):
         if name not in arms:
             raise UnknownNameError.of(name, arms, "arm")
@@ -568,17 +577,3 @@ def compare(
             raise ShapeError(f"the trajectory of {name!r} has {path.q.shape[1]} coordinates; expected {list(names)}")
     ratios = time_ratios(read, paths)
     return Selection({name: criteria(arm, paths[name], ratios[name], samples, seed) for name, arm in read.items()})
-
-
-def _require_mapping(given: object, what: str, *kinds: type) -> None:
-    expected = " or ".join(kind.__name__ for kind in kinds)
-    if not isinstance(given, Mapping):
-        raise ScrewdynError(f"{what} must be a mapping from name of an arm to {expected}; got {cut_repr(given)}")
-    for name, value in given.items():
-        if not isinstance(value, kinds):
-            raise ScrewdynError(f"{what}[{name!r}] must be a {expected}; got {cut_repr(value)}")
-
-
-def _require_integer(given: Any, what: str, least: int) -> None:
-    if not isinstance(given, int | np.integer) or given < least:
-        raise ScrewdynError(f"{what} must be an integer, at least {least}; got {given!r}")

@@ -20,44 +20,34 @@ from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import check_open, leaders
 from screwdyn.screws.screw import skew_of
 
-__all__ = ["Formulation", "MatrixFormulation", "Row", "State", "cross", "numbers", "symbolic"]
+__all__ = ["Formulation", "JointVector", "MatrixFormulation", "Row", "cross", "numbers", "symbolic"]
 
 
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))
 
-State: TypeAlias = Any
+JointVector: TypeAlias = Any
 """Array_like with an entry for each joint: what methods with the names of a source take; they get it as an array."""
 
 
-class Stated:
-    """A class with public methods that take states under the names q, qd and qdd, or theta and thetad.
-
-    Each `State` is checked, and comes as an array. If the arguments of such a method or the attributes of its object
-    have expressions, it runs with traced scalars in their place, and its results are converted to expressions: equal
-    operations occur once, and no product of sums is multiplied out.
-    """
-
-    _symbolic: bool  # whether its attributes have expressions
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        for name, method in [*vars(cls).items()]:
-            public = inspect.isfunction(method) and not name.startswith("_")
-            if public and not _STATES.isdisjoint(inspect.signature(method).parameters):
-                setattr(cls, name, _recording(method))
-
-    @abstractmethod
-    def _vector(self, x: ArrayLike, what: str) -> Array:
-        """A state as an array."""
+def _record(cls: type) -> None:
+    """Check the states of all public methods of a class, and record their expressions."""
+    for name, method in [*vars(cls).items()]:
+        public = inspect.isfunction(method) and not name.startswith("_")
+        if public and not _STATES.isdisjoint(inspect.signature(method).parameters):
+            setattr(cls, name, _recording(method))
 
 
 def _recording(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that checks its states and records expressions."""
+    """A method that gets each `JointVector` as an array, after a check, and records expressions.
+
+    If its arguments or the attributes of its object have expressions, it runs with traced scalars in their place, and
+    its results are converted to expressions: equal operations occur once, and no product of sums is multiplied out.
+    """
     signature = inspect.signature(method)
-    states = [name for name, parameter in signature.parameters.items() if parameter.annotation == "State"]
+    states = [name for name, parameter in signature.parameters.items() if parameter.annotation == "JointVector"]
 
     @functools.wraps(method)
-    def call(self: Stated, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Formulation, *args: Any, **kwargs: Any) -> Any:
         given = signature.bind(self, *args, **kwargs).arguments
         del given["self"]
         given |= {name: self._vector(given[name], name) for name in states}
@@ -160,43 +150,6 @@ class Row(NamedTuple):
         return np.vstack([np.column_stack([R @ self.home[:3, :3], p]), [0.0, 0.0, 0.0, 1.0]])
 
 
-def read(
-    tree: Mechanism, kinds: Sequence[str], name: str, scope: str
-) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
-    """The rows of a tree, and for each link its row, −1 on the base, and its pose in the frame of that row.
-
-    Raises LoopError for closed loops, and ScrewdynError, which names all of them, for joints with other than the kinds
-    of screws; ``name`` and ``scope`` say who reads the tree, and what the source is about.
-    """
-    check_open(tree.topology, name, f"open the loops in a copy of the tree first: {scope}")
-    edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
-    refused = [
-        f"{edge['name']!r} is {joint.kind}"
-        for edge in edges.values()
-        if (joint := edge["joint"]).chart is not None or not {screw_kind(S) for S in joint.screws.T} <= {*kinds}
-    ]
-    if refused:
-        raise ScrewdynError(f"{name} covers joints with {' and '.join(kinds)} axes; {', '.join(refused)}: {scope}")
-    places: dict[str, tuple[int, Array]] = {tree.base: (-1, np.eye(4))}
-    rows: list[Row] = []
-    bodies: dict[int, Inertia] = {}
-    for link in tree.links[1:]:
-        edge = edges[link]
-        joint, (at, T) = edge["joint"], places[str(tree.parent(link))]
-        T = T @ edge["home"]
-        for S, freedom in zip(joint.screws.T, joint.row_names(edge["name"]), strict=True):
-            rows.append(_row(rows, at, S, T, joint)._replace(name=freedom))
-            at, T = len(rows) - 1, np.eye(4)
-        places[link] = at, T
-        body = tree.link(link).inertia
-        if body is not None and at >= 0:
-            body = body.transformed(T)
-            bodies[at] = bodies[at] + body if at in bodies else body
-    for i, body in bodies.items():
-        rows[i] = rows[i]._replace(m=body.mass, com=body.com, I=body.tensor)
-    return tuple(rows), places
-
-
 def _row(rows: list[Row], parent: int, S: Array, home: Array, joint: Joint) -> Row:
     """The row of a screw S = [w; v] in the frame of the moved link, which has the pose home in the parent; massless."""
     w = home[:3, :3] @ S[:3]
@@ -222,7 +175,7 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
-class Formulation(Stated, ABC):
+class Formulation(ABC):
     """The equations of motion of a tree, M(q) q̈ + h(q, q̇) + g(q) = τ, as one publication computes them.
 
     A formulation is a snapshot: later changes of the tree do not affect it. It takes one state at a time. The entries
@@ -264,7 +217,7 @@ class Formulation(Stated, ABC):
         if not isinstance(tree, Mechanism):
             raise ScrewdynError(f"{type(self).__name__} is made from a KinematicTree; got {tree!r}")
         self.coordinates, self.gravity = tree.coordinates, tree.gravity
-        self.rows, self.places = read(tree, self.kinds, type(self).__name__, self.scope)
+        self.rows, self.places = self._read(tree)
         self.joints = tuple(row.name for row in self.rows)
         ways = leaders({edge["name"]: edge["joint"] for _, _, edge in tree.graph.edges(data=True)})
         led = [ways.get(name, (name, 1.0, 0.0)) for name in self.joints]
@@ -274,6 +227,43 @@ class Formulation(Stated, ABC):
         self.armature = expressions.array([row.armature for row in self.rows])
         self._symbolic = bool(symbolic(vars(self)))
         self._dtype = np.dtype(object if self._symbolic else float)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        _record(cls)
+
+    def _read(self, tree: Mechanism) -> tuple[tuple[Row, ...], dict[str, tuple[int, Array]]]:
+        """The rows of a tree, and for each link its row, −1 on the base, and its pose in the frame of that row."""
+        name = type(self).__name__
+        check_open(tree.topology, name, f"open the loops in a copy of the tree first: {self.scope}")
+        edges = {child: edge for _, child, edge in tree.graph.edges(data=True)}
+        refused = [
+            f"{edge['name']!r} is {joint.kind}"
+            for edge in edges.values()
+            if (joint := edge["joint"]).chart is not None
+            or not {screw_kind(S) for S in joint.screws.T} <= {*self.kinds}
+        ]
+        if refused:
+            covered = f"{name} covers joints with {' and '.join(self.kinds)} axes"
+            raise ScrewdynError(f"{covered}; {', '.join(refused)}: {self.scope}")
+        places: dict[str, tuple[int, Array]] = {tree.base: (-1, np.eye(4))}
+        rows: list[Row] = []
+        bodies: dict[int, Inertia] = {}
+        for link in tree.links[1:]:
+            edge = edges[link]
+            joint, (at, T) = edge["joint"], places[str(tree.parent(link))]
+            T = T @ edge["home"]
+            for S, freedom in zip(joint.screws.T, joint.row_names(edge["name"]), strict=True):
+                rows.append(_row(rows, at, S, T, joint)._replace(name=freedom))
+                at, T = len(rows) - 1, np.eye(4)
+            places[link] = at, T
+            body = tree.link(link).inertia
+            if body is not None and at >= 0:
+                body = body.transformed(T)
+                bodies[at] = bodies[at] + body if at in bodies else body
+        for i, body in bodies.items():
+            rows[i] = rows[i]._replace(m=body.mass, com=body.com, I=body.tensor)
+        return tuple(rows), places
 
     # What all take from the rows of a tree at a state
 
@@ -311,7 +301,7 @@ class Formulation(Stated, ABC):
             raise ShapeError(f"{what} of one state {expected}; got shape {found.shape}")
         return found if found.dtype == object else found.astype(self._dtype)
 
-    def poses(self, q: State) -> list[Array]:
+    def poses(self, q: JointVector) -> list[Array]:
         """⁰A_i, (4, 4), of all rows: the product of ^{k−1}A_k along the path (Fu Eq. 3.2-4)."""
         found: list[Array] = []
         for row, x in zip(self.rows, q, strict=True):
@@ -394,6 +384,9 @@ class Formulation(Stated, ABC):
                 n, f = T[:3, :3] @ wrench[:3], T[:3, :3] @ wrench[3:]
                 loads[i] = loads[i] + np.concatenate([n + cross(T[:3, 3], f), f])
         return loads
+
+
+_record(Formulation)
 
 
 class MatrixFormulation(Formulation):

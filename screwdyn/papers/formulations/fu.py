@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.papers.formulations.formulation import Formulation, MatrixFormulation, Row, State, cross
+from screwdyn.papers.formulations.formulation import Formulation, JointVector, MatrixFormulation, Row, cross
 from screwdyn.screws.screw import skew_of
 
 __all__ = [
@@ -101,7 +101,7 @@ class LagrangeEuler(MatrixFormulation):
         "Fu, section 3.2, has a chain of links with one variable q_i for each joint, rotary or prismatic (Eq. 3.2-5)"
     )
 
-    def D(self, q: State) -> Array:
+    def D(self, q: JointVector) -> Array:
         """D_ik = Σ_j Tr(U_jk J_j U_jiᵀ), the sum over all links beyond joints i and k, (n, n) (Eq. 3.2-31)."""
         at, n = PoseDerivatives(self.rows, q), len(q)
         D = np.full((n, n), 0.0, dtype=q.dtype)
@@ -111,12 +111,12 @@ class LagrangeEuler(MatrixFormulation):
                 D[i, k] += np.trace(U[k] @ J @ U[i].T)
         return D
 
-    def h(self, q: State, qd: State) -> Array:
+    def h(self, q: JointVector, qd: JointVector) -> Array:
         """h_i = Σ_k Σ_m h_ikm q̇_k q̇_m, (n,) (Eq. 3.2-32)."""
         h: Array = self.h_ikm(q) @ qd @ qd
         return h
 
-    def h_ikm(self, q: State) -> Array:
+    def h_ikm(self, q: JointVector) -> Array:
         """h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ), the sum over all links beyond joints i, k and m, (n, n, n) (Eq. 3.2-33)."""
         at, n = PoseDerivatives(self.rows, q), len(q)
         h = np.full((n, n, n), 0.0, dtype=q.dtype)
@@ -129,7 +129,7 @@ class LagrangeEuler(MatrixFormulation):
                         h[i, k, m] += np.trace(U_jkm @ J @ U[i].T)
         return h
 
-    def c(self, q: State) -> Array:
+    def c(self, q: JointVector) -> Array:
         """c_i = Σ_j −m_j g U_ji ʲr̄_j, (n,), with the gravity row vector g = (g_x, g_y, g_z, 0) (Eq. 3.2-34).
 
         The equation is printed with the transpose of U_ji; Eq. 3.2-22 gives it without.
@@ -277,7 +277,9 @@ class NewtonEuler(Formulation):
         damping = np.array([row.damping for row in self.rows])
         return self.inverse_dynamics(q, qd, qdd, wrenches) + self.contracted(damping * self.joint_rates(qd))
 
-    def steps(self, q: State, qd: State, qdd: State, wrenches: Mapping[str, ArrayLike] | None = None) -> list[Step]:
+    def steps(
+        self, q: JointVector, qd: JointVector, qdd: JointVector, wrenches: Mapping[str, ArrayLike] | None = None
+    ) -> list[Step]:
         """ω_i, ω̇_i, v̇_i, ā_i, F_i, N_i, f_i and n_i of all links, each in axes of its own frame (Table 3.3).
 
         Arguments and errors as for `inverse_dynamics`.
@@ -286,7 +288,7 @@ class NewtonEuler(Formulation):
         return recursion(self.rows, links, qd, qdd, self.gravity)
 
     def steps_in_base_frame(
-        self, q: State, qd: State, qdd: State, wrenches: Mapping[str, ArrayLike] | None = None
+        self, q: JointVector, qd: JointVector, qdd: JointVector, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> list[Step]:
         """The same in axes of the base (Table 3.2)."""
         links = self._in_base_frame(q, wrenches)
@@ -310,7 +312,7 @@ class NewtonEuler(Formulation):
             found.append(Vectors(row.pose(x)[:3, :3].T, row.z, row.p, p_star, row.com, row.I, wrench))
         return found
 
-    def _motor_side(self, links: list[Vectors], qd: State, qdd: State) -> Array:
+    def _motor_side(self, links: list[Vectors], qd: JointVector, qdd: JointVector) -> Array:
         """The torques at the freedoms, with the armatures of the joints."""
         rates, accelerations = self.joint_rates(qd), self.joint_rates(qdd, "qdd")
         tau = self._torques(links, rates, accelerations, self.gravity)
@@ -352,7 +354,7 @@ class GeneralizedDAlembert(Formulation):
     kinds = ("revolute",)
     scope = "Fu, section 3.4, has arms with rotary joints only"
 
-    def D_rot(self, q: State) -> Array:
+    def D_rot(self, q: JointVector) -> Array:
         """Σ_s (ˢR_0 z_{i−1})ᵀ I_s (ˢR_0 z_{j−1}), the sum over all links beyond joints i and j, (n, n) (Eq. 3.4-25)."""
         A = self.poses(q)
         z = [z for z, _ in self.axes(A)]
@@ -363,7 +365,7 @@ class GeneralizedDAlembert(Formulation):
                 D[i, j] += (R @ z[i]) @ row.I @ (R @ z[j])
         return D
 
-    def D_tran(self, q: State) -> Array:
+    def D_tran(self, q: JointVector) -> Array:
         """Σ_s m_s [z_{j−1} × (r̄_s − p_{j−1})] · [z_{i−1} × (r̄_s − p_{i−1})], (n, n) (Eq. 3.4-25)."""
         A = self.poses(q)
         axes, r = self.axes(A), self.centres(A)
@@ -374,7 +376,7 @@ class GeneralizedDAlembert(Formulation):
                 D[i, j] += row.m * (arms[j] @ arms[i])
         return D
 
-    def h_tran(self, q: State, qd: State) -> Array:
+    def h_tran(self, q: JointVector, qd: JointVector) -> Array:
         """Σ_s m_s v̇_s · [z_{i−1} × (r̄_s − p_{i−1})] with v̇_s at θ̈ = 0, (n,) (Eqs. 3.4-11 and 3.4-26)."""
         A = self.poses(q)
         axes, r = self.axes(A), self.centres(A)
@@ -393,7 +395,7 @@ class GeneralizedDAlembert(Formulation):
                 h[i] += row.m * (vd @ cross(z, r[s] - p))
         return h
 
-    def h_rot(self, q: State, qd: State) -> Array:
+    def h_rot(self, q: JointVector, qd: JointVector) -> Array:
         """Coriolis and centrifugal torques of the rotation of the links, (n,) (Eq. 3.4-27).
 
         Σ_s (ˢR_0 z_{i−1})ᵀ I_s Σ_j [θ̇_j ˢR_0 z_{j−1} × Σ_{k>j} θ̇_k ˢR_0 z_{k−1}]
@@ -413,7 +415,7 @@ class GeneralizedDAlembert(Formulation):
                 h[i] += z[i] @ row.I @ coriolis + cross(z[i], omega) @ row.I @ omega
         return h
 
-    def c(self, q: State) -> Array:
+    def c(self, q: JointVector) -> Array:
         """c_i = −g · [z_{i−1} × Σ_j m_j (r̄_j − p_{i−1})], the sum over all links beyond joint i, (n,) (Eq. 3.4-28).
 
         Eqs. 3.4-21 and 3.4-22 are printed with the opposite sign; Eqs. 3.4-20, 3.4-23 and 3.4-28 agree.

@@ -10,7 +10,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.papers.formulations.formulation import MatrixFormulation, Row, State, cross, symbolic
+from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, cross, symbolic
 from screwdyn.papers.formulations.fu import PoseDerivatives
 from screwdyn.screws.screw import skew_of
 
@@ -90,7 +90,7 @@ class Lagrangian(MatrixFormulation):
 
     scope = "the lecture, Eq. 35, has an open chain with prismatic and revolute joints"
 
-    def jacobians(self, q: State) -> list[tuple[Array, Array]]:
+    def jacobians(self, q: JointVector) -> list[tuple[Array, Array]]:
         """J_P and J_O of all links, (3, n): velocity of the centre of mass and angular velocity (Eq. 35).
 
         Column j is z_{j−1} × (p_ℓi − p_{j−1}) and z_{j−1} for a revolute joint, z_{j−1} and 0 for a prismatic one.
@@ -99,7 +99,7 @@ class Lagrangian(MatrixFormulation):
         axes = self.axes(A)
         return [self._jacobian(i, p, axes) for i, p in enumerate(self.centres(A))]
 
-    def B(self, q: State) -> Array:
+    def B(self, q: JointVector) -> Array:
         """Σ_i m_i J_Pᵀ J_P + J_Oᵀ R_i I_i R_iᵀ J_O, (n, n) (Eq. 37)."""
         B = np.full((len(q), len(q)), 0.0)
         for row, A, (J_P, J_O) in zip(self.rows, self.poses(q), self.jacobians(q), strict=True):
@@ -107,7 +107,7 @@ class Lagrangian(MatrixFormulation):
             B = B + row.m * (J_P.T @ J_P) + J_O.T @ (R @ row.I @ R.T) @ J_O
         return B
 
-    def h_ijk(self, q: State) -> Array:
+    def h_ijk(self, q: JointVector) -> Array:
         """∂b_ij/∂q_k − ½ ∂b_jk/∂q_i, (n, n, n) (Eq. 41).
 
         Σ_jk h_ijk q̇_k q̇_j is C q̇, but the h_ijk are not symmetric in j and k, and Σ_k h_ijk q̇_k is not C.
@@ -116,16 +116,16 @@ class Lagrangian(MatrixFormulation):
         h: Array = dB - 0.5 * dB.transpose(2, 0, 1)
         return h
 
-    def g(self, q: State) -> Array:
+    def g(self, q: JointVector) -> Array:
         """g_i = −Σ_j m_j gᵀ J_Pi of link j, (n,) (Eq. 42)."""
         return self._gravity_of([J_P for J_P, _ in self.jacobians(q)])
 
-    def C(self, q: State, qd: State) -> Array:
+    def C(self, q: JointVector, qd: JointVector) -> Array:
         """C_ij = Σ_k c_ijk q̇_k, (n, n) (Eq. 45)."""
         C: Array = self.c_ijk(q) @ qd
         return C
 
-    def c_ijk(self, q: State) -> Array:
+    def c_ijk(self, q: JointVector) -> Array:
         """½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), (n, n, n) (Eq. 46)."""
         return christoffel(partial(self.B, q))
 
@@ -199,7 +199,7 @@ class Kronecker(MatrixFormulation):
 
     scope = "Truc, Eqs. 15 and 16, has one chain of poses, and joint variables whose derivatives are the rates"
 
-    def jacobians(self, q: State) -> list[tuple[Array, Array, Array, Array]]:
+    def jacobians(self, q: JointVector) -> list[tuple[Array, Array, Array, Array]]:
         """J_Ti⁰ = ∂p_Ci/∂q (Eq. 24), J_Ri = ∂ω_i/∂q̇ (Eq. 25), and their derivatives by q, of all links.
 
         (3, n), (3, n), (3, n n) and (3, n n). S(ω_i) = (R_i⁰)ᵀ Ṙ_i⁰ (Eq. 10), so that column j of J_Ri is the vector of
@@ -222,14 +222,14 @@ class Kronecker(MatrixFormulation):
             found.append((J_T, J_R, dJ_T.reshape(3, n * n), dJ_R.reshape(3, n * n)))
         return found
 
-    def M(self, q: State) -> Array:
+    def M(self, q: JointVector) -> Array:
         """Σ_i m_i (J_Ti⁰)ᵀ J_Ti⁰ + J_Riᵀ I_i J_Ri, (n, n) (Eq. 28)."""
         M = np.full((len(q), len(q)), 0.0)
         for row, (J_T, J_R, _, _) in zip(self.rows, self.jacobians(q), strict=True):
             M = M + row.m * (J_T.T @ J_T) + J_R.T @ row.I @ J_R
         return M
 
-    def dM(self, q: State) -> Array:
+    def dM(self, q: JointVector) -> Array:
         """∂M/∂q, (n, n n), by the rule of products (Eqs. 31 and 32)."""
         n = len(q)
         dM = np.full((n, n * n), 0.0)
@@ -239,14 +239,14 @@ class Kronecker(MatrixFormulation):
             dM = dM + derivative_of_product(J_R.T, _transposed(dJ_R, n), I @ J_R, I @ dJ_R)
         return dM
 
-    def C(self, q: State, qd: State) -> Array:
+    def C(self, q: JointVector, qd: JointVector) -> Array:
         """½ [∂M/∂q (1 ⊗ q̇) + ∂M/∂q (q̇ ⊗ 1) − (∂M/∂q (q̇ ⊗ 1))ᵀ], (n, n) (Eq. 52)."""
         dM, one, rates = self.dM(q), np.eye(len(q), dtype=int), qd[:, None]
         U, V = dM @ np.kron(one, rates), dM @ np.kron(rates, one)  # Eq. 53; U = Ṁ, Eq. 40
         C: Array = 0.5 * (U + V - V.T)
         return C
 
-    def g(self, q: State) -> Array:
+    def g(self, q: JointVector) -> Array:
         """(∂P/∂q)ᵀ with P = −Σ_i m_i (g⁰)ᵀ p_Ci, (n,) (Eqs. 17 and 45)."""
         return self._gravity_of([J_T for J_T, _, _, _ in self.jacobians(q)])
 
@@ -281,7 +281,7 @@ class Progressive(MatrixFormulation):
         zero, row = np.zeros((3, 3)), self._row(i)
         return np.block([[row.I, zero], [zero, row.m * np.eye(3)]])
 
-    def M_i(self, i: int, q: State) -> Array:
+    def M_i(self, i: int, q: JointVector) -> Array:
         """J_i^{C_i}ᵀ M̄_i J_i^{C_i}, (k, k) (Eq. 21)."""
         J = self.J(i, q)
         M: Array = J.T @ self.M_bar(i) @ J
@@ -289,7 +289,7 @@ class Progressive(MatrixFormulation):
 
     # The three ways to J_i^{C_i}, (6, k): the twist [ω; v] of the centre of mass in axes of link i
 
-    def J_by_transformation(self, i: int, q: State) -> Array:
+    def J_by_transformation(self, i: int, q: JointVector) -> Array:
         """T_0^{C_i} J_i⁰ (Eqs. 22 to 24): the Jacobian at the origin of the base, moved to the centre of mass."""
         R, p_C, axes = self._geometry(i, q)
         zero = np.zeros((3, 3))
@@ -297,26 +297,26 @@ class Progressive(MatrixFormulation):
         J: Array = T @ self.jacobian(i, np.zeros(3), axes)
         return J
 
-    def J(self, i: int, q: State) -> Array:
+    def J(self, i: int, q: JointVector) -> Array:
         """Columns [R z_j; R (z_j × (p_C − p_j))], built directly (Eqs. 25 to 28)."""
         R, p_C, axes = self._geometry(i, q)
         J_bar = self.jacobian(i, p_C, axes)
         return np.vstack([R @ J_bar[:3], R @ J_bar[3:]])
 
-    def J_by_rotation(self, i: int, q: State) -> Array:
+    def J_by_rotation(self, i: int, q: JointVector) -> Array:
         """T̄_0^{C_i} J̄_i⁰ (Eqs. 29 to 31): the Jacobian at the centre of mass, turned into axes of the link."""
         R, _, _ = self._geometry(i, q)
         J: Array = np.kron(np.eye(2), R) @ self.J_bar(i, q)
         return J
 
-    def J_bar(self, i: int, q: State) -> Array:
+    def J_bar(self, i: int, q: JointVector) -> Array:
         """J̄_i⁰, (6, k): columns [z_j; z_j × (p_C − p_j)] in axes of the base (Eq. 30)."""
         _, p_C, axes = self._geometry(i, q)
         return self.jacobian(i, p_C, axes)
 
     # The other terms of link i
 
-    def C_i(self, i: int, q: State, qd: State) -> Array:
+    def C_i(self, i: int, q: JointVector, qd: JointVector) -> Array:
         """Jᵀ (M̄ J̇ + B J) with B = blkdiag((Σω)^, m ω̂), Σ = ½ tr(Ī) 1 − Ī, (k, k) (docs/mathematics.md §2)."""
         row, path = self._row(i), list(self._row(i).path)
         J, J_dot = self.J(i, q), rate(lambda x: self.J(i, x), q, qd)
@@ -326,13 +326,13 @@ class Progressive(MatrixFormulation):
         C: Array = J.T @ (self.M_bar(i) @ J_dot + B @ J)
         return C
 
-    def C_by_christoffel(self, i: int, q: State, qd: State) -> Array:
+    def C_by_christoffel(self, i: int, q: JointVector, qd: JointVector) -> Array:
         """c_ij = ½ Σ_k (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i) q̇_k of M_i, (k, k) (Eq. 35)."""
         path = list(self._row(i).path)
         C: Array = christoffel(partial(lambda x: self.M_i(i, x), q)[..., path]) @ qd[path]
         return C
 
-    def g_i(self, i: int, q: State) -> Array:
+    def g_i(self, i: int, q: JointVector) -> Array:
         """−m_i J̄_i⁰ᵀ $_g with $_g = [0; g_0], (k,) (Eq. 36)."""
         g: Array = -self._row(i).m * (self.J_bar(i, q)[3:].T @ self.gravity)
         return g
@@ -355,7 +355,7 @@ class Progressive(MatrixFormulation):
             total[np.ix_(*[row.path] * len(shape))] += term
         return total
 
-    def _geometry(self, i: int, q: State) -> tuple[Array, Array, list[tuple[Array, Array]]]:
+    def _geometry(self, i: int, q: JointVector) -> tuple[Array, Array, list[tuple[Array, Array]]]:
         """R_0^i, p_Ci, and z and p of all joints, in the base frame."""
         self._row(i)
         A = self.poses(q)
@@ -391,7 +391,7 @@ class DeNOC(MatrixFormulation):
 
     scope = "Bhangale, section 2, has an open-loop robot with one displacement θ_i for each joint"
 
-    def blocks(self, q: State) -> Blocks:
+    def blocks(self, q: JointVector) -> Blocks:
         """The vectors and matrices of the links at θ = q."""
         A = self.poses(q)
         found = Blocks([], [], [], [])
@@ -405,7 +405,7 @@ class DeNOC(MatrixFormulation):
             found.M.append(np.block([[R @ row.I @ R.T - m * (D @ D), m * D], [-m * D, m * np.eye(3)]]))
         return found
 
-    def twists(self, at: Blocks, thetad: State) -> list[Array]:
+    def twists(self, at: Blocks, thetad: JointVector) -> list[Array]:
         """t_i = A_{i,i−1} t_{i−1} + p_i θ̇_i, (6,): t = T_l T_d θ̇ (Eq. 7)."""
         t: list[Array] = []
         for i, row in enumerate(self.rows):
@@ -413,7 +413,7 @@ class DeNOC(MatrixFormulation):
             t.append(own if k < 0 else self.A(at, i, k) @ t[k] + own)
         return t
 
-    def g(self, theta: State) -> Array:
+    def g(self, theta: JointVector) -> Array:
         """−T_dᵀ T_lᵀ w of the weights w_i = [d_i × m_i g; m_i g], (n,): gravity is part of w^E (Eq. 8)."""
         at, n = self.blocks(theta), len(theta)
         g = np.full(n, 0.0, dtype=np.result_type(theta, self.gravity))
@@ -424,7 +424,7 @@ class DeNOC(MatrixFormulation):
                 g[i] += -(at.p[i] @ self.A(at, j, i).T @ w)
         return g
 
-    def GIM(self, theta: State) -> Array:
+    def GIM(self, theta: JointVector) -> Array:
         """i_ij = p_iᵀ M̃_i A_ij p_j for j ≤ i, (n, n) (Eq. 10)."""
         at, n = self.blocks(theta), len(theta)
         M = self.composite(at, at.M)
@@ -434,7 +434,7 @@ class DeNOC(MatrixFormulation):
                 GIM[i, j] = GIM[j, i] = at.p[i] @ M[i] @ self.A(at, i, j) @ at.p[j]
         return GIM
 
-    def MCI(self, theta: State, thetad: State) -> Array:
+    def MCI(self, theta: JointVector, thetad: JointVector) -> Array:
         """c_ij (Eq. 10), (n, n), with H̃_ij = M̃_i Ȧ_ij + A_{i+1,i}ᵀ H̃_{i+1,i} A_ij (Eq. 12).
 
         p_iᵀ (A_jiᵀ M̃_j W_j + A_{j+1,i}ᵀ H̃_{j+1,j} + A_jiᵀ M̃'_j) p_j for i ≤ j,

@@ -23,7 +23,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Mechanism
-from screwdyn.papers.formulations.formulation import MatrixFormulation, Row, State
+from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row
 
 __all__ = ["Planar", "Spatial"]
 
@@ -417,11 +417,11 @@ class InLinkFrames(MatrixFormulation):
             counting._mci(links, [tally] * n)
         return tally.rows
 
-    def GIM(self, theta: State) -> Array:
+    def GIM(self, theta: JointVector) -> Array:
         """i_ij, (n, n) (Eq. 10)."""
         return self._gim(self._links(theta.tolist())).astype(np.result_type(self._dtype, theta))
 
-    def MCI(self, theta: State, thetad: State) -> Array:
+    def MCI(self, theta: JointVector, thetad: JointVector) -> Array:
         """c_ij, (n, n) (Eqs. 10 and 12)."""
         found = self._mci(self._links(theta.tolist()), thetad.tolist())
         return found.astype(np.result_type(self._dtype, theta, thetad))

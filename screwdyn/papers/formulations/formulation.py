@@ -20,10 +20,13 @@ from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import check_open, leaders
 from screwdyn.screws.screw import skew_of
 
-__all__ = ["Formulation", "JointVector", "MatrixFormulation", "Row", "cross", "numbers", "symbolic"]
+__all__ = ["Formulation", "JointVector", "MatrixFormulation", "Row", "Wrenches", "cross", "numbers", "symbolic"]
 
 
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))
+
+Wrenches: TypeAlias = Mapping[str, ArrayLike] | None
+"""[n; f], (6,), that act on links, by their names, in the link's frame."""
 
 JointVector: TypeAlias = Any
 """Array_like with an entry for each joint: what methods with the names of a source take; they get it as an array."""
@@ -367,7 +370,7 @@ class Formulation(ABC):
             g = g - row.m * (self.gravity @ J)
         return g
 
-    def _loads(self, wrenches: Mapping[str, ArrayLike] | None) -> list[Array]:
+    def _loads(self, wrenches: Wrenches) -> list[Array]:
         """The sum of the wrenches on each row, (6,), about the origin and in axes of its frame."""
         wrenches = {} if wrenches is None else wrenches
         if not isinstance(wrenches, Mapping):

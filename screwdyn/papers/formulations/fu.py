@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.papers.formulations.formulation import Formulation, JointVector, MatrixFormulation, Row, cross
+from screwdyn.papers.formulations.formulation import Formulation, JointVector, MatrixFormulation, Row, Wrenches, cross
 from screwdyn.screws.screw import skew_of
 
 __all__ = [
@@ -241,9 +241,7 @@ class NewtonEuler(Formulation):
         "Fu, section 3.3, has an open chain with rotational and translational joints of one variable q_i (Eq. 3.3-58)"
     )
 
-    def inverse_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> Array:
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ, (n,), N m or N, by the recursion in link frames, without damping.
 
         Parameters
@@ -260,41 +258,33 @@ class NewtonEuler(Formulation):
         UnknownNameError
             If there is no such link.
         """
-        links = self._in_link_frames(self.joint_positions(q), wrenches)
-        return self._motor_side(links, qd, qdd)
+        return self._motor_side(self._in_link_frames(self.joint_positions(q), wrenches), qd, qdd)
 
     def inverse_dynamics_in_base_frame(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None
     ) -> Array:
         """τ, (n,), by the recursion in the base frame; arguments and errors as for `inverse_dynamics`."""
-        links = self._in_base_frame(self.joint_positions(q), wrenches)
-        return self._motor_side(links, qd, qdd)
+        return self._motor_side(self._in_base_frame(self.joint_positions(q), wrenches), qd, qdd)
 
-    def motor_torque(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> Array:
+    def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ_i with the damping b_i q̇_i of the joints, (n,) (Eq. 3.3-45); arguments and errors as above."""
         damping = np.array([row.damping for row in self.rows])
         return self.inverse_dynamics(q, qd, qdd, wrenches) + self.contracted(damping * self.joint_rates(qd))
 
-    def steps(
-        self, q: JointVector, qd: JointVector, qdd: JointVector, wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> list[Step]:
+    def steps(self, q: JointVector, qd: JointVector, qdd: JointVector, wrenches: Wrenches = None) -> list[Step]:
         """ω_i, ω̇_i, v̇_i, ā_i, F_i, N_i, f_i and n_i of all links, each in axes of its own frame (Table 3.3).
 
         Arguments and errors as for `inverse_dynamics`.
         """
-        links = self._in_link_frames(q, wrenches)
-        return recursion(self.rows, links, qd, qdd, self.gravity)
+        return recursion(self.rows, self._in_link_frames(q, wrenches), qd, qdd, self.gravity)
 
     def steps_in_base_frame(
-        self, q: JointVector, qd: JointVector, qdd: JointVector, wrenches: Mapping[str, ArrayLike] | None = None
+        self, q: JointVector, qd: JointVector, qdd: JointVector, wrenches: Wrenches = None
     ) -> list[Step]:
         """The same in axes of the base (Table 3.2)."""
-        links = self._in_base_frame(q, wrenches)
-        return recursion(self.rows, links, qd, qdd, self.gravity)
+        return recursion(self.rows, self._in_base_frame(q, wrenches), qd, qdd, self.gravity)
 
-    def _in_base_frame(self, q: Array, wrenches: Mapping[str, ArrayLike] | None) -> list[Vectors]:
+    def _in_base_frame(self, q: Array, wrenches: Wrenches) -> list[Vectors]:
         """The vectors of Table 3.2: all in axes of the base, so that ^iR_{i−1} = 1."""
         poses, found = self.poses(q), []
         for row, A, (z, p), load in zip(self.rows, poses, self.axes(poses), self._loads(wrenches), strict=True):
@@ -304,7 +294,7 @@ class NewtonEuler(Formulation):
             found.append(Vectors(np.eye(3), z, p - before, origin - p, R @ row.com, R @ row.I @ R.T, wrench))
         return found
 
-    def _in_link_frames(self, q: Array, wrenches: Mapping[str, ArrayLike] | None) -> list[Vectors]:
+    def _in_link_frames(self, q: Array, wrenches: Wrenches) -> list[Vectors]:
         """The vectors of Table 3.3. For a rotational joint p_i* is constant (Eq. 3.3-59)."""
         found = []
         for row, x, wrench in zip(self.rows, q, self._loads(wrenches), strict=True):
@@ -312,7 +302,7 @@ class NewtonEuler(Formulation):
             found.append(Vectors(row.pose(x)[:3, :3].T, row.z, row.p, p_star, row.com, row.I, wrench))
         return found
 
-    def _motor_side(self, links: list[Vectors], qd: JointVector, qdd: JointVector) -> Array:
+    def _motor_side(self, links: list[Vectors], qd: ArrayLike, qdd: ArrayLike) -> Array:
         """The torques at the freedoms, with the armatures of the joints."""
         rates, accelerations = self.joint_rates(qd), self.joint_rates(qdd, "qdd")
         tau = self._torques(links, rates, accelerations, self.gravity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, cross, symbolic
+from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, Wrenches, cross, symbolic
 from screwdyn.papers.formulations.fu import PoseDerivatives
 from screwdyn.screws.screw import skew_of
 
@@ -129,9 +129,7 @@ class Lagrangian(MatrixFormulation):
         """½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), (n, n, n) (Eq. 46)."""
         return christoffel(partial(self.B, q))
 
-    def motor_torque(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
-    ) -> Array:
+    def motor_torque(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Wrenches = None) -> Array:
         """τ = B q̈ + C q̇ + g + F_v q̇ + F_s sgn q̇ + Jᵀ h_e, (n,), N m or N (Eq. 50).
 
         F_v and F_s are the damping and friction of the joints. Springs are not in the source.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,6 @@ __all__ = [
     "Controller",
     "Disturbance",
     "EquationsOfMotion",
-    "Holding",
     "Layout",
     "SpringStop",
     "Stop",
@@ -320,15 +319,6 @@ class SpringStops:
         self.pressed[k] ^= True
 
 
-class Strike(NamedTuple):
-    """An impact on stops: the limits reached, the rates after it, the stops' impulse, (nv,), and the loss, J."""
-
-    entries: list[int]
-    rates: Array
-    impulse: Array
-    energy_lost: float
-
-
 class Holding:
     """Freedoms of one tree that are held and that move, where there is dry friction or an inelastic stop.
 
@@ -363,10 +353,10 @@ class Holding:
         """The stops that freedoms at their limits run against."""
         return np.flatnonzero(self._touching(q) & (self.stops.approach(qd) > REST)).tolist()
 
-    def strike(self, q: Array, qd: Array) -> Strike:
-        """The inelastic impact on all stops at whose limits the freedoms are.
+    def strike(self, q: Array, qd: Array) -> tuple[Array, Array, float]:
+        """The inelastic impact on all stops at whose limits the freedoms are: rates after it, impulse, loss of energy.
 
-        The rates after it are the nearest ones, in the metric of kinetic energy, that run against no stop: the impulses
+        The rates are the nearest ones, in the metric of kinetic energy, that run against no stop: the impulses
         P only push, and minimise ½ Pᵀ A P + Pᵀ q̇, with A the block of M⁻¹. Friction is finite, so it has no impulse.
         """
         touching = self._touching(q)
@@ -384,7 +374,7 @@ class Holding:
         rates[stopped] = 0.0
         # Those that leave their stop move away from it but for rounding.
         rates[self.stops.rows[touching & (self.stops.approach(rates) > 0)]] = 0.0
-        return Strike(self.strikes(q, qd), rates, impulse, float(0.5 * change @ M @ change))
+        return rates, impulse, float(0.5 * change @ M @ change)
 
     def settle(self, q: Array, qd: Array, force: Array) -> None:
         """Decide which freedoms are held from now on, and in which direction the others slide.

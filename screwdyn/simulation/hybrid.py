@@ -257,7 +257,6 @@ class HybridSimulation:
 
     def __post_init__(self) -> None:
         self.pending = list(self.events)
-        self.levels = {event: guarded(event.level, self.tree) for event in self.events}
         self.happened: list[Happened] = []
         self.motions: list[TreeMotion] = []
         # Of the ledger, in its order, for each motion.
@@ -367,12 +366,13 @@ class HybridSimulation:
         # Just after a change of the tree at the same time, the motion has no sample and no duration.
         if self.recorder.times or not self.motions:
             self._leave(t, y)
-        strike = holding.strike(*layout.parts(y))
-        y = np.concatenate([y[: layout.nq], strike.rates, y[-ENERGIES:]])
+        q, qd = layout.parts(y)
+        first, *others = holding.strikes(q, qd)
+        rates, impulse, lost = holding.strike(q, qd)
+        y = np.concatenate([y[: layout.nq], rates, y[-ENERGIES:]])
         self._enter(t, y)
-        self.booked = self.booked + np.array([strike.energy_lost, 0.0])
-        first, *others = strike.entries
-        self._report(t, y, holding.stops, first, strike.impulse, strike.energy_lost)
+        self.booked = self.booked + np.array([lost, 0.0])
+        self._report(t, y, holding.stops, first, impulse, lost)
         for k in others:
             self._report(t, y, holding.stops, k)
         return y
@@ -447,7 +447,7 @@ class HybridSimulation:
         return t, y, None
 
     def _level(self, event: Scheduled, t: float, y: Array) -> float:
-        return self.levels[event](t, self._state(y))
+        return guarded(event.level, self.tree)(t, self._state(y))
 
     def _state(self, y: Array) -> State:
         return self.equations.layout.state(*self.equations.layout.parts(y))

@@ -6,12 +6,14 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.simulation.equations import EquationsOfMotion
+
+if TYPE_CHECKING:
+    from screwdyn.simulation.equations import EquationsOfMotion
 
 __all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "Polynomial", "RungeKutta8"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from math import isfinite, pi
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.errors import InertiaError, JointError, ScrewdynError, ScrewdynWarning, ShapeError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.io.document import known_effective
+from screwdyn.io.document import known_effective, similar
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, prismatic, revolute
 from screwdyn.mechanism.link import Attachment, Link
@@ -94,7 +93,9 @@ def from_dh(
             raise ScrewdynError(f"DH row {i} must be a dict such as {{'a': 0.4, 'm': 2}}; got {row!r}")
         name = row.get("name", f"link{i}")
         where = f"DH row {i} ({name})"
-        _check_keys(row, where)
+        for key in row:
+            if key not in _KEYS:
+                raise ScrewdynError(f"{where}: unknown key {key!r}; {similar(str(key), _KEYS)}")
         home, axis, point = _frame(row, convention, where)
         inertia = _inertia(row, where)
         if inertia is not None and inertia.failing_condition and inertia is not row.get("inertia"):
@@ -106,14 +107,6 @@ def from_dh(
         message = "no rigid body has these numbers; they are used as they are"
         warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=3)  # of from_dh's caller
     return topology.attach(attachments)
-
-
-def _check_keys(row: Mapping[str, Any], where: str) -> None:
-    for key in row:
-        if key not in _KEYS:
-            near = get_close_matches(str(key), _KEYS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_KEYS)}"
-            raise ScrewdynError(f"{where}: unknown key {key!r}; {hint}")
 
 
 def _number(row: Mapping[str, Any], key: str, where: str) -> Any:

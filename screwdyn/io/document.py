@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,14 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning
+from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 
 __all__ = [
     "Entry",
     "Findings",
-    "Names",
     "NotANumber",
     "PlacedProblem",
     "Source",
@@ -32,6 +32,7 @@ __all__ = [
     "shown",
     "similar",
     "some",
+    "unused",
 ]
 
 
@@ -61,9 +62,12 @@ class NotANumber(str):
 
 
 class Table(dict[str, Any]):
-    """A mapping of a document with the keys that it gives more than once."""
+    """A mapping of a document, made of its keys and values, with the keys that are given more than once."""
 
-    repeated: tuple[str, ...] = ()
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(key for key, _ in pairs) if len(self) < len(pairs) else {}
+        self.repeated = [key for key, count in counts.items() if count > 1]
 
 
 def listed(title: str, problems: Sequence[object]) -> str:
@@ -275,7 +279,7 @@ def some(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(first) + ", …" * more
 
 
-def similar(name: str, known: Iterable[str], problems: int) -> str:
+def similar(name: str, known: Iterable[str], problems: int = 0) -> str:
     """The known names that are similar, or some of them; `problems` is the number of those found before."""
     # The search is slow: only in the first problems of a document, among not too many names.
     if problems >= 50:
@@ -287,18 +291,12 @@ def similar(name: str, known: Iterable[str], problems: int) -> str:
     return f"known: {some(map(shown, names), 30) or 'none'}"
 
 
-class Names:
-    """The names that are taken."""
-
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self.taken = set(taken)
-
-    def unused(self, stem: str) -> str:
-        """The first of stem, stem_2, stem_3, … that is not taken; it is taken then."""
-        names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
-        name = next(name for name in names if name not in self.taken)
-        self.taken.add(name)
-        return name
+def unused(stem: str, taken: set[str]) -> str:
+    """The first of stem, stem_2, stem_3, … that is not taken; it is taken then."""
+    names = (stem if k == 1 else f"{stem}_{k}" for k in count(1))
+    name = next(name for name in names if name not in taken)
+    taken.add(name)
+    return name
 
 
 def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
@@ -309,21 +307,21 @@ def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
 
 
 class Findings:
-    """What cannot be used of another library's model: errors, and warnings, which are reported together."""
+    """What is wrong with a model or a tree: errors, and warnings, which are reported together under two titles."""
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, error: type[ModelError] | type[URDFError], refused: str, lost: str) -> None:
+        self.error, self.refused, self.lost = error, refused, lost
         self.errors: list[str] = []
         self.warnings: list[str] = []
 
-    def report(self, strict: bool) -> None:
-        """Raise ModelError with all errors (and, if `strict`, all warnings), or issue one ScrewdynWarning."""
+    def report(self, strict: bool = False) -> None:
+        """Raise the error with all errors (and, if `strict`, all warnings), or issue one ScrewdynWarning."""
         problems = [*self.errors, *(self.warnings if strict else ())]
         if problems:
-            raise ModelError("\n  ".join([f"{self.title} cannot be read", *problems]), problems)
+            raise self.error("\n  ".join([self.refused, *problems]), problems)
         if self.warnings:
-            message = "\n  ".join([f"{self.title} is read without the following", *self.warnings])
-            warnings.warn(message, ScrewdynWarning, stacklevel=4)  # of the caller of KinematicTree.from_…
+            # The caller of KinematicTree.from_… or to_…
+            warnings.warn("\n  ".join([self.lost, *self.warnings]), ScrewdynWarning, stacklevel=4)
 
     def inertia(self, link: str, mass: float, com: Array, tensor: Array) -> Inertia | None:
         """The inertia of a link, None if it has neither mass nor moments; a warning if no rigid body has it."""

@@ -13,6 +13,7 @@ __all__ = ["assumptions_of", "expression_of", "symbol_of", "text_of"]
 
 FUNCTIONS = ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "Abs")
 CONSTANTS = ("pi", "E")
+KNOWN = (*FUNCTIONS, *CONSTANTS)
 NOT_FINITE = ("nan", "inf", "infinity", "oo", "zoo")
 # They bound the time and memory that a text can take: characters, levels, bits of a number, a power, and terms in the
 # arguments of what SymPy searches for real and imaginary parts.
@@ -21,31 +22,19 @@ SEARCHED = ("sinh", "cosh", "tanh")
 
 
 def text_of(expression: Any) -> str:
-    """An expression in Python's notation, with all digits of its floats.
-
-    Raises
-    ------
-    ValueError
-        If :func:`expression_of` cannot read it: it contains another function, the name of a symbol is not an
-        identifier or has another meaning, or it is too long.
-    """
+    """An expression in Python's notation, with all digits of its floats; ValueError if it could not be read again."""
     from sympy import Add, Mul, Number, Pow, Symbol, preorder_traversal
     from sympy.printing.str import StrPrinter
 
-    known = {*FUNCTIONS, *CONSTANTS}
     for part in preorder_traversal(expression):
         if isinstance(part, Symbol):
             # Python's parser does not read keywords as names, and turns a micro sign into a Greek mu.
-            readable = (
-                part.name.isidentifier() and part.name == normalize("NFKC", part.name) and not iskeyword(part.name)
-            )
-            if not readable or part.name in known or part.name.lower() in NOT_FINITE:
-                raise ValueError(f"the symbol {part.name!r} cannot be written; rename it")
-        elif not isinstance(part, Add | Mul | Pow | Number) and not {str(part.func), str(part)} & {
-            *FUNCTIONS,
-            *CONSTANTS,
-        }:
-            raise ValueError(f"{part.func} cannot be written; known: {', '.join(FUNCTIONS + CONSTANTS)}")
+            name = part.name
+            readable = name.isidentifier() and name == normalize("NFKC", name) and not iskeyword(name)
+            if not readable or name in KNOWN or name.lower() in NOT_FINITE:
+                raise ValueError(f"the symbol {name!r} cannot be written; rename it")
+        elif not isinstance(part, Add | Mul | Pow | Number) and {str(part.func), str(part)}.isdisjoint(KNOWN):
+            raise ValueError(f"{part.func} cannot be written; known: {', '.join(KNOWN)}")
 
     class AllDigits(StrPrinter):  # type: ignore[misc]
         def _print_Float(self, x: Any) -> str:
@@ -57,20 +46,11 @@ def text_of(expression: Any) -> str:
 
 
 def expression_of(text: str, symbols: Mapping[str, Any]) -> Any:
-    """The expression of a text such as ``m*L**2/3``.
+    """The expression of a text such as ``m*L**2/3``, in which names are the given symbols, or others.
 
-    Parameters
-    ----------
-    text : str
-        Numbers, names, ``+ - * / **``, parentheses, and the functions and constants above.
-    symbols : mapping from name to symbol
-        Other names become symbols without assumptions.
-
-    Raises
-    ------
-    ValueError
-        If the text is anything else, too long or too deeply nested, or contains a number that is not finite or has
-        more than ``MOST_BITS`` bits, a power above ``HIGHEST``, or what :meth:`_Reader.width` forbids.
+    ValueError if it contains anything but numbers, names, ``+ - * / **``, parentheses, and the functions and constants
+    above; is too long or too deeply nested; or has a number that is not finite or has more than ``MOST_BITS`` bits, a
+    power above ``HIGHEST``, or what :meth:`_Reader.width` forbids.
     """
     if len(text) > LONGEST:
         raise ValueError(f"it has {len(text)} characters; at most {LONGEST} are read")
@@ -119,7 +99,7 @@ class _Reader:
             raise ValueError("it is nested too deeply")
         match node:
             case ast.Constant(value=int() | float() as x) if not isinstance(x, bool):
-                return _finite(sympy.sympify(x))
+                return self.bounded(sympy.sympify(x))
             case ast.Name(id=name) if name in CONSTANTS:
                 return getattr(sympy, name)
             case ast.Name(id=name) if name not in FUNCTIONS and name.lower() not in NOT_FINITE:
@@ -176,9 +156,18 @@ class _Reader:
         return self.bounded(Pow(base, exponent))
 
     def bounded(self, x: Any) -> Any:
-        """The same expression; errors as for :meth:`width` and :func:`_finite`."""
+        """The same expression; ValueError as for :meth:`width`, for a number that is not finite, or too many digits."""
         self.width(x)
-        return _finite(x)
+        if x.is_Rational and max(int(x.p).bit_length(), int(x.q).bit_length()) > MOST_BITS:
+            raise ValueError("it contains a number with too many digits")
+        if not x.free_symbols:
+            try:
+                finite = isfinite(float(x))
+            except (TypeError, OverflowError):
+                finite = False
+            if not finite:
+                raise ValueError("it contains a number that is not real and finite")
+        return x
 
     def width(self, x: Any) -> float:
         """About the number of terms of the real and the imaginary part; infinite for all but rational functions.
@@ -218,17 +207,3 @@ def _check_logarithms(*exponents: Any) -> None:
         large = any(max(abs(int(n.p)), int(n.q)) > MOST_BITS for n in exponent.atoms(Rational))
         if large and exponent.has(log):
             raise ValueError("it contains a power that is too large")
-
-
-def _finite(x: Any) -> Any:
-    """The same expression; ValueError if it is a number that is not real and finite, or has too many digits."""
-    if x.is_Rational and max(int(x.p).bit_length(), int(x.q).bit_length()) > MOST_BITS:
-        raise ValueError("it contains a number with too many digits")
-    if not x.free_symbols:
-        try:
-            finite = isfinite(float(x))
-        except (TypeError, OverflowError):
-            finite = False
-        if not finite:
-            raise ValueError("it contains a number that is not real and finite")
-    return x

@@ -7,6 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from screwdyn.core.types import ArrayLike
+from screwdyn.io.dh import from_dh
+from screwdyn.io.graph import from_graph
+from screwdyn.io.json_text import read_json, write_json
+from screwdyn.io.mjcf import read_mjcf
+from screwdyn.io.pinocchio import read_pinocchio
+from screwdyn.io.urdf import Folders, read_urdf
+from screwdyn.io.xml_writer import write_mjcf, write_urdf
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology
@@ -14,8 +21,6 @@ from screwdyn.mechanism.topology import Topology
 if TYPE_CHECKING:
     import mujoco
     import networkx as nx
-
-    from screwdyn.io.urdf import Folders
 
 __all__ = ["Files"]
 
@@ -73,8 +78,6 @@ class Files(Mechanism):
         --------
         screwdyn.io.urdf.read_urdf : describes how each element is read.
         """
-        from screwdyn.io.urdf import read_urdf
-
         return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs, xacro=xacro))
 
     def to_urdf(self, name: str = "robot") -> str:
@@ -121,8 +124,6 @@ class Files(Mechanism):
         >>> twin.coordinates == arm.coordinates
         True
         """
-        from screwdyn.io.xml_writer import write_urdf
-
         return write_urdf(self.topology, name)
 
     @classmethod
@@ -147,8 +148,6 @@ class Files(Mechanism):
         -------
         KinematicTree
         """
-        from screwdyn.io.dh import from_dh
-
         return cls._of(from_dh(rows, convention, base=base, gravity=gravity))
 
     @classmethod
@@ -172,8 +171,6 @@ class Files(Mechanism):
         -----
         docs/files.md describes the format.
         """
-        from screwdyn.io.json_text import read_json
-
         return cls._of(read_json(path_or_text))
 
     def to_json(self) -> str:
@@ -199,8 +196,6 @@ class Files(Mechanism):
         >>> bool((twin.mass_matrix([0.1, 0.2]) == arm.mass_matrix([0.1, 0.2])).all())
         True
         """
-        from screwdyn.io.json_text import write_json
-
         return write_json(self.topology)
 
     @classmethod
@@ -245,8 +240,6 @@ class Files(Mechanism):
             constraints, tendons, actuators, springs, limits and armatures of ball joints, nonlinear springs and
             dampers, compensation of gravity, flexible bodies, forces of the medium.
         """
-        from screwdyn.io.mjcf import read_mjcf
-
         return cls._of(read_mjcf(path_or_text, strict=strict))
 
     def to_mjcf(self, name: str = "robot") -> str:
@@ -286,8 +279,6 @@ class Files(Mechanism):
             joints other than free ones, free joints that are not passive, locks, meshes, names and frames of massless
             links between the joints of a body. :meth:`to_json` keeps it.
         """
-        from screwdyn.io.xml_writer import write_mjcf
-
         return write_mjcf(self.topology, name)
 
     @classmethod
@@ -328,8 +319,6 @@ class Files(Mechanism):
             Once, with the spherical, free and planar joints that have an armature, which is not read, and inertias that
             no rigid body has.
         """
-        from screwdyn.io.pinocchio import read_pinocchio
-
         return cls._of(read_pinocchio(model, visual=visual, collision=collision, strict=strict))
 
     @classmethod
@@ -372,8 +361,6 @@ class Files(Mechanism):
         >>> print(sd.KinematicTree.from_graph(renamed).base)
         floor
         """
-        from screwdyn.io.graph import from_graph
-
         return cls._of(from_graph(graph, gravity))
 
     @classmethod

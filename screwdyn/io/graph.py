@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from screwdyn.core.errors import MOST_LISTED, ShapeError, TopologyError, UnknownNameError
+from screwdyn.core.errors import ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import NAME, ArrayLike, is_name
+from screwdyn.io.document import some
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
@@ -39,10 +39,21 @@ def from_graph(graph: nx.DiGraph, gravity: ArrayLike | None = None) -> Topology:
     loops: Any = graph.graph.get("loops", ())
     if not isinstance(loops, tuple | list) or not all(isinstance(loop, Loop) for loop in loops):
         raise TopologyError(f"the attribute 'loops' of the graph must be a tuple of loops of a tree; got {loops!r}")
-    _check_ends(graph, loops)
+    for loop in loops:
+        for link in (loop.link, loop.to):
+            if link not in graph:
+                raise UnknownNameError(
+                    f"loop {loop.name!r} connects {link!r}, which is not in the graph; remove the loop from "
+                    f"graph.graph['loops'], or rename its ends there: dataclasses.replace(loop, link=…, to=…)"
+                )
     attachments = [_attachment(graph, name) for name in others]
     _check_joints(attachments)
-    rooted = _rooted(graph, base) if gravity is None else Topology.rooted(_link(graph, base), gravity)
+    given = graph.graph if gravity is None else {"gravity": gravity}
+    try:
+        rooted = Topology.rooted(_link(graph, base), *([given["gravity"]] if "gravity" in given else []))
+    except ShapeError as error:
+        where = "the attribute 'gravity' of the graph: " if gravity is None else ""
+        raise ShapeError(f"{where}{error}") from None
     try:
         topology = with_loops(rooted.attach(attachments), loops)
         check_rotors(topology)
@@ -60,12 +71,13 @@ def _check_tree(graph: nx.DiGraph) -> None:
     problems, unnamed = [], [x for x in graph if not is_name(x)]
     if unnamed:
         problems.append(
-            f"the name of a link must be {NAME}, as networkx.relabel_nodes gives it; got {_listed(unnamed)}"
+            f"the name of a link must be {NAME}, as networkx.relabel_nodes gives it; got {some(map(repr, unnamed))}"
         )
     roots = [name for name, degree in graph.in_degree if degree == 0]
     if len(roots) != 1:
         join = "; join them: graph.add_edge(parent, child, home=…)" if roots else ""
-        problems.append(f"there must be one link without a parent, the base; got {_listed(roots) or 'none'}{join}")
+        found = some(map(repr, roots)) or "none"
+        problems.append(f"there must be one link without a parent, the base; got {found}{join}")
     for name, degree in graph.in_degree:
         if degree > 1:
             parents = " and ".join(map(repr, graph.predecessors(name)))
@@ -75,17 +87,6 @@ def _check_tree(graph: nx.DiGraph) -> None:
         problems.append(f"there is a cycle: {around}; close a loop by a joint of its own: tree.close(link, to=…)")
     if problems:
         raise TopologyError("\n  ".join(["the graph is not a tree", *problems]))
-
-
-def _check_ends(graph: nx.DiGraph, loops: Iterable[Loop]) -> None:
-    """Raise UnknownNameError if a loop connects a link that is not in the graph."""
-    for loop in loops:
-        for link in (loop.link, loop.to):
-            if link not in graph:
-                raise UnknownNameError(
-                    f"loop {loop.name!r} connects {link!r}, which is not in the graph; remove the loop from "
-                    f"graph.graph['loops'], or rename its ends there: dataclasses.replace(loop, link=…, to=…)"
-                )
 
 
 def _check_joints(attachments: list[Attachment]) -> None:
@@ -100,23 +101,10 @@ def _check_joints(attachments: list[Attachment]) -> None:
             )
 
 
-def _listed(names: list[Any]) -> str:
-    return ", ".join(map(repr, names[:MOST_LISTED])) + ", …" * (len(names) > MOST_LISTED)
-
-
-def _rooted(graph: nx.DiGraph, base: str) -> Topology:
-    """The base with the gravity of the graph, by default that of a new tree."""
-    link, attributes = _link(graph, base), graph.graph
-    try:
-        return Topology.rooted(link, attributes["gravity"]) if "gravity" in attributes else Topology.rooted(link)
-    except ShapeError as error:
-        raise ShapeError(f"the attribute 'gravity' of the graph: {error}") from None
-
-
 def _link(graph: nx.DiGraph, name: str) -> Link:
     data = graph.nodes[name]
     if "contraction" in data:
-        lost = _listed(list(data["contraction"]))
+        lost = some(map(repr, list(data["contraction"])))
         raise TopologyError(
             f"link {name!r} is contracted with {lost}, whose inertia and joint would be lost; keep both links, and fix "
             f"the joint between them: tree.lock(joint)"

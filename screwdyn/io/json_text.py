@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -303,7 +302,7 @@ def _parsed(document: bytes, title: str) -> Any:
     """The values of a JSON text; JSONError if it is not JSON."""
     try:
         text = document.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=_table, parse_constant=NotANumber, parse_int=_integer)
+        return json.loads(text, object_pairs_hook=Table, parse_constant=NotANumber, parse_int=_integer)
     except json.JSONDecodeError as error:
         problem = PlacedProblem(f"line {error.lineno}, column {error.colno}", f"not valid JSON: {error.msg}")
     except UnicodeDecodeError as error:
@@ -311,13 +310,6 @@ def _parsed(document: bytes, title: str) -> Any:
     except RecursionError:
         problem = PlacedProblem("", "lists and objects are nested too deeply")
     raise JSONError(listed(title, [problem]), [problem])
-
-
-def _table(pairs: list[tuple[str, Any]]) -> Table:
-    table = Table(pairs)
-    if len(table) < len(pairs):
-        table.repeated = tuple(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-    return table
 
 
 def _integer(text: str) -> Any:

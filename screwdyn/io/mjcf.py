@@ -10,7 +10,7 @@ import numpy as np
 
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Findings, Names, read_source, some
+from screwdyn.io.document import Findings, read_source, some, unused
 from screwdyn.io.xml_writer import home_key
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Attachment, Link, Loop
@@ -45,7 +45,8 @@ _IMPLIED = (
 
 def read_mjcf(path_or_text: str | os.PathLike[str] | mujoco.MjModel, *, strict: bool = False) -> Topology:
     """Read the bodies and joints of an MJCF model; :meth:`KinematicTree.from_mjcf` describes it."""
-    findings = Findings("the MJCF model")
+    title = "the MJCF model"
+    findings = Findings(ModelError, f"{title} cannot be read", f"{title} is read without the following")
     topology = _Reader(_compiled(path_or_text), findings).topology()
     findings.report(strict)
     return topology
@@ -94,7 +95,7 @@ class _Reader:
         self.model, self.findings = model, findings
         self.bodies = self.named("body", model.nbody)
         self.joints = [model.joint(k).name for k in range(model.njnt)]
-        self.links, self.taken = Names(self.bodies), Names(filter(None, self.joints))
+        self.links, self.taken = {*self.bodies}, {*filter(None, self.joints)}
         self.off = _disabled(model)
         self.stiffness = self.enabled("spring", model.jnt_stiffness)
         self.limited = self.enabled("limit", model.jnt_limited)
@@ -111,15 +112,15 @@ class _Reader:
     def named(self, kind: str, count: int) -> list[str]:
         """Names of all things of a kind, made from the index where there is none."""
         names = [getattr(self.model, kind)(k).name for k in range(count)]
-        taken = Names(names)
-        return [name or taken.unused(f"{kind}{k}") for k, name in enumerate(names)]
+        taken = {*names}
+        return [name or unused(f"{kind}{k}", taken) for k, name in enumerate(names)]
 
     def topology(self) -> Topology:
         m = self.model
         gravity = self.enabled("gravity", m.opt.gravity.copy())
         attachments = [at for body in range(1, m.nbody) for at in self.attachments(body)]
         names = self.named("equality", m.neq)
-        taken = Names(name for at in attachments for name in (at.link.name, at.name))
+        taken = {name for at in attachments for name in (at.link.name, at.name)}
         read = {k for k, *_ in self.followers.values()}
         loops, unread = [], []
         for k in self.equalities:
@@ -175,10 +176,10 @@ class _Reader:
         first, count = m.body_jntadr[body], m.body_jntnum[body]
         home = _pose(m.body_pos[body], m.body_quat[body])
         if count == 0:
-            yield Attachment(self.link(body), parent, fixed(self.taken.unused(self.bodies[body])), home)
+            yield Attachment(self.link(body), parent, fixed(unused(self.bodies[body], self.taken)), home)
         for k in range(first, first + count):
             last = k == first + count - 1
-            link = self.link(body) if last else Link(self.links.unused(f"{self.bodies[body]}_{self.name(k)}"))
+            link = self.link(body) if last else Link(unused(f"{self.bodies[body]}_{self.name(k)}", self.links))
             joint, offset = self.joint(k)
             # MuJoCo has the positions of a free joint from the world.
             from_world = m.jnt_type[k] == _FREE and home_key(self.name(k)) not in self.numerics
@@ -188,7 +189,7 @@ class _Reader:
     def name(self, k: int) -> str:
         """The name of a joint, which is made from that of its body if it has none."""
         if not self.joints[k]:
-            self.joints[k] = self.taken.unused(self.bodies[self.model.jnt_bodyid[k]])
+            self.joints[k] = unused(self.bodies[self.model.jnt_bodyid[k]], self.taken)
         return str(self.joints[k])
 
     def joint(self, k: int) -> tuple[Joint, Array]:
@@ -241,7 +242,7 @@ class _Reader:
                 found[joint] = k, leader, ratio, constant + one - ratio * other
         return found
 
-    def loop(self, k: int, name: str, taken: Names) -> Loop | None:
+    def loop(self, k: int, name: str, taken: set[str]) -> Loop | None:
         """A connect or weld constraint between two bodies, as a spherical or fixed joint of body1 on body2."""
         m, data, kind = self.model, self.model.eq_data[k], self.model.eq_type[k]
         if kind not in (_CONNECT, _WELD):
@@ -261,7 +262,7 @@ class _Reader:
             joint, home = spherical(frame[:3, 3]), pose(np.eye(3), there[:3, 3] - frame[:3, 3])
         else:
             joint, home = fixed(), there @ inverse(frame)
-        return Loop(taken.unused(name), self.bodies[bodies[0]], self.bodies[bodies[1]], joint, home)
+        return Loop(unused(name, taken), self.bodies[bodies[0]], self.bodies[bodies[1]], joint, home)
 
     def note_ignored(self) -> None:
         """Warn about everything else that changes the motion."""

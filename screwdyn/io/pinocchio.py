@@ -11,7 +11,7 @@ import numpy as np
 
 from screwdyn.core.errors import ModelError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Findings, Names
+from screwdyn.io.document import Findings, unused
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, planar, spherical
 from screwdyn.mechanism.link import Attachment, Link
 from screwdyn.mechanism.shape import Shape, Use
@@ -45,7 +45,8 @@ def read_pinocchio(model: Any, *, visual: Any = None, collision: Any = None, str
     for use, geometry in (("visual", visual), ("collision", collision)):
         if geometry is not None and type(geometry).__name__ != "GeometryModel":
             raise ModelError(f"{use}= must be a pinocchio.GeometryModel; got {type(geometry).__name__}")
-    findings = Findings(f"the Pinocchio model {model.name!r}")
+    title = f"the Pinocchio model {model.name!r}"
+    findings = Findings(ModelError, f"{title} cannot be read", f"{title} is read without the following")
     attachments = _Reader(model, findings, {"visual": visual, "collision": collision}).attachments()
     findings.report(strict)
     base, *others = attachments
@@ -60,8 +61,7 @@ class _Reader:
         self.neutral = pin.neutral(model)
         bodies = (pin.FrameType.BODY, pin.FrameType.OP_FRAME)
         self.frames = [frame for frame in model.frames if frame.type in bodies]
-        self.links = Names(frame.name for frame in self.frames)
-        self.joints = Names(model.names)
+        self.links, self.joints = {frame.name for frame in self.frames}, {*model.names}
 
     def attachments(self) -> list[Attachment]:
         """The base, the link of every joint, then the frames that are welded to these links."""
@@ -70,7 +70,7 @@ class _Reader:
         for frame in self.frames:
             if np.array_equal(frame.placement.homogeneous, np.eye(4)):
                 own.setdefault(frame.parentJoint, frame)
-        names = [own[i].name if i in own else self.links.unused(m.names[i]) for i in range(m.njoints)]
+        names = [own[i].name if i in own else unused(m.names[i], self.links) for i in range(m.njoints)]
         shapes = self.shapes(names)
         found = [Attachment(self.link(i, names[i], shapes)) for i in range(m.njoints)]
         for i in range(1, m.njoints):
@@ -79,7 +79,7 @@ class _Reader:
             found[i] = Attachment(found[i].link, names[m.parents[i]], joint, placement)
         for frame in self.frames:
             if frame is not own.get(frame.parentJoint):
-                weld = fixed(self.joints.unused(frame.name))
+                weld = fixed(unused(frame.name, self.joints))
                 place = np.array(frame.placement.homogeneous)
                 link = Link(frame.name, None, shapes.get(frame.name, ()))
                 found.append(Attachment(link, names[frame.parentJoint], weld, place))

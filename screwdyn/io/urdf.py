@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -24,7 +24,7 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Names, Source, known_effective, listed, read_source, shown, similar, some
+from screwdyn.io.document import Source, known_effective, listed, read_source, shown, similar, some, unused
 from screwdyn.io.urdf_xml import Element, Problem, Report, Severity, Unexpanded, parse
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia, failing_condition
@@ -251,10 +251,10 @@ class _Reader:
 
     def topology(self, floating_base: bool) -> Topology:
         root, attachments = self.links[self.root], []
-        base = Link(Names([*self.links, *self.loops]).unused("world")) if floating_base else root
+        base = Link(unused("world", {*self.links, *self.loops})) if floating_base else root
         if floating_base:
-            name = Names([*self.edges, *self.loops]).unused("base")
-            attachments.append(Attachment(root, base.name, joints.free(passive=True, name=name)))
+            joint = joints.free(passive=True, name=unused("base", {*self.edges, *self.loops}))
+            attachments.append(Attachment(root, base.name, joint))
         outgoing: dict[str, list[_Edge]] = {}
         for edge in reversed(self.edges.values()):
             outgoing.setdefault(edge.parent, []).append(edge)
@@ -331,20 +331,16 @@ class _Reader:
             return None
         axis = () if kind == "floating" else _axis(element, report)
         dynamics, limit = report.only(element, "dynamics"), report.only(element, "limit")
-        options: dict[str, Any] = {what: self.friction(dynamics, what) for what in ("damping", "friction")}
-        limits = self.limits(element, limit) if kind in ("revolute", "prismatic") else None
-        motor = {what: self.magnitude(limit, what) for what in ("effort", "velocity")}
+        friction = {what: self.friction(dynamics, what) for what in ("damping", "friction")}
+        options: dict[str, Any] = {what: self.magnitude(limit, what) for what in ("effort", "velocity")}
+        if kind in ("revolute", "prismatic"):
+            options["limits"] = self.limits(element, limit)
         mimic = self.mimic(element)
-        if home is None or axis is None or None in options.values():
+        if home is None or axis is None or None in friction.values():
             return None
-        options |= motor | {"name": name}
-        if kind == "floating":
-            joint = joints.free(passive=True, **options)
-        elif kind == "planar":
-            joint = joints.planar(axis, **options)
-        else:
-            make = joints.prismatic if kind == "prismatic" else joints.revolute
-            joint = make(axis, limits=limits, **options)
+        options |= friction | {"name": name, "passive": kind == "floating"}
+        make: Any = {"continuous": joints.revolute, "floating": joints.free}.get(kind) or getattr(joints, kind)
+        joint = make(**options) if kind == "floating" else make(axis, **options)
         return _Edge(element, kind, parent, child, joint, home, mimic)
 
     def friction(self, dynamics: Element | None, name: str) -> float | None:
@@ -515,9 +511,8 @@ class _Shapes:
     """
 
     def __init__(self, robot: Element, meshes: Meshes, report: Report) -> None:
-        self.meshes, self.report = meshes, report
+        self.find, self.report = cache(meshes.find), report
         self.missing: dict[str, Element] = {}
-        self.found: dict[str, str] = {}
         links = [shape for link in robot.named("link") for shape in link.children]
         materials = [material for owner in (robot, *links) for material in owner.named("material")]
         self.own = {material: self.color(material) for material in materials}
@@ -570,12 +565,10 @@ class _Shapes:
         if not name:
             self.report.add(mesh, "the attribute 'filename' is missing or empty", _LEFT_OUT, "warning")
             return None
-        if name not in self.found:
-            path = self.meshes.find(name)
-            if path is None:
-                self.missing[name] = mesh
-            self.found[name] = name if path is None else path
-        return self.found[name]
+        path = self.find(name)
+        if path is None:
+            self.missing.setdefault(name, mesh)
+        return path or name
 
     def color(self, material: Element) -> tuple[float, ...] | None:
         """The colour that a material states itself."""
@@ -611,7 +604,9 @@ class Meshes:
             raise ScrewdynError(f"package_dirs are paths of folders; got {wrong[0]!r}")
         self.given = [Path(x) for x in given]
         self.folder = None if folder is None else Path(os.path.abspath(folder))
-        self._roots: dict[str, list[Path]] = {}
+        self.above = [] if self.folder is None else [self.folder, *self.folder.parents]
+        ros, ament = (os.environ.get(name, "").split(os.pathsep) for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"))
+        self.listed = [*(Path(x) for x in ros if x), *(Path(x) / "share" for x in ament if x)]
 
     def find(self, name: str) -> str | None:
         """The path of the file that a name stands for, or None if there is no such file.
@@ -626,7 +621,7 @@ class Meshes:
         package = next((scheme for scheme in _PACKAGES if name.startswith(scheme)), None)
         if package is not None:
             stem, _, inside = name[len(package) :].lstrip("/").partition("/")
-            candidates = [root / inside for root in self._roots_of(stem)]
+            candidates = [root / inside for root in self.roots_of(stem)]
         else:
             plain = name.removeprefix("file://")
             candidates = [folder / plain for folder in (self.folder or Path.cwd(), *self.given)]
@@ -636,20 +631,9 @@ class Meshes:
                 return os.path.abspath(found)
         return None
 
-    def _roots_of(self, package: str) -> list[Path]:
+    def roots_of(self, package: str) -> list[Path]:
         """Folders that a package may be."""
-        if package not in self._roots:
-            folders = [*self.given, *self._listed, *self._above]
-            inside = [folder / package for folder in folders]
-            itself = [folder for folder in folders if folder.name == package]
-            self._roots[package] = [root for root in (*inside, *itself) if os.path.isdir(root)] + self._above
-        return self._roots[package]
-
-    @cached_property
-    def _listed(self) -> list[Path]:
-        ros, ament = (os.environ.get(name, "").split(os.pathsep) for name in ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH"))
-        return [*(Path(x) for x in ros if x), *(Path(x) / "share" for x in ament if x)]
-
-    @cached_property
-    def _above(self) -> list[Path]:
-        return [] if self.folder is None else [self.folder, *self.folder.parents]
+        folders = [*self.given, *self.listed, *self.above]
+        inside = [folder / package for folder in folders]
+        itself = [folder for folder in folders if folder.name == package]
+        return [root for root in (*inside, *itself) if os.path.isdir(root)] + self.above

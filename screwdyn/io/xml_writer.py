@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape
 from math import atan2, cos, inf, isfinite, sin
@@ -14,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning, UnboundSymbolError, URDFError
+from screwdyn.core.errors import ModelError, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Names
+from screwdyn.io.document import Findings, unused
 from screwdyn.io.urdf import LOOP, LOOP_TYPES
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 from screwdyn.mechanism.joint import Joint
@@ -43,11 +42,11 @@ def _numbers(values: object) -> str:
     return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=np.float64)))
 
 
-class _Writer:
+class _Writer(Findings):
     """Names, problems and losses of a tree that is written, whose numbers contain no symbols."""
 
     kind: str
-    error: type[ScrewdynError]
+    error: type[ModelError] | type[URDFError]
     what = "robot"
     # Beginnings of expressions in a name.
     marks: tuple[str, ...] = ()
@@ -60,37 +59,27 @@ class _Writer:
         held += [x for loop in topology.loops.values() for x in (loop.joint, loop.home)]
         if symbols := expressions.free_symbols(held):
             raise UnboundSymbolError.of(symbols, f"the {self.kind}")
-        self.topology, self.name = topology, name
-        self.problems: list[str] = []
-        self.lost: list[str] = []
-
-    def text(self, lines: Iterable[str]) -> str:
-        """The text of the lines; an error with all problems, or a warning of the caller's caller with all losses."""
-        lines = list(lines)
-        self.check_name(self.what, self.name)
-        if self.problems:
-            raise self.error("\n  ".join([f"{self.kind} cannot express this tree", *self.problems]), self.problems)
-        if self.lost:
-            message = f"{self.kind} has no place for the following; to_json keeps it"
-            warnings.warn("\n  ".join([message, *self.lost]), ScrewdynWarning, stacklevel=4)
-        return "\n".join(lines) + "\n"
+        lost = f"{self.kind} has no place for the following; to_json keeps it"
+        super().__init__(self.error, f"{self.kind} cannot express this tree", lost)
+        self.topology = topology
+        self.check_name(self.what, name)
 
     def check_name(self, what: str, name: str, kind: str = "name") -> None:
         wrong = _NOT_IN_XML.search(name)
         found = wrong[0] if wrong else next((mark for mark in self.marks if mark in name), None)
         if found is not None:
             reason = "XML does not have" if wrong else "means an expression of xacro"
-            self.problems.append(f"the {kind} {name!r} of a {what} contains {found!r}, which {reason}; rename it")
+            self.errors.append(f"the {kind} {name!r} of a {what} contains {found!r}, which {reason}; rename it")
 
     def note_passive(self, at: Attachment) -> None:
         joint = at.joint
         if joint.nv and joint.passive != (joint.kind == "free"):
             state = "passive" if joint.passive else "a free joint that is not passive"
-            self.lost.append(f"joint {at.name!r} is {state}")
+            self.warnings.append(f"joint {at.name!r} is {state}")
 
     def note_lock(self, at: Attachment) -> None:
         if at.locked is not None:
-            self.lost.append(f"the lock of joint {at.name!r}, which is fixed in the {self.kind}")
+            self.warnings.append(f"the lock of joint {at.name!r}, which is fixed in the {self.kind}")
 
 
 # URDF -----------------------------------------------------------------------------------------------------------------
@@ -105,7 +94,9 @@ _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 def write_urdf(topology: Topology, name: str = "robot") -> str:
     """The text of a tree; parameters, errors and warnings are those of :meth:`KinematicTree.to_urdf`."""
     writer = _URDF(topology, name)
-    return writer.text([f"<robot name={quoted(name)}>", *writer.lines(), "</robot>"])
+    lines = [f"<robot name={quoted(name)}>", *writer.lines(), "</robot>\n"]
+    writer.report()
+    return "\n".join(lines)
 
 
 def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
@@ -142,11 +133,11 @@ class _URDF(_Writer):
         topology = self.topology
         attachments = topology.attachments.values()
         labels = (label for at in attachments for label in at.labels)
-        self.names = Names([*topology.attachments, *topology.carried, *topology.loops, *labels])
+        self.names = {*topology.attachments, *topology.carried, *topology.loops, *labels}
         self.materials: dict[tuple[float, ...], str] = {}
         if not np.array_equal(topology.gravity, _STANDARD_GRAVITY):
             read = list(_STANDARD_GRAVITY)
-            self.lost.append(f"gravity {topology.gravity.tolist()} m/s², which readers take as {read}")
+            self.warnings.append(f"gravity {topology.gravity.tolist()} m/s², which readers take as {read}")
         for at in attachments:
             yield from self.attached(at)
         for loop in topology.loops.values():
@@ -163,13 +154,13 @@ class _URDF(_Writer):
         parent, place, steps = at.parent, at.home, self.steps(at)
         for step in steps:
             last = step is steps[-1] and np.array_equal(step.frame, np.eye(4))
-            child = at.link.name if last else self.names.unused(f"{at.link.name}_axis")
+            child = at.link.name if last else unused(f"{at.link.name}_axis", self.names)
             if not last:
                 yield self.link(Link(child))
             yield _joint(step, parent, child, place @ step.frame, at.joint)
             parent, place = child, inverse(step.frame)
         if parent != at.link.name:
-            weld = at.name if not steps else self.names.unused(f"{at.link.name}_offset")
+            weld = at.name if not steps else unused(f"{at.link.name}_offset", self.names)
             yield _joint(_Step("fixed", weld, np.eye(4)), parent, at.link.name, place, at.joint)
 
     def steps(self, at: Attachment) -> list[_Step]:
@@ -178,7 +169,7 @@ class _URDF(_Writer):
         if joint.chart is not None:
             if joint.kind == "spherical":
                 hint = "three revolute joints in a row have other coordinates"
-                self.problems.append(f"joint {at.name!r} is spherical, which URDF does not have; {hint}")
+                self.errors.append(f"joint {at.name!r} is spherical, which URDF does not have; {hint}")
             frame = pose(expressions.floats(joint.chart.axes), expressions.floats(joint.chart.center))
             if joint.kind == "planar":
                 return [_Step("planar", at.name, frame, np.array([0.0, 0.0, 1.0]))]
@@ -189,7 +180,7 @@ class _URDF(_Writer):
             direction, point = axis_of(S)
             if kind == "helical":
                 hint = "URDF has no such joint; use to_json"
-                self.problems.append(f"joint {at.name!r} has the helical freedom {name!r}; {hint}")
+                self.errors.append(f"joint {at.name!r} has the helical freedom {name!r}; {hint}")
             if kind != "prismatic" and np.linalg.norm(point) > _AT_ORIGIN:
                 frame[:3, 3] = point
             steps.append(_Step(kind, name, frame, direction))
@@ -200,7 +191,7 @@ class _URDF(_Writer):
         self.note_passive(at)
         for what, value in (("spring", at.joint.stiffness), ("armature", at.joint.armature)):
             if value != 0:
-                self.lost.append(f"the {what} of joint {at.name!r}")
+                self.warnings.append(f"the {what} of joint {at.name!r}")
 
     def link(self, link: Link) -> str:
         """The lines of a link."""
@@ -224,7 +215,7 @@ class _URDF(_Writer):
             if shape.path is not None:
                 self.check_name("mesh", shape.path, "path")
         if any(shape.use == "collision" and shape.color is not None for shape in link.shapes):
-            self.lost.append(f"the colours of collision shapes of link {link.name!r}")
+            self.warnings.append(f"the colours of collision shapes of link {link.name!r}")
         if not lines:
             return f"  <link name={quoted(link.name)}/>"
         return "\n".join([f"  <link name={quoted(link.name)}>", *lines, "  </link>"])
@@ -259,7 +250,7 @@ class _URDF(_Writer):
         self.check_name("loop", loop.name)
         joint, kind, screws = loop.joint, loop.joint.kind, expressions.floats(loop.joint.screws)
         if kind not in LOOP_TYPES:
-            self.problems.append(f"loop {loop.name!r} has a {kind} joint, which has no type here; use to_json")
+            self.errors.append(f"loop {loop.name!r} has a {kind} joint, which has no type here; use to_json")
             return
         turns, placed = LOOP_TYPES[kind]
         ends = f"link={quoted(loop.link)} to={quoted(loop.to)}"
@@ -322,7 +313,9 @@ def home_key(joint: str) -> str:
 def write_mjcf(topology: Topology, name: str = "robot") -> str:
     """The text of a tree; :meth:`KinematicTree.to_mjcf` describes it."""
     writer = _MJCF(topology, name)
-    return writer.text([f"<mujoco model={quoted(name)}>", *writer.lines(), "</mujoco>"])
+    lines = [f"<mujoco model={quoted(name)}>", *writer.lines(), "</mujoco>\n"]
+    writer.report()
+    return "\n".join(lines)
 
 
 class _MJCF(_Writer):
@@ -336,7 +329,7 @@ class _MJCF(_Writer):
             if at.parent is not None:
                 self.children[at.parent].append(at)
         self.sites: dict[str, list[str]] = {name: [] for name in self.topology.attachments}
-        self.names = Names()
+        self.names: set[str] = set()
         loops = [line for loop in self.topology.loops.values() for line in self.loop(loop)]
         yield '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>'
         yield f'  <option gravity="{_numbers(self.topology.gravity)}"/>'
@@ -390,7 +383,7 @@ class _MJCF(_Writer):
         at = row[-1]
         self.check_name("link", at.link.name)
         if at.link.name == _WORLD:
-            self.problems.append(f"link {_WORLD!r} has the name of MuJoCo's world; rename it")
+            self.errors.append(f"link {_WORLD!r} has the name of MuJoCo's world; rename it")
         # From each link to the last one, whose frame MuJoCo has for all joints.
         ahead = [np.eye(4)]
         for part in reversed(row):
@@ -400,7 +393,7 @@ class _MJCF(_Writer):
         self.note_lock(at)
         if at.joint.screws.size and not self.is_massive(at):
             hint = "MuJoCo requires a mass and three moments of what moves"
-            self.problems.append(f"link {at.link.name!r} and those fixed to it have no inertia; {hint}")
+            self.errors.append(f"link {at.link.name!r} and those fixed to it have no inertia; {hint}")
         for part, place in zip(row, places, strict=True):
             if part.joint.screws.size:
                 self.check_name("joint", part.name)
@@ -416,16 +409,16 @@ class _MJCF(_Writer):
         """Note what is lost of a massless link between the joints of a body."""
         name, read = at.link.name, f"{body}_{at.joint.row_names(at.name)[-1]}"
         if name != read:
-            self.lost.append(f"the name of the massless link {name!r}, which is read as {read!r}")
+            self.warnings.append(f"the name of the massless link {name!r}, which is read as {read!r}")
         if moved:
-            self.lost.append(f"the frame of the massless link {name!r}, which becomes that of {body!r}")
+            self.warnings.append(f"the frame of the massless link {name!r}, which becomes that of {body!r}")
 
     def content(self, link: Link) -> Iterator[str]:
         """The shapes of a link, and the sites of its loops."""
         yield from self.sites[link.name]
         for shape in link.shapes:
             if shape.kind == "mesh":
-                self.lost.append(f"a mesh of link {link.name!r}")
+                self.warnings.append(f"a mesh of link {link.name!r}")
             else:
                 yield _geom(shape)
 
@@ -438,7 +431,7 @@ class _MJCF(_Writer):
             self.couplings.append(f'    <joint {ends} polycoef="{numbers}"/>')
         self.note_passive(at)
         if joint.effort is not None or joint.velocity is not None:
-            self.lost.append(f"the limits of effort and velocity of joint {name!r}")
+            self.warnings.append(f"the limits of effort and velocity of joint {name!r}")
         friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
         options = "".join(f' {what}="{_numbers(x)}"' for what, x in friction.items() if x != 0)
         if joint.chart is not None:
@@ -449,12 +442,12 @@ class _MJCF(_Writer):
         if joint.limits is not None and all(map(isfinite, joint.limits)):
             options += f' range="{_numbers(joint.limits)}"'
         elif joint.limits is not None:
-            self.lost.append(f"the limit on one side of joint {name!r}")
+            self.warnings.append(f"the limit on one side of joint {name!r}")
         screws = Ad(place) @ expressions.floats(joint.screws)
         for freedom, S in zip(joint.row_names(name), screws.T, strict=True):
             kind, (direction, point) = Joint(S).kind, axis_of(S)
             if kind == "helical":
-                self.problems.append(f"joint {name!r} has the helical freedom {freedom!r}, which MJCF does not have")
+                self.errors.append(f"joint {name!r} has the helical freedom {freedom!r}, which MJCF does not have")
                 continue
             at_point = f' pos="{_numbers(point)}"' if kind == "revolute" else ""
             sort = "hinge" if kind == "revolute" else "slide"
@@ -466,9 +459,9 @@ class _MJCF(_Writer):
         joint, name = at.joint, at.name
         if joint.kind == "planar":
             hint = "joints in a row have other coordinates"
-            self.problems.append(f"joint {name!r} is planar, which MJCF does not have; {hint}")
+            self.errors.append(f"joint {name!r} is planar, which MJCF does not have; {hint}")
         elif joint.kind == "free" and at.parent != self.topology.base:
-            self.problems.append(f"free joint {name!r} is not on the base, as in MJCF")
+            self.errors.append(f"free joint {name!r} is not on the base, as in MJCF")
         elif joint.kind == "free":
             yield f'      <joint name={quoted(name)} type="free"{options}/>'
             if not np.array_equal(expressions.floats(at.home), np.eye(4)):
@@ -480,7 +473,7 @@ class _MJCF(_Writer):
     def inertial(self, link: str, inertia: Inertia) -> str:
         wrong = failing_condition(inertia.mass, inertia.tensor)
         if wrong is not None:
-            self.problems.append(f"link {link!r}: no rigid body has its inertia, which MuJoCo refuses: {wrong}")
+            self.errors.append(f"link {link!r}: no rigid body has its inertia, which MuJoCo refuses: {wrong}")
         moments, axes = np.maximum(inertia.principal_moments, 0.0), _numbers(inertia.principal_axes.T[:2])
         about = f'pos="{_numbers(inertia.com)}" xyaxes="{axes}" diaginertia="{_numbers(moments)}"'
         return f'      <inertial mass="{inertia.mass!r}" {about}/>'
@@ -502,14 +495,14 @@ class _MJCF(_Writer):
         kind = _CONSTRAINTS.get(loop.joint.kind)
         if kind is None:
             known = " and ".join(_CONSTRAINTS)
-            self.problems.append(f"loop {loop.name!r} has a {loop.joint.kind} joint; MJCF has {known} ones only")
+            self.errors.append(f"loop {loop.name!r} has a {loop.joint.kind} joint; MJCF has {known} ones only")
             return
         here, home = np.eye(4), expressions.floats(loop.home)
         if loop.joint.chart is not None:
             here[:3, 3] = expressions.floats(loop.joint.chart.center)
         ends = []
         for link, frame in ((loop.link, here), (loop.to, home @ here)):
-            ends.append(self.names.unused(f"{loop.name}_{link}"))
+            ends.append(unused(f"{loop.name}_{link}", self.names))
             self.sites[link].append(f"      <site name={quoted(ends[-1])} {_placed(frame)}/>")
         yield f"    <{kind} name={quoted(loop.name)} site1={quoted(ends[0])} site2={quoted(ends[1])}/>"
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 from reprlib import repr as cut_repr
+from typing import Any
 
 __all__ = [
     "EquilibriumError",
@@ -157,7 +158,17 @@ class UnboundSymbolError(ScrewdynError):
         return cls(f"{what} still depends on {names}; give values with tree.subs({{...}}), or use tree.symbolic()")
 
 
-class URDFError(ScrewdynError):
+class _InputError(ScrewdynError):
+    """All problems of some input at once."""
+
+    problems: tuple[Any, ...]
+
+    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
+class URDFError(_InputError):
     """All problems of a URDF file at once.
 
     Attributes
@@ -166,12 +177,8 @@ class URDFError(ScrewdynError):
         Each with ``line``, ``element``, ``message`` and ``hint``.
     """
 
-    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
-        super().__init__(message)
-        self.problems = tuple(problems)
 
-
-class JSONError(ScrewdynError):
+class JSONError(_InputError):
     """All problems of a JSON document of a tree at once, or all that cannot be written as JSON.
 
     Attributes
@@ -180,12 +187,8 @@ class JSONError(ScrewdynError):
         Each with ``place``, ``message`` and ``hint``; strings for what cannot be written.
     """
 
-    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
-        super().__init__(message)
-        self.problems = tuple(problems)
 
-
-class ModelError(ScrewdynError):
+class ModelError(_InputError):
     """A model of another library, such as MuJoCo or Pinocchio, that cannot be read; lists all reasons.
 
     Attributes
@@ -193,12 +196,8 @@ class ModelError(ScrewdynError):
     problems : tuple of str
     """
 
-    def __init__(self, message: str, problems: Iterable[str] = ()) -> None:
-        super().__init__(message)
-        self.problems = tuple(problems)
 
-
-class ScenarioError(ScrewdynError):
+class ScenarioError(_InputError):
     """All problems of the TOML file of a scenario at once.
 
     Attributes
@@ -206,7 +205,3 @@ class ScenarioError(ScrewdynError):
     problems : tuple of PlacedProblem
         Each with ``place``, ``message`` and ``hint``.
     """
-
-    def __init__(self, message: str, problems: Iterable[object] = ()) -> None:
-        super().__init__(message)
-        self.problems = tuple(problems)

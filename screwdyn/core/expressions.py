@@ -8,43 +8,14 @@ import itertools
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array
-
-__all__ = [
-    "LARGEST",
-    "alike",
-    "angle",
-    "array",
-    "bound",
-    "cos_sin",
-    "floats",
-    "free_symbols",
-    "is_bounded",
-    "is_expression",
-    "is_finite",
-    "is_never_positive",
-    "is_number",
-    "is_zero",
-    "number",
-    "possible",
-    "real",
-    "root",
-    "short",
-    "side",
-    "substituted",
-    "symbols_in",
-    "terms_when_expanded",
-    "tidied",
-    "whole",
-    "without_rounding",
-]
-
 
 # Largest number of a robot in SI units: products of a few of them do not overflow.
 LARGEST = 1e50
@@ -88,10 +59,7 @@ def possible() -> bool:
 def array(value: Any) -> Array:
     """A new array: float64, or of dtype object if an entry is an expression.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an entry is neither a number nor an expression, such as the string "1", or rows differ in length.
+    Raises TypeError or ValueError if an entry is neither, such as the string "1", or rows differ in length.
     """
     if type(value) is np.ndarray and value.dtype == np.float64:
         return value.copy()
@@ -248,13 +216,7 @@ def is_finite(a: Array) -> bool:
 
 
 def floats(value: Any, what: str = "this") -> Array:
-    """A float64 array from an array that may contain expressions.
-
-    Raises
-    ------
-    UnboundSymbolError
-        If an entry has free symbols.
-    """
+    """A float64 array from an array that may contain expressions; UnboundSymbolError if an entry has free symbols."""
     a = np.asarray(value)
     if a.dtype != object:
         return np.asarray(a, dtype=np.float64)
@@ -282,22 +244,35 @@ def entries_of(matrix: Any) -> Array:
 
 
 def substituted(value: Any, values: Mapping[Any, Any]) -> Any:
-    """An array, number or expression with the values of :func:`bound`, all at once: x and y may change places."""
+    """What may contain expressions with the values of :func:`bound`, all at once: x and y may change places."""
+    if isinstance(value, Parametric):
+        return replace(
+            value, **{field.name: substituted(getattr(value, field.name), values) for field in fields(value)}
+        )
     if isinstance(value, np.ndarray) and value.dtype == object:
         return array([substituted(x, values) for x in value.flat]).reshape(value.shape)
     return number(value.xreplace(values)) if is_expression(value) else value
 
 
+@dataclass(frozen=True, eq=False)
+class Parametric:
+    """A dataclass whose fields are numbers or arrays that may contain symbols, such dataclasses, or anything else."""
+
+    @property
+    def free_symbols(self) -> set[Any]:
+        """SymPy symbols that the numbers depend on."""
+        return free_symbols(getattr(self, field.name) for field in fields(self))
+
+    def subs(self, values: Mapping[Any, Any]) -> Self:
+        """The same with values substituted for symbols, given by symbol or name; the errors of its class for these."""
+        return cast(Self, substituted(self, bound(values, self.free_symbols)))
+
+
 def bound(values: Mapping[Any, Any], symbols: set[Any]) -> dict[Any, Any]:
     """Values by symbol, as SymPy's numbers, from a mapping by symbols or names; assumptions of symbols are ignored.
 
-    Raises
-    ------
-    UnknownNameError
-        For a string that is not the name of a symbol.
-    ShapeError
-        If a key is neither a symbol nor a string, a value neither a number nor an expression, a symbol has several
-        values, or `values` is not a mapping.
+    Raises UnknownNameError for a string that is not the name of a symbol; and ShapeError if a key is neither a symbol
+    nor a string, a value neither a number nor an expression, a symbol has several values, or there is no mapping.
     """
     if not isinstance(values, Mapping):
         raise ShapeError(f"values must be a mapping from symbols or their names; got {values!r}")

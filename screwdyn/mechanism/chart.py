@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ _KINDS = {(4, 0): "spherical", (4, 3): "free", (1, 2): "planar"}
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class Chart(expressions.Parametric):
     """Coordinates q = [orientation, position] of a group joint, with T = home · g(q) (docs/mathematics.md §7).
 
     g(q) rotates about axes through ``center`` and moves ``center`` along axes that do not rotate with the link. The
@@ -127,16 +127,6 @@ class Chart:
     def position_labels(self) -> tuple[str, ...]:
         """Labels of the positions: orientation, then translation."""
         return self.turning.positions + ("px", "py", "pz")[: self.translations]
-
-    @property
-    def free_symbols(self) -> set[Any]:
-        """SymPy symbols that the axes and the center depend on."""
-        return expressions.free_symbols([self.axes, self.center])
-
-    def subs(self, values: Mapping[Any, Any]) -> Chart:
-        """The chart with values substituted for symbols."""
-        axes, center = (expressions.substituted(a, values) for a in (self.axes, self.center))
-        return Chart(self.orientation, self.translations, axes, center)
 
     def pose(self, q: Array) -> Array:
         """g(q), (…, 4, 4), for q (…, nq)."""

@@ -85,24 +85,11 @@ def malformed_numbers(mass: float, tensor: Array) -> str | None:
 
 
 def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
-    """The first condition for a rigid body that mass and tensor do not satisfy.
+    """The first condition for a rigid body that a mass, kg, and a tensor about its centre, (3, 3), kg m^2, break.
 
     The mass must be positive, and no principal moment may be negative or larger than the sum of the other two
     (docs/mathematics.md §5), with a tolerance of 1e-9 of the sum of the moments. Points, thin rods and laminas satisfy
-    the conditions with equality.
-
-    Parameters
-    ----------
-    mass : float
-        In kg.
-    tensor : array_like, shape (3, 3)
-        About the centre of mass, in kg m^2.
-
-    Returns
-    -------
-    str or None
-        The failing condition with its numbers, or None if all hold. If there are symbols, only conditions that fail
-        for all values.
+    the conditions with equality. If there are symbols, only conditions that fail for all values count.
     """
     tensor = expressions.array(tensor)
     malformed = malformed_numbers(mass, tensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf, isfinite, isnan, sqrt
 from typing import Any, ParamSpec, TypedDict, Unpack
@@ -194,7 +194,7 @@ def magnitude(what: str, value: float | None) -> float | None:
 
 
 @dataclass(frozen=True)
-class Mimic:
+class Mimic(expressions.Parametric):
     """The position of a joint as a function of another joint's: q = ratio · q_joint + offset (docs/mathematics.md §8).
 
     A joint that follows another one has no freedom of its own: it adds no coordinate to the tree.
@@ -224,22 +224,13 @@ class Mimic:
         for what in ("ratio", "offset"):
             object.__setattr__(self, what, number(f"the {what} of a mimic joint", getattr(self, what)))
 
-    @property
-    def free_symbols(self) -> set[Any]:
-        """SymPy symbols in the numbers."""
-        return expressions.free_symbols([self.ratio, self.offset])
-
     def prefixed(self, prefix: str) -> Mimic:
         """The same with a prefix before the name of the other joint."""
         return replace(self, joint=prefix + self.joint)
 
-    def subs(self, values: Mapping[Any, Any]) -> Mimic:
-        """The same with values substituted for symbols."""
-        return Mimic(self.joint, *(expressions.substituted(x, values) for x in (self.ratio, self.offset)))
-
 
 @dataclass(frozen=True, eq=False)
-class Rotor:
+class Rotor(expressions.Parametric):
     """The rotor of a joint's motor: a solid of revolution that turns by ratio · q about its axis in its carrier.
 
     It becomes a link ``<joint>_rotor`` whose joint follows the motor's joint (:class:`Mimic`); its frame is that of its
@@ -318,19 +309,9 @@ class Rotor:
         """The same with a prefix before the name of the carrier, if it is given."""
         return self if self.carrier is None else replace(self, carrier=prefix + self.carrier)
 
-    @property
-    def free_symbols(self) -> set[Any]:
-        """SymPy symbols in the numbers."""
-        return expressions.free_symbols(getattr(self, field.name) for field in fields(self))
-
-    def subs(self, values: Mapping[Any, Any]) -> Rotor:
-        """The same with values substituted for symbols."""
-        given: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Rotor(**{name: expressions.substituted(x, values) for name, x in given.items()})
-
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(expressions.Parametric):
     """The motion of a link relative to its parent; made by :func:`revolute`, :func:`spherical`, :func:`free`, ….
 
     docs/mathematics.md §1 and §7.
@@ -511,23 +492,6 @@ class Joint:
         if prefix and joint.rotor is not None:
             joint = replace(joint, rotor=joint.rotor.prefixed(prefix))
         return joint
-
-    @property
-    def free_symbols(self) -> set[Any]:
-        """SymPy symbols that the joint's numbers depend on."""
-        return expressions.free_symbols(getattr(self, field.name) for field in fields(self))
-
-    def subs(self, values: Mapping[Any, Any]) -> Joint:
-        """The joint with values substituted for symbols; JointError if a value is invalid."""
-        values = expressions.bound(values, self.free_symbols)
-        numbers = {
-            what: expressions.substituted(getattr(self, what), values)
-            for what in ("screws", "damping", "friction", "stiffness", "rest", "armature")
-        }
-        chart = None if self.chart is None else self.chart.subs(values)
-        mimic = None if self.mimic is None else self.mimic.subs(values)
-        rotor = None if self.rotor is None else self.rotor.subs(values)
-        return replace(self, chart=chart, mimic=mimic, rotor=rotor, **numbers)
 
 
 def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import FIXED, Attachment, Link, Locked, Loop
 from screwdyn.mechanism.shape import Shape, Shapes, shapes_of
-from screwdyn.mechanism.topology import Topology, check_unbridged, loops_among, with_loops, without_loop, without_rotor
+from screwdyn.mechanism.topology import Topology, check_unbridged, with_loops, without_loop, without_rotor
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -186,13 +186,7 @@ class Mechanism:
         return self._topology.mass
 
     def link(self, name: str) -> Link:
-        """The link with a given name.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is none; the message lists similar names.
-        """
+        """The link with a given name; UnknownNameError, which lists similar names, if there is none."""
         return self._at(name).link
 
     def shapes(self, link: str) -> tuple[Shape, ...]:
@@ -200,12 +194,9 @@ class Mechanism:
         return self._at(link).link.shapes
 
     def joint(self, name: str) -> Joint:
-        """The joint with a given name, which is fixed while it is locked; see :meth:`lock_of`.
+        """The joint with a given name, which is fixed while it is locked (see :meth:`lock_of`).
 
-        Raises
-        ------
-        UnknownNameError
-            If there is none; the message lists similar names.
+        UnknownNameError, which lists similar names, if there is none.
         """
         return self._topology.carrying(name).joint
 
@@ -240,13 +231,7 @@ class Mechanism:
         return tuple(self._topology.loops)
 
     def loop(self, name: str) -> Loop:
-        """The joint that closes the loop with a given name.
-
-        Raises
-        ------
-        UnknownNameError
-            If there is none; the message lists similar names.
-        """
+        """The joint that closes the loop with a given name; UnknownNameError, with similar names, if there is none."""
         found = self._topology.loops.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownNameError.of(name, self._topology.loops, "loop")
@@ -393,7 +378,8 @@ class Mechanism:
         removed = self._rooted(root.link)
         if rest:
             names = {at.link.name: at.link.name for at in (root, *rest)}
-            loops = [loop.copied(names) for loop in loops_among(self._topology, names)]
+            within = (loop for loop in self._topology.loops.values() if loop.link in names and loop.to in names)
+            loops = [loop.copied(names) for loop in within]
             removed._become(with_loops(removed._topology.attach([at.copied(at.parent) for at in rest]), loops))
         self._become(topology)
         return removed
@@ -465,22 +451,15 @@ class Mechanism:
     def set_shapes(self, what: Handle | str, shapes: Shapes) -> None:
         """Give a link other shapes: one, several, or ``()`` for none. Dynamics, handles and states stay as they are.
 
-        Raises
-        ------
-        UnknownNameError, StaleHandleError, ShapeError
-            If there is no such link, the handle is stale, or ``shapes`` are something else.
+        UnknownNameError, StaleHandleError or ShapeError if there is no such link, the handle is stale, or ``shapes``
+        are something else.
         """
         self._become(surgery.set_shapes(self._topology, self.resolve(what), shapes))
 
     def resolve(self, what: Handle | str) -> str:
         """The name of the link of a handle, or a name that has been checked.
 
-        Raises
-        ------
-        StaleHandleError
-            If the handle is stale.
-        UnknownNameError
-            If there is no such link.
+        StaleHandleError if the handle is stale, UnknownNameError if there is no such link.
         """
         if isinstance(what, Handle):
             if not self._stands(what):

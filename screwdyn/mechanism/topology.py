@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Topology",
     "bridging",
-    "check_couplings",
     "check_no_rotor",
     "check_open",
     "check_rotors",
     "check_unbridged",
-    "graph_of",
     "leaders",
-    "loops_among",
     "with_loops",
     "without_bridges",
     "without_loop",
@@ -91,28 +88,6 @@ class _ReadOnly(dict[str, Any]):
     def __reduce__(self) -> tuple[object, ...]:
         """As a whole: entries cannot be added to it."""
         return type(self), (dict(self),)
-
-
-def graph_of(topology: Topology) -> nx.DiGraph:
-    """The graph of a structure; :attr:`KinematicTree.graph` describes it."""
-    import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
-
-    graph = nx.DiGraph()
-    graph.graph = _ReadOnly(gravity=topology.gravity, loops=tuple(topology.loops.values()))
-    for name, at in topology.attachments.items():
-        graph.add_node(name)
-        graph._node[name] = _ReadOnly(link=at.link, serial=at.serial)
-        if at.parent is not None:
-            named = at.coordinates
-            graph._succ[at.parent][name] = graph._pred[name][at.parent] = _ReadOnly(
-                joint=at.joint,
-                home=at.home,
-                name=at.name,
-                coordinate=named[0] if len(named) == 1 else None,
-                coordinates=named,
-                locked=at.locked,
-            )
-    return nx.freeze(graph)
 
 
 class _Found:
@@ -335,7 +310,24 @@ class Topology(_Found):
     @cached_property
     def graph(self) -> nx.DiGraph:
         """The structure as a frozen graph; see :attr:`KinematicTree.graph`."""
-        return graph_of(self)
+        import networkx as nx  # at the top of the module it would take half the time of `import screwdyn`
+
+        graph = nx.DiGraph()
+        graph.graph = _ReadOnly(gravity=self.gravity, loops=tuple(self.loops.values()))
+        for name, at in self.attachments.items():
+            graph.add_node(name)
+            graph._node[name] = _ReadOnly(link=at.link, serial=at.serial)
+            if at.parent is not None:
+                named = at.coordinates
+                graph._succ[at.parent][name] = graph._pred[name][at.parent] = _ReadOnly(
+                    joint=at.joint,
+                    home=at.home,
+                    name=at.name,
+                    coordinate=named[0] if len(named) == 1 else None,
+                    coordinates=named,
+                    locked=at.locked,
+                )
+        return nx.freeze(graph)
 
 
 def _field(gravity: ArrayLike) -> Array:
@@ -416,11 +408,6 @@ def with_loops(topology: Topology, loops: Iterable[Loop]) -> Topology:
 def without_loop(topology: Topology, name: str) -> Topology:
     """The structure of the same revision without a loop, which exists."""
     return replace(topology, loops={other: loop for other, loop in topology.loops.items() if other != name})
-
-
-def loops_among(topology: Topology, links: Container[str]) -> list[Loop]:
-    """The loops between some links."""
-    return [loop for loop in topology.loops.values() if loop.link in links and loop.to in links]
 
 
 def check_open(topology: Topology, what: str, instead: str = "open the loops in a copy of the tree first") -> None:

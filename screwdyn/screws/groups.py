@@ -110,12 +110,9 @@ def is_group(screws: Array) -> bool:
 def constrained_wrenches(screws: Array) -> Array:
     """A basis N (6, 6 − k) of the wrenches [n; f] that do no work on the motions of screws S (6, k): Sᵀ N = 0.
 
-    The basis of unit wrenches, changed as little as possible: for a pin along z through (l, 0, 0) these are the
-    moments about x and y, and the forces along x, y and z that act on the pin. Entries may contain symbols.
-
-    Notes
-    -----
-    Gauss elimination of Sᵀ, with pivots among the rotations first.
+    The basis of unit wrenches, changed as little as possible, by Gauss elimination of Sᵀ with pivots among rotations
+    first: for a pin along z through (l, 0, 0) these are the moments about x and y, and the forces along x, y and z that
+    act on the pin. Entries may contain symbols.
     """
     rows, pivots = reduced_rows(screws.T)
     others = [column for column in range(6) if column not in pivots]
@@ -173,12 +170,7 @@ def projection(screws: Array) -> Array:
 def whole_turns(screws: Array, pose: Array) -> Array:
     """The part of the angle of a helical motion that a rotation does not show, a multiple of 2π rad, (…,).
 
-    Parameters
-    ----------
-    screws : (6, k) array
-        Of the group. Only of a single screw with a pitch are there any: the shift along its axis tells the angle.
-    pose : (…, 4, 4) array
-        Near an element of the group.
+    Only of a single screw with a pitch are there any: the shift of the pose (…, 4, 4) along its axis tells the angle.
     """
     w, v = screws[:3].sum(axis=1), screws[3:].sum(axis=1)
     if screws.shape[1] != 1 or w @ w < _IN_SPAN or abs(w @ v) < _IN_SPAN * (w @ w):
@@ -189,28 +181,11 @@ def whole_turns(screws: Array, pose: Array) -> Array:
 
 
 def nearest_element(span: Array, pose: Array, most: int = NEAREST) -> tuple[Array, Array]:
-    """The element g of a group for which log(g⁻¹ T) is shortest, and that logarithm, which is 0 if T is in the group.
+    """The motion g of a group nearest to a pose T (…, 4, 4) without its whole turns, and log(g⁻¹ T), (…, 6), rad and m.
 
-    Parameters
-    ----------
-    span : (…, 6, 6) array
-        The :func:`projection` on the screws of the group.
-    pose : (…, 4, 4) array
-        T, without :func:`whole_turns`.
-    most : int
-        Number of steps, if fewer do not find it. One step suffices for a logarithm that is in the span for the same
-        poses, with the same derivative there but for motions of the group.
-
-    Returns
-    -------
-    g : (…, 4, 4) array
-    remainder : (…, 6) array
-        log(g⁻¹ T): rad and m.
-
-    Notes
-    -----
-    Gauss-Newton steps g ← g exp(S S⁺ log(g⁻¹ T)). One step suffices for translations and for all rotations about a
-    point.
+    Gauss-Newton steps g ← g exp(S S⁺ log(g⁻¹ T)), at most ``most``, with ``span`` the :func:`projection` S S⁺. One step
+    suffices for translations and for all rotations about a point; and for a logarithm that is in the span for the same
+    poses, with the same derivative there but for motions of the group.
     """
     g, remainder = np.eye(4), log(pose)
     for _ in range(most):

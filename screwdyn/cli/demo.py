@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, count, pairwise
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,8 @@ class Task:
 
     def run(self, controller: ComputedTorque, progress: bool) -> Run:
         """Simulate the whole task."""
-        tree = self.robot.copy()
-        events = (self.grasp, self.release)
-        start, step = State(tree, self.path.start), self.seconds / SAMPLES
+        tree, events, step = self.robot.copy(), (self.grasp, self.release), self.seconds / SAMPLES
+        start = State(tree, self.path.start)
         return simulate(tree, start, self.seconds, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
 
     def attach_seconds(self, state: State, repeats: int = 100) -> float:
@@ -200,15 +200,9 @@ def plan(
     name, swing = _free("crate", robot), _free("swing", robot)
     # A twentieth of the critical damping.
     damping = 0.1 * float(np.sqrt(about * mass * np.linalg.norm(robot.gravity) * length))
-    grasp = Grasp(
-        crate,
-        time=GRASP * seconds,
-        to=to,
-        twist="at_rest",
-        joint=revolute("x", passive=True, damping=damping, name=swing),
-        at=screw.inverse(pose) @ hanging,
-        name=name,
-    )
+    hook = revolute("x", passive=True, damping=damping, name=swing)
+    at, when = screw.inverse(pose) @ hanging, GRASP * seconds
+    grasp = Grasp(crate, time=when, to=to, twist="at_rest", joint=hook, at=at, name=name)
     return Task(robot, to, path, seconds, grasp, Release(name, time=RELEASE * seconds))
 
 
@@ -261,8 +255,7 @@ def _bearable(robot: KinematicTree, to: str, q: Array, up: Array) -> float:
 
 def _free(stem: str, robot: KinematicTree) -> str:
     taken = {*robot.links, *robot.joints}
-    names = chain([stem], (f"{stem}_{k}" for k in count(2)))
-    return next(name for name in names if name not in taken)
+    return next(name for name in chain([stem], (f"{stem}_{k}" for k in count(2))) if name not in taken)
 
 
 def describe(task: Task, with_model: Run, without_model: Run) -> str:
@@ -279,6 +272,8 @@ def describe(task: Task, with_model: Run, without_model: Run) -> str:
         for a, b in ((one.J, two.J), (one.M, two.M), (one.C, two.C), (one.g, two.g))
     ]
     speed = np.linalg.norm(robot.jacobian(task.to, after.q[:n], "mixed")[3:] @ task.path(with_model.events[0].t)[1])
+    # A number and its name stay together.
+    numbered = "   ".join(f"{k}\0{name}" for k, name in enumerate(share.coordinates, 1))
     rows = (("with payload model", with_model), ("without", without_model))
     worst = [f"  {x:18} {1000 * task.deviation(run).max():8.1f} mm   {_joint_error(task, run)}" for x, run in rows]
     return "\n".join(
@@ -288,7 +283,7 @@ def describe(task: Task, with_model: Run, without_model: Run) -> str:
             str(loaded),
             "",
             f"Contribution of {task.crate!r} right after the grasp, over the coordinates on its path (SI units):",
-            *_numbered(share.coordinates),
+            *(line.replace("\0", " ") for line in wrap(numbered, 104, initial_indent="  ", subsequent_indent="  ")),
             "".join(f"{k:>{16 if k == 1 else 10}}" for k in range(1, len(share.coordinates) + 1)),
             *_table("M_i", np.asarray(share.M)),
             *_table("C_i", np.asarray(share.C)),
@@ -321,15 +316,6 @@ def _joint_error(task: Task, run: Run) -> str:
     name = task.robot.coordinates[k]
     slides = task.robot.joint(name).kind == "prismatic"
     return f"{1000 * off[k]:.2g} mm ({name})" if slides else f"{np.degrees(off[k]):.2g}° ({name})"
-
-
-def _numbered(names: Sequence[str]) -> list[str]:
-    lines = ["  "]
-    for k, name in enumerate(names, 1):
-        if len(lines[-1]) + len(name) > 100:
-            lines.append("  ")
-        lines[-1] += f"{k} {name}   "
-    return [line.rstrip() for line in lines]
 
 
 def _table(title: str, rows: Array) -> list[str]:
@@ -365,12 +351,10 @@ def demo(
     if film is not None:
         film = film_path(film)
     if urdf is None:
-        task = plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
-        title = "UR5"
+        title, task = "UR5", plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
     else:
         robot = KinematicTree.from_urdf(urdf, xacro=xacro)
-        task = plan(robot, to or farthest(robot))
-        title = urdf.name
+        title, task = urdf.name, plan(robot, to or farthest(robot))
     runs = []
     for k, (label, model) in enumerate((("with", None), ("without", task.robot.copy()))):
         if progress:

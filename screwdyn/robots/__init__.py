@@ -125,13 +125,11 @@ def panda() -> KinematicTree:
         Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         for mass, com, (xx, xy, xz, yy, yz, zz) in _PANDA_BODIES
     )
-    rows = []
-    for i, ((a, d, alpha, limits, effort, velocity), body) in enumerate(
-        zip(_PANDA_JOINTS, bodies, strict=True), start=1
-    ):
-        names = {"name": f"panda_link{i}", "joint": f"panda_joint{i}"}
-        geometry = {"a": a, "d": d, "alpha": alpha}
-        rows.append(names | geometry | {"inertia": body, "limits": limits, "effort": effort, "velocity": velocity})
+    keys = ("a", "d", "alpha", "limits", "effort", "velocity")
+    rows = [
+        {"name": f"panda_link{i}", "joint": f"panda_joint{i}", "inertia": body, **dict(zip(keys, row, strict=True))}
+        for i, (row, body) in enumerate(zip(_PANDA_JOINTS, bodies, strict=True), start=1)
+    ]
     tree = KinematicTree.from_dh(rows, "modified", base=Link("panda_link0", base))
     tree.attach(Link("panda_link8"), to="panda_link7", at=(0, 0, 0.107))
     return tree

@@ -183,16 +183,13 @@ def at_rest(tree: Robot, q: Array) -> Callable[[Array], tuple[Array, Array, Arra
     return values
 
 
-@dataclass(frozen=True, eq=False)
 class _Act:
     """A stage in the frames that show it, with the motion there and the poses (k, links, 4, 4) of all its links."""
 
-    stage: Stage
-    frames: Flags
-    q: Array
-    qd: Array
-    qdd: Array
-    poses: Array
+    def __init__(self, stage: Stage, frames: Flags, times: Array) -> None:
+        self.stage, self.frames = stage, frames
+        self.q, self.qd, self.qdd = stage.values(np.minimum(times, stage.end))
+        self.poses = stage.origin @ stage.tree.link_poses(self.q)
 
     def points(self) -> Array:
         """Origins and centres of mass, (k, points, 3), of the links that the camera follows."""
@@ -222,7 +219,11 @@ def stage_scene(
     for name in known:
         if name not in _SHOWN:
             raise ScrewdynError(f"show may name {', '.join(map(repr, _SHOWN))}; got {name!r}")
-    acts = [act for stage in stages if (act := _act(stage, times)) is not None]
+    acts = []
+    for stage in stages:
+        frames = (times >= stage.begin) & ((times < stage.end) | (stage.end >= times[-1]))
+        if frames.any():
+            acts.append(_Act(stage, frames, times[frames]))
     size = _size(acts)
     nodes = _nodes(acts, size, min(size, _JOINTS_APART * _apart(acts, size)))
     camera = _camera(acts, nodes, size, stages[0].tree.gravity)
@@ -242,14 +243,6 @@ def stage_scene(
         arrows += _arrows(having, times, size, partial(_wrench, link=link), *names)
     nodes += _flashes(marks, nodes, times, size)
     return Scene(times, tuple(nodes), tuple(arrows), camera, size)
-
-
-def _act(stage: Stage, times: Array) -> _Act | None:
-    frames = (times >= stage.begin) & ((times < stage.end) | (stage.end >= times[-1]))
-    if not frames.any():
-        return None
-    q, qd, qdd = stage.values(np.minimum(times[frames], stage.end))
-    return _Act(stage, frames, q, qd, qdd, stage.origin @ stage.tree.link_poses(q))
 
 
 def _nodes(acts: Sequence[_Act], robot: float, size: float) -> list[Node]:

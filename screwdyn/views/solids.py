@@ -202,19 +202,17 @@ def shape_solids(shape: Shape, color: Color) -> Iterator[Solid]:
         for vertices, faces, its, smooth in _read_mesh(str(shape.path)):
             painted = its if its is not None and shape.color is None else color
             yield Solid(vertices * np.array(shape.size), faces, painted, smooth).placed(shape.pose)
-    else:
-        yield _simple(shape, color).placed(shape.pose)
-
-
-def _simple(shape: Shape, color: Color) -> Solid:
+        return
+    radius, length = shape.size[0], shape.size[-1]
     if shape.kind == "box":
-        return box(shape.size, color)
-    if shape.kind == "sphere":
-        return ball(shape.size[0], np.zeros(3), color)
-    radius, length = shape.size
-    if shape.kind == "capsule":
-        return capsule(radius, length, color)
-    return tube([(0, 0, -length / 2), (0, 0, length / 2)], radius, color, sides=24)
+        solid = box(shape.size, color)
+    elif shape.kind == "sphere":
+        solid = ball(radius, np.zeros(3), color)
+    elif shape.kind == "capsule":
+        solid = capsule(radius, length, color)
+    else:
+        solid = tube([(0, 0, -length / 2), (0, 0, length / 2)], radius, color, sides=24)
+    yield solid.placed(shape.pose)
 
 
 ACTIVE, PASSIVE, LOOP = (0.25, 0.25, 0.28, 1.0), (0.84, 0.15, 0.45, 1.0), (0.00, 0.62, 0.62, 1.0)

@@ -10,8 +10,9 @@ import html
 import sys
 import threading
 import webbrowser
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Self
 
@@ -318,18 +319,15 @@ class Viewer:
             if high > low:
                 step = (high - low) / 1000
                 slider = gui.add_slider(f"{name} ({'m' if slides else 'rad'})", low, high, step, float(self.q[k]))
-                slider.on_update(self._slid(k))
+                slider.on_update(partial(self._slid, k))
                 found.append((k, slider))
         return found
 
-    def _slid(self, k: int) -> Callable[[Any], None]:
-        def moved(event: Any) -> None:
-            if event.client is not None:  # None: set by update()
-                q = self.q.copy()
-                q[k] = event.target.value
-                self._move(q)
-
-        return moved
+    def _slid(self, k: int, event: Any) -> None:
+        if event.client is not None:  # None: set by update()
+            q = self.q.copy()
+            q[k] = event.target.value
+            self._move(q)
 
 
 def open_page(viewer: Viewer) -> None:

@@ -14,13 +14,12 @@ from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.c_source import c_source as _c_source
 from screwdyn.forms.c_source import to_c_table as _to_c_table
 from screwdyn.forms.closed_loops import ClosedLoops
-from screwdyn.forms.configurations import Actuation, Configurations
+from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.configurations import screw_system as _screw_system
 from screwdyn.forms.configurations import system_order as _system_order
 from screwdyn.forms.equilibrium import equilibrium as _equilibrium
 from screwdyn.forms.equilibrium import holding_torque as _holding_torque
 from screwdyn.forms.inverse_kinematics import inverse_kinematics as _inverse_kinematics
-from screwdyn.forms.numbers import Dynamics
 from screwdyn.forms.point import Point
 from screwdyn.forms.requests import operation_count as _operation_count
 from screwdyn.io.files import Files
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Body", "Handle", "KinematicTree"]
 
 
-class KinematicTree(Files, Dynamics, Configurations, Actuation, ClosedLoops, Changes):
+class KinematicTree(Files, Configurations, ClosedLoops, Changes):
     """A tree of links connected by joints, with a fixed base.
 
     Parameters

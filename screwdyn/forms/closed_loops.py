@@ -1,13 +1,12 @@
-"""Trees whose loops are closed: gap, freedoms, assembly, reactions, joint forces and reduced equation of motion.
+"""Trees whose loops are closed: gap, freedoms, assembly, reactions, chosen reactions and reduced equation of motion.
 
 docs/mathematics.md §12. The accelerations themselves are those of ``forward_dynamics``.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,24 +14,19 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.numbers import Dynamics, Numbers, torques
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import Frame, Quantities
-from screwdyn.physics.recursions.joint_space import invert
 from screwdyn.physics.recursions.loops import REDUNDANT
-
-if TYPE_CHECKING:
-    from screwdyn.forms.numbers import Numbers
 
 __all__ = [
     "ClosedLoops",
+    "ClosedNumbers",
     "Reactions",
     "Reduced",
     "Wrenches",
     "multipliers_of",
-    "operational_inertia",
-    "torques",
 ]
 
 # Gap, m and rad, of assembled loops; steps of the search; largest change of a coordinate in a step, rad and m.
@@ -76,17 +70,8 @@ class Reduced(NamedTuple):
     Z_dot: Array
 
 
-class ClosedLoops(Quantities):
+class ClosedLoops(Dynamics):
     """Functions of a tree with loops."""
-
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The frozen snapshot of the tree."""
-
-    @abstractmethod
-    def _frozen(self) -> Numbers:
-        """The quantities of the present model, even if another thread changes the tree meanwhile."""
 
     def gap(self, q: ArrayLike) -> Array:
         """How far the loops are from being closed, φ = Nᵀ log(g⁻¹ home⁻¹ T), (…, m); m and rad.
@@ -205,7 +190,7 @@ class ClosedLoops(Quantities):
         """
         one = self._frozen()
         given = None if wrenches is None else one.wrench_torque(q, wrenches)
-        return torques(one, one.model, q, qd, qdd, given, multipliers_of(one.model, squeeze))
+        return torques(one, q, qd, qdd, given, multipliers_of(one.model, squeeze))
 
     def reduced(self, q: ArrayLike, qd: ArrayLike, independent: Sequence[str] | None = None) -> Reduced:
         """M, C and g over independent coordinates of the closed loops (docs/mathematics.md §12).
@@ -247,6 +232,10 @@ class ClosedLoops(Quantities):
         M, C, g = one.dynamics(q, qd)
         kept = tuple(model.coordinates[k] for k in chosen)
         return Reduced(kept, Z.T @ M @ Z, Z.T @ (M @ Z_dot + C @ Z), Z.T @ g, Z, Z_dot)
+
+
+class ClosedNumbers(Numbers, ClosedLoops):
+    """The functions of one model with loops."""
 
 
 def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> list[int]:
@@ -314,58 +303,10 @@ def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.bool_]) -> A
     raise LoopError(f"the loops cannot be closed from here: {closure.described(found)}")
 
 
-# Of accelerations that open a loop, of forces that motors cannot give, and of a wrench that a loop's joint does not
-# transmit, each relative to its largest term; of the accelerations at least relative to 1 rad/s² or m/s².
+# Of a wrench that a loop's joint does not transmit, relative to its largest entry.
 _ROUNDING = 1e-8
 
 Wrenches = Mapping[str, ArrayLike]
-
-
-def torques(
-    one: Quantities,
-    model: Model,
-    q: ArrayLike,
-    qd: ArrayLike,
-    qdd: ArrayLike,
-    given: Array | None = None,
-    multipliers: Array | None = None,
-) -> Array:
-    """τ of the active freedoms, nearest to that for the multipliers λ, or of least norm; errors as for the methods.
-
-    ``given`` are joint forces that act besides, (…, nv), such as those of external wrenches.
-    """
-    states, batch = model.flat(q=q, qd=qd, qdd=qdd)
-    given = np.zeros(model.nv) if given is None else given
-    arrays = [*(a.reshape(*batch, -1) for a in states), given]
-    batch = np.broadcast_shapes(batch, given.shape[:-1])
-    rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
-    found = [_torques(one, model, multipliers, *row) for row in zip(*rows, strict=True)]
-    return np.array(found).reshape(*batch, model.nv)
-
-
-def _torques(one: Quantities, model: Model, multipliers: Array | None, *state: Array) -> Array:
-    """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
-    q, qd, qdd, external = state
-    J = one.constraint_jacobian(q)
-    turning = one.constraint_jacobian_dot(q, qd) @ qd
-    opening, terms = J @ qdd + turning, np.concatenate([np.abs(J) @ np.abs(qdd), np.abs(turning)])
-    if np.any(np.abs(opening) > _ROUNDING * terms.max(initial=1.0)):
-        raise LoopError(
-            f"these accelerations open {', '.join(map(repr, model.topology.loops))}: J_c q̈ + J̇_c q̇ has an entry of "
-            f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
-        )
-    force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
-    factors = Closure(one, model).factors(q)
-    active = ~np.array(model.passive, dtype=bool)
-    wanted = None if multipliers is None else force - J.T @ multipliers
-    tau = factors.motor_forces(force, active, wanted)
-    if factors.missing(force, tau, model.weight_bound) > _ROUNDING:
-        motors, others = (", ".join(map(repr, _names(model, which))) or "none" for which in (active, ~active))
-        raise LoopError(
-            f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; take "
-            f"the accelerations of forward_dynamics, or make a joint active"
-        )
-    return tau
 
 
 def multipliers_of(model: Model, squeeze: Wrenches) -> Array:
@@ -397,23 +338,3 @@ def _transmitted(loop: Loop, wrench: ArrayLike) -> Array:
             f"forces and moments along its freedoms"
         )
     return np.asarray(multipliers)
-
-
-def _names(model: Model, which: Array) -> list[str]:
-    return [model.coordinates[k] for k in np.flatnonzero(which)]
-
-
-def operational_inertia(one: Quantities, model: Model, link: str, q: ArrayLike, frame: Frame) -> tuple[Array, int]:
-    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1; and a status.
-
-    The status is that of the recursion without loops: not 0 if the link cannot move in all six directions.
-    """
-    (q,), batch = model.flat(q=q)
-    closure, inverse = Closure(one, model), np.empty((*batch, 6, 6))
-    for found, x in zip(inverse.reshape(-1, 6, 6), q.reshape(-1, model.nq), strict=True):
-        motions = np.asarray(one.jacobian(link, x, frame)) @ closure.factors(x).motions()
-        found[...] = motions @ motions.T
-        status = invert(found)
-        if status:
-            return inverse, status
-    return inverse, 0

@@ -20,7 +20,7 @@ from screwdyn.backends.llvm.machine import require_compiler
 from screwdyn.backends.llvm.program import Function
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
-from screwdyn.forms.configurations import Actuation, Configurations
+from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers
 from screwdyn.forms.requests import written_places
 from screwdyn.forms.rollout import Rollouts
@@ -46,7 +46,7 @@ AT_ONCE = (
 _SHARE = 4096
 
 
-class Compiled(Numbers, Configurations, Actuation, Rollouts, TakesOut):
+class Compiled(Numbers, Configurations, Rollouts, TakesOut):
     """The quantities of a model as machine code; made by :meth:`KinematicTree.compile`.
 
     It has a method for every quantity of the tree, with the same arguments, units and errors. Every method also takes

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -12,20 +12,18 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnboundSymbolError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import of_finite
+from screwdyn.forms.numbers import Dynamics, of_finite
 from screwdyn.mechanism.structure import Handle
 from screwdyn.mechanism.topology import leaders
-from screwdyn.physics.model import Model, Robot
-from screwdyn.physics.quantities import Frame, Quantities
+from screwdyn.physics.model import Robot
+from screwdyn.physics.quantities import Frame
 from screwdyn.physics.recursions.links import frame_code
 from screwdyn.screws.screw_system import ScrewSystem
 
 if TYPE_CHECKING:
-    from screwdyn.forms.numbers import Numbers
     from screwdyn.tree import KinematicTree
 
 __all__ = [
-    "Actuation",
     "Configurations",
     "Key",
     "Limits",
@@ -38,13 +36,39 @@ __all__ = [
 ]
 
 
-class Configurations(ABC):
-    """Configurations of a tree, and conversions between positions and rates (docs/mathematics.md §7)."""
+class Partition(NamedTuple):
+    """M, C and g in blocks of active (a) and passive (p) freedoms; a and p are their numbers.
 
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The frozen snapshot of the tree."""
+    ``[M_aa M_ap; M_pa M_pp] [q̈_a; q̈_p] + [C_aa C_ap; C_pa C_pp] [q̇_a; q̇_p] + [g_a; g_p] = [τ_a; 0]``
+
+    Attributes
+    ----------
+    active, passive : tuples of str
+        Names of the freedoms, in the order of the tree's coordinates: the indices of the blocks.
+    M_aa, M_ap, M_pa, M_pp : (…, a, a), (…, a, p), (…, p, a), (…, p, p) arrays
+        kg m², kg m or kg.
+    C_aa, C_ap, C_pa, C_pp : arrays of the same shapes
+        N m s, N s or kg/s.
+    g_a, g_p : (…, a), (…, p) arrays
+        N m or N.
+    """
+
+    active: tuple[str, ...]
+    passive: tuple[str, ...]
+    M_aa: Array
+    M_ap: Array
+    M_pa: Array
+    M_pp: Array
+    C_aa: Array
+    C_ap: Array
+    C_pa: Array
+    C_pp: Array
+    g_a: Array
+    g_p: Array
+
+
+class Configurations(Dynamics):
+    """Configurations of a tree, conversions between positions and rates (docs/mathematics.md §7), and motors (§8)."""
 
     def neutral(self) -> Array:
         """The configuration with every link at its home pose, (nq,): zeros, and [0, 0, 0, 1] for quaternions."""
@@ -91,55 +115,17 @@ class Configurations(ABC):
         """
         return of_finite(self.model, self.model.configurations.rate, q=q, qd=qd)
 
-
-class Partition(NamedTuple):
-    """M, C and g in blocks of active (a) and passive (p) freedoms; a and p are their numbers.
-
-    ``[M_aa M_ap; M_pa M_pp] [q̈_a; q̈_p] + [C_aa C_ap; C_pa C_pp] [q̇_a; q̇_p] + [g_a; g_p] = [τ_a; 0]``
-
-    Attributes
-    ----------
-    active, passive : tuples of str
-        Names of the freedoms, in the order of the tree's coordinates: the indices of the blocks.
-    M_aa, M_ap, M_pa, M_pp : (…, a, a), (…, a, p), (…, p, a), (…, p, p) arrays
-        kg m², kg m or kg.
-    C_aa, C_ap, C_pa, C_pp : arrays of the same shapes
-        N m s, N s or kg/s.
-    g_a, g_p : (…, a), (…, p) arrays
-        N m or N.
-    """
-
-    active: tuple[str, ...]
-    passive: tuple[str, ...]
-    M_aa: Array
-    M_ap: Array
-    M_pa: Array
-    M_pp: Array
-    C_aa: Array
-    C_ap: Array
-    C_pa: Array
-    C_pp: Array
-    g_a: Array
-    g_p: Array
-
-
-class Actuation(Quantities):
-    """Which freedoms have a motor."""
-
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The frozen snapshot of the tree."""
-
     @property
     def active(self) -> tuple[str, ...]:
         """Names of the freedoms of joints with a motor, in the order of ``coordinates``."""
-        return tuple(name for name, passive in self._freedoms if not passive)
+        model = self.model
+        return tuple(name for name, passive in zip(model.coordinates, model.passive, strict=True) if not passive)
 
     @property
     def passive(self) -> tuple[str, ...]:
         """Names of the freedoms of passive joints, in the order of ``coordinates``."""
-        return tuple(name for name, passive in self._freedoms if passive)
+        model = self.model
+        return tuple(compress(model.coordinates, model.passive))
 
     @property
     def actuation_matrix(self) -> Array:
@@ -196,15 +182,6 @@ class Actuation(Quantities):
         }
         active, passive_ones = (tuple(model.coordinates[i] for i in rows) for rows in (a, p))
         return Partition(active, passive_ones, g_a=g[..., a], g_p=g[..., p], **blocks)
-
-    @abstractmethod
-    def _frozen(self) -> Numbers:
-        """The quantities of the present model, even if another thread changes the tree meanwhile."""
-
-    @property
-    def _freedoms(self) -> list[tuple[str, bool]]:
-        model = self.model
-        return list(zip(model.coordinates, model.passive, strict=True))
 
 
 Side = Literal["lower", "upper"]

@@ -20,8 +20,8 @@ from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core.errors import ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
-from screwdyn.forms.closed_loops import ClosedLoops, torques
-from screwdyn.forms.numbers import Numbers, require_resisted, too_large
+from screwdyn.forms.closed_loops import ClosedNumbers
+from screwdyn.forms.numbers import Numbers, require_resisted, too_large, torques
 from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.charts import Charts
@@ -543,7 +543,7 @@ def linearize(
     active = ~np.array(model.passive, dtype=bool)
     kept = _Independent(numbers, q, qd, independent) if model.constraints or independent is not None else None
     if tau is None and kept is not None:
-        given = torques(numbers, model, q, qd, kept.qdd, own)
+        given = torques(numbers, q, qd, kept.qdd, own)
     elif tau is None:
         given = np.where(active, numbers.inverse_dynamics(q, qd, np.zeros(nv)) - own, 0.0)
     by_q, by_qd, by_tau = model.derived(Derivatives).forward_dynamics(q, qd, given + own)
@@ -561,10 +561,6 @@ def linearize(
     return Linearization(A, B, rate, given, names, inputs)
 
 
-class _Closed(Numbers, ClosedLoops):
-    """The functions of one model with loops."""
-
-
 class _Independent:
     """Independent freedoms y of closed loops in one state.
 
@@ -579,7 +575,7 @@ class _Independent:
     """
 
     def __init__(self, one: Numbers, q: Array, qd: Array, independent: Sequence[str] | None) -> None:
-        model, closed = one.model, _Closed(one.model)
+        model, closed = one.model, ClosedNumbers(one.model)
         found = closed.reduced(q, qd, independent)
         Z = found.Z
         self.freedoms = [model.coordinates.index(name) for name in found.independent]

@@ -18,24 +18,27 @@ from numpy import empty  # np.empty takes 15 ns longer
 
 from screwdyn.backends.kernels.entry import Kernels
 from screwdyn.backends.kernels.entry import method as in_c
-from screwdyn.core.errors import InertiaError, ShapeError, SingularAttachmentError
+from screwdyn.core.errors import InertiaError, LoopError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike, cached_property
-from screwdyn.forms.closed_loops import operational_inertia, torques
 from screwdyn.physics.charts import recentre
+from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution
 from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.model import POSITIONS, Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
-from screwdyn.physics.recursions.joint_space import forward_dynamics
+from screwdyn.physics.recursions.joint_space import forward_dynamics, invert
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 
-__all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "undetermined"]
+__all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "torques", "undetermined"]
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
+# Of accelerations that open a loop and of forces that motors cannot give, relative to the largest term; of the
+# accelerations at least relative to 1 rad/s² or m/s².
+_ROUNDING = 1e-8
 # Types of the numbers in lists that are converted without further checks.
 _NUMBERS = {float, int}
 # Coordinates that a message names at most.
@@ -217,9 +220,9 @@ class Dynamics(Quantities):
             kernels.solve()
         if model.constraints and entry.name == "inverse_dynamics":
             forces = None if wrenches is None else self._wrench_torque(kernels, state["q"], wrenches)
-            return torques(Numbers(model), model, state["q"], state["qd"], state["qdd"], forces)
+            return torques(Numbers(model), state["q"], state["qd"], state["qdd"], forces)
         if model.constraints and entry.name == "operational_inertia":
-            inertia, status = operational_inertia(Numbers(model), model, link, state["q"], frame)
+            inertia, status = _operational_inertia(Numbers(model), link, state["q"], frame)
             if status:
                 raise self._error(kernels, status, link, {})
             return inertia
@@ -296,6 +299,74 @@ class Numbers(Dynamics):
 
     def _frozen(self) -> Self:
         return self
+
+
+def torques(
+    one: Numbers,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    given: Array | None = None,
+    multipliers: Array | None = None,
+) -> Array:
+    """τ of the active freedoms in a motion with closed loops, nearest to that for the multipliers λ, or of least norm.
+
+    ``given`` are joint forces that act besides, (…, nv), such as those of external wrenches (docs/mathematics.md §12).
+    """
+    model = one.model
+    states, batch = model.flat(q=q, qd=qd, qdd=qdd)
+    given = np.zeros(model.nv) if given is None else given
+    arrays = [*(a.reshape(*batch, -1) for a in states), given]
+    batch = np.broadcast_shapes(batch, given.shape[:-1])
+    rows = [np.broadcast_to(a, (*batch, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays]
+    found = [_torques(one, multipliers, *row) for row in zip(*rows, strict=True)]
+    return np.array(found).reshape(*batch, model.nv)
+
+
+def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
+    """τ of one state, from Zᵀ B u = Zᵀ (M q̈ + C q̇ + g − Σ J_iᵀ F_i) with J_c Z = 0."""
+    model, (q, qd, qdd, external) = one.model, state
+    J = one.constraint_jacobian(q)
+    turning = one.constraint_jacobian_dot(q, qd) @ qd
+    opening, terms = J @ qdd + turning, np.concatenate([np.abs(J) @ np.abs(qdd), np.abs(turning)])
+    if np.any(np.abs(opening) > _ROUNDING * terms.max(initial=1.0)):
+        raise LoopError(
+            f"these accelerations open {', '.join(map(repr, model.topology.loops))}: J_c q̈ + J̇_c q̇ has an entry of "
+            f"{np.abs(opening).max():.3g}; with found = reduced(q, qd), q̈ = Z ÿ + Ż ẏ keeps the loops closed"
+        )
+    force = one.bias_force(q, qd) + one.mass_matrix(q) @ qdd - external
+    factors = Closure(one, model).factors(q)
+    active = ~np.array(model.passive, dtype=bool)
+    wanted = None if multipliers is None else force - J.T @ multipliers
+    tau = factors.motor_forces(force, active, wanted)
+    if factors.missing(force, tau, model.weight_bound) > _ROUNDING:
+        motors, others = (
+            ", ".join(repr(model.coordinates[k]) for k in np.flatnonzero(which)) or "none"
+            for which in (active, ~active)
+        )
+        raise LoopError(
+            f"the motors ({motors}) cannot give these accelerations: the passive joints {others} move otherwise; take "
+            f"the accelerations of forward_dynamics, or make a joint active"
+        )
+    return tau
+
+
+def _operational_inertia(one: Numbers, link: str, q: ArrayLike, frame: Frame) -> tuple[Array, int]:
+    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1; and a status.
+
+    The status is that of the recursion without loops (docs/mathematics.md §12): not 0 if the link cannot move in all
+    six directions.
+    """
+    model = one.model
+    (q,), batch = model.flat(q=q)
+    closure, inverse = Closure(one, model), np.empty((*batch, 6, 6))
+    for found, x in zip(inverse.reshape(-1, 6, 6), q.reshape(-1, model.nq), strict=True):
+        motions = np.asarray(one.jacobian(link, x, frame)) @ closure.factors(x).motions()
+        found[...] = motions @ motions.T
+        status = invert(found)
+        if status:
+            return inverse, status
+    return inverse, 0
 
 
 def _of_lists(state: Sequence[Any]) -> list[Array] | None:

@@ -20,10 +20,10 @@ from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constan
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.forms.closed_loops import _assembled, _free, dependent, indices
-from screwdyn.forms.numbers import Numbers, require_resisted, undetermined
+from screwdyn.forms.closed_loops import ClosedNumbers, dependent, indices
+from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.mechanism.topology import check_open
-from screwdyn.physics.closure import Closure, significant
+from screwdyn.physics.closure import significant
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, COM, FRAMES, frame_code, is_frame
@@ -107,27 +107,23 @@ def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list
 
 def _closed(model: Model) -> list[Array]:
     """J_c in some configurations with closed loops: one, which may be singular, and others near it."""
-    one, rng, space = Numbers(model), np.random.default_rng(0), model.configurations
-    closure = Closure(one, model)
-    q = _near(closure, [space.neutral, *(space.random(rng) for _ in range(_RANDOM))])
+    one, rng, space = ClosedNumbers(model), np.random.default_rng(0), model.configurations
+    q, reason = None, None
+    for start in (space.neutral, *(space.random(rng) for _ in range(_RANDOM))):
+        try:
+            q = one.assemble(start)
+            break
+        except LoopError as error:
+            reason = reason or error
+    if q is None:
+        assert reason is not None
+        raise reason
     found = [one.constraint_jacobian(q)]
     for _ in range(_RANDOM):
         with suppress(LoopError):
             near = space.integrate(q, rng.uniform(-_AWAY, _AWAY, model.nv))
-            found.append(one.constraint_jacobian(_assembled(closure, near, _free(model, ()))))
+            found.append(one.constraint_jacobian(one.assemble(near)))
     return found
-
-
-def _near(closure: Closure, starts: Iterable[Array]) -> Array:
-    """The closed configuration near the first start from which the loops can be closed; LoopError if there is none."""
-    reason = None
-    for start in starts:
-        try:
-            return _assembled(closure, start, _free(closure.model, ()))
-        except LoopError as error:
-            reason = reason or error
-    assert reason is not None
-    raise reason
 
 
 def _of_symbols(model: Model) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from screwdyn.core.errors import (
     UnknownNameError,
 )
 from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
-from screwdyn.forms.numbers import require_resisted
+from screwdyn.forms.numbers import Dynamics, require_resisted
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
@@ -341,15 +340,10 @@ class Rollout:
     failed: npt.NDArray[np.bool_]
 
 
-class Rollouts(ABC):
+class Rollouts(Dynamics):
     """Runs of fixed step of a model (docs/rollouts.md)."""
 
     threads: int
-
-    @property
-    @abstractmethod
-    def model(self) -> Model:
-        """The frozen snapshot of the tree."""
 
     def rollout(
         self,

@@ -197,13 +197,7 @@ class _Source:
             self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
 
     def _needs(self, bit: Mapping[str, int]) -> dict[str, int]:
-        """Bits that must be set for a link to be present: of the links on its path, and of a rotor's joint.
-
-        Raises
-        ------
-        ScrewdynError
-            If a joint would be present without the joint that it follows.
-        """
+        """Bits that must be set for a link to be present: of the links on its path, and of a rotor's joint."""
         topology = self.tree.topology
         driving = {rotor.link.name: link for link, at in topology.attachments.items() for rotor in at.unlocked.rotor}
         needs: dict[str, int] = {}
@@ -568,15 +562,7 @@ def to_c_table(tree: Robot, name: str = "robot", *, optional: Iterable[str] = ()
 
 
 def _subtree(model: Model, link: str, optional: Sequence[str]) -> tuple[str, ...]:
-    """An optional link and all links beyond it.
-
-    Raises
-    ------
-    UnknownNameError
-        If the link is not in the tree.
-    TopologyError
-        If it has no joint, or carries another optional link.
-    """
+    """An optional link and all links beyond it; TopologyError if it has no joint, or carries another optional link."""
     if link not in model.placements:
         raise UnknownNameError.of(link, model.placements)
     at = model.placements[link]

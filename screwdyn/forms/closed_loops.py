@@ -239,13 +239,7 @@ class ClosedNumbers(Numbers, ClosedLoops):
 
 
 def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> list[int]:
-    """Indices of the freedoms that the others determine, by constraints whose Jacobian J has a known rank.
-
-    Raises
-    ------
-    LoopError
-        If these do not determine them.
-    """
+    """Indices of the freedoms that others determine, by constraints with a Jacobian of known rank; LoopError if not."""
     others = [k for k in range(model.nv) if k not in independent]
     if len(others) != rank or np.linalg.matrix_rank(J[:, others], tol=REDUNDANT * np.abs(J).max(initial=0.0)) < rank:
         names = ", ".join(model.coordinates[k] for k in independent)

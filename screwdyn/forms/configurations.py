@@ -192,19 +192,9 @@ Key = tuple[str, str, str, Side]
 class Limits(NamedTuple):
     """Limits of the freedoms of one tree: an entry for each lower and each upper limit, k in all.
 
-    Attributes
-    ----------
-    keys : tuple of (link, joint, coordinate, side)
-        Of each entry; the link is the one that the joint carries, and the coordinate of a joint that follows another
-        one is that of the joint followed.
-    rows, where : (k,) arrays of int
-        The freedom, and its position in q.
-    sign : (k,) array
-        1 if the freedom passes the limit upwards, −1 if downwards.
-    values : (k,) array
-        Position of the freedom at the limit, rad or m.
-    ratio : (k,) array
-        Rate of the joint divided by that of the freedom, which differ if the joint follows another one.
+    Keys are (link, joint, coordinate, side), with the coordinate of the joint that is followed. ``rows`` and ``where``
+    are the freedoms and their positions in q; ``sign`` is 1 if a limit is passed upwards, −1 if downwards; ``values``
+    are positions at the limits, rad or m, and ``ratio`` the rates of the joints divided by those of the freedoms.
     """
 
     keys: tuple[Key, ...]
@@ -250,16 +240,7 @@ class Limits(NamedTuple):
 
 
 class Passages:
-    """Finds the times at which a motion passes limits from inside, without a part in the motion.
-
-    Parameters
-    ----------
-    limits : Limits
-    nq : int
-        Number of positions.
-    y : (n,) array
-        The start, [q; q̇; …].
-    """
+    """Finds the times at which a motion from y = [q; q̇; …] passes limits from inside, without a part in the motion."""
 
     def __init__(self, limits: Limits, nq: int, y: Array) -> None:
         self.limits, self.nq = limits, nq

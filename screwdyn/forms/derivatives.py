@@ -562,16 +562,10 @@ def linearize(
 
 
 class _Independent:
-    """Independent freedoms y of closed loops in one state.
+    """Independent freedoms y of closed loops in one state: their indices, q̈ = Ż ẏ while ÿ = 0, and the deviation.
 
-    Attributes
-    ----------
-    freedoms : list of int
-    qdd : (nv,) array
-        Ż ẏ, the accelerations while ÿ = 0.
-    deviation : (2 nv, 2 r) array
-        δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ]. Loops remain closed in neighbouring states if
-        J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j.
+    δ[q; q̇] = [[Z, 0], [H, Z]] δ[y; ẏ], (2 nv, 2 r). Loops remain closed in neighbouring states if
+    J_c δq̇ + J̇_c(q, δq) q̇ = 0, so H_d = −J_d⁺ J̇_c(q, Z e_j) q̇ in column j.
     """
 
     def __init__(self, one: Numbers, q: Array, qd: Array, independent: Sequence[str] | None) -> None:

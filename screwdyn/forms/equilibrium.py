@@ -334,15 +334,10 @@ def _unbalance(balance: Balance, q: Array) -> _Local:
 
 
 def _lowest(balance: Balance, q: Array, function: Callable[[Balance, Array], _Local]) -> Array:
-    """A configuration near a minimum of a function, by descent from q.
+    """A configuration near a minimum of a function, by descent from q; an error if a freedom moves without bound.
 
     Each step is that of Newton's method with the absolute curvatures (Nocedal and Wright, *Numerical Optimization*,
     2006, §3.4), within a radius that adapts.
-
-    Raises
-    ------
-    EquilibriumError
-        If a freedom moves without bound.
     """
     root, radius, travel = np.sqrt(balance.s), _FIRST_RADIUS, np.zeros(balance.count)
     for _ in range(_MOST_STEPS if balance.count else 0):

@@ -155,14 +155,7 @@ def _moving(tree: Robot, freedoms: Iterable[str] | None) -> tuple[str, ...]:
 class _Target:
     """The errors of one link against a pose, over the freedoms that move it, and their limits.
 
-    Attributes
-    ----------
-    free : (k,) array of int
-        The freedoms that move.
-    stiffness : float
-        How much more the gap of a loop counts than an error of the pose.
-    oriented : bool
-        Whether the orientation counts.
+    ``stiffness`` is how much more the gap of a loop counts than an error of the pose.
     """
 
     def __init__(self, tree: Robot, link: str, pose: Array, oriented: bool, q0: Array, moving: tuple[str, ...]) -> None:

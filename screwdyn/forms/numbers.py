@@ -282,12 +282,7 @@ class Dynamics(Quantities):
 
 
 class Numbers(Dynamics):
-    """The quantities of one model.
-
-    Parameters
-    ----------
-    model : Model
-    """
+    """The quantities of one model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -352,11 +347,7 @@ def _torques(one: Numbers, multipliers: Array | None, *state: Array) -> Array:
 
 
 def _operational_inertia(one: Numbers, link: str, q: ArrayLike, frame: Frame) -> tuple[Array, int]:
-    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1; and a status.
-
-    The status is that of the recursion without loops (docs/mathematics.md §12): not 0 if the link cannot move in all
-    six directions.
-    """
+    """Λ = (J Z Zᵀ Jᵀ)⁻¹, (…, 6, 6), with the motions Z that the loops allow, Zᵀ M Z = 1; and the status (§12)."""
     model = one.model
     (q,), batch = model.flat(q=q)
     closure, inverse = Closure(one, model), np.empty((*batch, 6, 6))

@@ -55,17 +55,8 @@ class _Terms(NamedTuple):
 class _Link:
     """A link at one state, which all points that have it share.
 
-    Attributes
-    ----------
-    at : Attachment
-    above : _Link or None
-        Its parent.
-    q, qd : arrays
-        Positions and rates of its joint, also if this follows another one.
-    follows : (str, float) or None
-        The freedom that its joint follows, or that others follow, and the ratio.
-    terms : _Terms or None
-        None until they are asked for.
+    Its parent is ``above``, and ``follows`` the freedom that its joint follows, or that others follow, with the ratio;
+    ``terms`` are None until they are asked for.
     """
 
     __slots__ = ("above", "at", "follows", "q", "qd", "terms")
@@ -278,13 +269,7 @@ class Point:
 def _add(
     tree: Mechanism, links: dict[str, _Link], new: Sequence[Attachment], q: ArrayLike | None, qd: ArrayLike | None
 ) -> None:
-    """Add new links with the positions and rates of their joints, neutral and at rest by default.
-
-    Raises
-    ------
-    ShapeError
-        If these have another length, or are not finite.
-    """
+    """Add new links with the positions and rates of their joints, neutral and at rest by default; checked."""
     positions = _given("q", q, [x for at in new for x in at.joint.neutral])
     rates = _given("qd", qd, [0.0] * sum([at.joint.nv for at in new]))
     i = j = 0

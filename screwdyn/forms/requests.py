@@ -48,15 +48,7 @@ _RANDOM, _AWAY = 3, 0.3
 
 
 class Independent(NamedTuple):
-    """Independent constraints of the loops of a model.
-
-    Attributes
-    ----------
-    chosen : tuple of int
-        Their indices among all constraints.
-    J : (…, rank, nv) array
-        Their Jacobians in some configurations in which the loops are closed.
-    """
+    """The indices of independent constraints among all, and their Jacobians (…, rank, nv) where loops are closed."""
 
     chosen: tuple[int, ...]
     J: Array
@@ -73,16 +65,11 @@ class Independent(NamedTuple):
 
 @lru_cache(maxsize=32)
 def independent_constraints(model: Model) -> Independent:
-    """Independent constraints of a model, in the order of all constraints.
+    """Independent constraints of a model, in the order of all constraints; LoopError if the loops cannot be closed.
 
     They are chosen in configurations in which the loops are closed, because constraints of some mechanisms are
     redundant only there (docs/mathematics.md §12). If the model has symbols, these get arbitrary values, and the loops
     are not closed: only what is redundant for all values is recognised.
-
-    Raises
-    ------
-    LoopError
-        If the loops cannot be closed.
     """
     jacobians = np.stack([_of_symbols(model)] if model.ready is None else _closed(model))
     chosen = max(map(_chosen, jacobians), key=len)
@@ -91,12 +78,7 @@ def independent_constraints(model: Model) -> Independent:
 
 def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list[list[Any]]:
     """The places for a recording, as by :meth:`Model.rows_of_places`; for forward dynamics of closed loops, those of
-    independent constraints.
-
-    Raises
-    ------
-    LoopError
-        If the quantity would ignore the loops.
+    independent constraints. LoopError if the quantity would ignore the loops.
     """
     if not model.constraints or entry.name not in WITH_LOOPS:
         return model.rows_of_places(entry.places, link, frame)
@@ -158,16 +140,7 @@ def _chosen(J: Array) -> tuple[int, ...]:
 
 
 class Request(NamedTuple):
-    """A quantity with its link and frame.
-
-    Attributes
-    ----------
-    entry : Quantity
-    link : str or None
-        None for a quantity of the whole tree.
-    frame : str or None
-        "com", "body", "base" or "mixed"; None for the quantity's default.
-    """
+    """A quantity with its link and frame, None for a quantity of the whole tree, and for the quantity's default."""
 
     entry: Quantity
     link: str | None = None
@@ -200,19 +173,9 @@ class Request(NamedTuple):
 
 
 def requested(name: object, links: Sequence[str]) -> Request:
-    """The request with a given name.
+    """The request with a given name; errors for an unknown quantity, link or frame, or a link that is missing.
 
     The text after the last colon is a frame if the text before it is a link and the whole text is not.
-
-    Raises
-    ------
-    ScrewdynError
-        If there is no such quantity (the message gives the most similar name), or if the link is missing, or the
-        quantity has no link or frame.
-    UnknownNameError
-        If there is no such link.
-    ShapeError
-        If there is no such frame.
     """
     quantity, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     entry = CATALOGUE.get(quantity)
@@ -258,15 +221,7 @@ def results(
     subject: Subject | None = None,
     extra: Scalars | float = 0.0,
 ) -> list[Scalars]:
-    """The results of a request on a tape; parameters as for :func:`screwdyn.backends.tape.outputs.outputs`.
-
-    Raises
-    ------
-    SingularAttachmentError
-        If a joint feels no inertia, or the link cannot move in all six directions, in any state.
-    InertiaError
-        If there is no centre of mass, because no link has a mass.
-    """
+    """The results of a request on a tape; errors as of the quantity in any state."""
     if model.ready is not None:
         require_resisted(request.entry, model)
     subject = request.subject(model, tape) if subject is None else subject

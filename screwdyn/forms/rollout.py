@@ -46,20 +46,8 @@ _ROUNDING = 1e-9
 class Payload:
     """Inertial numbers of some links for every run, as numbers of the rows that carry them.
 
-    Parameters
-    ----------
-    model : Model
-    given : mapping from link to Inertia, sequence of Inertia or (…, 10) array
-
-    Attributes
-    ----------
-    rows : tuple of int
-        Rows that carry the links, in order.
-    batch : tuple of int
-        Batch axes of the inertias.
-    bodies : (…, 10 · len(rows)) array
-        Inertial numbers of all bodies of each of these rows, in place of those of the model. They are sums over the
-        bodies, not changes of the model's sums: where all bodies are zero, so are the sums, without rounding.
+    ``bodies``, (…, 10 · len(rows)), are those of all bodies of these rows, in place of those of the model. They are
+    sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
     """
 
     def __init__(self, model: Model, given: Mapping[str, Any]) -> None:
@@ -130,30 +118,11 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
 
 
 class Inputs:
-    """Start states, torques and payloads of all runs, checked and broadcast.
+    """Start states, torques and payloads of all runs as for :meth:`Rollouts.rollout`, checked and broadcast.
 
-    Parameters
-    ----------
-    model, q, qd, steps, torque, payload
-        As for :meth:`Rollouts.rollout`.
-
-    Attributes
-    ----------
-    batch : tuple of int
-        Shape of the batch of runs.
-    count : int
-        Number of runs.
-    q, qd : (count, n) arrays
-        With quaternions of length 1.
-    groups : tuple of str
-        Groups of inputs that control the joints.
-    loads : Payload
-    call : callable or None
-        The torque if it is a function.
-    rows_per_step : int
-        Number of entries of a run that vary with time.
-    arrays : list of arrays
-        Arrays of the user that must not be overwritten.
+    ``count`` runs of shape ``batch`` start at q and qd, (count, n), with quaternions of length 1. ``groups`` are the
+    inputs that control the joints, ``call`` the torque if it is a function, ``rows_per_step`` the number of entries of
+    a run that vary with time, and ``arrays`` those of the user that must not be overwritten.
     """
 
     def __init__(
@@ -254,16 +223,7 @@ class Inputs:
             raise JointError(f"{what} must be 0 for {name!r}, whose joint {reason}")
 
     def inputs(self, start: int, end: int, t: float, state: Sequence[Array]) -> tuple[list[Array], list[bool]]:
-        """The inputs of the compiled code for some steps, and which of them vary with time.
-
-        Parameters
-        ----------
-        start, end : int
-            The first step, and the one after the last.
-        t : float
-            Time at the first step, s.
-        state : sequence of two (count, n) arrays
-        """
+        """The inputs of the compiled code for steps from start to end, at time t, and which of them vary with time."""
         arrays, varying = list(state), [False, False]
         if self.call:
             arrays.append(self._called(t, state))
@@ -462,31 +422,13 @@ class Rollouts(Dynamics):
 
 
 class _Run:
-    """Calls of the compiled code for all steps, one after the other.
-
-    Parameters
-    ----------
-    stepper : Stepper
-    given : Inputs
-    threads : int
-    clock : tuple of float
-        Time at the start, and length of a step, s.
-    """
+    """Calls of the compiled code for all steps, in turn; the clock is the time at the start and a step, s."""
 
     def __init__(self, stepper: Stepper, given: Inputs, threads: int, clock: tuple[float, float]) -> None:
         self.stepper, self.given, self.threads, self.clock = stepper, given, threads, clock
 
     def compute(self, steps: int, record: int | None, stored: Sequence[Array], done: Array) -> None:
-        """Write the samples, or the final states, and the number of steps that succeeded in each run.
-
-        Parameters
-        ----------
-        steps : int
-        record : int or None
-            Number of steps between two samples.
-        stored : sequence of two (samples, count, n) arrays
-        done : (count, 1) array of zeros
-        """
+        """Write samples after ``record`` steps each, or final states, and the steps that succeeded, (count, 1)."""
         given, sample = self.given, 0
         state = [given.q, given.qd]
         if record is not None:
@@ -551,15 +493,7 @@ def _forces(model: Model) -> dict[Any, float]:
 
 
 def _made(model: Model, kind: Kind, values: Mapping[Hashable, float]) -> Stepper:
-    """The compiled code of a kind of step.
-
-    Raises
-    ------
-    ScrewdynError
-        If it has too many operations.
-    SingularAttachmentError
-        If a joint feels no inertia in any run.
-    """
+    """The compiled code of a kind of step; errors if it has too many operations, or if a joint feels no inertia."""
     require_resisted(CATALOGUE["forward_dynamics"], model)
     try:
         return Stepper(model, kind, values)

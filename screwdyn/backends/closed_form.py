@@ -11,8 +11,8 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,7 +31,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.expressions import without_rounding
 from screwdyn.physics.charts import ConfigurationSpace
 
-__all__ = ["Derivation", "casadi_function", "computed", "jax_function", "lambdified", "member_names", "symbol"]
+__all__ = ["Derivation", "Handover", "Intermediates", "computed", "member_names", "symbol"]
 
 Intermediates = list[tuple[sympy.Symbol, sympy.Expr]]
 Result = TypeVar("Result")
@@ -74,7 +74,11 @@ def symbol(group: str, name: str) -> sympy.Symbol:
 
 
 class Derivation:
-    """A tape, the expression of each of its operations, and results made from them."""
+    """A tape, the expression of each of its operations, and results made from them.
+
+    Inputs are ("q", coordinate), ("qd", coordinate), … and ("symbol", expression) for the constants of the robot that
+    are not plain numbers.
+    """
 
     def __init__(self) -> None:
         self.tape = Tape()
@@ -113,20 +117,17 @@ class Derivation:
 
         A vector becomes a column, a number a 1x1 matrix; the matrices of a stack are placed below each other.
         """
-        return self.once(("matrix", key_of(outputs)), lambda: self._written(outputs))
+        return self.once(("matrix", _key_of(outputs)), lambda: self._written(outputs))
 
     def _written(self, outputs: Scalars) -> sympy.ImmutableDenseMatrix:
-        scalars = outputs.ravel().tolist()
+        scalars, nodes = outputs.ravel().tolist(), self.tape.nodes
         values = self._play(scalars, self._expressions)
         self._count_terms()
         terms = sum(self._terms[x.node] for x in scalars if isinstance(x, Recorded))
-        if terms <= _MANY_NUMBERS or (terms <= _MANY_TERMS and self._has_symbols(scalars)):
+        symbols = (nodes[at].op == "input" and nodes[at].a[0] == "symbol" for at in self.tape.live(scalars))
+        if terms <= _MANY_NUMBERS or (terms <= _MANY_TERMS and any(symbols)):
             values = [self._shortened(x, value) for x, value in zip(scalars, values, strict=True)]
         return _matrix(outputs, values)
-
-    def _has_symbols(self, scalars: Sequence[Scalar]) -> bool:
-        live = (self.tape.nodes[at] for at in self.tape.live(scalars))
-        return any(node.op == "input" and node.a[0] == "symbol" for node in live)
 
     def _count_terms(self) -> None:
         """Count, for new operations on the tape, the terms of each operation when multiplied out."""
@@ -159,30 +160,27 @@ class Derivation:
         copies.
         """
         known = frozenset(x.name for x in taken)
-        keys = "shared", known, *map(key_of, outputs)
-        intermediates, matrices = self.once(keys, lambda: self._over_intermediates(outputs, known))
-        return [*intermediates], [*matrices]
 
-    def _over_intermediates(
-        self, outputs: Sequence[Scalars], known: Container[str]
-    ) -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
-        scalars = [x for part in outputs for x in part.ravel().tolist()]
-        nodes = self.tape.nodes
-        live = self.tape.live(scalars)
-        uses = Counter(at for node in live for at in nodes[node].operands)
-        uses.update(x.node for x in scalars if not isinstance(x, float | int))
-        done: dict[int, Any] = {}
-        self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
-        names = (sympy.Symbol(name) for i in count() if (name := f"x{i}") not in known)
-        intermediates = []
-        for at in live:
-            if uses[at] > 1:
-                (expression,) = self._play([Recorded(self.tape, at)], done)
-                if not expression.is_Atom and not (-expression).is_Atom:
-                    done[at] = next(names)
-                    intermediates.append((done[at], expression))
-        values = iter(self._play(scalars, done))
-        return intermediates, [_matrix(part, [next(values) for _ in range(part.size)]) for part in outputs]
+        def made() -> tuple[Intermediates, list[sympy.ImmutableDenseMatrix]]:
+            scalars = [x for part in outputs for x in part.ravel().tolist()]
+            nodes, live = self.tape.nodes, self.tape.live(scalars)
+            uses = Counter(at for node in live for at in nodes[node].operands)
+            uses.update(x.node for x in scalars if isinstance(x, Recorded))
+            done: dict[int, Any] = {}
+            self._play([Recorded(self.tape, at) for at in live if nodes[at].op == "input"], done)
+            names = (sympy.Symbol(name) for i in itertools.count() if (name := f"x{i}") not in known)
+            intermediates = []
+            for at in live:
+                if uses[at] > 1:
+                    (expression,) = self._play([Recorded(self.tape, at)], done)
+                    if not expression.is_Atom and not (-expression).is_Atom:
+                        done[at] = next(names)
+                        intermediates.append((done[at], expression))
+            values = iter(self._play(scalars, done))
+            return intermediates, [_matrix(part, [next(values) for _ in range(part.size)]) for part in outputs]
+
+        intermediates, matrices = self.once(("shared", known, *map(_key_of, outputs)), made)
+        return [*intermediates], [*matrices]
 
     def _play(self, scalars: Sequence[Scalar], done: dict[int, Any]) -> list[sympy.Expr]:
         """Scalars as expressions; ``done`` has the expressions of known positions, and new ones are added."""
@@ -210,7 +208,7 @@ def rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
     return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
 
 
-def key_of(outputs: Scalars) -> Hashable:
+def _key_of(outputs: Scalars) -> Hashable:
     """A key that is equal for equal outputs on one tape."""
     entries = ((x.node, x.minus) if isinstance(x, Recorded) else x for x in outputs.ravel().tolist())
     return outputs.shape, *entries
@@ -227,7 +225,12 @@ _MOST_TERMS, _LONG = 150, 500
 
 
 def shortest(expression: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
-    """The form of an expression with the fewest operations; the expression itself if no other form has fewer."""
+    """The form of an expression with the fewest operations; the expression itself if no other form has fewer.
+
+    All its terms must have the same physical dimension: coefficients that are rounding relative to others are dropped.
+    It is a polynomial in ``rates``, such as velocities. Each coefficient is also shortened separately, so that inverse
+    dynamics becomes a sum of mass matrix, Christoffel symbols and gravity.
+    """
     if expression.is_Atom:
         return expression
     multiplied = sympy.expand(expression)
@@ -338,7 +341,7 @@ def _waves(expression: Expr) -> Expr:
 
 
 def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -> dict[sympy.Symbol, str]:
-    """The name of the struct member for each symbol; see :func:`screwdyn.backends.c.identifiers`."""
+    """The name of the struct member for each symbol; ScrewdynError if two of the symbols have the same name."""
     symbols = list(symbols)
     repeated = sorted(name for name, times in Counter(x.name for x in symbols).items() if times > 1)
     if repeated:
@@ -351,7 +354,10 @@ def member_names(symbols: Iterable[sympy.Symbol], taken: Collection[str] = ()) -
 def computed(
     expressions: Iterable[sympy.Expr], members: Mapping[sympy.Symbol, str], struct: str
 ) -> tuple[list[str], dict[sympy.Expr, str]]:
-    """C text of some expressions: statements for their common subexpressions, and the text of each expression."""
+    """C text of some expressions: statements for their common subexpressions, and the text of each expression.
+
+    ``members`` are the names of the struct members for all symbols. ScrewdynError for a function that C does not have.
+    """
     wanted = list(expressions)
     shared, reduced = sympy.cse(wanted, symbols=sympy.numbered_symbols("c", cls=sympy.Dummy))
     names: dict[Any, str] = {symbol: f"{struct}->{name}" for symbol, name in members.items()}
@@ -410,46 +416,95 @@ _ELEMENTARY = {
 }
 
 
-class Recording(NamedTuple):
-    """Results on a tape from which one function is made."""
+class Handover(NamedTuple):
+    """Results on a tape, of which functions for other tools are made; one result is an array, several are a tuple."""
 
     derivation: Derivation
-    function: str  # name of the function, for messages
-    outputs: Sequence[Scalars]  # the results; a function with one result returns an array, one with several a tuple
-    # The arguments in order: q has an entry for each position, the others have one for each freedom
+    function: str  # its name, for messages
+    outputs: Sequence[Scalars]
+    # In order: q has an entry for each position, "qd", "qdd" and "tau" have one for each freedom.
     arguments: Mapping[str, Sequence[str]]
-    parameters: Sequence[sympy.Symbol]  # symbols whose values are the last argument, if there are any
+    parameters: Sequence[sympy.Symbol]  # whose values are the last argument, if there are any
     configurations: ConfigurationSpace  # of the positions
 
+    def lambdify(self, modules: Any) -> Callable[..., Any]:
+        """See :meth:`screwdyn.forms.symbolic.Symbolic.lambdify`."""
+        groups = [[symbol(group, x) for x in names] for group, names in self.arguments.items()]
+        if self.parameters:
+            groups.append(list(self.parameters))
+        # Dummy symbols, because a joint or a parameter may have the name of a function of the module.
+        safe = {x: sympy.Dummy() for group in groups for x in group}
+        intermediates, matrices = self.derivation.shared(self.outputs, safe)
+        intermediates = [(x, e.xreplace(safe)) for x, e in intermediates]
+        entries = [x for matrix in matrices for x in matrix.xreplace(safe)]
+        arguments = [[safe[x] for x in group] for group in groups]
+        made: Callable[..., Any] = sympy.lambdify(arguments, entries, modules, cse=lambda _: (intermediates, entries))
+
+        @functools.wraps(made)
+        def checked(*given: Any) -> Any:
+            batch = self._batch(given)
+            try:
+                numbers = np.asarray(_entries(given[0]), dtype=np.float64)
+            except (TypeError, ValueError):  # symbols, or values that are traced
+                pass
+            else:
+                self.configurations.check("q", numbers)
+            # One array for each coordinate, over the batch.
+            rows = [np.ascontiguousarray(np.moveaxis(np.asarray(x), -1, 0)) if batch else _entries(x) for x in given]
+            return self._split(made(*rows), batch, np)
+
+        return checked
+
+    def jax(self) -> Callable[..., Any]:
+        """See :meth:`screwdyn.forms.symbolic.Symbolic.jax`."""
+        import jax.numpy as jnp
+
+        def made(*arguments: Any) -> Any:
+            batch = self._batch(arguments)
+            # With the states in the last axis, vector instructions process several states at once.
+            values = self._values([jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments], jnp)
+            entries = self.derivation.tape.evaluate(self._scalars, values, jnp.sin, jnp.cos)
+            return self._split(entries, batch, jnp)
+
+        return made
+
+    def casadi(self) -> Any:
+        """See :meth:`screwdyn.forms.symbolic.Symbolic.casadi`."""
+        import casadi
+
+        arguments = {name: casadi.SX.sym(name, n) for name, n in self._lengths.items()}
+        values, results = self._values([*arguments.values()], casadi), []
+        for part in self.outputs:
+            # CasADi stores matrices column by column.
+            rows, columns = rows_and_columns(part.shape)
+            by_columns = part.reshape(rows, columns).T.ravel().tolist()
+            entries = self.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos)
+            results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
+        names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
+        return casadi.Function(self.function, [*arguments.values()], results, [*arguments], names)
+
     @property
-    def scalars(self) -> list[Any]:
+    def _scalars(self) -> list[Any]:
         """All entries of the results, row by row."""
         return [x for part in self.outputs for x in part.ravel().tolist()]
 
-    def batch(self, given: Sequence[Any]) -> tuple[int, ...]:
-        """The batch axes of some arguments."""
-        lengths = {name: len(names) for name, names in self.arguments.items()}
-        if self.parameters:
-            lengths["parameters"] = len(self.parameters)
-        shapes = [_shape(x) for x in given]
-        try:
+    @property
+    def _lengths(self) -> dict[str, int]:
+        """Numbers of entries of the arguments."""
+        last = {"parameters": self.parameters} if self.parameters else {}
+        return {name: len(names) for name, names in {**self.arguments, **last}.items()}
+
+    def _batch(self, given: Sequence[Any]) -> tuple[int, ...]:
+        """The batch axes of some arguments; ShapeError for wrong numbers or lengths."""
+        lengths, shapes = self._lengths, [_shape(x) for x in given]
+        with suppress(IndexError, TypeError, ValueError):
             if [shape[-1] for shape in shapes] == list(lengths.values()):
                 return np.broadcast_shapes(*(shape[:-1] for shape in shapes))
-        except (IndexError, TypeError, ValueError):
-            pass
         wanted = ", ".join(f"{name} of {length}" for name, length in lengths.items())
         got = ", ".join(str(shape[0] if len(shape) == 1 else f"shape {shape}") for shape in shapes) or "nothing"
         raise ShapeError(f"{self.function} takes {wanted} entries, with batch axes before them; got {got}")
 
-    def check(self, q: Any) -> None:
-        """Check that all quaternions have length 1, if q contains numbers."""
-        try:
-            numbers = np.asarray(_entries(q), dtype=np.float64)
-        except (TypeError, ValueError):  # symbols, or values that are traced
-            return
-        self.configurations.check("q", numbers)
-
-    def split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
+    def _split(self, entries: Sequence[Any], batch: tuple[int, ...], module: Any) -> Any:
         """The results as arrays with the batch axes first, from all entries as numbers or arrays over the batch."""
         results, first = [], 0
         for part in self.outputs:
@@ -461,63 +516,28 @@ class Recording(NamedTuple):
             results.append(module.moveaxis(whole, axes, [len(batch) + axis for axis in axes]))
         return results[0] if len(results) == 1 else tuple(results)
 
-
-def lambdified(recording: Recording, modules: Any) -> Callable[..., Any]:
-    """See :meth:`screwdyn.forms.symbolic.Symbolic.lambdify`."""
-    groups = [[symbol(group, x) for x in names] for group, names in recording.arguments.items()]
-    if recording.parameters:
-        groups.append(list(recording.parameters))
-    # Dummy symbols, because a joint or a parameter may have the name of a function of the module.
-    safe = {x: sympy.Dummy() for group in groups for x in group}
-    intermediates, matrices = recording.derivation.shared(recording.outputs, safe)
-    intermediates = [(x, e.xreplace(safe)) for x, e in intermediates]
-    entries = [x for matrix in matrices for x in matrix.xreplace(safe)]
-    arguments = [[safe[x] for x in group] for group in groups]
-    made: Callable[..., Any] = sympy.lambdify(arguments, entries, modules, cse=lambda _: (intermediates, entries))
-
-    @functools.wraps(made)
-    def checked(*given: Any) -> Any:
-        batch = recording.batch(given)
-        recording.check(given[0])
-        # One array for each coordinate, over the batch.
-        rows = [np.ascontiguousarray(np.moveaxis(np.asarray(x), -1, 0)) if batch else _entries(x) for x in given]
-        return recording.split(made(*rows), batch, np)
-
-    return checked
-
-
-def jax_function(recording: Recording) -> Callable[..., Any]:
-    """See :meth:`screwdyn.forms.symbolic.Symbolic.jax`."""
-    import jax.numpy as jnp
-
-    def made(*arguments: Any) -> Any:
-        batch = recording.batch(arguments)
-        # With the states in the last axis, vector instructions process several states at once.
-        rows = [jnp.moveaxis(jnp.asarray(x), -1, 0) for x in arguments]
-        values = _values(recording, rows, jnp)
-        entries = recording.derivation.tape.evaluate(recording.scalars, values, jnp.sin, jnp.cos)
-        return recording.split(entries, batch, jnp)
-
-    return made
-
-
-def casadi_function(recording: Recording) -> Any:
-    """See :meth:`screwdyn.forms.symbolic.Symbolic.casadi`."""
-    import casadi
-
-    arguments = {group: casadi.SX.sym(group, len(names)) for group, names in recording.arguments.items()}
-    if recording.parameters:
-        arguments["parameters"] = casadi.SX.sym("parameters", len(recording.parameters))
-    values = _values(recording, list(arguments.values()), casadi)
-    results = []
-    for part in recording.outputs:
-        # CasADi stores matrices column by column.
-        rows, columns = rows_and_columns(part.shape)
-        by_columns = part.reshape(rows, columns).T.ravel().tolist()
-        entries = recording.derivation.tape.evaluate(by_columns, values, casadi.sin, casadi.cos)
-        results.append(casadi.reshape(casadi.vertcat(*entries), rows, columns))
-    names = ["value"] if len(results) == 1 else [f"value{i}" for i in range(len(results))]
-    return casadi.Function(recording.function, list(arguments.values()), results, list(arguments), names)
+    def _values(self, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
+        """Values of the tape's inputs: entries of the arguments, and constants computed from the parameters."""
+        tape, groups = self.derivation.tape, zip(self.arguments.items(), arguments, strict=False)
+        values = {(group, x): given[i] for (group, names), given in groups for i, x in enumerate(names)}
+        live = (tape.nodes[at] for at in tape.live(self._scalars))
+        constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
+        if constants:
+            strange = {str(f.func) for _, e in constants for f in e.atoms(Application) if f.func not in _ELEMENTARY}
+            if strange:
+                name = module.__name__.split(".")[0]
+                raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be used in {name}")
+            settings = {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
+            made = sympy.lambdify(
+                self.parameters,
+                [expression for _, expression in constants],
+                [{"select": _select, "greater_equal": operator.ge}, vars(module), "math"],
+                printer=NumPyPrinter(settings),
+                dummify=True,
+            )
+            given = [arguments[-1][i] for i in range(len(self.parameters))]
+            values |= zip(constants, made(*given), strict=True)
+        return values
 
 
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: float) -> Any:
@@ -544,27 +564,3 @@ def _shape(x: Any) -> tuple[Any, ...]:
     if len(shapes) > 1:
         return ()
     return (len(x), *(shapes.pop() if shapes else ()))
-
-
-def _values(recording: Recording, arguments: Sequence[Any], module: Any) -> Mapping[Any, Any]:
-    """Values of the tape's inputs: entries of the arguments, and constants computed from the parameters."""
-    tape, parameters = recording.derivation.tape, recording.parameters
-    groups = zip(recording.arguments.items(), arguments, strict=False)
-    values = {(group, x): given[i] for (group, names), given in groups for i, x in enumerate(names)}
-    live = (tape.nodes[at] for at in tape.live(recording.scalars))
-    constants = [node.a for node in live if node.op == "input" and node.a[0] == "symbol"]
-    if constants:
-        strange = {str(f.func) for _, e in constants for f in e.atoms(Application) if f.func not in _ELEMENTARY}
-        if strange:
-            name = module.__name__.split(".")[0]
-            raise ScrewdynError(f"{', '.join(sorted(strange))} in a number of the robot cannot be used in {name}")
-        made = sympy.lambdify(
-            parameters,
-            [expression for _, expression in constants],
-            [{"select": _select, "greater_equal": operator.ge}, vars(module), "math"],
-            printer=NumPyPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}),
-            dummify=True,
-        )
-        given = [arguments[-1][i] for i in range(len(parameters))]
-        values |= zip(constants, made(*given), strict=True)
-    return values

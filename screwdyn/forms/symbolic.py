@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import sympy
 
-from screwdyn.backends.closed_form import (
-    Derivation,
-    Intermediates,
-    Recording,
-    casadi_function,
-    jax_function,
-    lambdified,
-    symbol,
-)
+from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, symbol
 from screwdyn.backends.tape.outputs import dependent_rates, loop_dynamics
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
@@ -301,7 +293,7 @@ class Symbolic:
         ScrewdynError, UnknownNameError
             If there is no such quantity or link.
         """
-        return lambdified(self._recording(function, link, frame), modules)
+        return self._handover(function, link, frame).lambdify(modules)
 
     def jax(self, function: str, link: str | None = None, frame: Frame | None = None) -> Callable[..., Any]:
         """A function of JAX arrays, which JAX can compile, map and differentiate; needs the extra ``jax``.
@@ -312,7 +304,7 @@ class Symbolic:
         length of the arguments is wrong, and ScrewdynError if numbers of the robot contain functions that are not
         elementary.
         """
-        return jax_function(self._recording(function, link, frame))
+        return self._handover(function, link, frame).jax()
 
     def casadi(self, function: str, link: str | None = None, frame: Frame | None = None) -> Any:
         """A CasADi function whose inputs have the names of the arguments; needs the extra ``casadi``.
@@ -321,14 +313,14 @@ class Symbolic:
         the poses of all links are below each other. For a quaternion of zeros the result is NaN. Raises ScrewdynError
         if numbers of the robot contain functions that are not elementary.
         """
-        return casadi_function(self._recording(function, link, frame))
+        return self._handover(function, link, frame).casadi()
 
-    def _recording(self, function: str, link: str | None, frame: Frame | None) -> Recording:
+    def _handover(self, function: str, link: str | None, frame: Frame | None) -> Handover:
         request = self._request(function, link, frame)
         arguments = {group: self._names[group] for group in request.entry.arguments}
         parts = self._recorded(request).parts
         configurations = self._model.configurations
-        return Recording(self._derivation, request.entry.name, parts, arguments, self.parameters, configurations)
+        return Handover(self._derivation, request.entry.name, parts, arguments, self.parameters, configurations)
 
     # Inside
 

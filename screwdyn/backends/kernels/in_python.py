@@ -35,7 +35,6 @@ Array = Any
 WRONG_INPUT = -1
 # Bytes of a real and of an integer.
 REAL = INTEGER = 8
-_TABLE, _MOVED, _ROWS, _JOINTS = map(Context._fields.index, ("Table", "Moved", "rows", "joints"))
 
 
 def address(a: np.ndarray) -> int:
@@ -161,10 +160,11 @@ def batch(name: str, context: np.ndarray, states: int, arrays: Sequence[np.ndarr
         return play(numbers, [*map(address, arrays)], 0)
     numbers[0] = states
     own = np.empty(_scratch(name)(numbers), np.uint8)
-    moved = np.empty(((numbers[_JOINTS] or numbers[_ROWS]) + 1) * COLUMNS)
-    if numbers[_MOVED] != numbers[_TABLE]:  # other calls may run in between
-        moved[:] = array(numbers[_TABLE], moved.shape)
-        numbers[_MOVED] = address(moved)
+    read = Context(*numbers)
+    moved = np.empty(((read.joints or read.rows) + 1) * COLUMNS)
+    if read.Moved != read.Table:  # other calls may run in between
+        moved[:] = array(read.Table, moved.shape)
+        numbers[Context._fields.index("Moved")] = address(moved)
     try:
         return _kernel(name)(numbers, [*map(address, arrays)], address(own))
     except (ArithmeticError, ValueError):  # of numbers that are not finite
@@ -189,18 +189,10 @@ def builtin(name: str) -> Callable[..., Any]:
     return function
 
 
-def _plain(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> bool:
+def _plain(arrays: Sequence[Any], shapes: list[tuple[int, ...]]) -> bool:
     """Whether some objects are contiguous arrays of float64 with some shapes."""
-    return len(arrays) == len(shapes) and all(
-        [
-            type(a) is np.ndarray
-            and a.dtype is _FLOAT64
-            and a.flags.c_contiguous
-            and a.flags.aligned
-            and a.shape == shape
-            for a, shape in zip(arrays, shapes, strict=True)
-        ]
-    )
+    plain = [type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.c_contiguous and a.flags.aligned for a in arrays]
+    return all(plain) and [a.shape for a in arrays] == shapes
 
 
 def _handed_over(results: Sequence[np.ndarray]) -> Any:
@@ -225,37 +217,26 @@ def method(owner: type[Any], k: int, text: str, slow: Callable[..., Any]) -> Cal
 
 
 class builtin_at:  # the name of the function that takes its place in C
-    """See ``entry.builtin_at``."""
+    """See ``entry.builtin_at``; in Python it calls ``slow`` also for ``out=``."""
 
     def __init__(
         self, text: str, code: int, context: int, lengths: Sequence[int], shapes: Sequence[Any], slow: Any, owner: Any
     ) -> None:
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         self._compute, self._context, self._slow, self._owner = kind(code), context, slow, owner
-        self._shapes, self._inputs = [*((n,) for n in lengths), *shapes], len(lengths)
+        self._lengths, self._shapes = [(n,) for n in lengths], shapes
         functools.update_wrapper(self, slow)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (self._slow.__self__, self._slow.__name__)
 
-    def __call__(self, *given: Any, out: Any = None, **others: Any) -> Any:
+    def __call__(self, *given: Any, **others: Any) -> Any:
         """The result of the code, or of the Python function."""
-        found = None if others else self._computed(given, out)
-        return self._slow(*given, out=out, **others) if found is None else found
-
-    def _computed(self, given: Sequence[Any], out: Any) -> Any:
-        """The result for one state in contiguous arrays; None for other arguments, or if there is none."""
-        shapes, first = self._shapes, self._inputs
-        several = len(shapes) > first + 1
-        outs = tuple([np.empty(shape) for shape in shapes[first:]]) if out is None else out if several else (out,)
-        if type(outs) is not tuple or not _plain(arrays := [*given, *outs], shapes):
-            return None
-        for k, a in enumerate(() if out is None else outs, first):
-            if not a.flags.writeable or any([np.may_share_memory(a, b) for b in arrays[:k]]):
-                return None
-        if self._compute(self._context, struct.pack(f"{len(arrays)}q", *map(address, arrays))):
-            return None
-        return _handed_over(outs) if out is None else out
+        if not others and _plain(given, self._lengths):
+            arrays = [*given, *map(np.empty, self._shapes)]
+            if not self._compute(self._context, struct.pack(f"{len(arrays)}q", *map(address, arrays))):
+                return _handed_over(arrays[len(given) :])
+        return self._slow(*given, **others)
 
 
 _FLOAT64 = np.dtype(np.float64)

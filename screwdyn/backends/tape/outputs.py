@@ -27,10 +27,10 @@ _EVEN = 75
 class Factors(NamedTuple):
     """M = Lᵀ D L."""
 
-    # For each row the rows that carry it, nearest first: the columns in which its row of L is not zero
+    # For each row the rows that carry it, nearest first: the columns in which its row of L is not zero.
     above: list[list[int]]
-    L: Scalars  # (n, n) array: Valid below the diagonal only; the ones on the diagonal are not stored
-    D: Scalars  # (n,) array
+    L: Scalars  # (n, n), valid below the diagonal only; the ones on the diagonal are not stored
+    D: Scalars  # (n,)
 
     def solve(self, b: Scalars) -> Scalars:
         """The solution x of M x = b, (n,)."""

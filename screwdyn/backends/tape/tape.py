@@ -6,6 +6,7 @@ subtractions, and sums such as sin α cos β + cos α sin β, which parallel axe
 """
 
 import math
+import operator
 from bisect import bisect_left
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -84,6 +85,7 @@ class Recorded:
 
 
 Scalar = Recorded | float
+_BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _SCALARS = Recorded, float, int
 
 
@@ -93,7 +95,11 @@ def _is_scalar(x: object) -> bool:
 
 
 class Tape:
-    """Operations in an order in which they can be evaluated; equal operations are stored once."""
+    """Operations in an order in which they can be evaluated; equal operations are stored once.
+
+    The tape is valid for states in which x > least for all pairs (x, least) in ``assumed``. ``coordinates`` are the
+    positions of scalars that remain terms of angles, such as q + c, unless terms of theirs cancel.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -365,25 +371,21 @@ class Tape:
         cos: Any = math.cos,
         done: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Values of some outputs."""
+        """Values of some outputs, from those of the inputs: numbers, arrays or any objects with +, −, × and ÷.
+
+        ``done`` has known results by position; new results are added.
+        """
         outputs = list(outputs)
         done = {} if done is None else done
+        functions = {"sin": sin, "cos": cos}
         for at in self.live(outputs, done):
             op, a, b = self.nodes[at]
-            if op == "input":
-                done[at] = values[a]
-            elif op == "constant":
-                done[at] = a
-            elif op == "+":
-                done[at] = done[a] + done[b]
-            elif op == "-":
-                done[at] = done[a] - done[b]
-            elif op == "*":
-                done[at] = done[a] * done[b]
-            elif op == "/":
-                done[at] = done[a] / done[b]
+            if op in ("input", "constant"):
+                done[at] = values[a] if op == "input" else a
+            elif op in _BINARY:
+                done[at] = _BINARY[op](done[a], done[b])
             else:
-                done[at] = (sin if op == "sin" else cos if op == "cos" else getattr(math, op))(done[a])
+                done[at] = (functions.get(op) or getattr(math, op))(done[a])
         return [(-done[x.node] if x.minus else done[x.node]) if isinstance(x, Recorded) else x for x in outputs]
 
 

@@ -189,10 +189,10 @@ def builtin(name: str) -> Callable[..., Any]:
     return function
 
 
-def _plain(arrays: Sequence[Any], shapes: list[tuple[int, ...]]) -> bool:
+def _plain(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> bool:
     """Whether some objects are contiguous arrays of float64 with some shapes."""
     plain = [type(a) is np.ndarray and a.dtype is _FLOAT64 and a.flags.c_contiguous and a.flags.aligned for a in arrays]
-    return all(plain) and [a.shape for a in arrays] == shapes
+    return all(plain) and [a.shape for a in arrays] == list(shapes)
 
 
 def _handed_over(results: Sequence[np.ndarray]) -> Any:

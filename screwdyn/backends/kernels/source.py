@@ -148,16 +148,51 @@ def _handed(entry: Quantity) -> int:
 
 def scratch_text(name: str) -> str:
     """Source of the function ``scratch_NAME`` of a context: the size of a kernel's scratch space in bytes."""
-    entry, coupled = entry_of(name), name.startswith(COUPLED)
-    sizes = [_size(*x) for x in _scratch_space(entry, coupled).values()]
-    lines = [f"def scratch_{name}(context):", *_counts(coupled)]
+    entry, coupled, integers = entry_of(name), name.startswith(COUPLED), 0
+    arrays = [*_scratch_space(entry, coupled).values()]
     if coupled:
-        for part in parts(entry):
-            sizes += [_size(dimensions, _ROWS) for dimensions, _ in _scratch_space(part, False).values()]
-        lines.append(f"integers = {len(Context._fields) + _handed(entry)}")
-    else:
-        lines.append("integers = 0")
-    return _indented([*lines, f"return INTEGER * integers + REAL * ({' + '.join(sizes)})"])
+        integers = len(Context._fields) + _handed(entry)
+        arrays += [(shape, _ROWS) for part in parts(entry) for shape, _ in _scratch_space(part, False).values()]
+    size = " + ".join(_size(*x) for x in arrays)
+    lines = [*_counts(coupled), f"integers = {integers}", f"return INTEGER * integers + REAL * ({size})"]
+    return _indented([f"def scratch_{name}(context):", *lines])
+
+
+def kernel_text(name: str) -> str:
+    """Source of the kernel with a name.
+
+    It refuses states that are not finite, and in the end results that are not, which a small state never has.
+    """
+    entry, coupled, c = entry_of(name), name.startswith(COUPLED), _CONTEXT
+    sizes, freedoms, parents = (_FREEDOMS, "nv", c.InARow) if coupled else (_SIZES, "n", c.Parents)
+    counts = [f"count, nq = {c.states}, {c.positions}"]
+    counts += [f"n, links, path, above = {c.rows}, {c.links}, {c.path}, {c.above}"]
+    more = [f"terms = array({c.Terms}, ({c.terms}, 4))", f"places = array({c.Places}, ({c.links}, {PLACE}))"]
+    if coupled:
+        counts = [f"count = {c.states}", *_counts(True)]
+        more = _of_rows(entry)
+    given = [(k, STATE[x]) for k, x in enumerate(entry.arguments) if x != "wrenches"]
+    results = [(len(entry.arguments) + k, r.shape) for k, r in enumerate(entry.given)]
+    lines = [
+        *counts,
+        f"table = array({c.Table}, (n + 1, {COLUMNS}))",
+        f"where = integers({c.Where}, (n,))",
+        f"groups = integers({c.Groups}, ({c.groups}, {charts.GROUP}))",
+        f"moved = array({c.Moved}, (n + 1, {COLUMNS}))",
+        *more,
+        *_scratch(_scratch_space(entry, coupled), freedoms, parents),
+        f"small = {_all_bounded(given, 'LARGEST', sizes)}",
+        f"if not (small or {_all_bounded(given, 'LARGEST_FINITE', sizes)}):",
+        "    return WRONG_INPUT",
+        f"if not unit_quaternions(groups, {_of_all_states(0, STATE['q'], sizes)}, nq, count):",
+        "    return WRONG_INPUT",
+        "for b in range(count):",
+        *(f"    {line}" for line in [*_of_one_state(entry, sizes), *(_coupled if coupled else _uncoupled)(entry)]),
+        f"if not (small or {_all_bounded(results, 'LARGEST_FINITE', sizes)}):",
+        "    return WRONG_INPUT",
+        "return 0",
+    ]
+    return _indented([f"def {name}(context, arrays, at):", *lines])
 
 
 def _counts(coupled: bool) -> list[str]:
@@ -173,13 +208,18 @@ def _indented(lines: Sequence[str]) -> str:
     return "\n    ".join(lines) + "\n"
 
 
-def _arrays_of_model() -> list[str]:
-    """Statements that define the arrays of the model that both kinds of kernels read."""
+def _of_rows(entry: Quantity) -> list[str]:
+    """Statements that define the couplings, and the context and arrays that are handed to kernels over the rows."""
+    place = {field: k for k, field in enumerate(Context._fields)}
+    of_rows = {"states": "1", "rows": "n", "positions": "n", "path": "steps", "groups": "0", "Table": _CONTEXT.Moved}
     return [
-        f"table = array({_CONTEXT.Table}, (n + 1, {COLUMNS}))",
-        f"where = integers({_CONTEXT.Where}, (n,))",
-        f"groups = integers({_CONTEXT.Groups}, ({_CONTEXT.groups}, {charts.GROUP}))",
-        f"moved = array({_CONTEXT.Moved}, (n + 1, {COLUMNS}))",
+        f"couplings = array({_CONTEXT.Couplings}, (n, {COUPLING}))",
+        f"on_path = array({_CONTEXT.OnPath}, (steps, {COUPLING}))",
+        f"of_rows, handed = integers(at, ({len(place)},)), integers(at + INTEGER * {len(place)}, ({_handed(entry)},))",
+        f"at += INTEGER * {len(place) + _handed(entry)}",
+        f"for i in range({len(place)}):",
+        "    of_rows[i] = context[i]",
+        *(f"of_rows[{place[field]}] = {value}" for field, value in of_rows.items()),
     ]
 
 
@@ -196,18 +236,6 @@ def _scratch(arrays: Arrays, freedoms: str, parents: str) -> list[str]:
     return [*lines, f"work = Workspace({', '.join(fields)})"] if len(fields) > 2 else lines
 
 
-def _checked(entry: Quantity, sizes: Sizes) -> list[str]:
-    """Statements that refuse states that are not finite."""
-    given = [(k, STATE[x]) for k, x in enumerate(entry.arguments) if x != "wrenches"]
-    return [
-        f"small = {_all_bounded(given, 'LARGEST', sizes)}",
-        f"if not (small or {_all_bounded(given, 'LARGEST_FINITE', sizes)}):",
-        "    return WRONG_INPUT",
-        f"if not unit_quaternions(groups, {_of_all_states(0, STATE['q'], sizes)}, nq, count):",
-        "    return WRONG_INPUT",
-    ]
-
-
 def _of_all_states(k: int, dimensions: Sequence[Dimension], sizes: Sizes) -> str:
     """Text of the array of index k as one vector."""
     return f"array(arrays[{k}], (count * {_size(dimensions, sizes)},))"
@@ -216,18 +244,6 @@ def _of_all_states(k: int, dimensions: Sequence[Dimension], sizes: Sizes) -> str
 def _all_bounded(arrays: Iterable[tuple[int, Sequence[Dimension]]], largest: str, sizes: Sizes) -> str:
     """Text of the condition that no entry of some arrays is NaN or beyond a bound."""
     return " and ".join(f"bounded({_of_all_states(k, dimensions, sizes)}, {largest})" for k, dimensions in arrays)
-
-
-def _for_each_state(entry: Quantity, sizes: Sizes, statements: Sequence[str]) -> list[str]:
-    """Statements for each state; at the end they refuse results that are not finite, which a small state never has."""
-    results = [(len(entry.arguments) + k, r.shape) for k, r in enumerate(entry.given)]
-    return [
-        "for b in range(count):",
-        *(f"    {line}" for line in statements),
-        f"if not (small or {_all_bounded(results, 'LARGEST_FINITE', sizes)}):",
-        "    return WRONG_INPUT",
-        "return 0",
-    ]
 
 
 def _of_one_state(entry: Quantity, sizes: Sizes) -> list[str]:
@@ -245,30 +261,9 @@ def _called(name: str, arguments: Sequence[str], returns: object) -> list[str]:
     return [f"status = {call}", "if status != 0:", "    return status"] if returns is int else [call]
 
 
-def kernel_text(name: str) -> str:
-    """Source of the kernel with a name."""
-    entry, coupled = entry_of(name), name.startswith(COUPLED)
-    return _indented([f"def {name}(context, arrays, at):", *(_coupled(entry) if coupled else _uncoupled(entry))])
-
-
 def _uncoupled(entry: Quantity) -> list[str]:
-    """Statements of a quantity's kernel."""
-    return [
-        f"count, nq = {_CONTEXT.states}, {_CONTEXT.positions}",
-        f"n, links, path, above = {_CONTEXT.rows}, {_CONTEXT.links}, {_CONTEXT.path}, {_CONTEXT.above}",
-        *_arrays_of_model(),
-        f"terms = array({_CONTEXT.Terms}, ({_CONTEXT.terms}, 4))",
-        f"places = array({_CONTEXT.Places}, ({_CONTEXT.links}, {PLACE}))",
-        *_scratch(_scratch_space(entry, False), "n", _CONTEXT.Parents),
-        *_checked(entry, _SIZES),
-        *_for_each_state(entry, _SIZES, _one_state(entry)),
-    ]
-
-
-def _one_state(entry: Quantity) -> list[str]:
     """Statements that compute the quantity for state b."""
     lines = [
-        *_of_one_state(entry, _SIZES),
         "rows, coordinates = table, q",
         "if groups.shape[0] > 0:",
         "    recentre(table, where, groups, q, moved, x)",
@@ -299,30 +294,8 @@ def _one_state(entry: Quantity) -> list[str]:
 
 
 def _coupled(entry: Quantity) -> list[str]:
-    """Statements of a quantity's kernel for trees in which joints follow others."""
-    place = {field: k for k, field in enumerate(Context._fields)}
-    of_rows = {"states": "1", "rows": "n", "positions": "n", "path": "steps", "groups": "0", "Table": _CONTEXT.Moved}
-    return [
-        f"count = {_CONTEXT.states}",
-        *_counts(True),
-        *_arrays_of_model(),
-        f"couplings = array({_CONTEXT.Couplings}, (n, {COUPLING}))",
-        f"on_path = array({_CONTEXT.OnPath}, (steps, {COUPLING}))",
-        f"of_rows, handed = integers(at, ({len(place)},)), integers(at + INTEGER * {len(place)}, ({_handed(entry)},))",
-        f"at += INTEGER * {len(place) + _handed(entry)}",
-        f"for i in range({len(place)}):",
-        "    of_rows[i] = context[i]",
-        *(f"of_rows[{place[field]}] = {value}" for field, value in of_rows.items()),
-        *_scratch(_scratch_space(entry, True), "nv", _CONTEXT.InARow),
-        *_checked(entry, _FREEDOMS),
-        *_for_each_state(entry, _FREEDOMS, _one_coupled_state(entry)),
-    ]
-
-
-def _one_coupled_state(entry: Quantity) -> list[str]:
     """Statements that compute the quantity over the rows for state b, and contract the results."""
     lines = [
-        *_of_one_state(entry, _FREEDOMS),
         "recentre(table, where, groups, q, moved, x)",
         "follow(couplings, x)",
         *(f"spread(couplings, {v}, {_OF_ROWS[v]})" for v in ("qd", "qdd") if v in entry.arguments),

@@ -36,6 +36,7 @@ _COMPARED: dict[type, str] = {
 }
 # How strongly expressions bind in C; what is not listed binds like a name.
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
+_BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
 _LINE = 120
 # In place of the translation of a function that has begun.
 _OPEN = "", ""
@@ -439,20 +440,18 @@ class _Body:
 
     def grouped(self, node: ast.expr, least: int = _CALL) -> str:
         """Text of an expression, in parentheses if it binds more loosely."""
-        return self._part(node, least)[0]
+        return self._operands((node, least))[0][0]
 
-    def _part(self, node: ast.expr, least: int, wanted: Kind = "") -> Translated:
-        """The same with its kind, as a real if that is wanted. Each operand is translated once: sums may be long."""
-        text, kind = self.of(node)
-        binds = _CALL
-        if isinstance(node, ast.BinOp):
-            binds = self._operator(node.op)[1]
-        elif isinstance(node, ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp):
-            loose = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
-            binds = loose[type(node)]
-        if wanted == "real" != kind:
-            return _converted(text, kind, wanted, binds), kind
-        return f"({text})" if binds < least else text, kind
+    def _operands(self, *given: tuple[ast.expr, int], real: bool = False) -> tuple[list[str], list[Kind]]:
+        """The same of some expressions, and their kinds; all as reals if one is, or if that is wanted."""
+        # Each is translated once: sums may be long.
+        found, texts = [self.of(node) for node, _ in given], []
+        kinds = [kind for _, kind in found]
+        for (text, kind), (node, least) in zip(found, given, strict=True):
+            binds = self._operator(node.op)[1] if isinstance(node, ast.BinOp) else _BINDS.get(type(node), _CALL)
+            convert = kind != "real" and (real or "real" in kinds)
+            texts.append(_converted(text, kind, "real", binds) if convert else f"({text})" if binds < least else text)
+        return texts, kinds
 
     def _operator(self, op: ast.operator) -> tuple[str, int]:
         if type(op) not in _OPERATORS:
@@ -520,21 +519,16 @@ class _Body:
         kind = self.to.tuple_kind([kind for _, kind in parts])
         if isinstance(kind, Record):
             return f"MAKE({kind.name}){{{', '.join(text for text, _ in parts)}}}", kind
-        texts = [self._part(x, _CHOICE, "real")[0] for x in node.elts]
+        texts, _ = self._operands(*((x, _CHOICE) for x in node.elts), real=True)
         return f"MAKE({_name(kind)}){{{', '.join(texts)}}}", kind
 
     def _of_BinOp(self, node: ast.BinOp) -> Translated:
         sign, binds = self._operator(node.op)
-        (left, a), (right, b) = self._part(node.left, binds), self._part(node.right, binds + 1)
-        kind = "real" if sign == "/" else _joined(_joined(a, b), "integer")
-        if kind == "real" and a != "real":
-            left = self._part(node.left, binds, "real")[0]
-        if kind == "real" and b != "real":
-            right = self._part(node.right, binds + 1, "real")[0]
-        return f"{left} {sign} {right}", kind
+        (left, right), kinds = self._operands((node.left, binds), (node.right, binds + 1), real=sign == "/")
+        return f"{left} {sign} {right}", "real" if sign == "/" else _joined(_joined(*kinds), "integer")
 
     def _of_UnaryOp(self, node: ast.UnaryOp) -> Translated:
-        text, kind = self._part(node.operand, _UNARY)
+        (text,), (kind,) = self._operands((node.operand, _UNARY))
         if isinstance(node.op, ast.Not):
             return f"!{text}", "bool"
         if not isinstance(node.op, ast.USub):
@@ -544,9 +538,7 @@ class _Body:
     def _of_Compare(self, node: ast.Compare) -> Translated:
         if len(node.ops) > 1 or type(node.ops[0]) not in _COMPARED:
             raise DialectError("a comparison of other kinds")
-        (left, a), (right, b) = self._part(node.left, 3), self._part(node.comparators[0], 3)
-        if (a == "real") != (b == "real"):
-            left, right = self._part(node.left, 3, "real")[0], self._part(node.comparators[0], 3, "real")[0]
+        (left, right), _ = self._operands((node.left, 3), (node.comparators[0], 3))
         return f"{left} {_COMPARED[type(node.ops[0])]} {right}", "bool"
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Translated:
@@ -556,11 +548,8 @@ class _Body:
         return sign.join(self.grouped(v, _COMPARISON) for v in node.values), "bool"
 
     def _of_IfExp(self, node: ast.IfExp) -> Translated:
-        (body, a), (orelse, b) = self._part(node.body, _LOGICAL), self._part(node.orelse, _CHOICE)
-        kind = _joined(a, b)
-        if kind == "real":
-            body, orelse = self._part(node.body, _LOGICAL, "real")[0], self._part(node.orelse, _CHOICE, "real")[0]
-        return f"{self.grouped(node.test, _LOGICAL)} ? {body} : {orelse}", kind
+        (body, orelse), kinds = self._operands((node.body, _LOGICAL), (node.orelse, _CHOICE))
+        return f"{self.grouped(node.test, _LOGICAL)} ? {body} : {orelse}", _joined(*kinds)
 
     def _of_Call(self, node: ast.Call) -> Translated:
         found = self.meaning(node.func)

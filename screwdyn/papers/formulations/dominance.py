@@ -143,8 +143,8 @@ class FuEquations:
         fu = GeneralizedDAlembert(tree)
         if symbols := expressions.free_symbols(symbolic(vars(fu))):
             raise UnboundSymbolError.of(symbols, "the robot")
-        self.coordinates, self._tape = fu.coordinates, Tape()
-        state: list[Any] = [inputs(self._tape, group, range(len(fu.coordinates))) for group in _GROUPS]
+        self.coordinates, self.tape = fu.coordinates, Tape()
+        state: list[Any] = [inputs(self.tape, group, range(len(fu.coordinates))) for group in _GROUPS]
         q, qd, self._qdd = state
         x, rates = fu.joint_positions(q), fu.joint_rates(qd)
         D_rot = fu.D_rot(x) + np.diag(fu.armature)  # the rotation of motors
@@ -192,17 +192,13 @@ class FuEquations:
             (group, i): x[..., i] for group, x in zip(_GROUPS, state, strict=True) for i in range(state.shape[-1])
         }
         batch = state.shape[1:-1]
-        found = self._tape.evaluate(outputs.ravel().tolist(), values, np.sin, np.cos)
+        found = self.tape.evaluate(outputs.ravel().tolist(), values, np.sin, np.cos)
         entries = [np.broadcast_to(x, batch) for x in found]
         return np.array(entries).reshape(outputs.size, math.prod(batch)).T.reshape(*batch, *outputs.shape)
 
     def parts_at(self, state: Array) -> Parts:
         """The parts at states (3, …, n)."""
         return Parts(*(self.evaluated(x, state) for x in self.parts))
-
-    def count(self, outputs: Array) -> dict[str, int]:
-        """Operations on the tape that recorded results depend on."""
-        return self._tape.count(outputs.tolist())
 
 
 def simplified(tree: Mechanism, trajectory: Trajectory, tolerance: float) -> SimplifiedModel:
@@ -351,11 +347,11 @@ class SimplifiedModel:
 
     def operation_count(self) -> dict[str, int]:
         """Operations of inverse dynamics: "mul", "add", "div" and "sincos", as `KinematicTree.operation_count`."""
-        return self._equations.count(self._outputs)
+        return self._equations.tape.count(self._outputs.tolist())
 
     def full_operation_count(self) -> dict[str, int]:
         """The same for the equations with all parts."""
-        return self._equations.count(self._equations.all_torques)
+        return self._equations.tape.count(self._equations.all_torques.tolist())
 
     def plot(self) -> Figure:
         """Draw the torques of the full and of the simplified model over the set points, and their difference.

@@ -20,7 +20,7 @@ from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import check_open, leaders
 from screwdyn.screws.screw import skew_of
 
-__all__ = ["Formulation", "JointVector", "MatrixFormulation", "Row", "Wrenches", "cross", "numbers", "symbolic"]
+__all__ = ["Formulation", "JointVector", "MatrixFormulation", "Row", "Wrenches", "cross", "mapped", "symbolic"]
 
 
 _STATES = frozenset(("q", "qd", "qdd", "theta", "thetad"))
@@ -104,16 +104,25 @@ def _is_symbolic(x: Any) -> bool:
     return expressions.is_expression(x) or hasattr(x, "cos")
 
 
+def mapped(f: Callable[[Any], Any], x: Any) -> Any:
+    """Nested mappings, tuples and lists with f of all that they contain."""
+    if isinstance(x, Mapping):
+        return {key: mapped(f, part) for key, part in x.items()}
+    if isinstance(x, tuple | list):
+        parts = [mapped(f, part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    return f(x)
+
+
 def _mapped(f: Callable[[Any], Any], x: Any) -> Any:
     """Nested containers with f of all arrays of objects, and of all expressions and traced scalars."""
-    if isinstance(x, np.ndarray):
-        return f(x) if x.dtype == object else x
-    if isinstance(x, Mapping):
-        return {key: _mapped(f, part) for key, part in x.items()}
-    if isinstance(x, tuple | list):
-        parts = [_mapped(f, part) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    return f(np.array([x]))[0] if _is_symbolic(x) else x
+
+    def of(part: Any) -> Any:
+        if isinstance(part, np.ndarray):
+            return f(part) if part.dtype == object else part
+        return f(np.array([part]))[0] if _is_symbolic(part) else part
+
+    return mapped(of, x)
 
 
 class Row(NamedTuple):

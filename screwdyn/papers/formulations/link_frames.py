@@ -23,7 +23,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.structure import Mechanism
-from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row
+from screwdyn.papers.formulations.formulation import JointVector, MatrixFormulation, Row, mapped
 
 __all__ = ["Planar", "Spatial"]
 
@@ -60,13 +60,6 @@ class Tally:
         """(Multiplications, additions) by row, and their sum as "total"."""
         found = {row: (M, A) for row, (M, A) in self._rows.items()}
         return found | {"total": (sum(M for M, _ in found.values()), sum(A for _, A in found.values()))}
-
-    def instead_of(self, value: Any) -> Any:
-        """The tuples and lists of a value, with this one for each number."""
-        if isinstance(value, tuple | list):
-            entries = map(self.instead_of, value)
-            return type(value)(*entries) if hasattr(value, "_fields") else type(value)(entries)
-        return None if value is None else self
 
 
 def added(a: Vector, b: Vector) -> Vector:
@@ -409,7 +402,7 @@ class InLinkFrames(MatrixFormulation):
         if matrix not in ("GIM", "MCI"):
             raise UnknownNameError.of(matrix, ("GIM", "MCI"), "matrix")
         tally, counting, n = Tally(), copy.copy(self), len(self.rows)
-        links = tally.instead_of(self._links([0.0] * n))
+        links = mapped(lambda x: None if x is None else tally, self._links([0.0] * n))
         vars(counting).update(_begin=tally.begin)
         if matrix == "GIM":
             counting._gim(links)

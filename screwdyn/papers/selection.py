@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Criteria", "Estimate", "Section", "Selection", "Spread", "Trajectory", "compare"]
 
-
-# Samples that a spline of degree 5 needs.
-_SPLINE = 6
+_SPLINE = 6  # samples that a spline of degree 5 needs
 _MOST_SAMPLES = 10_000_000
+_STATES, _TURNS = 4096, 60  # of measurements of time
+# Relative errors of times, and over the default number of samples of means and medians, and of largest values.
+_TIME, _MEAN, _LARGEST = 0.02, 0.02, 0.1
 
 
 @dataclass(frozen=True)
@@ -198,9 +199,6 @@ def _entry(file: str, line: int, name: str, cell: str) -> float:
         raise ScrewdynError(f"{file!r}, line {line}: {name!r} must be a number; got {cell!r}") from None
 
 
-_STATES, _TURNS = 4096, 60
-
-
 def operations(arm: Arm) -> dict[str, dict[str, int]]:
     """Operations as counted by tracing: M, C and τ of the library, M and C by the DeNOC formulation."""
     tree, denoc, n = arm.tree, arm.formulation, arm.tree.nv
@@ -276,14 +274,20 @@ class Criteria(NamedTuple):
     ----------
     tip : str
         The link whose origin works.
-    dimension : int
-        Of the workspace: 1, 2 or 3, or 0 without size.
     operations : mapping
         Operations by quantity ("M", "C", "inverse dynamics", "M, DeNOC", "C, DeNOC") and operation, as for
         :meth:`screwdyn.KinematicTree.operation_count`.
     time : float
         Time of inverse dynamics along the trajectory, for equally many states, relative to the first arm; of compiled
         code, or without the extra ``compile`` of the default kernel.
+    trajectory : Trajectory
+    torque : (samples, n) array
+        τ = M q̈ + C q̇ + g along the trajectory, N m or N.
+    units : tuple of str
+        "N m" or "N" for each coordinate.
+    coordinates : tuple of str
+    dimension : int
+        Of the workspace: 1, 2 or 3, or 0 without size.
     workspace : Estimate
         Length, area or volume of the positions of the tip, m, m² or m³, with its standard error.
     manipulability : float
@@ -297,79 +301,49 @@ class Criteria(NamedTuple):
         Condition number of D M D, where D scales the diagonal to 1: it does not depend on units, and is 1 where M is
         diagonal.
     section : Section or None
-    trajectory : Trajectory
-    torque : (samples, n) array
-        τ = M q̈ + C q̇ + g along the trajectory, N m or N.
-    units : tuple of str
-        "N m" or "N" for each coordinate.
-    coordinates : tuple of str
     missing : tuple of str
         Why criteria are not available.
     """
 
     tip: str
-    dimension: int
     operations: Mapping[str, Mapping[str, int]]
     time: float
-    workspace: Estimate
-    manipulability: float
-    mean_manipulability: float
-    condition: Spread
-    coupling: Spread
-    section: Section | None
     trajectory: Trajectory
     torque: Array
     units: tuple[str, ...]
     coordinates: tuple[str, ...]
-    missing: tuple[str, ...]
+    dimension: int = 0
+    workspace: Estimate = Estimate(math.nan, math.nan)
+    manipulability: float = math.nan
+    mean_manipulability: float = math.nan
+    condition: Spread = Spread(math.nan, math.nan)
+    coupling: Spread = Spread(math.nan, math.nan)
+    section: Section | None = None
+    missing: tuple[str, ...] = ()
 
 
 def criteria(arm: Arm, trajectory: Trajectory, time: float, samples: int, seed: int) -> Criteria:
     """The criteria of one arm."""
-    found: dict[str, Any] = {
-        "dimension": 0,
-        "workspace": Estimate(math.nan, math.nan),
-        "manipulability": math.nan,
-        "mean_manipulability": math.nan,
-        "condition": Spread(math.nan, math.nan),
-        "coupling": Spread(math.nan, math.nan),
-        "section": None,
-        "missing": (),
-    }
+    torque = arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd)
+    found = Criteria(arm.tip, operations(arm), time, trajectory, torque, arm.units, arm.tree.coordinates)
     try:
-        found |= _in_workspace(arm, samples, seed)
+        reach = Reach(arm, np.random.default_rng(seed))
+        size, q = reach.measure(samples)
     except NoSizeError as error:
-        found["missing"] = (str(error),)
-    return Criteria(
-        tip=arm.tip,
-        operations=operations(arm),
-        time=time,
-        trajectory=trajectory,
-        torque=arm.tree.inverse_dynamics(trajectory.q, trajectory.qd, trajectory.qdd),
-        units=arm.units,
-        coordinates=arm.tree.coordinates,
-        **found,
-    )
-
-
-def _in_workspace(arm: Arm, samples: int, seed: int) -> dict[str, Any]:
-    """The criteria that refer to the workspace; NoSizeError as for :class:`Reach`."""
-    reach = Reach(arm, np.random.default_rng(seed))
-    size, q = reach.measure(samples)
+        return found._replace(missing=(str(error),))
     M = arm.tree.mass_matrix(q)
     # Scaled to a unit diagonal; rows of freedoms without inertia stay zero.
     diagonal = np.diagonal(M, axis1=-2, axis2=-1)
     d = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    scaled = d[..., :, None] * M * d[..., None, :]
-    return {
-        "dimension": len(reach.low),
-        "workspace": size,
-        "manipulability": reach.largest_manipulability(),
-        "mean_manipulability": float(reach.manipulability(q).mean()),
-        "condition": _spread(np.linalg.cond(M)),
-        "coupling": _spread(np.linalg.cond(scaled)),
-        "section": _section(reach, samples),
-    }
+    return found._replace(
+        dimension=len(reach.low),
+        workspace=size,
+        manipulability=reach.largest_manipulability(),
+        mean_manipulability=float(reach.manipulability(q).mean()),
+        condition=_spread(np.linalg.cond(M)),
+        coupling=_spread(np.linalg.cond(d[..., :, None] * M * d[..., None, :])),
+        section=_section(reach, samples),
+    )
 
 
 def _spread(values: Array) -> Spread:
@@ -396,9 +370,6 @@ def _name(axis: Array) -> str:
     k = int(np.argmax(axis))
     return "xyz"[k] if axis[k] > 1 - 1e-9 else f"along ({', '.join(f'{a:.2g}' for a in axis)})"
 
-
-# Relative errors of times, and over the default number of samples of means and medians, and of largest values.
-_TIME, _MEAN, _LARGEST = 0.02, 0.02, 0.1
 
 # A criterion: its label, min or max, and for each arm its value, the error of the value, and its text. Values are
 # distinguished if they differ by more than the sum of their errors.

@@ -25,6 +25,14 @@ __all__ = ["UNITS", "Arm", "EndlessError", "Estimate", "Limits", "NoSizeError", 
 
 Limits = Mapping[str, tuple[float, float]]
 
+# Configurations from which Newton's method starts, and those that are tried for one position.
+_CONFIGURATIONS, _STARTS = 2048, 6
+_STEPS = 25
+# Relative to the size of the workspace.
+_TOLERANCE, _FLAT = 1e-6, 1e-9
+_REPLICATES = 16
+UNITS = {1: "m", 2: "m²", 3: "m³"}  # of the size of a workspace, by dimension
+
 
 class EndlessError(ScrewdynError):
     """Joints that slide and have no limits.
@@ -101,15 +109,6 @@ def _bounds(given: object, what: str) -> tuple[float, float]:
     if not np.isfinite([low, high]).all():
         raise ScrewdynError(f"{what} must be two finite numbers (low, high); got {cut_repr(given)}")
     return low, high
-
-
-# Configurations from which Newton's method starts, and those that are tried for one position.
-_CONFIGURATIONS, _STARTS = 2048, 6
-_STEPS = 25
-# Relative to the size of the workspace.
-_TOLERANCE, _FLAT = 1e-6, 1e-9
-_REPLICATES = 16
-UNITS = {1: "m", 2: "m²", 3: "m³"}  # of the size of a workspace, by dimension
 
 
 class Estimate(NamedTuple):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.views import checked_path
 
 try:
     from matplotlib import animation, colormaps
@@ -98,13 +99,7 @@ def short(name: str) -> str:
 
 def writable(path: str | os.PathLike[str]) -> Path:
     """The path of a figure, checked before the work for it starts; ScrewdynError if it cannot be that of one."""
-    out = Path(path)
-    kinds = FigureCanvasAgg.get_supported_filetypes()
-    if out.suffix[1:].lower() not in kinds:
-        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in .{', .'.join(sorted(kinds))}")
-    if not out.parent.is_dir():
-        raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
-    return out
+    return checked_path(path, tuple(f".{kind}" for kind in sorted(FigureCanvasAgg.get_supported_filetypes())))
 
 
 def save(figure: Figure, path: Path) -> None:

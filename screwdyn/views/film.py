@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.views import checked_path
 from screwdyn.views.scene import Camera, Scene
 from screwdyn.views.solids import Solid, arrow
 
@@ -290,7 +291,7 @@ class Animation:
 
 def film_path(path: str | os.PathLike[str]) -> Path:
     """The path of a film, checked before the work for it starts; ScrewdynError if it could not be written."""
-    out = _checked(path, ".html", ".gif", ".mp4")
+    out = checked_path(path, (".html", ".gif", ".mp4"))
     if out.suffix.lower() == ".html":
         import_module("screwdyn.views.web")  # raises the error
     if out.suffix.lower() == ".mp4":
@@ -300,7 +301,7 @@ def film_path(path: str | os.PathLike[str]) -> Path:
 
 def picture_path(path: str | os.PathLike[str]) -> Path:
     """The path of a picture; errors as for :func:`film_path`."""
-    return _checked(path, ".html", ".png")
+    return checked_path(path, (".html", ".png"))
 
 
 def film_rate(path: Path, fps: float) -> float:
@@ -321,14 +322,3 @@ def write_film(scene: Scene, path: Path, progress: bool = False) -> Animation:
     except OSError as error:
         raise ScrewdynError(f"cannot write {str(path)!r}: {error.strerror or error}") from None
     return Animation(path.absolute())
-
-
-def _checked(path: str | os.PathLike[str], *suffixes: str) -> Path:
-    out = Path(path)
-    if out.suffix.lower() not in suffixes:
-        raise ScrewdynError(f"cannot draw into {str(out)!r}: its name must end in {', '.join(suffixes)}")
-    if not out.parent.is_dir():
-        raise ScrewdynError(f"cannot write {str(out)!r}: there is no folder {str(out.parent)!r}")
-    if out.is_dir():
-        raise ScrewdynError(f"cannot write {str(out)!r}: it is a folder")
-    return out

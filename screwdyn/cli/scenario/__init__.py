@@ -68,23 +68,20 @@ class _Hold:
     compensate: bool
 
     def __call__(self, t: float, state: State) -> dict[str, Array]:
-        """Torques by joint."""
-        tree, found = state.tree, {}
-        gravity = tree.gravity_vector(state.q) if self.compensate else np.zeros(len(state.qd))
-        p = v = 0
-        for name in tree.joints:
-            joint = tree.joint(name)
-            q, qd = state.q[p : p + joint.nq], state.qd[v : v + joint.nv]
-            if joint.nv and not joint.passive:
-                tau = gravity[v : v + joint.nv].copy()
-                if name in self.stiffness or name in self.damping:
-                    labels = joint.position_names(name)
-                    goal = np.array([self.goal[label] for label in labels])
-                    error = goal - q if joint.chart is None else joint.chart.difference(q, goal)
-                    tau += self.stiffness.get(name, 0.0) * error - self.damping.get(name, 0.0) * qd
-                found[name] = tau if joint.nv > 1 else tau[0]
-            p, v = p + joint.nq, v + joint.nv
-        return found
+        """Torques by coordinate."""
+        tree = state.tree
+        assert isinstance(tree, KinematicTree)
+        joints = [
+            (name, joint.passive) for name in tree.joints for joint in [tree.joint(name)] for _ in range(joint.nv)
+        ]
+        stiffness, damping = (
+            np.array([k.get(name, 0.0) for name, _ in joints]) for k in (self.stiffness, self.damping)
+        )
+        goal = [self.goal.get(name, x) for name, x in zip(state.positions, state.q.tolist(), strict=True)]
+        tau = stiffness * tree.difference(state.q, goal) - damping * state.qd
+        if self.compensate:
+            tau += tree.gravity_vector(state.q)
+        return {name: x for name, x, (_, idle) in zip(tree.coordinates, tau, joints, strict=True) if not idle}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ LAWS = [
     "forms/test_numbers.py",
     "papers/formulations/test_dominance.py",
     "io/test_fuzz.py",
-    "mechanism/test_armature.py",
+    "mechanism/test_joint_armature.py",
     "physics/test_couplings.py",
     "simulation/test_closing.py",
     "simulation/test_impact.py",

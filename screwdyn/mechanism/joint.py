@@ -16,6 +16,7 @@ from screwdyn.core.errors import JointError, ScrewdynError
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
 from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
+from screwdyn.screws.groups import vanishes
 from screwdyn.screws.screw import Ad, cross, entries, frame_along, inverse, screw_from_axis, screw_motion
 from screwdyn.screws.screw import pitch as pitch_of
 
@@ -126,16 +127,12 @@ def screw_kind(S: Array) -> str:
 
 def meet(S: Array, Z: Array) -> bool:
     """Whether the axes of two screws of pitch 0 are coplanar: their reciprocal product is zero."""
-    return _vanishes(S[:3] @ Z[3:] + S[3:] @ Z[:3])
+    return vanishes(S[:3] @ Z[3:] + S[3:] @ Z[:3])
 
 
 def parallel(S: Array, Z: Array) -> bool:
     """Whether a screw that turns is parallel to another one."""
-    return all(map(_vanishes, cross(S[:3], Z[:3] if Z[:3].any() else Z[3:])))
-
-
-def _vanishes(x: Any) -> bool:
-    return abs(x) < 1e-12 if expressions.is_number(x) else expressions.is_zero(x)
+    return all(map(vanishes, cross(S[:3], Z[:3] if Z[:3].any() else Z[3:])))
 
 
 def origin(at: ArrayLike) -> Array:
@@ -448,10 +445,7 @@ class Joint(expressions.Parametric):
 
     def freedom_names(self, name: str) -> tuple[str, ...]:
         """Names of the freedoms of a joint with a given name: ``hip[wx]``, …; that name if there is one freedom."""
-        if self.nv < 2:
-            return (name,) * self.nv
-        labels = self._numbered("w", "v") if self.chart is None else self.chart.freedom_labels
-        return _names(name, labels)
+        return self._names(name, "freedom_labels", "w", "v")
 
     def row_names(self, name: str) -> tuple[str, ...]:
         """A name for each screw of a joint with a given name: its freedoms, or that name if it follows another one."""
@@ -459,15 +453,15 @@ class Joint(expressions.Parametric):
 
     def position_names(self, name: str) -> tuple[str, ...]:
         """Names of the positions of a joint with a given name: ``hip[x]``, …; that name if there is one freedom."""
+        return self._names(name, "position_labels", "angle", "p")
+
+    def _names(self, name: str, of_chart: str, turn: str, slide: str) -> tuple[str, ...]:
+        """A name for each label of the chart, or of the screws, numbered if several screws have the same label."""
         if self.nv < 2:
             return (name,) * self.nv
-        labels = self._numbered("angle", "p") if self.chart is None else self.chart.position_labels
-        return _names(name, labels)
-
-    def _numbered(self, turn: str, slide: str) -> tuple[str, ...]:
-        """A label for each screw, numbered if several screws have the same label."""
-        sorts = [turn if S[:3].any() else slide for S in self.screws.T]
-        return tuple(s if sorts.count(s) == 1 else f"{s}{sorts[: i + 1].count(s)}" for i, s in enumerate(sorts))
+        labels = [turn if S[:3].any() else slide for S in self.screws.T]
+        labels = [s if labels.count(s) == 1 else f"{s}{labels[: i + 1].count(s)}" for i, s in enumerate(labels)]
+        return tuple(f"{name}[{label}]" for label in getattr(self.chart, of_chart, labels))
 
     def prefixed(self, prefix: str) -> Joint:
         """The joint with a prefix before its name, if it has a name."""
@@ -475,27 +469,14 @@ class Joint(expressions.Parametric):
 
     def moves_like(self, other: Joint) -> bool:
         """Whether positions and rates mean the same for both joints: their screws and charts are equal."""
-        if self is other:
-            return True
-        charts = [joint.chart for joint in (self, other) if joint.chart is not None]
-        return (
-            np.array_equal(self.screws, other.screws)
-            and len(charts) != 1
-            and (not charts or np.array_equal(charts[0].axes, charts[1].axes))
-        )
+        one, two = (() if joint.chart is None else joint.chart.axes for joint in (self, other))
+        return self is other or (np.array_equal(self.screws, other.screws) and np.array_equal(one, two))
 
     def inside(self, prefix: str) -> Joint:
         """The joint in a tree with a prefix before all names, also before those that it refers to."""
-        joint = self.prefixed(prefix)
-        if prefix and joint.mimic is not None:
-            joint = replace(joint, mimic=joint.mimic.prefixed(prefix))
-        if prefix and joint.rotor is not None:
-            joint = replace(joint, rotor=joint.rotor.prefixed(prefix))
-        return joint
-
-
-def _names(name: str, labels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{name}[{label}]" for label in labels)
+        parts = {what: getattr(self, what) for what in ("mimic", "rotor")} if prefix else {}
+        others = {what: part.prefixed(prefix) for what, part in parts.items() if part is not None}
+        return replace(self.prefixed(prefix), **others) if others else self.prefixed(prefix)
 
 
 P = ParamSpec("P")

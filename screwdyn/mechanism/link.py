@@ -203,26 +203,16 @@ class Attachment:
     def subs(self, values: Mapping[Any, Any]) -> Attachment:
         """A new attachment with values substituted for symbols; errors name the link or the joint."""
 
-        def pose(home: Array) -> Array:
-            return screw.as_pose(expressions.substituted(home, values), f"the pose of {self.link.name!r}")
-
-        def bound(joint: Joint) -> Joint:
+        def bound(part: Attachment | Locked) -> dict[str, Any]:
             try:
-                return joint.subs(values)
+                joint = part.joint.subs(values)
             except JointError as error:
                 raise JointError(f"joint {self.name!r}: {error}") from None
+            home = expressions.substituted(part.home, values)
+            return {"joint": joint, "home": screw.as_pose(home, f"the pose of {self.link.name!r}")}
 
-        locked = self.locked
-        if locked is not None:
-            locked = Locked(bound(locked.joint), pose(locked.home), locked.q)
-        return replace(
-            self,
-            link=self.link.subs(values),
-            serial=new_serial(),
-            joint=bound(self.joint),
-            home=pose(self.home),
-            locked=locked,
-        )
+        link, locked = self.link.subs(values), self.locked and self.locked._replace(**bound(self.locked))
+        return replace(self, link=link, serial=new_serial(), locked=locked, **bound(self))
 
 
 def reversed_joint(joint: Joint, home: Array) -> Joint:
@@ -270,24 +260,21 @@ def rerooted(attachments: Sequence[Attachment], root: str) -> list[Attachment]:
 
 
 def _carrying(at: Attachment, parent: Attachment) -> Attachment:
-    """The attachment of the parent to the link of an attachment, by the same joint."""
-    home, locked = inverse(at.home), at.locked
+    """The attachment of the parent to the link of an attachment, by the same joint; its rotor stays on its carrier."""
+
+    def back(part: Attachment | Locked) -> dict[str, Any]:
+        rotor = part.joint.rotor and replace(part.joint.rotor, carrier=part.joint.rotor.carrier or at.parent)
+        joint = replace(reversed_joint(part.joint, part.home), name=at.name, rotor=rotor)
+        return {"joint": joint, "home": inverse(part.home)}
+
+    locked = at.locked
     try:
-        joint = _named(at, at.joint, at.home)
         if locked is not None:
             q, _ = reversed_motion(locked.joint, np.array(locked.q), np.zeros(locked.joint.nv))
-            locked = Locked(_named(at, locked.joint, locked.home), inverse(locked.home), tuple(q.tolist()))
+            locked = Locked(**back(locked), q=tuple(q.tolist()))
+        return replace(parent, parent=at.link.name, locked=locked, **back(at))
     except JointError as error:
         raise JointError(f"joint {at.name!r} of {at.link.name!r}: {error}") from None
-    return replace(parent, parent=at.link.name, joint=joint, home=home, locked=locked)
-
-
-def _named(at: Attachment, joint: Joint, home: Array) -> Joint:
-    """A joint of an attachment reversed, with its name; its rotor stays on the same carrier."""
-    rotor = joint.rotor
-    if rotor is not None:
-        rotor = replace(rotor, carrier=rotor.carrier or at.parent)
-    return replace(reversed_joint(joint, home), name=at.name, rotor=rotor)
 
 
 # What a joint without coordinates cannot have.

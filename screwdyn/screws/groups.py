@@ -29,6 +29,7 @@ __all__ = [
     "rotation_entries",
     "rotation_of",
     "rotation_vector_of",
+    "vanishes",
     "whole_turns",
 ]
 
@@ -147,7 +148,7 @@ def reduced_rows(screws: Array, least: float = _IN_SPAN) -> tuple[list[list[Any]
 def _pivot(rows: list[list[Any]], least: float) -> tuple[int, int]:
     """Row and column of the largest rotation of some screws, or translation if none of them turns."""
     for columns in (range(3), range(3, 6)):
-        found = [(k, c) for k in range(len(rows)) for c in columns if not _vanishes(rows[k][c], least)]
+        found = [(k, c) for k in range(len(rows)) for c in columns if not vanishes(rows[k][c], least)]
         if found:
             return max(found, key=lambda place: _size(rows[place[0]][place[1]]))
     raise AssertionError("the screws of a joint are independent")
@@ -158,7 +159,8 @@ def _size(x: Any) -> float:
     return abs(float(x)) if expressions.is_number(x) else 0.0
 
 
-def _vanishes(x: Any, least: float) -> bool:
+def vanishes(x: Any, least: float = _IN_SPAN) -> bool:
+    """Whether a number is smaller than the least one, or an expression is 0 for all values of its symbols."""
     return abs(x) < least if expressions.is_number(x) else expressions.is_zero(x)
 
 

@@ -119,6 +119,8 @@ def compiled(source: Path, folder: Path) -> Path:
     # The same on every system, whose ends of lines differ.
     digest = hashlib.sha256(files[0].read_text(encoding="utf-8").encode()).hexdigest()
     macros = [("SCREWDYN_API", "static"), ("SCREWDYN_DIGEST", digest)]
+    # Python.h must know it from its first line, before which it has not read its own configuration.
+    macros.append(("Py_GIL_DISABLED", "1") if FREE_THREADED else ("Py_LIMITED_API", "0x030B0000"))
     if sysconfig.get_platform().endswith("x86_64"):  # Windows and universal binaries of macOS have other names
         macros.append(("SCREWDYN_LEVELS", "1"))
         for level in LEVELS:

@@ -7,6 +7,13 @@ padded sum ‡ adds these contributions by coordinate name. See README.md, docs/
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from screwdyn.changes.change import Change, ImpactEvent, LimitEvent
+from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent
+from screwdyn.changes.lock import Lock, LockEvent, Unlock
+from screwdyn.changes.loops import Close, LoopEvent, Open
+from screwdyn.changes.move import HandOver, ReplaceJoint
+from screwdyn.changes.release import Release, ReleaseEvent
+from screwdyn.changes.set_inertia import SetInertia
 from screwdyn.core import errors
 from screwdyn.core.errors import (
     EquilibriumError,
@@ -53,19 +60,7 @@ from screwdyn.physics.joint_forces import Feedback
 from screwdyn.physics.state import State
 from screwdyn.robots.identification import identify
 from screwdyn.screws import screw, screw_system
-from screwdyn.simulation.closing import Close, Open
 from screwdyn.simulation.equations import SpringStop
-from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, SetInertia, Unlock
-from screwdyn.simulation.outcomes import (
-    Change,
-    FreeBody,
-    GraspEvent,
-    ImpactEvent,
-    LimitEvent,
-    LockEvent,
-    LoopEvent,
-    ReleaseEvent,
-)
 from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.simulate import Run, simulate
 from screwdyn.tree import Handle, KinematicTree

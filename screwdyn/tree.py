@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from screwdyn.changes.catalogue import Changes
 from screwdyn.core import expressions
 from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, cached_property
@@ -28,7 +29,6 @@ from screwdyn.mechanism.structure import Body, Handle
 from screwdyn.mechanism.topology import with_loops
 from screwdyn.physics.model import Model
 from screwdyn.physics.state import State
-from screwdyn.simulation.changes import Changes
 
 if TYPE_CHECKING:
     from screwdyn.backends.closed_form import Derivation

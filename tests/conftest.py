@@ -37,10 +37,10 @@ LAWS = [
     "io/test_fuzz.py",
     "mechanism/test_joint_armature.py",
     "physics/test_couplings.py",
-    "simulation/test_closing.py",
-    "simulation/test_impact.py",
-    "simulation/test_motors_in_motion.py",
-    "simulation/test_rearrange.py",
+    "changes/test_closing.py",
+    "changes/test_grasp.py",
+    "changes/test_motors_in_motion.py",
+    "changes/test_move.py",
 ]
 
 

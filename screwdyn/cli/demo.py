@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.changes.grasp import Grasp, GraspEvent
+from screwdyn.changes.release import Release
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.mechanism.inertia import Inertia
@@ -23,8 +25,6 @@ from screwdyn.mechanism.joint import revolute
 from screwdyn.physics.state import State
 from screwdyn.robots import ur5
 from screwdyn.screws import screw
-from screwdyn.simulation.events import Grasp, Release
-from screwdyn.simulation.impact import GraspEvent
 from screwdyn.simulation.simulate import Run, simulate
 from screwdyn.tree import KinematicTree
 

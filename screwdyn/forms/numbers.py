@@ -160,6 +160,30 @@ class Dynamics(Quantities):
         one = self._frozen()
         return [one.contribution(link, q, qd) for link in [*one.model.placements][1:]]
 
+    def joint_momentum(self, q: Array, qd: Array) -> Array:
+        """The momenta M q̇ along the freedoms, (nv,), N m s and N s, of one state in contiguous arrays.
+
+        Loops are not considered. ShapeError if they overflow.
+        """
+        kernels = self._kernels
+        momentum: Array | None = kernels.joint_momentum(kernels.context, q, qd)
+        if momentum is None:
+            raise too_large(kernels.model, {"q": q, "qd": qd}) or ShapeError("results would overflow")
+        return momentum
+
+    def impulse_response(self, q: Array, impulses: Array) -> Array:
+        """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays.
+
+        Loops are not considered. SingularAttachmentError as for :meth:`forward_dynamics`; ShapeError if it overflows.
+        """
+        kernels = self._kernels
+        jump: Array | None = kernels.impulse_response(kernels.context, q, impulses)
+        if jump is None:
+            rest = np.zeros(kernels.model.nv)
+            self.forward_dynamics(q, rest, rest)
+            raise too_large(kernels.model, {"q": q, "tau": impulses}) or ShapeError("results would overflow")
+        return jump
+
     # Inside
 
     def _frozen(self) -> Numbers:

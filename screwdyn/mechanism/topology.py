@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, TopologyError, UnknownNameError
 from screwdyn.core.types import NAME, Array, ArrayLike, Entries, cached_property, growing, is_name
@@ -161,6 +163,11 @@ class Topology(_Found):
     def positions(self) -> tuple[str, ...]:
         """Names of the nq entries of q, in order of attachment."""
         return tuple([name for at in self.attached for name in at.joint.position_names(at.name)])
+
+    @cached_property
+    def neutral(self) -> Array:
+        """The neutral positions of all joints, (nq,)."""
+        return np.array([x for at in self.attached for x in at.joint.neutral])
 
     @cached_property
     def nv(self) -> int:

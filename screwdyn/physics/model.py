@@ -414,8 +414,11 @@ class Model:
 
     def places(self, which: Places | None, link: str = "", frame: int = BODY) -> Array:
         """Places that a recursion takes, (places, 25), for the code of a frame; see ``physics.table``."""
-        places = np.array(self.rows_of_places(which, link, frame), dtype=object).reshape(-1, PLACE)
-        return np.ascontiguousarray(expressions.floats(places, "the place of a link"))
+        rows = self.rows_of_places(which, link, frame)
+        try:
+            return np.array(rows, dtype=np.float64).reshape(-1, PLACE)
+        except TypeError:  # expressions
+            return expressions.floats(np.array(rows, dtype=object), "the place of a link")
 
     def rows_of_places(self, which: Places | None, link: str, frame: int) -> list[list[Any]]:
         """The rows of :meth:`places`, which may contain expressions."""
@@ -529,3 +532,11 @@ class Robot(Mechanism, Quantities):
     @abstractmethod
     def wrench_torque(self, q: ArrayLike, wrenches: Mapping[str, ArrayLike]) -> Array:
         """Joint forces Σ J_iᵀ F_i of external wrenches F_i, (…, nv), N m or N (docs/mathematics.md §8)."""
+
+    @abstractmethod
+    def joint_momentum(self, q: Array, qd: Array) -> Array:
+        """The momenta M q̇ along the freedoms, (nv,), N m s and N s, of one state in contiguous arrays."""
+
+    @abstractmethod
+    def impulse_response(self, q: Array, impulses: Array) -> Array:
+        """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays."""

@@ -688,6 +688,15 @@ _BASIS = (("L", "L"), ("L", 2))
 _INTERNAL = (
     # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
     Quantity("wrench_torque", ("q", "wrenches"), joint_space.wrench_torque, (_TAU,)),
+    # The two passes of every change of a moving tree; see ``changes.law``.
+    Quantity("joint_momentum", ("q", "qd"), joint_space.joint_momentum, (_TAU,)),
+    Quantity(
+        "impulse_response",
+        ("q", "tau"),
+        joint_space.impulse_response,
+        (Result("jump", ("v",), ""),),
+        coupled=Coupled(("mass_matrix",), ("tau",), joint_space.solved),
+    ),
     # What a link has at one state, from what its parent has; see ``forms.point``.
     Quantity(
         "link_step",

@@ -9,14 +9,15 @@ from itertools import chain, count
 
 import numpy as np
 
+from screwdyn.changes.change import Happened
+from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent, brings_its_motion
+from screwdyn.changes.loops import LoopEvent
+from screwdyn.changes.release import ReleaseEvent
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism.joint import free
 from screwdyn.physics.state import State
-from screwdyn.simulation.events import Grasp, Happened
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
-from screwdyn.simulation.impact import brings_its_motion
 from screwdyn.simulation.integrators import Integrator
-from screwdyn.simulation.outcomes import FreeBody, GraspEvent, LoopEvent, ReleaseEvent
 from screwdyn.views.scene import Mark, Scene, Stage, at_rest, stage_scene
 from screwdyn.views.solids import joint_point
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from screwdyn.changes.change import Happened, LimitEvent, Scheduled
 from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
 from screwdyn.forms.configurations import Key, Limits, Passages
@@ -19,9 +20,7 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Layout, Stops, guarded
-from screwdyn.simulation.events import Happened, Scheduled
 from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Polynomial
-from screwdyn.simulation.outcomes import LimitEvent
 from screwdyn.simulation.recording import Energy, Samples
 
 __all__ = ["HybridSimulation", "TreeMotion"]
@@ -253,7 +252,7 @@ class HybridSimulation:
     controller: Controller | None = None
     disturbance: Disturbance | None = None
     stops: Stops | None = None
-    events: Sequence[Scheduled] = ()
+    events: Sequence[Scheduled[Any]] = ()
 
     def __post_init__(self) -> None:
         self.pending = list(self.events)
@@ -320,7 +319,7 @@ class HybridSimulation:
         self.motions.append(motion)
         self.columns.append((*own, *np.broadcast_to(self.booked[:, None], (2, len(external))), external))
 
-    def _events(self, t: float, y: Array, fired: Scheduled | None) -> Array:
+    def _events(self, t: float, y: Array, fired: Scheduled[Any] | None) -> Array:
         """Let the events that are due happen, and return y after them.
 
         ``fired`` is due, although its condition may hold only to rounding.
@@ -333,7 +332,7 @@ class HybridSimulation:
             y = self._happen(due, t, y)
         return y
 
-    def _happen(self, what: Scheduled, t: float, y: Array) -> Array:
+    def _happen(self, what: Scheduled[Any], t: float, y: Array) -> Array:
         self.pending.remove(what)
         state = self._state(y)
         potential = float(self.equations.potential(state.q))
@@ -393,7 +392,7 @@ class HybridSimulation:
         )
         self.happened.append(Happened(t, None, event))
 
-    def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled | None]:
+    def _advance(self, t: float, y: Array, bar: Any) -> tuple[float, Array, Scheduled[Any] | None]:
         """Integrate until an event or a call of the controller is due, or dry friction or a stop changes.
 
         Returns the time, y, and the event whose condition began to hold.
@@ -446,7 +445,7 @@ class HybridSimulation:
             equations.change(found[2], y)
         return t, y, None
 
-    def _level(self, event: Scheduled, t: float, y: Array) -> float:
+    def _level(self, event: Scheduled[Any], t: float, y: Array) -> float:
         return guarded(event.level, self.tree)(t, self._state(y))
 
     def _state(self, y: Array) -> State:

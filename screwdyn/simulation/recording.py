@@ -21,8 +21,8 @@ from screwdyn.physics.state import no_coordinate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from screwdyn.changes.change import Happened
     from screwdyn.mechanism.joint import Joint
-    from screwdyn.simulation.events import Happened
     from screwdyn.views.film import Animation
 
 __all__ = ["Energy", "Recording", "Samples"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from screwdyn.changes.change import Happened, Scheduled, seconds
 from screwdyn.core.errors import ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.topology import Topology
@@ -29,7 +30,6 @@ from screwdyn.simulation.equations import (
     guarded,
     joints_of,
 )
-from screwdyn.simulation.events import Happened, Scheduled, seconds
 from screwdyn.simulation.hybrid import HybridSimulation, TreeMotion
 from screwdyn.simulation.integrators import METHODS, Integrator
 from screwdyn.simulation.recording import Recording
@@ -322,7 +322,7 @@ def simulate(
     state: State,
     duration: float,
     torque: Torque | None = None,
-    events: Sequence[Scheduled] = (),
+    events: Sequence[Scheduled[Any]] = (),
     progress: bool = False,
     *,
     t0: float = 0.0,
@@ -454,6 +454,7 @@ def simulate(
     if not isinstance(events, Sequence) or not all(isinstance(event, Scheduled) for event in events):
         raise ScrewdynError(f"events must be a list of events, such as Grasp and Release; got {events!r}")
     for event in events:
+        event.check_due()
         if event.time is not None and not start <= event.time <= end:
             span = f"lasts {duration:g} s" if start == 0 else f"is from {start:g} s to {end:g} s"
             raise ScrewdynError(f"the run {span}, but a {type(event).__name__} is set for {event.time:g} s")

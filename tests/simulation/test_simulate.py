@@ -9,8 +9,7 @@ from scipy.special import ellipk
 
 import screwdyn as sd
 from screwdyn import screw
-from screwdyn.simulation.events import Scheduled
-from screwdyn.simulation.impact import Change
+from screwdyn.changes.change import Change, Scheduled
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 G = 9.81
@@ -416,7 +415,7 @@ def test_an_event_of_another_kind_enters_the_ledger():
     class Stop(Scheduled):
         verb = "stop"
 
-        def happen(self, tree, state):
+        def enact(self, tree, state):
             stopped = sd.State(tree, state.q)
             return Change(state=stopped, link="bob", energy_lost=float(tree.kinetic_energy(state.q, state.qd)))
 

@@ -2,9 +2,6 @@
  * interface. It computes for plain arguments, contiguous float64 arrays of the right shapes, and leaves all others to
  * Python functions. */
 #define PY_SSIZE_T_CLEAN
-#ifndef Py_GIL_DISABLED
-#define Py_LIMITED_API 0x030B0000
-#endif
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <Python.h>

@@ -25,7 +25,7 @@ from screwdyn.core.errors import ScrewdynWarning
 from screwdyn.physics import charts, couplings
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
-from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Quantity
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
 from screwdyn.physics.recursions.links import BODY, frame_code
 from screwdyn.physics.table import COLUMNS, PLACE, ROW, integers_of
 
@@ -168,7 +168,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
         """The built-in function of a quantity, found once; one that refuses all arguments if it is not available."""
-        if name not in CATALOGUE:
+        if name not in CATALOGUE and name not in INTERNAL:
             raise AttributeError(name)
         computed = self._instead.get(name, name)
         found = self.__dict__[name] = refuse if computed is None else machine.builtin(self._kind + computed)

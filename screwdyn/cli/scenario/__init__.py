@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from screwdyn import robots
+from screwdyn.changes.change import LimitEvent, Scheduled
+from screwdyn.changes.lock import LockEvent
 from screwdyn.cli.robot_files import Beside, named_robot
 from screwdyn.cli.scenario.present import Present
 from screwdyn.cli.scenario.schedule import schedule
@@ -22,9 +24,7 @@ from screwdyn.io.document import Entry, PlacedProblem, listed, shown
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import SpringStop, Stop, Stops, Torque, joints_of
-from screwdyn.simulation.events import Scheduled
 from screwdyn.simulation.integrators import METHODS
-from screwdyn.simulation.outcomes import LimitEvent, LockEvent
 from screwdyn.simulation.simulate import Run, simulate
 from screwdyn.tree import KinematicTree
 from screwdyn.views.film import film_path
@@ -92,7 +92,7 @@ class _Scenario:
     start: State
     duration: float
     torque: Torque | None = None
-    events: Sequence[Scheduled] = ()
+    events: Sequence[Scheduled[Any]] = ()
     step: float | None = None
     control_period: float | None = None
     stops: Stops | None = None
@@ -415,7 +415,7 @@ def run_scenario(
     return _report(run, events)
 
 
-def _report(run: Run, scheduled: Sequence[Scheduled]) -> str:
+def _report(run: Run, scheduled: Sequence[Scheduled[Any]]) -> str:
     """Events, also those whose condition never held, the state at the end, and the energy ledger."""
     energy, end = run.energy, run.states[-1]
     width = max(map(len, (*end.positions, *end.coordinates)), default=0)

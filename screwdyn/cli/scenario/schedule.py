@@ -7,6 +7,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from screwdyn.changes.change import Scheduled
+from screwdyn.changes.grasp import Grasp
+from screwdyn.changes.lock import Lock, Unlock
+from screwdyn.changes.loops import Close, Open
+from screwdyn.changes.move import HandOver, ReplaceJoint
+from screwdyn.changes.release import Release
+from screwdyn.changes.set_inertia import SetInertia
 from screwdyn.cli.robot_files import Beside, named_robot
 from screwdyn.cli.scenario.present import Present, condition
 from screwdyn.core.errors import ScrewdynError
@@ -15,13 +22,11 @@ from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import KINDS, Joint, Mimic, Rotor
 from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.state import State
-from screwdyn.simulation.closing import Close, Open
-from screwdyn.simulation.events import Grasp, HandOver, Lock, Release, ReplaceJoint, Scheduled, SetInertia, Unlock
 
 __all__ = ["schedule"]
 
 # Makes an event of its time or condition.
-Change = Callable[..., Scheduled]
+Change = Callable[..., Scheduled[Any]]
 _SHAPES = ("box", "sphere", "cylinder", "tensor")
 
 
@@ -48,7 +53,7 @@ class _Given(NamedTuple):
     complete: bool
 
 
-def schedule(given: Entry, present: Present, duration: float | None, beside: Beside) -> list[Scheduled]:
+def schedule(given: Entry, present: Present, duration: float | None, beside: Beside) -> list[Scheduled[Any]]:
     """The events of a list. Each is tried on the robot, in the order of the times, and must be possible.
 
     An event on a condition is tried after the event before it in the list.

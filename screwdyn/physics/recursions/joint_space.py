@@ -74,6 +74,11 @@ def newton_euler(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector,
     """Recursive Newton-Euler, with the forces that accelerate the armatures."""
     outward_forces(table, q, qd, qdd, gravity, work)
     inward_forces(table, work, tau)
+    add_motors(table, qdd, tau)
+
+
+def add_motors(table: Table, qdd: Table, tau: Table) -> None:
+    """Add the forces that accelerate the armatures."""
     for i in range(table.shape[0] - 1):
         tau[i] = tau[i] + table[i, ARMATURE] * qdd[i]
 
@@ -86,6 +91,17 @@ def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Worksp
 def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Newton-Euler without gravity."""
     newton_euler(table, q, qd, qdd, ZERO, work, tau)
+
+
+def joint_momentum(table: Table, q: Table, qd: Table, work: Workspace, p: Table) -> None:
+    """M ν: the momenta Σ Jᵀ M V along the freedoms, inward from the rows, and those of the armatures."""
+    rows.store_poses(table, q, work)
+    V = AT_REST
+    for i in range(table.shape[0] - 1):
+        V = rows.store_row_twist(table, i, qd, work, V)
+        store(work.wrenches, i, link_steps.momentum(body(table, i), V))
+    inward_forces(table, work, p)
+    add_motors(table, qd, p)
 
 
 def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
@@ -177,7 +193,21 @@ def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Ta
 
 
 def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
-    """The articulated-body algorithm. The status is 0, or 1 + the first row whose joint feels no inertia.
+    """The articulated-body algorithm. The status is 0, or 1 + the first row whose joint feels no inertia."""
+    return articulated_bodies(table, q, qd, tau, gravity_of(table), work, qdd)
+
+
+def impulse_response(table: Table, q: Table, tau: Table, work: Workspace, jump: Table) -> int:
+    """M⁻¹ τ, the rates that impulses τ give to a tree at rest, by articulated bodies; status as there."""
+    for i in range(table.shape[0] - 1):
+        jump[i] = 0.0
+    return articulated_bodies(table, q, jump, tau, ZERO, work, jump)
+
+
+def articulated_bodies(
+    table: Table, q: Table, qd: Table, tau: Table, gravity: Vector, work: Workspace, qdd: Table
+) -> int:
+    """Forward dynamics in some gravity. The status is 0, or 1 + the first row whose joint feels no inertia.
 
     The columns of ``work.pivots`` are D, u, and of all bodies that the row carries the spread, what of it acts about
     the row's axis, and the mass (``pivot_rounding``).
@@ -224,7 +254,7 @@ def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Worksp
         S = joint_screw(table, i)
         k = work.parents[i]
         # From here on, twists hold accelerations.
-        before = Twist(ZERO, scale(-1.0, gravity_of(table))) if k < 0 else load(work.twists, k, Twist)
+        before = Twist(ZERO, scale(-1.0, gravity)) if k < 0 else load(work.twists, k, Twist)
         A = link_steps.twist_to_child(load(work.poses, i, Pose), before)
         A = add(A, load(work.drifts, i, Twist))
         U = load(work.columns, i, Wrench)
@@ -268,12 +298,19 @@ def accelerations(M: Table, bias: Table, tau: Table, work: Workspace, qdd: Table
     The status is 0, or 1 + the first coordinate that feels no inertia. No entry of M vanishes because of the structure
     of the tree, so it is factorised as that of joints in a row; ``work.parents`` are theirs.
     """
+    for k in range(M.shape[0]):
+        qdd[k] = tau[k] - bias[k]
+    return solved(M, qdd, work, qdd)
+
+
+def solved(M: Table, tau: Table, work: Workspace, qdd: Table) -> int:
+    """M⁻¹ τ of a tree with couplings; ``tau`` may be the result's array. The status is that of its accelerations."""
     n = M.shape[0]
     status = factorise(work.parents, M, work.pivots)
     if status != 0:
         return status
     for k in range(n - 1, -1, -1):
-        x = tau[k] - bias[k]
+        x = tau[k]
         for j in range(k + 1, n):
             x = x - M[j, k] * qdd[j]
         qdd[k] = x

@@ -1,4 +1,4 @@
-"""The bodies of a tree, and their impacts."""
+"""The law of all changes, and its passes."""
 
 import maximal
 import numpy as np
@@ -10,8 +10,7 @@ from kinds import EVERY
 from numpy.testing import assert_allclose
 
 import screwdyn as sd
-from screwdyn.simulation.momentum import bodies, impact, kinetic_energy
-from screwdyn.testing import random_inertia, random_pose, random_tree
+from screwdyn.testing import random_inertia, random_tree
 
 
 def drawn(seed):
@@ -21,29 +20,23 @@ def drawn(seed):
     return rng, tree, tree.integrate(tree.neutral(), rng.uniform(-2, 2, tree.nv))
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 6))
-def test_bodies_carry_the_whole_mass_matrix(seed, apart):
-    """A term of M that no body has, such as a rotor's, would be missing in every impact."""
-    _, tree, q = drawn(seed)
-    beyond = tree.subtree(f"link{apart}") if apart else ()
-    links, poses, J, inertias, armatures = bodies(tree, q, beyond)
-    M = tree.mass_matrix(q)
-    close(np.einsum("nij,nik,nkl->jl", J, inertias, J) + np.diag(armatures), M, norm(M), 1e-13)
-    assert len(links) <= len(tree.links)
-    for link, pose in zip(links, poses, strict=True):
-        close(pose, tree.forward_kinematics(link, q), 1, 1e-14)
-
-
 @given(st.integers(0, 2**32 - 1))
-def test_links_that_are_welded_together_are_one_body(seed):
+def test_the_two_passes_are_m_and_its_inverse(seed):
+    """A term of M that they do not have, such as a rotor's, would be missing in every impact."""
     rng, tree, q = drawn(seed)
-    alone = bodies(tree, q)
-    for k in range(3):
-        tree.attach(random_inertia(rng), to="link3", at=random_pose(rng), name=f"weld{k}")
-    whole = bodies(tree, q)
-    fixed_to_base = not tree.model.path("link3")
-    assert len(whole.links) <= len(alone.links) + fixed_to_base
-    assert len(bodies(tree, q, ["weld1"]).links) == len(whole.links) + 1
+    M, rates = tree.mass_matrix(q), rng.uniform(-2, 2, tree.nv)
+    p = tree.joint_momentum(q, rates)
+    close(p, M @ rates, norm(M) * norm(rates), 1e-14)
+    close(tree.impulse_response(q, p), rates, norm(rates), 1e-16 * np.linalg.cond(M) + 1e-13)
+
+
+def test_impulses_on_a_joint_without_inertia_are_refused():
+    tree = sd.KinematicTree()
+    tree.attach(sd.Link("frame"), to="base", joint=sd.revolute("z", name="pan"))
+    with pytest.raises(sd.SingularAttachmentError, match="nothing beyond joint 'pan' resists its motion"):
+        tree.impulse_response(np.zeros(1), np.ones(1))
+    with pytest.raises(sd.ShapeError, match="results would overflow"):
+        sd.robots.two_link().joint_momentum(np.zeros(2), np.full(2, 1e308))
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -54,7 +47,8 @@ def test_kinetic_energy_of_a_tree_whose_base_moves(seed):
     floating.attach(tree, to="ground", joint=joint)
     q_all, rates = [*joint.neutral, *q], np.concatenate([twist, qd])
     expected = floating.kinetic_energy(q_all, rates)
-    close(kinetic_energy(tree, q, qd, twist), expected, expected, 1e-13)
+    body = sd.FreeBody(tree, np.eye(4), twist, sd.State(tree, q, qd))
+    close(body.kinetic_energy, expected, expected, 1e-13)
     of_links = maximal.kinetic_energy(floating, maximal.twists(floating, np.array(q_all), rates))
     close(of_links + 0.5 * 0.3 * qd[-1] ** 2, expected, expected, 1e-12)
 
@@ -62,8 +56,8 @@ def test_kinetic_energy_of_a_tree_whose_base_moves(seed):
 @given(st.integers(0, 2**32 - 1))
 def test_without_a_slip_there_is_no_impact(seed):
     _, tree, q = drawn(seed)
-    result = impact(tree, q, np.zeros(tree.nv), "link4", np.zeros(6))
-    assert not result.rates.any()
+    result = tree.replace_joint("link4", sd.spherical(), sd.State(tree, q))
+    assert not result.state.qd.any()
     assert not result.impulse.any()
     assert result.energy_lost == 0
 

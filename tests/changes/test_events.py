@@ -99,9 +99,11 @@ def test_energy_enters_with_mass_that_moves_along():
     ],
 )
 def test_every_event_needs_a_time_or_a_condition(make):
-    for when in ({}, {"time": 0.1, "when": lambda t, state: True}):
-        with pytest.raises(sd.ScrewdynError, match="needs either time= or when="):
-            make(**when)
+    with pytest.raises(sd.ScrewdynError, match="needs either time= or when=, not both"):
+        make(time=0.1, when=lambda t, state: True)
+    tree = sd.robots.two_link()
+    with pytest.raises(sd.ScrewdynError, match="needs either time= or when= in a run"):
+        sd.simulate(tree, sd.State(tree), 0.1, events=[make()])
     with pytest.raises(sd.ScrewdynError, match="must be a finite number of seconds"):
         make(time=-1.0)
 

@@ -1,0 +1,217 @@
+"""A change of a moving tree as a value, and its outcome."""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from screwdyn.core.errors import ScrewdynError, ShapeError
+from screwdyn.core.types import Array
+from screwdyn.forms.configurations import Side
+from screwdyn.mechanism.joint import Joint
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State, check_state
+
+__all__ = ["Change", "Condition", "Happened", "ImpactEvent", "LimitEvent", "Scheduled", "seconds"]
+
+Condition = Callable[[float, State], float | bool]
+Outcome = TypeVar("Outcome", bound="Change")
+
+
+def seconds(what: str, value: object, *, positive: bool = False) -> float:
+    """Check a time in seconds and return it as a float.
+
+    Raises
+    ------
+    ScrewdynError
+        If it is not a finite number >= 0, or > 0 if ``positive``.
+    """
+    number = float(value) if isinstance(value, Real) else math.nan
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+        least = "> 0" if positive else ">= 0"
+        raise ScrewdynError(f"{what} must be a finite number of seconds {least}; got {value!r}")
+    return number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scheduled(ABC, Generic[Outcome]):
+    """A change of the tree at a time, or as soon as a condition holds."""
+
+    # For figures and texts: "grasp".
+    verb: ClassVar[str]
+
+    time: float | None = None
+    when: Condition | None = None
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        if self.time is not None and self.when is not None:
+            raise ScrewdynError(f"a {kind} needs either time= or when=, not both")
+        if self.time is not None:
+            object.__setattr__(self, "time", seconds(f"the time of a {kind}", self.time))
+        elif self.when is not None and not callable(self.when):
+            raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
+
+    def happen(self, tree: Robot, state: State) -> Outcome:
+        """Change the tree, which is in the given state. After an error, tree and state are unchanged.
+
+        Errors as for the method of :class:`KinematicTree` that makes this change.
+        """
+        check_state(state, tree)
+        tree.kinetic_energy(state.q, state.qd)  # raises an error for rates that are too large
+        with tree.transaction():
+            return self.enact(tree, state)
+
+    @abstractmethod
+    def enact(self, tree: Robot, state: State) -> Outcome:
+        """Change the tree, within a transaction, and return the outcome."""
+
+    def check_due(self) -> None:
+        """Raise ScrewdynError unless it has a time or a condition, without which a run never makes it."""
+        if self.time is None and self.when is None:
+            raise ScrewdynError(f"a {type(self).__name__} needs either time= or when= in a run")
+
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """The joints that it brings, by name, in a run that begins with the tree."""
+        return {}
+
+    def level(self, t: float, state: State) -> float:
+        """A number that is positive if and only if the event is due at time t in the given state.
+
+        Raises
+        ------
+        ScrewdynError
+            If the condition returns neither a finite number nor a truth value.
+        """
+        if self.time is not None:
+            return 1.0 if t >= self.time else -1.0
+        value = self.when(t, state) if self.when else None
+        if isinstance(value, bool | np.bool_):
+            return 1.0 if value else -1.0
+        try:
+            level = math.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            level = math.nan
+        if not math.isfinite(level):
+            raise ScrewdynError(
+                f"when= of a {type(self).__name__} must return a finite number, True or False; "
+                f"it returned {value!r} at t = {t:g} s"
+            )
+        # 0 becomes negative: SciPy would treat two successive zeros as a rise through zero.
+        return level if level > 0 else min(level, -sys.float_info.min)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Change:
+    """Outcome of a change of a moving tree.
+
+    Attributes
+    ----------
+    state : State
+        Of the changed tree, just after the change.
+    link : str
+        Name of the link that the change concerns.
+    energy_lost : float
+        Kinetic energy dissipated by the change, J; never negative.
+    kinetic_energy_brought : float
+        Kinetic energy just before the change of the bodies that it adds to the tree, minus that of the bodies that it
+        removes, J; the rotors and armatures of joints are among them. The kinetic energy of the tree increases by
+        ``kinetic_energy_brought - energy_lost``.
+    """
+
+    state: State
+    link: str
+    energy_lost: float = 0.0
+    kinetic_energy_brought: float = 0.0
+
+    @property
+    def subject(self) -> str:
+        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, a loop, or the link."""
+        return self.link
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.energy_lost + self.kinetic_energy_brought):
+            raise ShapeError(
+                f"the kinetic energy in a change of {self.link!r} is not a finite number; the rates before it are too "
+                f"large"
+            )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImpactEvent(Change):
+    """Outcome of a change that moves a link to another parent or joint: a :class:`Change` with an impulse.
+
+    Attributes
+    ----------
+    impulse : (6,) array
+        [n; f] on the link and all links beyond it, about the origin of the link's frame and in its axes; N m s and N s.
+    """
+
+    impulse: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LimitEvent(Change):
+    """A coordinate reaches a limit of its joint: a :class:`Change` with the following attributes.
+
+    Attributes
+    ----------
+    joint, coordinate : str
+        Names of the joint and of the coordinate; if the joint follows another one, the coordinate is that of the other.
+    side : "lower" or "upper"
+        Which limit.
+    impulse : (nv,) array
+        Of inelastic stops on all coordinates, N m s and N s; zero otherwise. If several coordinates reach stops at the
+        same time, the first of their events has the impulse and the energy lost of the common impact.
+    """
+
+    joint: str
+    coordinate: str
+    side: Side
+    impulse: Array
+
+    @property
+    def subject(self) -> str:
+        """The joint."""
+        return self.joint
+
+
+@dataclass(frozen=True, eq=False)
+class Happened:
+    """One change of the tree in a run, or a joint that reached its limit.
+
+    Attributes
+    ----------
+    t : float
+        Time, s.
+    what : Grasp, Release, … or None
+        The event as it was passed to :func:`simulate`; None for a limit that was reached.
+    event : GraspEvent, ReleaseEvent, … or LimitEvent
+        Its outcome.
+    """
+
+    t: float
+    what: Scheduled[Any] | None
+    event: Change
+
+    @property
+    def verb(self) -> str:
+        """What happened, such as ``"grasp"`` or ``"reach limit of"``."""
+        return "reach limit of" if self.what is None else self.what.verb
+
+    @property
+    def link(self) -> str:
+        """Name of the link that it concerns, such as the one that was attached or released."""
+        return self.event.link
+
+    @property
+    def subject(self) -> str:
+        """Name of what it concerns, for figures and texts: the joint of a lock or a limit, a loop, or the link."""
+        return self.event.subject

@@ -1,0 +1,418 @@
+"""Grasps in motion (docs/mathematics.md §6).
+
+Positions are continuous. Rates are not, unless the payload moves with the link that grasps it: the new constraint
+exerts an impulse, the motors do not, and momentum is conserved along the motions that the joint allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import compress
+from typing import Literal
+
+import numpy as np
+
+from screwdyn.changes import law
+from screwdyn.changes.change import ImpactEvent, Scheduled
+from screwdyn.changes.move import HandOver, Start, joint_of, require_independent, seated, started
+from screwdyn.core import expressions
+from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.configurations import Limits
+from screwdyn.forms.equilibrium import stable_equilibrium
+from screwdyn.mechanism import surgery
+from screwdyn.mechanism.chart import pose_at
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import FIXED
+from screwdyn.mechanism.shape import Shapes
+from screwdyn.mechanism.structure import Body, Handle, require_joint
+from screwdyn.mechanism.topology import Topology, without_bridges
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State, check_state
+from screwdyn.screws import screw
+
+__all__ = ["FreeBody", "Grasp", "GraspEvent", "Payload", "Twist", "brings_its_motion", "freed", "grasp"]
+
+# Distance beyond a limit, rad or m, that counts as rounding of an equilibrium.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBody:
+    """A payload that moves freely, before a grasp or after a release.
+
+    Attributes
+    ----------
+    tree : KinematicTree
+        The payload; its base is the link that is attached or was attached. Gravity is in that link's frame.
+    pose : (4, 4) array
+        Of that link's frame in the robot's base frame, m.
+    twist : (6,) array
+        [ω; v] of that link, in its own frame, rad/s and m/s.
+    state : State
+        Of the payload's own joints.
+    """
+
+    tree: Robot
+    pose: Array
+    twist: Array
+    state: State
+
+    def world(self) -> Robot:
+        """The payload alone, on a free joint."""
+        ground = f"{max((*self.tree.links, *self.tree.joints), key=len)}+"  # a name that the tree does not have
+        world = type(self.tree)(ground)
+        world.attach(self.tree, ground, law.flight(ground))
+        return world
+
+    @property
+    def kinetic_energy(self) -> float:
+        """Kinetic energy of the payload including its own joints, J (docs/mathematics.md §6)."""
+        q = np.concatenate([law.flight().neutral, self.state.q])
+        return float(self.world().kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
+
+
+Twist = Literal["co_moving", "at_rest"] | ArrayLike
+Payload = Body | FreeBody | Handle | str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GraspEvent(ImpactEvent):
+    """Outcome of a grasp: an :class:`ImpactEvent`, whose link is the payload's base, with the following attributes.
+
+    Attributes
+    ----------
+    handle : Handle
+        For :meth:`KinematicTree.release`.
+    payload : FreeBody
+        The payload just before the grasp. Joints of a link of the tree that follow joints of the rest are independent
+        in it, and joints whose rotor is on the rest have none.
+    """
+
+    handle: Handle
+    _payload: Callable[[], FreeBody] = field(repr=False)
+
+    @cached_property
+    def payload(self) -> FreeBody:
+        """The payload just before the grasp, which is made when it is asked for."""
+        return self._payload()
+
+
+@dataclass(frozen=True, eq=False)
+class Grasp(Scheduled[GraspEvent]):
+    """A grasp at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    body, to, twist, joint, at, name, body_state, prefix, pose, start, shape
+        As for :meth:`KinematicTree.grasp`.
+    time : float
+        In seconds, on the clock of the run, which begins at ``t0``; or
+    when : callable (t, state) -> float or bool
+        The event is due as soon as this returns True or a number > 0. The time of a smooth change of sign is located
+        with the smallest error. The function is called from the start of the run, at least once every ``step``, with
+        the state of the tree at that time.
+
+    Raises
+    ------
+    ScrewdynError
+        Unless exactly one of a valid ``time`` and a callable ``when`` is given.
+    ShapeError
+        If ``twist`` is missing for a payload that does not bring its motion.
+    """
+
+    verb = "grasp"
+
+    body: Payload
+    to: str = field(kw_only=True)
+    twist: Twist | None = field(default=None, kw_only=True)
+    joint: Joint | None = field(default=None, kw_only=True)
+    at: ArrayLike | None = field(default=None, kw_only=True)
+    name: str | None = field(default=None, kw_only=True)
+    body_state: State | None = field(default=None, kw_only=True)
+    prefix: str = field(default="", kw_only=True)
+    pose: ArrayLike | None = field(default=None, kw_only=True)
+    start: Start | Literal["hanging"] | None = field(default=None, kw_only=True)
+    shape: Shapes | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.twist is None and not brings_its_motion(self.body):
+            payload_twist(None, np.zeros(6))
+
+    def enact(self, tree: Robot, state: State) -> GraspEvent:
+        """The free tree is the one after, in which the payload still flies."""
+        if isinstance(self.body, Handle | str):
+            return self._again(tree, state, tree.resolve(self.body))
+        given, pose, twist, inner, start = self.body, self.pose, self.twist, self.body_state, self.start
+        body = given.tree if isinstance(given, FreeBody) else given
+        if isinstance(given, FreeBody):
+            _refuse("a FreeBody has", self._known())
+            pose, twist, inner = given.pose, given.twist, given.state
+        if not isinstance(body, Body):
+            raise TopologyError(
+                f"only an Inertia, a Link, a KinematicTree or a FreeBody can be grasped, or a link of the tree by its "
+                f"handle or name; got {body!r}"
+            )
+        joint = FIXED if self.joint is None else self.joint
+        require_joint(joint)
+        require_independent(tree, joint)
+        hanging = isinstance(start, str)
+        if hanging and (start != "hanging" or pose is not None):
+            raise ShapeError(
+                f"start must be positions of the new joint, or 'hanging' for a payload without a pose; got {start!r}"
+            )
+        J, hand = tree.jacobian(self.to, state.q, "body"), tree.forward_kinematics(self.to, state.q)
+        handle = tree.attach(body, self.to, joint, self.at, self.name, prefix=self.prefix, shape=self.shape)
+        new = tree.topology.attachments[handle.name]
+        if pose is not None:
+            T = screw.inverse(hand) @ screw.as_pose(pose, f"the pose of {handle.name!r}")
+            home, first = seated(new, T, self.at, start)
+            tree.topology = surgery.replace_joint(tree.topology, handle.name, new.joint, home)
+        else:
+            home, first = new.home, started(new, None if hanging else start)
+        if inner is not None:
+            check_state(inner, body if isinstance(body, Robot) else tree.copy().detach(handle.name), "payload")
+        own = len(state.q) + joint.nq, len(state.qd) + joint.nv
+        q = np.concatenate([state.q, first, tree.topology.neutral[own[0] :] if inner is None else inner.q])
+        qd = np.zeros(tree.nv)
+        qd[: len(state.qd)] = state.qd
+        qd[own[1] :] = 0.0 if inner is None else inner.qd
+        if hanging:
+            q = _hung(tree, q, handle.name, new.coordinates, own[1])
+            first = q[len(state.q) : own[0]]
+        T = home @ pose_at(joint, first)
+        carried = screw.Ad(screw.inverse(T)) @ J @ state.qd
+        V = payload_twist(twist, carried)
+        free, six = law.without_joint(tree, q, handle.name)
+        slip = np.zeros(len(free.spread))
+        slip[six] = V - carried
+        impact, _ = law.impact(tree, q, qd, free, slip)
+        return GraspEvent(
+            state=State(tree, q, qd + impact.rates),
+            link=handle.name,
+            energy_lost=impact.energy_lost,
+            kinetic_energy_brought=law.payload_energy(free.numbers, free.q, free.spread @ qd + slip, new),
+            impulse=impact.impulses[six],
+            handle=handle,
+            _payload=partial(_alone, tree.copy(), handle.name, hand @ T, V, q[own[0] :], qd[own[1] :]),
+        )
+
+    def _again(self, tree: Robot, state: State, root: str) -> GraspEvent:
+        """The grasp of a link of the tree, which is a hand-over."""
+        _refuse(
+            f"{root!r} is a link of the tree, which has",
+            self._known() | {"name": self.name, "prefix": self.prefix or None, "shape": self.shape},
+        )
+        if isinstance(self.start, str):
+            raise ShapeError(
+                f"{root!r} stays where it is, so start must be positions of the new joint; got {self.start!r}"
+            )
+        before = partial(freed, tree.copy(), state, root, surgery.separable(tree.topology, root))
+        moved = HandOver(root, self.to, joint=self.joint, at=self.at, start=self.start).enact(tree, state)
+        handle = Handle(root, tree.topology.attachments[root].serial)
+        return GraspEvent(**vars(moved), handle=handle, _payload=before)
+
+    def _known(self) -> dict[str, object]:
+        """What some payloads bring themselves."""
+        return {"twist": self.twist, "pose": self.pose, "body_state": self.body_state}
+
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """That of the grasp, and those of the payload."""
+        if isinstance(self.body, Handle | str):
+            return joint_of(self.body, self.joint)
+        body = self.body.tree if isinstance(self.body, FreeBody) else self.body
+        # A rotor may have a carrier in the tree.
+        joint = replace(self.joint, rotor=None) if isinstance(self.joint, Joint) else self.joint
+        alone = type(tree)(tree.base)
+        try:
+            alone.attach(body, alone.base, joint, name=self.name, prefix=self.prefix)
+        except ScrewdynError:  # the event raises it when it happens
+            return {}
+        return {at.name: at.unlocked.joint for at in alone.topology.attached}
+
+
+def grasp(
+    tree: Robot,
+    state: State,
+    body: Payload,
+    *,
+    to: str,
+    twist: Twist | None = None,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    name: str | None = None,
+    body_state: State | None = None,
+    prefix: str = "",
+    pose: ArrayLike | None = None,
+    start: Start | Literal["hanging"] | None = None,
+    shape: Shapes | None = None,
+) -> GraspEvent:
+    """Attach a body, or move a link by its own joint, conserving momentum in motion (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Changed by the grasp.
+    state : State
+        Of the tree just before the grasp.
+    body : Inertia, Link, KinematicTree, FreeBody, Handle or str
+        A :class:`FreeBody`, such as ``event.released``, brings its pose, twist and state. A handle or name is that of a
+        link of the tree, such as a body on a free joint: it moves to its new parent from where it is, as by
+        :meth:`KinematicTree.move`.
+    to, joint, at, name, prefix
+        As for :meth:`KinematicTree.attach`. If the pose of the payload is known, ``at`` is worked out from it; if
+        ``at`` is given too, the positions of the joint are worked out. A link of the tree keeps its joint by default.
+    twist : "co_moving", "at_rest" or (6,) array
+        Motion of the payload's base just before the grasp: with the link that grasps it, at rest, or [ω; v] in the
+        payload's own frame, rad/s and m/s. Required unless the payload brings it, because the outcome depends on it.
+    body_state : State, optional
+        Of the payload's own joints, if it is a tree; neutral and at rest by default.
+    pose : (4, 4) pose or (3,) position, optional
+        Of the payload's frame in the base frame, m.
+    start : number, (nq,) array, mapping from position to number, or "hanging", optional
+        Positions at which the joint starts, rad and m; by default neutral for a new joint, and the present ones for
+        the joint that a link of the tree keeps. "hanging": the new joint and the passive joints of the payload start
+        where the payload hangs at rest, at a minimum of the energy of gravity and springs
+        (:func:`~screwdyn.forms.equilibrium.stable_equilibrium`), which must be within the limits of the joints.
+    shape : Shape or sequence of Shape, optional
+        As for :meth:`KinematicTree.attach`.
+
+    Returns
+    -------
+    GraspEvent
+
+    Raises
+    ------
+    SingularAttachmentError
+        If the payload has no inertia along the new joint, such as a point mass on a pin through itself.
+    StaleHandleError
+        If the state does not belong to the present tree.
+    InertiaError
+        If the kinetic energy of some motion is negative, because an inertia is not that of a rigid body.
+    EquilibriumError
+        If the payload has no position in which it hangs, such as on a slide that nothing holds, or if this is beyond
+        the limits of a joint.
+    JointError
+        If the joint follows another one, or the link of the tree that is grasped has such a joint or one that is
+        followed: positions would not be continuous.
+    UnknownNameError, TopologyError, ShapeError
+        As for :meth:`KinematicTree.attach`; for a missing or invalid twist; for a payload whose known pose the joint
+        cannot have; for arguments that contradict what the payload brings.
+
+    Notes
+    -----
+    After an error, the tree and the state are unchanged.
+    """
+    return Grasp(
+        body,
+        to=to,
+        twist=twist,
+        joint=joint,
+        at=at,
+        name=name,
+        body_state=body_state,
+        prefix=prefix,
+        pose=pose,
+        start=start,
+        shape=shape,
+    ).happen(tree, state)
+
+
+def _hung(tree: Robot, q: Array, root: str, own: Sequence[str], first: int) -> Array:
+    """The configuration in which a payload hangs at rest by its joint, and by its own passive joints.
+
+    ``first`` is the first of its own freedoms. EquilibriumError if there is none, also within the limits.
+    """
+    passive = compress(tree.coordinates[first:], tree.model.passive[first:])
+    freedoms = [*own, *passive]
+    try:
+        q = stable_equilibrium(tree, q, freedoms)
+    except EquilibriumError as error:
+        kind = tree.topology.attachments[root].joint.kind
+        raise EquilibriumError(
+            f"start='hanging' needs a position in which {root!r} hangs at rest by its {kind} joint and its own passive "
+            f"joints, and none was found; give start= as positions ({error})"
+        ) from None
+    limits = Limits.of(tree, lambda joint: True)
+    for (_, joint, coordinate, side), excess in zip(limits.keys, limits.excess(q).tolist(), strict=True):
+        if coordinate in freedoms and excess > _ROUNDING:
+            raise EquilibriumError(
+                f"the payload hangs at rest with {coordinate!r} {excess:.4g} beyond the {side} limit of joint "
+                f"{joint!r}, so start='hanging' has no position; give start= as positions"
+            )
+    return q
+
+
+def _alone(tree: Robot, root: str, pose: Array, twist: Array, q: Array, qd: Array) -> FreeBody:
+    """The payload of a tree that has grasped it, as it was before."""
+    alone = tree.detach(root)
+    alone.gravity = pose[:3, :3].T @ tree.gravity
+    return FreeBody(alone, pose, twist, State(alone, q, qd))
+
+
+def freed(tree: Robot, state: State, root: str, topology: Topology) -> FreeBody:
+    """A link and all links beyond it as they would fly on, detached from a structure of the same links.
+
+    Loops to the rest are left out.
+    """
+    pose = tree.forward_kinematics(root, state.q)
+    twist = tree.jacobian(root, state.q, "body") @ state.qd
+    rest = tree.copy()
+    rest.topology = without_bridges(topology, root)
+    removed = rest.detach(root)
+    removed.gravity = pose[:3, :3].T @ tree.gravity
+    return FreeBody(removed, pose, twist, state.onto(removed)[0])
+
+
+def brings_its_motion(body: object) -> bool:
+    """Whether a payload has a pose and a twist: a FreeBody, or a link of the tree by its handle or name."""
+    return isinstance(body, FreeBody | Handle | str)
+
+
+def _refuse(what: str, known: Mapping[str, object]) -> None:
+    """Raise ShapeError if something is given that is known."""
+    given = [f"{name}=" for name, value in known.items() if value is not None]
+    if given:
+        raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
+
+
+def _check_limits(tree: Robot, q: Array, freedoms: Sequence[str]) -> None:
+    """Raise EquilibriumError if a payload hangs with one of some freedoms beyond a limit."""
+    limits = Limits.of(tree, lambda joint: True)
+    for (_, joint, coordinate, side), excess in zip(limits.keys, limits.excess(q).tolist(), strict=True):
+        if coordinate in freedoms and excess > _ROUNDING:
+            raise EquilibriumError(
+                f"the payload hangs at rest with {coordinate!r} {excess:.4g} beyond the {side} limit of joint "
+                f"{joint!r}, so start='hanging' has no position; give start= as positions"
+            )
+
+
+def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
+    """The payload's twist, (6,), from the argument ``twist`` of a grasp and the twist of the link that grasps it.
+
+    Raises
+    ------
+    ShapeError
+        If ``twist`` is missing or invalid.
+    """
+    if isinstance(twist, str) and twist == "co_moving":
+        return co_moving
+    if isinstance(twist, str) and twist == "at_rest":
+        return np.zeros(6)
+    if twist is None:
+        raise ShapeError(
+            "twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame, because the impact "
+            "depends on the motion of the payload just before; it was not given"
+        )
+    try:
+        V = np.array(expressions.real(twist))
+    except (TypeError, ValueError, OverflowError):
+        raise ShapeError(
+            f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame; got {twist!r}"
+        ) from None
+    if V.shape != (6,) or not np.isfinite(V).all():
+        raise ShapeError(f"twist must be six finite numbers [ω; v] in the payload's own frame; got {twist!r}")
+    return V

@@ -1,0 +1,244 @@
+"""The law of all changes: of the motions that the changed tree allows, the one nearest to the motion before.
+
+docs/mathematics.md §6. A change takes freedoms from a tree. In the *free* tree, which still has them, the motion before
+is a vector of rates P ν + s: the rates ν that the changed tree keeps, spread by P over the freedoms of the free tree,
+and the slip s along those that it loses. The rates after it are ν + δ, with
+
+    δ = argmin ½ (P δ − s)ᵀ M_free (P δ − s) + ½ Σ a δ²   over   J_c (ν + δ) = 0,                                  (1)
+
+so that M δ + J_cᵀ Λ = Pᵀ M_free s. The energy lost is the minimum, and M_free (P δ − s) are the impulses.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from screwdyn.core.errors import InertiaError
+from screwdyn.core.types import Array
+from screwdyn.forms.numbers import Numbers
+from screwdyn.mechanism.chart import pose_at
+from screwdyn.mechanism.joint import Joint, free
+from screwdyn.mechanism.link import Attachment
+from screwdyn.physics.charts import screws_at
+from screwdyn.physics.closure import Closure
+from screwdyn.physics.model import Model, Robot
+from screwdyn.physics.table import MASS, PARENT
+from screwdyn.screws import screw
+
+__all__ = [
+    "Free",
+    "Impact",
+    "Loops",
+    "embedding",
+    "flight",
+    "impact",
+    "motor_energy",
+    "payload_energy",
+    "without_joint",
+]
+
+# Refinements of the change of the rates, and a relative size of them that leaves no more than rounding.
+_MOST_STEPS, _ROUNDING = 8, 1e-13
+
+
+@functools.lru_cache(maxsize=256)
+def flight(name: str | None = None) -> Joint:
+    """A passive free joint; one object for each name, because the frames of a joint are cached by its identity."""
+    return free(name=name, passive=True)
+
+
+class Free(NamedTuple):
+    """The tree that still has the freedoms which a change takes.
+
+    Attributes
+    ----------
+    numbers : Numbers
+    q : (nq,) array
+        Its configuration, in which all links are where they are.
+    spread : (n, nv) array
+        P: its rates are P ν for rates ν of the changed tree.
+    armatures : (nv,) array
+        Of the freedoms of the changed tree that it does not have, whose motors are at rest before, kg m² or kg.
+    """
+
+    numbers: Robot | Numbers
+    q: Array
+    spread: Array
+    armatures: Array
+
+
+class Impact(NamedTuple):
+    """Changes in an impact.
+
+    Attributes
+    ----------
+    rates : (nv,) array
+        δ, the change of the rates.
+    impulses : (n,) array
+        On the freedoms of the free tree; N m s and N s.
+    energy_lost : float
+        J.
+    """
+
+    rates: Array
+    impulses: Array
+    energy_lost: float
+
+
+def impact(tree: Robot, q: Array, qd: Array, free: Free, slip: Array) -> tuple[Impact, Loops]:
+    """The change of the rates by equation (1), and the loops of the tree with their impulses.
+
+    Articulated bodies from rest give δ, and then what it leaves, until that is rounding: twice as a rule, more often if
+    light bodies are next to heavy ones, whose digits the first result does not have.
+
+    Raises
+    ------
+    SingularAttachmentError
+        If a joint of the tree feels no inertia.
+    InertiaError
+        If the kinetic energy of a body is negative for some motion.
+    LoopError
+        If a loop is open.
+    """
+    numbers, q_free, P, motors = free
+    _check_bodies(numbers.model, P.any(axis=1) | (slip != 0))
+    change = np.zeros(tree.nv)
+    for _ in range(_MOST_STEPS):
+        left = P.T @ numbers.joint_momentum(q_free, slip - P @ change) - motors * change
+        step = tree.impulse_response(q, left)
+        change = change + step
+        if np.abs(step).max(initial=0.0) <= _ROUNDING * np.abs(change).max(initial=0.0):
+            break
+    loops = Loops(tree, q, qd)
+    change = loops.allowed(change)
+    jump = P @ change - slip
+    lost = float(numbers.kinetic_energy(q_free, jump)) + 0.5 * float(motors @ change**2)
+    return Impact(change, numbers.joint_momentum(q_free, jump), max(lost, 0.0)), loops
+
+
+def embedding(free: Sequence[str], kept: Sequence[str]) -> Array:
+    """P for coordinates that the free tree has by the same names, (n, nv); zero for others."""
+    at = {name: k for k, name in enumerate(free)}
+    P = np.zeros((len(free), len(kept)))
+    found = [(at[name], k) for k, name in enumerate(kept) if name in at]
+    if found:
+        P[tuple(zip(*found, strict=True))] = 1.0
+    return P
+
+
+def without_joint(tree: Robot, q: Array, root: str) -> tuple[Free, slice]:
+    """The free tree in which a subtree flies, and its freedoms there: the twist of the root relative to its parent.
+
+    The rotor of the joint stays in it and turns for itself.
+    """
+    topology, model = tree.topology, tree.model
+    at = topology.attachments[root]
+    joint, flying = at.joint, flight(at.name)
+    positions = _places(model.positions, joint.position_names(at.name))
+    rotors = [topology.attachments[part.link.name] for part in at.rotor]
+    turning = {rotor: rotor.joint.mimic for rotor in rotors if rotor.joint.mimic is not None}
+    flies = replace(at, joint=flying, home=at.home @ pose_at(joint, q[positions]))
+    apart = [replace(rotor, joint=replace(rotor.joint, mimic=None)) for rotor in turning]
+    numbers = Numbers(Model(topology.with_attachments(flies, *apart), model))
+    free = numbers.model
+    first = free.positions.index(flying.position_names(at.name)[0])
+    q_free = np.concatenate([q[:first], flying.neutral, q[first + joint.nq :]])
+    for rotor in turning:  # a solid of revolution, so any angle will do
+        q_free = np.insert(q_free, free.positions.index(rotor.name), 0.0)
+    six = _places(free.coordinates, flying.freedom_names(at.name))
+    own = _places(model.coordinates, at.coordinates)
+    P = embedding(free.coordinates, model.coordinates)
+    P[:, own] = 0.0
+    P[six, own] = screws_at(joint, q[positions])
+    for rotor, mimic in turning.items():
+        P[free.coordinates.index(rotor.name), own] = mimic.ratio
+    armatures = np.zeros(model.nv)
+    armatures[own] = joint.armature
+    return Free(numbers, q_free, P, armatures), six
+
+
+def _places(names: Sequence[str], some: Sequence[str]) -> slice:
+    """Where consecutive names stand among names; nowhere if there are none."""
+    first = names.index(some[0]) if some else 0
+    return slice(first, first + len(some))
+
+
+def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None) -> float:
+    """Kinetic energy of the motor of a link's joint, which is no part of the link: its rotor and its armature, J.
+
+    ``slip`` is the twist, in its own frame, that the link and all links beyond it have in addition to that of ``qd``.
+    """
+    at = tree.topology.attachments[link]
+    if not at.unlocked.joint.armature and at.unlocked.joint.rotor is None:
+        return 0.0
+    rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
+    energy = float(at.joint.armature * rates @ rates)
+    for rotor in at.unlocked.rotor:
+        name, body = rotor.link.name, rotor.link.inertia
+        V = tree.link_twist(name, q, qd, "body")
+        if slip is not None and name in tree.subtree(link):
+            T = screw.inverse(tree.forward_kinematics(name, q)) @ tree.forward_kinematics(link, q)
+            V = V + screw.Ad(T) @ slip
+        energy += 0.0 if body is None else float(V @ body.matrix @ V)
+    return 0.5 * energy
+
+
+def payload_energy(tree: Robot | Numbers, q: Array, qd: Array, at: Attachment) -> float:
+    """Kinetic energy of a link, all links beyond it and the motor of its joint, J."""
+    energy = float(tree.subtree_kinetic_energy(at.link.name, q, qd))
+    beyond = tree.model.subtree(at.link.name) if at.joint.rotor is not None else ()
+    for rotor in at.unlocked.rotor:
+        if rotor.link.name not in beyond:
+            energy += float(tree.link_kinetic_energy(rotor.link.name, q, qd))
+    return energy
+
+
+class Loops:
+    """The closed loops of a tree in an impact (docs/mathematics.md §12).
+
+    ``impulses`` are Λ of the constraints after :meth:`allowed`, (m,): of all that rigid bodies allow, those of least
+    ΛᵀΛ; ``lost`` is the kinetic energy that the constraints take, J. LoopError if a loop is open.
+    """
+
+    def __init__(self, tree: Robot, q: Array, qd: Array) -> None:
+        self.closure = Closure(tree, tree.model)
+        self.closure.check(q)
+        self.q, self.qd = q, qd
+        self.impulses, self.lost = np.zeros(len(tree.model.constraints)), 0.0
+
+    def allowed(self, change: Array) -> Array:
+        """The change that is nearest to a given one in the metric of M, so that J_c (ν + change) = 0."""
+        if not self.closure.loops:
+            return change
+        factors = self.closure.factors(self.q)
+        removed = factors.least(self.closure.opening(self.q, self.qd + change))
+        z = factors.L.T @ removed
+        self.impulses, self.lost = -factors.least_multipliers(z), 0.5 * float(z @ z)
+        return np.asarray(change - removed)
+
+
+def _check_bodies(model: Model, moving: Array) -> None:
+    """Raise InertiaError if welded links that some freedoms move have a negative kinetic energy in some motion."""
+    if not any(at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()):
+        return
+    moved = {name for name, moves in zip(model.coordinates, moving, strict=True) if moves}
+    ends = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
+    for row, name in ends.items():
+        if row < 0 or not moved.intersection(model.path(name)):
+            continue
+        m, *h, xx, xy, xz, yy, yz, zz = model.table[row, MASS:PARENT]
+        H = screw.skew(np.array(h))
+        body = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), H], [H.T, m * np.eye(3)]])
+        scale = np.sqrt(np.repeat([np.abs(body[:3, :3]).max(), abs(m)], 3))
+        scale[scale == 0] = 1
+        if np.linalg.eigvalsh(body / np.outer(scale, scale))[0] < -1e-12:
+            raise InertiaError(
+                f"the kinetic energy of some motion is negative for link {name!r} and what is welded to it, "
+                f"so the momentum balance has no solution; use inertias of rigid bodies (Inertia.is_physical), and "
+                f"give the rotor of a motor mass= and across= unless the inertia of its carrier contains it"
+            )

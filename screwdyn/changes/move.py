@@ -1,0 +1,346 @@
+"""Another joint of a link, in place or on another parent: a hand-over (docs/mathematics.md §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import overload
+
+import numpy as np
+
+from screwdyn.changes import law
+from screwdyn.changes.change import ImpactEvent, Scheduled
+from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
+from screwdyn.core.types import Array, ArrayLike
+from screwdyn.mechanism import surgery
+from screwdyn.mechanism.chart import checked_positions, pose_at
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism.structure import Handle, require_joint
+from screwdyn.mechanism.topology import check_no_rotor
+from screwdyn.physics.charts import positions_near
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
+from screwdyn.screws import screw
+
+__all__ = [
+    "HandOver",
+    "ReplaceJoint",
+    "Start",
+    "joint_of",
+    "move",
+    "replace_joint",
+    "require_independent",
+    "seated",
+    "started",
+    "struck",
+]
+
+Start = ArrayLike | Mapping[str, float]
+
+# Distance in rad and m, between a pose and what a joint can reach, that counts as rounding of the numbers given.
+_REACHED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class HandOver(Scheduled[ImpactEvent]):
+    """A payload passes from one hand to the other, by its own joint unless another one is given, in :func:`simulate`.
+
+    Unlike a release and a grasp, nothing flies in between: there is one impact (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    what : str or Handle
+        The payload, which may be any link with all links beyond it.
+    to, joint, at, start
+        As for :meth:`KinematicTree.move`.
+    time, when
+        As for :class:`Grasp`, with the same errors.
+    """
+
+    verb = "hand over"
+
+    what: str | Handle
+    to: str
+    joint: Joint | None = field(default=None, kw_only=True)
+    at: ArrayLike | None = field(default=None, kw_only=True)
+    start: Start | None = field(default=None, kw_only=True)
+
+    def enact(self, tree: Robot, state: State) -> ImpactEvent:
+        """The free tree is the one after, in which the link still flies."""
+        link, joint, start = tree.resolve(self.what), self.joint, self.start
+        former = tree.topology.attachments[link]
+        locked = former.locked if joint is None else None
+        if joint is None:
+            joint = surgery.kept_joint(former)
+            if self.at is None and start is None:
+                start = locked.q if locked else [state[name] for name in joint.position_names(former.name)]
+        require_joint(joint)
+        require_independent(tree, joint, former)
+        T = screw.inverse(tree.forward_kinematics(self.to, state.q)) @ tree.forward_kinematics(link, state.q)
+        V = tree.jacobian(link, state.q, "body") @ state.qd
+        carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(self.to, state.q, "body") @ state.qd
+        motor = law.motor_energy(tree, state.q, state.qd, link)
+        tree.topology = surgery.move(tree.topology, link, self.to, joint, np.eye(4))
+        home, q = seated(tree.topology.attachments[link], T, self.at, start)
+        tree.topology = surgery.replace_joint(tree.topology, link, joint, home)
+        if locked:
+            tree.topology, q = surgery.lock(tree.topology, former.name, q), np.zeros(0)
+        return struck(tree, _anew(tree, state, link, q), link, V - carried, motor)
+
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """That of the payload, if it is given."""
+        return joint_of(self.what, self.joint)
+
+
+@dataclass(frozen=True, eq=False)
+class ReplaceJoint(Scheduled[ImpactEvent]):
+    """A link gets another joint, at a time or on a condition in :func:`simulate`.
+
+    Parameters
+    ----------
+    link, joint
+        As for :meth:`KinematicTree.replace_joint`.
+    time, when
+        As for :class:`Grasp`, with the same errors.
+    """
+
+    verb = "replace joint of"
+
+    link: str | Handle
+    joint: Joint
+
+    def enact(self, tree: Robot, state: State) -> ImpactEvent:
+        """The free tree is the one after, in which the link still flies."""
+        require_joint(self.joint)
+        link = tree.resolve(self.link)
+        at = tree.topology.attachments[link]
+        require_independent(tree, self.joint, at)
+        own = [state.coordinates.index(name) for name in at.coordinates]
+        slip = tree.jacobian(link, state.q, "body")[:, own] @ state.qd[own]
+        q = np.array([state[name] for name in at.joint.position_names(at.name)])
+        motor = law.motor_energy(tree, state.q, state.qd, link)
+        tree.topology = surgery.replace_joint(tree.topology, link, self.joint, at.home @ pose_at(at.joint, q))
+        return struck(tree, _anew(tree, state, link, self.joint.neutral), link, slip, motor)
+
+    def joints(self, tree: Robot) -> Mapping[str, Joint]:
+        """The new joint; without a name, it takes that of the former one."""
+        former = tree.topology.attachments.get(self.link.name if isinstance(self.link, Handle) else self.link)
+        return joint_of(former.name if former else self.link, self.joint)
+
+
+def require_independent(tree: Robot, joint: Joint, former: Attachment | None = None) -> None:
+    """Raise JointError if a new joint in motion follows another one, or the former one does or is followed.
+
+    Positions would not be continuous, or not be free to be chosen. The rotor of the former joint may follow it, because
+    it is removed with it. TopologyError if the former joint is that of a rotor.
+    """
+    name, followed = None if former is None else former.name, False
+    if former is not None:
+        check_no_rotor(tree.topology, former.link.name)
+        own = {at.name for at in former.rotor}
+        others = (at for at in tree.topology.attachments.values() if at.name not in own)
+        followed = any(at.joint.mimic is not None and at.joint.mimic.joint == name for at in others)
+    if joint.mimic is not None or followed or (former is not None and former.joint.mimic is not None):
+        what = f"joint {name!r} is followed by another one" if followed else "a joint that follows another one"
+        raise JointError(f"{what}, which cannot be exchanged in motion; change the tree without a state")
+
+
+def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:
+    """Home pose and positions of a new attachment whose link has the pose T in its parent.
+
+    The home pose is worked out from the positions ``start``, neutral by default, or the positions from the home ``at``.
+
+    Raises
+    ------
+    ShapeError
+        If both are given, or the joint cannot have the pose T with the home ``at``.
+    """
+    if at is None:
+        q = started(new, start)
+    elif start is not None:
+        raise ShapeError(f"the pose of {new.link.name!r} is known, so give at= or start=, not both")
+    else:
+        home = screw.as_pose(at, f"the pose of {new.link.name!r} on {new.parent!r}")
+        q, gap = positions_near(new.joint, screw.inverse(home) @ T)
+        turn, slide = np.linalg.norm(gap[:3]), np.linalg.norm(gap[3:])
+        if max(turn, slide) > _REACHED:
+            raise ShapeError(
+                f"{new.link.name!r} is not where the {new.joint.kind} joint at= can carry it: it is off by {turn:.3g} "
+                f"rad and {slide:.3g} m; leave at= out to attach it where it is"
+            )
+    return T @ screw.inverse(pose_at(new.joint, q)), q
+
+
+def started(new: Attachment, start: Start | None) -> Array:
+    """The positions at which a new joint starts, (nq,), from a number, an array or a mapping; neutral by default.
+
+    Raises
+    ------
+    ShapeError, UnknownNameError
+        If they are not positions of the joint.
+    """
+    joint, names = new.joint, new.joint.position_names(new.name)
+    if start is None:
+        return np.array(joint.neutral)
+    if isinstance(start, Mapping):
+        unknown = [name for name in start if name not in names]
+        if unknown:
+            raise UnknownNameError.of(unknown[0], names, "position of the new joint")
+        start = [start.get(name, x) for name, x in zip(names, joint.neutral, strict=True)]
+    return checked_positions(new.name, joint, start)
+
+
+def joint_of(link: str | Handle, joint: Joint | None) -> dict[str, Joint]:
+    """A new joint by its name, or by that of its link if it has none; nothing unless it is a joint."""
+    name = link.name if isinstance(link, Handle) else str(link)
+    return {joint.name or name: joint} if isinstance(joint, Joint) else {}
+
+
+def _anew(tree: Robot, state: State, link: str, q: ArrayLike) -> State:
+    """The state of a changed tree in which the joint of a link starts at positions q with zero rates."""
+    at = tree.topology.attachments[link]
+    positions = dict(zip(at.joint.position_names(at.name), np.array(q).tolist(), strict=True))
+    return state.onto(tree, positions, dict.fromkeys(at.coordinates, 0.0))[0]
+
+
+def struck(tree: Robot, state: State, root: str, slip: Array, former: float) -> ImpactEvent:
+    """The impact in which a subtree stops to slip.
+
+    ``state`` is that of the changed tree in which its joint is at rest; ``slip`` is the twist of the root just before
+    minus that in this state, in the root's frame, (6,); ``former`` is the energy of the motor of the former joint, J,
+    which leaves with it.
+    """
+    free, six = law.without_joint(tree, state.q, root)
+    slips = np.zeros(len(free.spread))
+    slips[six] = slip
+    impact, _ = law.impact(tree, state.q, state.qd, free, slips)
+    return ImpactEvent(
+        state=State(tree, state.q, state.qd + impact.rates),
+        link=root,
+        energy_lost=impact.energy_lost,
+        kinetic_energy_brought=law.motor_energy(tree, state.q, state.qd, root, slip) - former,
+        impulse=impact.impulses[six],
+    )
+
+
+@overload
+def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: None = None) -> None: ...
+@overload
+def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State) -> ImpactEvent: ...
+def replace_joint(tree: Robot, link: Handle | str, joint: Joint, state: State | None = None) -> ImpactEvent | None:
+    """Give a link another joint, in the same place of the order. Handles stay valid.
+
+    The rotor of the former joint is removed with it, and a lock of it ends: the new joint is not locked.
+
+    Parameters
+    ----------
+    link : Handle or str
+        The link that the joint carries.
+    joint : Joint
+        A joint without a name takes the name of the former one.
+    state : State, optional
+        Of the tree just before. The pose of the link in its parent at that moment becomes the home of the new
+        joint, which starts at its neutral position. Without a state the home stays the same.
+
+    Returns
+    -------
+    ImpactEvent or None
+        With a state: the state just after, the impulse on the link, and the energy lost.
+
+    Raises
+    ------
+    UnknownNameError, TopologyError
+        If there is no such link, it is the base or a rotor, ``joint`` is no joint, its name is taken, or joints
+        that follow the former joint are locked with it.
+    StaleHandleError, SingularAttachmentError, InertiaError, JointError
+        For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
+    """
+    require_joint(joint)
+    if state is None:
+        tree.topology = surgery.replace_joint(tree.topology, tree.resolve(link), joint)
+        return None
+    return ReplaceJoint(link, joint).happen(tree, state)
+
+
+@overload
+def move(
+    tree: Robot,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    state: None = None,
+) -> None: ...
+@overload
+def move(
+    tree: Robot,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    *,
+    state: State,
+    start: Start | None = None,
+) -> ImpactEvent: ...
+def move(
+    tree: Robot,
+    what: Handle | str,
+    to: str,
+    joint: Joint | None = None,
+    at: ArrayLike | None = None,
+    state: State | None = None,
+    start: Start | None = None,
+) -> ImpactEvent | None:
+    """Attach a link with all links beyond it to another parent, by its own joint unless another one is given.
+
+    With a state, this is a hand-over: the link passes from one parent to the other in one impact. The rotor of a
+    joint that is replaced is removed with it, and a lock of it ends. Handles stay valid; the moved links come last.
+
+    Parameters
+    ----------
+    what : Handle or str
+        The link.
+    to : str
+        The new parent, which is not beyond the link.
+    joint : Joint, optional
+        As for :meth:`attach`. By default the joint that the link has, locked if it is locked; a link on a free
+        joint, which holds nothing, is fixed.
+    at : (4, 4) pose or (3,) position, optional
+        Pose of the link's frame in the frame of ``to`` while the joint is neutral, m. Without a state, the identity
+        by default. With a state it is worked out from the present pose of the link; if it is given, the positions
+        of the joint are worked out.
+    state : State, optional
+        Of the tree just before.
+    start : number, (nq,) array or mapping from position to number, optional
+        With a state: positions at which the joint starts, rad and m. By default a new joint is neutral, and the
+        joint that the link has keeps its positions.
+
+    Returns
+    -------
+    ImpactEvent or None
+        With a state: the state just after, the impulse on the link, and the energy lost.
+
+    Raises
+    ------
+    UnknownNameError, StaleHandleError, TopologyError, ShapeError
+        If a link is unknown or the handle stale; if the link is the base or a rotor, or ``to`` is the link or
+        beyond it; if the name of the joint is taken, or the link is not where the joint can carry it; if joints
+        that follow the former joint are locked with it.
+    SingularAttachmentError, InertiaError, JointError
+        For the state, as for :meth:`grasp`. JointError also if the former joint follows another one or is followed.
+    """
+    if state is not None:
+        return HandOver(what, to, joint=joint, at=at, start=start).happen(tree, state)
+    if start is not None:
+        raise ShapeError("start= needs a state; without one, only the structure of the tree changes")
+    root = tree.resolve(what)
+    tree.resolve(to)
+    former = tree.topology.attachments[root]
+    locked = former.locked if joint is None else None
+    joint = surgery.kept_joint(former) if joint is None else joint
+    require_joint(joint)
+    home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")
+    topology = surgery.move(tree.topology, root, to, joint, home)
+    tree.topology = surgery.lock(topology, former.name, locked.q) if locked else topology
+    return None

@@ -1,0 +1,186 @@
+"""Releases in motion (docs/mathematics.md §6); a payload that a loop holds hangs on the loop then (§12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from screwdyn.changes import law
+from screwdyn.changes.change import Change, Scheduled
+from screwdyn.changes.grasp import FreeBody, freed
+from screwdyn.changes.move import require_independent
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.core.types import Array
+from screwdyn.mechanism import surgery
+from screwdyn.mechanism.link import Loop, reversed_motion
+from screwdyn.mechanism.structure import Handle
+from screwdyn.mechanism.topology import bridging
+from screwdyn.physics.charts import positions_near, screws_at
+from screwdyn.physics.closure import Closure
+from screwdyn.physics.model import Robot
+from screwdyn.physics.state import State
+from screwdyn.screws import screw
+
+__all__ = ["Release", "ReleaseEvent", "release"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleaseEvent(Change):
+    """Outcome of a release: a :class:`Change`, in which no energy is lost, with the following attributes.
+
+    Attributes
+    ----------
+    released : FreeBody
+        The payload just after the release, without loops to the rest; if it stays in the tree, as the ``payload`` of a
+        :class:`GraspEvent`.
+    loop : str or None
+        The loop on which the payload hangs since then, now the name of a joint; ``None`` for a free payload.
+    """
+
+    loop: str | None = None
+    _released: Callable[[], FreeBody] = field(repr=False)
+
+    @cached_property
+    def released(self) -> FreeBody:
+        """The payload just after the release, which is made when it is asked for."""
+        return self._released()
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Scheduled[ReleaseEvent]):
+    """A release at a time or on a condition in :func:`simulate` (docs/mathematics.md §6).
+
+    Parameters
+    ----------
+    what : str or Handle
+        The link to be detached.
+    into_world : bool
+        Keep it in the tree as a free body, as for :meth:`KinematicTree.release`.
+    time, when
+        As for :class:`Grasp`, with the same errors.
+    """
+
+    verb = "release"
+
+    what: str | Handle
+    into_world: bool = field(default=False, kw_only=True)
+
+    def enact(self, tree: Robot, state: State) -> ReleaseEvent:
+        """All rates continue: no freedom is lost."""
+        into_world = self.into_world
+        if not isinstance(into_world, bool | np.bool_):
+            raise ScrewdynError(f"into_world must be True or False; got {into_world!r}")
+        root = tree.resolve(self.what)
+        bridges = [] if into_world else bridging(tree.topology, root)
+        stays = into_world or bridges
+        at, left = tree.topology.attachments[root], law.motor_energy(tree, state.q, state.qd, root)
+        apart = surgery.separable(tree.topology, root) if stays else tree.topology
+        released = partial(freed, tree.copy(), state, root, apart)
+        if into_world:
+            world = released().world()
+            world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
+            after = _flying(tree, state, root)
+        elif bridges:
+            require_independent(tree, bridges[0].joint, at)
+            after = _grafted(tree, state, root, bridges[0])
+        else:
+            left = law.payload_energy(tree, state.q, state.qd, at)
+            tree.detach(root)
+            after = state.part(tree)
+        return ReleaseEvent(
+            state=after,
+            link=root,
+            kinetic_energy_brought=-left,
+            loop=bridges[0].name if bridges else None,
+            _released=released,
+        )
+
+
+def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
+    """Detach a payload while the robot moves (docs/mathematics.md §6).
+
+    The robot keeps its rates; the twist of the payload is V = J q̇ + S θ̇. No energy is lost. Only accelerations are
+    discontinuous.
+
+    A payload that loops connect to the rest does not leave the tree. It hangs on the first of these loops that was
+    closed, whose joint becomes a passive joint of the tree with the name of the loop (docs/mathematics.md §12). All
+    coordinates but those of the former joint keep their names; those of the payload come last, after those of the new
+    joint. If the loop holds a link beyond the payload, the joints between are reversed: each keeps its name, positions
+    and rates, in the opposite order if there are several, so that the first axis of a universal joint becomes its
+    second; a spherical, free or planar joint has those of the opposite motion.
+
+    Parameters
+    ----------
+    tree : KinematicTree
+        Changed by the release.
+    state : State
+        Of the tree just before the release.
+    what : Handle or str
+        As for :meth:`KinematicTree.detach`.
+    into_world : bool
+        Keep the payload in the tree as a free body: on the base by a passive free joint that has the payload's name,
+        ``crate[x]``, …, ``crate[pz]``, with its pose in the base frame as coordinates. All loops stay. A simulation
+        then shows its flight, and :meth:`KinematicTree.grasp` grasps it by name. Handles of the payload stay valid.
+
+    Returns
+    -------
+    ReleaseEvent
+
+    Raises
+    ------
+    StaleHandleError, UnknownNameError, TopologyError
+        As for :meth:`KinematicTree.detach`, and for a state that does not belong to the present tree.
+    ScrewdynError
+        If ``into_world`` is neither True nor False.
+    SingularAttachmentError
+        With ``into_world``, if the payload has no inertia, such as a massless frame; if it hangs on a loop, and a joint
+        then feels no inertia.
+    LoopError, JointError
+        If the payload hangs on a loop: if the state opens a loop; if the former joint follows another one or is
+        followed; if a joint between has damping or friction and cannot be reversed.
+    """
+    return Release(what, into_world=into_world).happen(tree, state)
+
+
+def _flying(tree: Robot, state: State, root: str) -> State:
+    """Put a link on a free joint on the base; the state of the changed tree."""
+    pose = tree.forward_kinematics(root, state.q)
+    twist = tree.jacobian(root, state.q, "body") @ state.qd
+    flight = law.flight()
+    tree.topology = surgery.move(tree.topology, root, tree.base, flight, np.eye(4))
+    positions, _ = positions_near(flight, pose)
+    q = dict(zip(flight.position_names(root), positions.tolist(), strict=True))
+    qd = dict(zip(flight.freedom_names(root), twist.tolist(), strict=True))
+    return state.onto(tree, q, qd)[0]
+
+
+def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
+    """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree.
+
+    All bodies keep their poses and twists.
+    """
+    Closure(tree, tree.model).check_moving(state.q, state.qd)
+    loop = loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
+    T = screw.inverse(tree.forward_kinematics(loop.to, state.q)) @ tree.forward_kinematics(loop.link, state.q)
+    twist, of_carrier = (tree.jacobian(link, state.q, "body") @ state.qd for link in (loop.link, loop.to))
+    start, _ = positions_near(loop.joint, screw.inverse(loop.home) @ T)
+    slip = twist - screw.Ad(screw.inverse(T)) @ of_carrier
+    motions = {loop.name: (start, np.linalg.lstsq(screws_at(loop.joint, start), slip)[0])}
+    path = tree.path(loop.link)
+    for at in (tree.topology.attachments[link] for link in path[path.index(root) + 1 :]):
+        if at.joint.nv:
+            own = (state[name] for name in at.joint.position_names(at.name)), map(state.velocity, at.coordinates)
+            motions[at.name] = reversed_motion(at.joint, *(np.array([*x]) for x in own))
+    tree.topology = surgery.grafted(tree.topology, root, loop)
+    q: dict[str, Array] = {}
+    qd: dict[str, Array] = {}
+    for name, (positions, rates) in motions.items():
+        joint = tree.joint(name)
+        q |= zip(joint.position_names(name), positions, strict=True)
+        qd |= zip(joint.freedom_names(name), rates, strict=True)
+    after, _ = state.onto(tree, q, qd)
+    tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
+    return after

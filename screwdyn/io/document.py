@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import count
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning, URDFError
 from screwdyn.core.types import NAME, Array, ArrayLike, is_name
+from screwdyn.io.expression_text import expression_of
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 
 __all__ = [
@@ -79,13 +80,21 @@ def listed(title: str, problems: Sequence[object]) -> str:
 class Entry:
     """A value of a document, its place, and the list that receives its problems.
 
-    The readers return ``None`` (or nothing) after they have added a problem.
+    The readers return ``None`` (or nothing) after they have added a problem. If there are symbols, by name, numbers may
+    be texts with expressions.
     """
 
-    __slots__ = ("place", "problems", "value")
+    __slots__ = ("place", "problems", "symbols", "value")
 
-    def __init__(self, value: Any, place: str, problems: list[PlacedProblem]) -> None:
-        self.value, self.place, self.problems = value, place, problems
+    def __init__(
+        self, value: Any, place: str, problems: list[PlacedProblem], symbols: dict[str, Any] | None = None
+    ) -> None:
+        self.value, self.place, self.problems, self.symbols = value, place, problems, symbols
+
+    @property
+    def plain(self) -> Entry:
+        """The same entry, whose numbers are no expressions."""
+        return Entry(self.value, self.place, self.problems)
 
     def wrong(self, message: str, hint: str = "") -> None:
         """Add a problem of this entry."""
@@ -139,7 +148,7 @@ class Entry:
         if not isinstance(self.value, list):
             self.unexpected(what)
             return []
-        return [Entry(x, f"{self.place}[{k}]", self.problems) for k, x in enumerate(self.value)]
+        return [Entry(x, f"{self.place}[{k}]", self.problems, self.symbols) for k, x in enumerate(self.value)]
 
     def text(self, what: str = NAME) -> str | None:
         """A string that is not empty and has no control characters."""
@@ -162,20 +171,12 @@ class Entry:
         self.unexpected("true or false")
         return None
 
-    def number(
-        self,
-        expression: Callable[[str], Any] | None = None,
-        what: str = "a number",
-        largest: float = expressions.LARGEST,
-    ) -> Any:
-        """A finite number; or what `expression` makes of a string, whose ValueError is a problem.
-
-        Numbers above `largest` in magnitude are a problem, because their products would overflow.
-        """
+    def number(self, what: str = "a number", largest: float = expressions.LARGEST) -> Any:
+        """A finite number or an expression; above `largest` in magnitude is a problem: products would overflow."""
         value = self.value
-        if type(value) is str and expression is not None:
+        if type(value) is str and self.symbols is not None:
             try:
-                value = expression(value)
+                value = expression_of(value, self.symbols)
             except ValueError as error:
                 self.wrong(f"the expression {shown(value)!r}: {error}")
                 return None
@@ -192,7 +193,7 @@ class Entry:
         self.wrong(f"{_described(value)} is {bound}", "give a finite value in SI units")
         return None
 
-    def numbers(self, count: int, expression: Callable[[str], Any] | None = None) -> list[Any] | None:
+    def numbers(self, count: int) -> list[Any] | None:
         """A list of so many finite numbers."""
         value = self.value
         if type(value) is not list or len(value) != count:
@@ -200,15 +201,13 @@ class Entry:
             return None
         if all(type(x) is float and -expressions.LARGEST <= x <= expressions.LARGEST for x in value):
             return value
-        found = [x.number(expression) for x in self.items()]
+        found = [x.number() for x in self.items()]
         return None if any(x is None for x in found) else found
 
-    def matrix(
-        self, columns: int, rows: int | None = None, expression: Callable[[str], Any] | None = None
-    ) -> list[list[Any]] | None:
+    def matrix(self, columns: int, rows: int | None = None) -> list[list[Any]] | None:
         """A list of rows of so many finite numbers, at least one row."""
         items = self.items(f"rows of {columns} numbers")
-        found = [row.numbers(columns, expression) for row in items]
+        found = [row.numbers(columns) for row in items]
         if isinstance(self.value, list) and (not items or rows not in (None, len(items))):
             self.unexpected(f"{'some' if rows is None else rows} rows of {columns} numbers")
             return None
@@ -219,7 +218,8 @@ class Entry:
         """The entry under a key, whose value is None if there is none."""
         place = key if key.isidentifier() else repr(shown(key))
         value = self.value.get(key) if isinstance(self.value, dict) else None
-        return Entry(value, f"{self.place}.{place}" if self.place else place, self.problems)
+        place = f"{self.place}.{place}" if self.place else place
+        return Entry(value, place, self.problems, self.symbols)
 
 
 def _described(value: object) -> str:

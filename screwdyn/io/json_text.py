@@ -21,7 +21,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import JSONError, ScrewdynError
 from screwdyn.core.types import Array, is_name
 from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
-from screwdyn.io.expression_text import assumptions_of, expression_of, symbol_of, text_of
+from screwdyn.io.expression_text import assumptions_of, symbol_of, text_of
 from screwdyn.mechanism.chart import Chart, checked_positions
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic, Rotor
@@ -35,15 +35,13 @@ __all__ = ["read_json", "write_json"]
 _FORMAT, _VERSION = "screwdyn tree", 1
 _dumped = partial(json.dumps, allow_nan=False)
 _LOCKS = "a locked joint must be fixed, and have freedoms and the same name when it is unlocked"
-# What makes an expression of a text.
-Expression = Callable[[str], Any]
 
 
 def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
     """Read the links and joints of a tree; parameters and errors are those of :meth:`KinematicTree.from_json`."""
     source = read_source(path_or_text, "JSON", "{[", JSONError)
     problems: list[PlacedProblem] = []
-    topology = _tree(Entry(_parsed(source.document, source.title), "", problems))
+    topology = _tree(Entry(_parsed(source.document, source.title), "", problems, symbols={}))
     if problems or topology is None:
         raise JSONError(listed(source.title, problems), problems)
     return topology
@@ -111,29 +109,26 @@ class _Writer:
 class _Form(NamedTuple):
     """How a value is read from an entry, and how it is written. A reader returns None after it has added a problem."""
 
-    read: Callable[[Entry, Expression], Any]
+    read: Callable[[Entry], Any]
     write: Callable[[Any, _Writer], Any] = lambda value, _: value
 
 
 def _words(*known: Any) -> _Form:
-    return _Form(lambda entry, _: entry.one_of(*known))
+    return _Form(lambda given: given.one_of(*known))
 
 
 def _vector(count: int) -> _Form:
-    return _Form(lambda entry, expression: entry.numbers(count, expression), lambda x, writer: writer.numbers(x))
+    return _Form(lambda given: given.numbers(count), lambda x, writer: writer.numbers(x))
 
 
 def _rows(columns: int, rows: int | None = None) -> _Form:
-    return _Form(
-        lambda entry, expression: entry.matrix(columns, rows, expression),
-        lambda x, writer: [writer.numbers(row) for row in x[:rows]],
-    )
+    return _Form(lambda given: given.matrix(columns, rows), lambda x, writer: [writer.numbers(row) for row in x[:rows]])
 
 
 def _list(form: _Form, what: str) -> _Form:
-    def read(given: Entry, expression: Expression) -> list[Any] | None:
+    def read(given: Entry) -> list[Any] | None:
         before = len(given.problems)
-        found = [form.read(entry, expression) for entry in given.items(what)]
+        found = [form.read(entry) for entry in given.items(what)]
         return None if len(given.problems) > before else found
 
     return _Form(read, lambda values, writer: [form.write(value, writer) for value in values])
@@ -154,10 +149,10 @@ def _record(
     optional = {key: form[1] for key, form in keys.items() if not isinstance(form, _Form)}
     required = [key for key in keys if key not in optional]
 
-    def read(given: Entry, expression: Expression) -> Any:
+    def read(given: Entry) -> Any:
         entries = given.table(required, [*optional])
         before = len(given.problems)
-        values = {key: forms[key].read(entry, expression) for key, entry in entries.items()}
+        values = {key: forms[key].read(entry) for key, entry in entries.items()}
         whole = len(given.problems) == before and values.keys() >= {*required}
         return _made(given, lambda: make(**values)) if whole else None
 
@@ -185,8 +180,8 @@ def _made(given: Entry, make: Callable[[], Any]) -> Any:
     return None
 
 
-def _read_limits(given: Entry, _: Expression) -> tuple[float, float] | None:
-    items = given.items("two numbers or null")
+def _read_limits(given: Entry) -> tuple[float, float] | None:
+    items = given.plain.items("two numbers or null")
     if len(items) != 2:
         if isinstance(given.value, list):
             given.unexpected("two numbers or null")
@@ -196,8 +191,8 @@ def _read_limits(given: Entry, _: Expression) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _read_pose(given: Entry, expression: Expression) -> Array | None:
-    rows = given.matrix(4, 3, expression)
+def _read_pose(given: Entry) -> Array | None:
+    rows = given.matrix(4, 3)
     return None if rows is None else _made(given, lambda: screw.as_pose([*rows, [0, 0, 0, 1]], "the pose"))
 
 
@@ -217,16 +212,16 @@ def _chart(axes: list[list[Any]], center: list[Any], **sizes: int) -> Chart:
     return Chart(axes=turn[:3, :3], center=expressions.array(center), **sizes)
 
 
-def _read_locked(given: Entry, expression: Expression) -> Locked | None:
+def _read_locked(given: Entry) -> Locked | None:
     """The joint and the home that a locked joint has when it is unlocked, and its positions."""
-    seat = _UNLOCKED.read(given, expression)
+    seat = _UNLOCKED.read(given)
     if seat is None:
         return None
     if not seat["joint"].screws.size:
         given.wrong(_LOCKS)
         return None
     alone = replace(seat["joint"], mimic=None)  # a joint that follows another one is locked at a position too
-    place = given.below("q")
+    place = given.below("q").plain
     q = place.numbers(alone.nq)
     checked = None if q is None else _made(place, lambda: checked_positions("of the lock", alone, q))
     if q is None or checked is None:
@@ -240,11 +235,12 @@ def _attachment(name: str, inertia: Inertia | None = None, shapes: Any = (), **r
     return Attachment(Link(name, inertia, shapes), **rest)
 
 
-_TEXT, _FLAG = _Form(lambda given, _: given.text()), _Form(lambda given, _: given.flag())
+_TEXT, _FLAG = _Form(Entry.text), _Form(Entry.flag)
+_ANY = _Form(lambda given: given.value)
 _NUMBER = _Form(Entry.number, lambda x, writer: writer.number(x))
-_MAGNITUDE = _Form(lambda given, _: given.number(largest=float_info.max))
+_MAGNITUDE = _Form(lambda given: given.plain.number(largest=float_info.max))
 _LIMITS = _Form(_read_limits, lambda limits, _: [x if isfinite(x) else None for x in limits])
-_SIZES = _Form(lambda given, _: [x.number() for x in given.items("a list of numbers")], lambda sizes, _: list(sizes))
+_SIZES = _Form(lambda given: [x.number() for x in given.plain.items("a list of numbers")], lambda x, _: list(x))
 _POSE = _Form(_read_pose, _rows(4, 3).write)
 _INERTIA = _record(
     _inertia,
@@ -259,7 +255,7 @@ _SHAPE = _record(
     kind=_words(*get_args(Kind)),
     size=_SIZES,
     path=(_TEXT, None),
-    pose=(_Form(lambda given, _: given.matrix(4, 3), _POSE.write), np.eye(4)[:3].tolist()),
+    pose=(_Form(lambda given: given.plain.matrix(4, 3), _POSE.write), np.eye(4)[:3].tolist()),
     color=(_SIZES, None),
     use=(_words(*get_args(Use)), "visual"),
 )
@@ -289,7 +285,7 @@ _JOINT = _record(
     mimic=(_MIMIC, None),
     rotor=(_ROTOR, None),
 )
-_UNLOCKED = _record(dict, home=_POSE, joint=_JOINT, q=_Form(lambda given, _: given, lambda q, _: list(q)))
+_UNLOCKED = _record(dict, home=_POSE, joint=_JOINT, q=_Form(lambda given: given, lambda q, _: list(q)))
 _LOCKED = _Form(_read_locked, _UNLOCKED.write)
 _LINK: dict[str, Any] = {"name": _TEXT, "inertia": (_INERTIA, None), "shapes": (_list(_SHAPE, "a list of shapes"), [])}
 _SEAT: dict[str, Any] = {"home": _POSE, "joint": (_JOINT, {})}
@@ -320,25 +316,26 @@ def _integer(text: str) -> Any:
 def _tree(root: Entry) -> Topology | None:
     if not _is_of_this_format(root):
         return None
-    given = root.table(("format", "version", "gravity", "base", "links"), ("loops", "symbols"))
-    symbols = _symbols(given["symbols"]) if "symbols" in given else {}
+    if root.symbols is not None and "symbols" in root.value:
+        root.symbols |= _symbols(root.below("symbols"))
+    base = root.below("base").below("name")
+    topology: Topology | None = _record(
+        _topology,
+        format=_ANY,
+        version=_ANY,
+        gravity=_vector(3),
+        base=_BASE,
+        links=_Form(lambda given: _attachments(given, base)),
+        loops=(_list(_LOOP, "a list of loops"), []),
+        symbols=(_ANY, {}),
+    ).read(root)
+    return topology
 
-    def expression(text: str) -> Any:
-        return expression_of(text, symbols)
 
-    gravity = given["gravity"].numbers(3, expression) if "gravity" in given else None
-    base = _BASE.read(given["base"], expression) if "base" in given else None
-    attachments = _attachments(given["links"], root.below("base").below("name"), expression) if "links" in given else []
-    loops = _list(_LOOP, "a list of loops").read(given["loops"], expression) if "loops" in given else []
-    if root.problems or base is None or gravity is None:
-        return None
-    try:
-        topology = with_loops(Topology.rooted(base.link, gravity).attach(attachments), loops)
-        check_rotors(topology)
-        return topology
-    except ScrewdynError as error:
-        root.wrong(str(error))
-        return None
+def _topology(gravity: list[Any], base: Attachment, links: list[Attachment], loops: Any = (), **_: Any) -> Topology:
+    topology = with_loops(Topology.rooted(base.link, gravity).attach(links), loops)
+    check_rotors(topology)
+    return topology
 
 
 def _is_of_this_format(root: Entry) -> bool:
@@ -365,12 +362,12 @@ def _symbols(given: Entry) -> dict[str, Any]:
     return found
 
 
-def _attachments(given: Entry, base: Entry, expression: Expression) -> list[Attachment]:
+def _attachments(given: Entry, base: Entry) -> list[Attachment]:
     """The links of the list; links and joints need names of their own, and a parent comes before its children."""
     links, joints = {base.value if is_name(base.value) else "": base.place}, dict[str, str]()
     found = []
     for entry in given.items("a list of links"):
-        at = _ATTACHMENT.read(entry, expression)
+        at = _ATTACHMENT.read(entry)
         name, parent, joint = (entry.below(key) for key in ("name", "parent", "joint"))
         if is_name(parent.value) and is_name(base.value) and parent.value not in links:
             parent.wrong(f"there is no link {parent.value!r} before this one", parent.near(parent.value, links))

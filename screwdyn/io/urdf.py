@@ -24,8 +24,8 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Source, known_effective, listed, read_source, shown, similar, some, unused
-from screwdyn.io.urdf_xml import Element, Problem, Report, Severity, Unexpanded, parse
+from screwdyn.io.document import Source, known_effective, listed, read_source, shown, some, unused
+from screwdyn.io.urdf_xml import Element, Problem, Unexpanded, parse
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia, failing_condition
 from screwdyn.mechanism.joint import Joint, Mimic
@@ -120,27 +120,32 @@ def _read(
     if not (xacro is None or isinstance(xacro, bool)):
         raise ScrewdynError(f"xacro must be True or False, or None for files named .xacro; got {xacro!r}")
     source = read_source(path_or_text, "URDF", "<", URDFError)
-    report, meshes = Report(), Meshes(source.path and source.path.parent, package_dirs)
+    problems: list[Problem] = []
+    meshes = Meshes(source.path and source.path.parent, package_dirs)
     expansion = False
     try:
-        root = parse(source.document, report, source.encoding, source.skipped_lines)
+        root = parse(source.document, problems, source.encoding, source.skipped_lines)
     except Unexpanded as found:
         if xacro is None:
             xacro = source.path is not None and source.path.suffix.lower() == ".xacro"
-        root = _expanded(source, found, report) if xacro else None
+        root = _expanded(source, found) if xacro else None
         expansion = root is not None
         if not xacro:
             hint = "if you trust it, expand it by xacro=True or --xacro, which runs the Python expressions in it"
-            report.add(found.element, f"this is xacro, not URDF{found.where}", hint)
-    model = None if root is None or report.failed else _Reader(root, report, meshes)
-    if expansion and report.problems:
+            found.element.wrong(f"this is xacro, not URDF{found.where}", hint)
+    model = None if root is None or _failed(problems) else _Reader(root, meshes)
+    if expansion and problems:
         message = "this is xacro; lines are those of the URDF that it expands to"
-        report.problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
-    problems = sorted(report.problems, key=lambda problem: problem.line)
-    return source.title, problems, None if report.failed else model
+        problems.insert(0, Problem(1, "<robot>", message, "see them by: xacro FILE", "warning"))
+    problems.sort(key=lambda problem: problem.line)
+    return source.title, problems, None if _failed(problems) else model
 
 
-def _expanded(source: Source, found: Unexpanded, report: Report) -> Element | None:
+def _failed(problems: list[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
+
+
+def _expanded(source: Source, found: Unexpanded) -> Element | None:
     """The root of a xacro document after expansion; files that it includes are searched in its folder, or else here."""
     try:
         import xacro
@@ -149,17 +154,17 @@ def _expanded(source: Source, found: Unexpanded, report: Report) -> Element | No
         text = source.document.decode(source.encoding) if source.encoding else io.BytesIO(source.document)
         document = xacro.parse(text)
         xacro.process_doc(document, verbosity=0)
-        return parse(document.toprettyxml(indent="  ").encode("utf-8"), report, "utf-8")
+        return parse(document.toprettyxml(indent="  ").encode("utf-8"), found.element.problems, "utf-8")
     except ModuleNotFoundError as error:
         message = f"this is xacro, not URDF{found.where}"
         hint = "pip install 'screwdyn[xacro]', or expand it first: xacro FILE > robot.urdf"
         if error.name != "xacro":
             message, hint = f"xacro cannot expand this: {error}", "install what it asks for"
-        report.add(found.element, message, hint)
+        found.element.wrong(message, hint)
     except Unexpanded as left:
-        report.add(left.element, f"this is still xacro after expansion{left.where}")
+        left.element.wrong(f"this is still xacro after expansion{left.where}")
     except Exception as error:  # an expression can raise any error
-        report.add(found.element, f"xacro cannot expand this: {str(error) or type(error).__name__}")
+        found.element.wrong(f"xacro cannot expand this: {str(error) or type(error).__name__}")
     return None
 
 
@@ -178,29 +183,28 @@ def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
     )
 
 
-def _origin(element: Element, report: Report, severity: Severity = "error") -> Array | None:
+def _origin(element: Element) -> Array | None:
     """The pose of the only <origin> of an element, the identity if there is none; None, with a problem, if invalid."""
-    origin = report.only(element, "origin")
+    origin = element.only("origin")
     if origin is None:
         return np.eye(4)
     if "quat_xyzw" in origin.attributes:
-        hint = 'give the orientation as rpy="roll pitch yaw"'
-        report.add(origin, "quat_xyzw is not supported yet", hint, severity)
-    xyz, rpy = (report.numbers(origin, name, 3, (0.0, 0.0, 0.0), severity) for name in ("xyz", "rpy"))
+        origin.wrong("quat_xyzw is not supported yet", 'give the orientation as rpy="roll pitch yaw"')
+    xyz, rpy = (origin.numbers(name, 3, (0.0, 0.0, 0.0)) for name in ("xyz", "rpy"))
     return None if xyz is None or rpy is None else pose(rotation_from_rpy(*rpy), xyz)
 
 
-def _axis(joint: Element, report: Report) -> tuple[float, ...] | None:
+def _axis(joint: Element) -> tuple[float, ...] | None:
     """The direction in the only <axis> of a joint, x if there is none; None, with a problem, if invalid."""
-    element = report.only(joint, "axis")
+    element = joint.only("axis")
     if element is None:
         return (1.0, 0.0, 0.0)
-    axis = report.numbers(element, "xyz", 3)
+    axis = element.numbers("xyz", 3)
     if axis is None:
         return None
     largest = max(abs(x) for x in axis)  # avoids underflow and overflow of the norm
     if largest == 0:
-        report.add(element, "the axis is zero", "give the direction of the joint, such as 0 0 1")
+        element.wrong("the axis is zero", "give the direction of the joint, such as 0 0 1")
         return None
     return tuple(x / largest for x in axis)
 
@@ -222,14 +226,13 @@ class _Edge:
 
 
 class _Reader:
-    """A robot: its links, its joints, and those that close loops, by name; problems are added to the report."""
+    """A robot: its links, its joints, and those that close loops, by name."""
 
-    def __init__(self, robot: Element, report: Report, meshes: Meshes) -> None:
-        self.report = report
+    def __init__(self, robot: Element, meshes: Meshes) -> None:
         self.first: dict[tuple[str, str], Element] = {}  # elements by tag and name
         self.links: dict[str, Link] = {}
         self.edges: dict[str, _Edge] = {}
-        shapes = _Shapes(robot, meshes, report)
+        shapes = _Shapes(robot, meshes)
         for element in robot.named("link"):
             inertia, own = self.inertia(element), shapes.of(element)
             name = self.unique_name(element)
@@ -266,45 +269,43 @@ class _Reader:
         return with_loops(Topology.rooted(base).attach(attachments), self.loops.values())
 
     def unique_name(self, element: Element) -> str | None:
-        name = self.report.attribute(element, "name")
+        name = element.attribute("name")
         if name is None:
             return None
         first = self.first.setdefault((element.tag, name), element)
         if first is element:
             return name
         hint = f"the first is on line {first.line}; rename one"
-        self.report.add(element, f"a second {element.tag} named {shown(name)!r}", hint)
+        element.wrong(f"a second {element.tag} named {shown(name)!r}", hint)
         return None
 
     def link_named(self, element: Element, attribute: str, unknown: str) -> str | None:
         """The name of a link in an attribute; None, with a problem, if the file has no such link."""
-        name = self.report.attribute(element, attribute)
+        name = element.attribute(attribute)
         if name is None or name in self.links:
             return name
-        near = similar(name, self.links, len(self.report.problems))
-        self.report.add(element, unknown.format(repr(shown(name))), near)
+        element.wrong(unknown.format(repr(shown(name))), element.near(name, self.links))
         return None
 
     def end(self, joint: Element, tag: str) -> str | None:
         """The name of the parent or child link of a joint."""
-        element = self.report.only(joint, tag, f'add <{tag} link="…"/>')
+        element = joint.only(tag, f'add <{tag} link="…"/>')
         return None if element is None else self.link_named(element, "link", f"unknown {tag} link {{}}")
 
     def inertia(self, link: Element) -> Inertia | None:
-        report = self.report
-        inertial = report.only(link, "inertial")
+        inertial = link.only("inertial")
         if inertial is None:
             return None
-        home = _origin(inertial, report)
-        element = report.only(inertial, "mass", 'add <mass value="…"/>')
-        mass = None if element is None else report.number(element, "value")
+        home = _origin(inertial)
+        element = inertial.only("mass", 'add <mass value="…"/>')
+        mass = None if element is None else element.number("value")
         if element is not None and mass is not None and mass < 0:
-            report.add(element, f"the mass is negative ({mass:g} kg)", "give a mass >= 0")
+            element.wrong(f"the mass is negative ({mass:g} kg)", "give a mass >= 0")
             mass = None
-        matrix = report.only(inertial, "inertia", "add <inertia ixx=… ixy=… ixz=… iyy=… iyz=… izz=…/>")
+        matrix = inertial.only("inertia", "add <inertia ixx=… ixy=… ixz=… iyy=… iyz=… izz=…/>")
         if matrix is None:
             return None
-        entries = [report.number(matrix, name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        entries = [matrix.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
         if mass is None or home is None or None in entries:
             return None
         xx, xy, xz, yy, yz, zz = (x for x in entries if x is not None)
@@ -316,21 +317,19 @@ class _Reader:
         failing = failing_condition(mass, tensor)
         if failing is None:
             return Inertia(mass, home[:3, 3], tensor)
-        report.add(inertial, failing, "no rigid body has these numbers; they are used as they are", "warning")
+        inertial.doubtful(failing, "no rigid body has these numbers; they are used as they are")
         return known_effective(mass, home[:3, 3], tensor)
 
     def edge(self, element: Element, name: str | None, parent: str, child: str) -> _Edge | None:
-        report = self.report
-        home, kind = _origin(element, report), report.attribute(element, "type")
+        home, kind = _origin(element), element.attribute("type")
         if kind is not None and kind != "fixed" and kind not in _MOVABLE:
-            hint = f"use one of {', '.join(_MOVABLE)}, fixed"
-            report.add(element, f"unknown joint type {shown(kind)!r}", hint)
+            element.wrong(f"unknown joint type {shown(kind)!r}", f"use one of {', '.join(_MOVABLE)}, fixed")
         if kind == "fixed" and home is not None:
             return _Edge(element, kind, parent, child, joints.fixed(name=name), home)
         if kind not in _MOVABLE:
             return None
-        axis = () if kind == "floating" else _axis(element, report)
-        dynamics, limit = report.only(element, "dynamics"), report.only(element, "limit")
+        axis = () if kind == "floating" else _axis(element)
+        dynamics, limit = element.only("dynamics"), element.only("limit")
         friction = {what: self.friction(dynamics, what) for what in ("damping", "friction")}
         options: dict[str, Any] = {what: self.magnitude(limit, what) for what in ("effort", "velocity")}
         if kind in ("revolute", "prismatic"):
@@ -344,27 +343,26 @@ class _Reader:
         return _Edge(element, kind, parent, child, joint, home, mimic)
 
     def friction(self, dynamics: Element | None, name: str) -> float | None:
-        value = 0.0 if dynamics is None else self.report.number(dynamics, name, default=0.0)
+        value = 0.0 if dynamics is None else dynamics.number(name, default=0.0)
         if dynamics is None or value is None or value >= 0:
             return value
-        self.report.add(dynamics, f"the {name} is negative ({value:g})", "give a value >= 0")
+        dynamics.wrong(f"the {name} is negative ({value:g})", "give a value >= 0")
         return 0.0
 
     def limits(self, joint: Element, element: Element | None) -> tuple[float, float] | None:
-        report = self.report
         if element is None:
             kind = joint.attributes["type"]
-            report.add(joint, f"a {kind} joint without <limit>", "it is read as unlimited", "warning")
+            joint.doubtful(f"a {kind} joint without <limit>", "it is read as unlimited")
             return None
         if not {"lower", "upper"} & element.attributes.keys():
-            report.add(element, "neither lower nor upper is given", "the joint is read as unlimited", "warning")
+            element.doubtful("neither lower nor upper is given", "the joint is read as unlimited")
             return None
-        lower, upper = (report.number(element, name, default=0.0, largest=np.inf) for name in ("lower", "upper"))
+        lower, upper = (element.number(name, default=0.0, largest=np.inf) for name in ("lower", "upper"))
         if lower is None or upper is None:
             return None
         if lower > upper:
             message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
-            report.add(element, message, "the joint is read as unlimited", "warning")
+            element.doubtful(message, "the joint is read as unlimited")
             return None
         # The largest float, which the writer gives where URDF requires a limit and there is none.
         low, high = (x if abs(x) < sys.float_info.max else np.copysign(np.inf, x) for x in (lower, upper))
@@ -374,19 +372,19 @@ class _Reader:
         """The limit of effort or velocity; ``None`` if it is not given or not valid."""
         if limit is None:
             return None
-        value = self.report.number(limit, name, default=np.inf, severity="warning", largest=np.inf)
+        value = limit.number(name, default=np.inf, severity="warning", largest=np.inf)
         if value is not None and value < 0:
-            self.report.add(limit, f"the {name} is negative ({value:g})", "it is read as unlimited", "warning")
+            limit.doubtful(f"the {name} is negative ({value:g})", "it is read as unlimited")
             return None
         return None if value is None or value >= sys.float_info.max else value
 
     def mimic(self, joint: Element) -> Mimic | None:
         """The joint that a joint follows, with URDF's multiplier and offset."""
-        element = self.report.only(joint, "mimic")
+        element = joint.only("mimic")
         if element is None:
             return None
-        leader = self.report.attribute(element, "joint")
-        ratio, offset = (self.report.number(element, name, x) for name, x in (("multiplier", 1.0), ("offset", 0.0)))
+        leader = element.attribute("joint")
+        ratio, offset = (element.number(name, x) for name, x in (("multiplier", 1.0), ("offset", 0.0)))
         return Mimic(leader, ratio, offset) if leader and ratio is not None and offset is not None else None
 
     def follow(self) -> None:
@@ -398,7 +396,7 @@ class _Reader:
             leader = edge.mimic.joint
             led = self.edges.get(leader)
             if led is None:
-                near = "" if leader in self.joints else similar(leader, self.joints, len(self.report.problems))
+                near = "" if leader in self.joints else edge.element.near(leader, self.joints)
                 message = f"mimics an unknown joint {shown(leader)!r}" + (f" ({near})" if near else "")
             elif edge.kind not in _SINGLE:
                 message = f"a {edge.kind} joint cannot follow another one"
@@ -411,13 +409,12 @@ class _Reader:
                 self.edges[name] = replace(edge, joint=replace(edge.joint, mimic=edge.mimic))
                 continue
             element = next(edge.element.named("mimic"))
-            self.report.add(element, message, "the joint is read as an independent one", "warning")
+            element.doubtful(message, "the joint is read as an independent one")
 
     def root_of(self, robot: Element, ends: list[tuple[Element, str | None, str | None]]) -> str:
         """Name of the only link without a parent; empty, with a problem, if there is no such link."""
-        report = self.report
         if not self.links:
-            report.add(robot, "there is no <link>", "a robot needs at least one")
+            robot.wrong("there is no <link>", "a robot needs at least one")
             return ""
         claimed: dict[str, Element] = {}
         above: dict[str, str] = {}  # from a link to one of its ancestors
@@ -428,10 +425,10 @@ class _Reader:
             elif child in claimed:
                 first = claimed[child]
                 hint = f"the first is {first} on line {first.line}; remove one"
-                report.add(element, f"a second parent of link {shown(child)!r}", hint)
+                element.wrong(f"a second parent of link {shown(child)!r}", hint)
             elif parent is not None and _top(parent, above) == child:
                 message = f"closes a cycle: link {shown(child)!r} would be its own ancestor"
-                report.add(element, message, f"a tree has no cycles; write one joint of the cycle as <{LOOP}>")
+                element.wrong(message, f"a tree has no cycles; write one joint of the cycle as <{LOOP}>")
             else:
                 claimed[child] = element
                 if parent is not None:
@@ -442,52 +439,49 @@ class _Reader:
             lines = [(shown(name), self.first["link", name].line) for name in roots]
             message = f"there are {len(roots)} links without a parent: {some(f'{x!r} (line {at})' for x, at in lines)}"
             hint = "connect them by joints so that one root remains"
-            report.add(self.first["link", roots[1]], message, hint)
+            self.first["link", roots[1]].wrong(message, hint)
         return roots[0] if roots else ""
 
     def loops_of(self, robot: Element) -> dict[str, Loop]:
         """The loops of the robot between its links."""
-        report = self.report
         loops: dict[str, Loop] = {}
         for element in robot.named(LOOP):
-            name = report.attribute(element, "name")
+            name = element.attribute("name")
             first = None if name is None else self.first.setdefault((LOOP, name), element)
             if name is not None and (first is not element or name in self.links or name in self.joints):
                 where = f" on line {first.line}" if first is not None and first is not element else ""
                 message = f"there is a link, joint or loop named {shown(name)!r} already{where}"
-                report.add(element, message, "rename one")
+                element.wrong(message, "rename one")
             link, to = (self.link_named(element, which, f"{which}={{}} is an unknown link") for which in ("link", "to"))
             if link is not None and link == to:
-                report.add(element, f"it connects {shown(link)!r} with itself", "give two links")
-            home, joint = _origin(element, report), self.loop_joint(element)
+                element.wrong(f"it connects {shown(link)!r} with itself", "give two links")
+            home, joint = _origin(element), self.loop_joint(element)
             if name is not None and link is not None and to is not None and home is not None and joint is not None:
                 loops[name] = Loop(name, link, to, joint, home)
         return loops
 
     def loop_joint(self, element: Element) -> Joint | None:
-        report = self.report
-        kind = report.attribute(element, "type")
+        kind = element.attribute("type")
         if kind is None:
             return None
         if kind not in LOOP_TYPES:
-            hint = f"use one of {', '.join(LOOP_TYPES)}"
-            report.add(element, f"unknown type {shown(kind)!r} of a loop", hint)
+            element.wrong(f"unknown type {shown(kind)!r} of a loop", f"use one of {', '.join(LOOP_TYPES)}")
             return None
         turns, placed = LOOP_TYPES[kind]
-        given: list[Any] = [_axis(element, report)] if turns else []
+        given: list[Any] = [_axis(element)] if turns else []
         if placed:
-            point = report.only(element, "point")
-            given.append((0.0, 0.0, 0.0) if point is None else report.numbers(point, "xyz", 3))
+            point = element.only("point")
+            given.append((0.0, 0.0, 0.0) if point is None else point.numbers("xyz", 3))
         if kind == "helical":
-            found = report.only(element, "axis", 'a helical joint needs <axis xyz="…" pitch="…"/>')
-            given.insert(1, None if found is None else report.number(found, "pitch"))
+            found = element.only("axis", 'a helical joint needs <axis xyz="…" pitch="…"/>')
+            given.insert(1, None if found is None else found.number("pitch"))
         if None in given:
             return None
         try:
             joint: Joint = getattr(joints, kind)(*given)
             return joint
         except ScrewdynError as error:
-            report.add(element, str(error))
+            element.wrong(str(error))
             return None
 
 
@@ -510,8 +504,8 @@ class _Shapes:
     A material may be named in any link, also one that another link defines.
     """
 
-    def __init__(self, robot: Element, meshes: Meshes, report: Report) -> None:
-        self.find, self.report = cache(meshes.find), report
+    def __init__(self, robot: Element, meshes: Meshes) -> None:
+        self.find = cache(meshes.find)
         self.missing: dict[str, Element] = {}
         links = [shape for link in robot.named("link") for shape in link.children]
         materials = [material for owner in (robot, *links) for material in owner.named("material")]
@@ -534,14 +528,14 @@ class _Shapes:
             count = f"{len(others) + 1} meshes are" if others else "the mesh is"
             message = f"{count} missing: {some(shown(name, 200) for name in self.missing)}"
             hint = "name the folders of packages by package_dirs=…, or in the environment variable ROS_PACKAGE_PATH"
-            self.report.add(self.missing[first], message, hint, "warning")
+            self.missing[first].doubtful(message, hint)
 
     def shape(self, element: Element) -> Shape | None:
-        home = _origin(element, self.report, "warning")
+        home = _origin(element)
         bodies = [body for geometry in element.named("geometry") for body in geometry.children]
         if len(bodies) != 1:
             found = "several bodies" if bodies else f"none of {', '.join(_SIZES)}"
-            self.report.add(element, f"its <geometry> has {found}", _LEFT_OUT, "warning")
+            element.doubtful(f"its <geometry> has {found}", _LEFT_OUT)
             return None
         (body,) = bodies
         size, path = self.size(body), self.path(body) if body.tag == "mesh" else None
@@ -550,20 +544,20 @@ class _Shapes:
         try:
             return Shape(body.tag, size, path, home, self.color_of(element), element.tag)  # type: ignore[arg-type]
         except ShapeError as error:
-            self.report.add(body, str(error), _LEFT_OUT, "warning")
+            body.doubtful(str(error), _LEFT_OUT)
             return None
 
     def size(self, body: Element) -> list[float] | None:
         default = (1.0, 1.0, 1.0) if body.tag == "mesh" else None
         attributes = _SIZES[body.tag].items()  # type: ignore[index]
-        found = [self.report.numbers(body, name, count, default, "warning") for name, count in attributes]
+        found = [body.numbers(name, count, default) for name, count in attributes]
         return None if None in found else [x for numbers in found if numbers is not None for x in numbers]
 
     def path(self, mesh: Element) -> str | None:
         """The file of a mesh, or its name in the URDF if there is no such file."""
         name = mesh.attributes.get("filename", "")
         if not name:
-            self.report.add(mesh, "the attribute 'filename' is missing or empty", _LEFT_OUT, "warning")
+            mesh.doubtful("the attribute 'filename' is missing or empty", _LEFT_OUT)
             return None
         path = self.find(name)
         if path is None:
@@ -572,17 +566,17 @@ class _Shapes:
 
     def color(self, material: Element) -> tuple[float, ...] | None:
         """The colour that a material states itself."""
-        element = self.report.only(material, "color")
-        rgba = None if element is None else self.report.numbers(element, "rgba", 4, None, "warning")
+        element = material.only("color")
+        rgba = None if element is None else element.numbers("rgba", 4)
         if element is None or rgba is None or all(0 <= x <= 1 for x in rgba):
             return rgba
         message = f"rgba={shown(element.attributes['rgba'])!r} has numbers that are not from 0 to 1"
-        self.report.add(element, message, "it is read as no colour", "warning")
+        element.doubtful(message, "it is read as no colour")
         return None
 
     def color_of(self, shape: Element) -> tuple[float, ...] | None:
         """The colour of the material of a shape: that of the first material of its name, or its own."""
-        material = self.report.only(shape, "material")
+        material = shape.only("material")
         if material is None:
             return None
         return self.named.get(material.attributes.get("name", "")) or self.own[material]

@@ -2,22 +2,22 @@
 
 Only the elements that describe the mechanism and the shapes of its links are kept; all others (gazebo, transmission,
 …) are ignored. Document types are an error, so entities are never expanded. Invalid content does not raise errors
-here: every problem is added to a :class:`Report`.
+here: every problem is added to a list.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Literal
 from xml.parsers import expat
 
 from screwdyn.core.types import is_name, printable
-from screwdyn.io.document import shown
+from screwdyn.io.document import shown, similar
 
-__all__ = ["Element", "Problem", "Report", "Severity", "Unexpanded", "parse"]
+__all__ = ["Element", "Problem", "Severity", "Unexpanded", "parse"]
 
 Severity = Literal["error", "warning"]
 
@@ -70,11 +70,15 @@ class Problem:
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """An XML element with its line, its attributes and those of its children that are kept."""
+    """An XML element with its line, its attributes, those of its children that are kept, and the problems of the file.
+
+    What reads its content returns None after it has added a problem: an error or, in a shape, a warning.
+    """
 
     tag: str
     attributes: dict[str, str]
     line: int
+    problems: list[Problem]
     owner: Element | None = None
     children: list[Element] = field(default_factory=list)
 
@@ -84,97 +88,92 @@ class Element:
         nested = self.owner is not None and self.owner.tag != "robot"
         return f"{own} of {self.owner}" if nested else own
 
+    @property
+    def severity(self) -> Severity:
+        """Of its problems: the motion does not depend on shapes."""
+        decorates = self.tag in _DECORATION or (self.owner is not None and self.owner.tag in _DECORATION)
+        return "warning" if decorates else "error"
+
+    def wrong(self, message: str, hint: str = "", severity: Severity | None = None) -> None:
+        """Add a problem."""
+        self.problems.append(Problem(self.line, str(self), message, hint, severity or self.severity))
+
+    def doubtful(self, message: str, hint: str = "") -> None:
+        """Add a warning."""
+        self.wrong(message, hint, "warning")
+
+    def near(self, name: str, known: Iterable[str]) -> str:
+        """A hint with the known names that are similar, or some of them."""
+        return similar(name, known, len(self.problems))
+
     def named(self, tag: str) -> Iterator[Element]:
         """Children with this tag, in document order."""
         return (child for child in self.children if child.tag == tag)
 
-
-class Report:
-    """The problems of a file in the order of detection; each reader returns None after it has added one."""
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-
-    def add(self, element: Element, message: str, hint: str = "", severity: Severity = "error") -> None:
-        """Add one problem of one element."""
-        self.problems.append(Problem(element.line, str(element), message, hint, severity))
-
-    @property
-    def failed(self) -> bool:
-        """Whether an error was found."""
-        return any(problem.severity == "error" for problem in self.problems)
-
-    def attribute(self, element: Element, name: str) -> str | None:
+    def attribute(self, name: str) -> str | None:
         """A required attribute that is not empty."""
-        value = element.attributes.get(name)
+        value = self.attributes.get(name)
         if is_name(value):
             return value
         if value:
-            self.add(element, f"{name}={shown(value)!r} has control characters", "remove them")
-            return None
-        self.add(element, f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
+            self.wrong(f"{name}={shown(value)!r} has control characters", "remove them")
+        else:
+            self.wrong(f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
         return None
 
-    def only(self, element: Element, tag: str, required: str = "") -> Element | None:
+    def only(self, tag: str, required: str = "") -> Element | None:
         """The only child with this tag.
 
         `required` is the hint for a child that must occur once. If it is empty, the child may be missing, and further
         children are ignored with a warning.
         """
-        found = list(element.named(tag))
+        found = list(self.named(tag))
         for other in found[1:]:
-            severity: Severity = "error" if required else "warning"
-            self.add(other, f"a second <{tag}>; only the first counts", "remove one", severity)
+            other.wrong(f"a second <{tag}>; only the first counts", "remove one", "error" if required else "warning")
         if not found and required:
-            self.add(element, f"it has no <{tag}>", required)
+            self.wrong(f"it has no <{tag}>", required)
         return found[0] if found else None
 
     def numbers(
         self,
-        element: Element,
-        attribute: str,
+        name: str,
         count: int,
         default: tuple[float, ...] | None = None,
-        severity: Severity = "error",
+        severity: Severity | None = None,
         largest: float = 1e50,
     ) -> tuple[float, ...] | None:
         """The `count` finite numbers of an attribute, which is required if there is no default.
 
         Numbers above `largest` in magnitude are a problem, because their products would overflow.
         """
-        text = element.attributes.get(attribute)
+        text = self.attributes.get(name)
         if text is None:
             if default is None:
-                self.add(element, f"the attribute {attribute!r} is missing", f'add {attribute}="…"', severity)
+                self.wrong(f"the attribute {name!r} is missing", f'add {name}="…"', severity)
             return default
         words = text.split()
-        given = f"{attribute}={shown(text)!r}"
+        given = f"{name}={shown(text)!r}"
         bad = [word for word in words if not _NUMBER.fullmatch(word)]
         if bad:
             message, hint = _not_a_number(bad[0])
-            self.add(element, f"{given}: {message}", hint, severity)
+            self.wrong(f"{given}: {message}", hint, severity)
             return None
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers"
-            self.add(element, f"{given} has {len(words)}", f"expected {expected}", severity)
+            self.wrong(f"{given} has {len(words)}", f"expected {expected}", severity)
             return None
         values = tuple(map(float, words))
         beyond = [word for word, x in zip(words, values, strict=True) if not isfinite(x) or abs(x) > largest]
         if beyond:
-            self.add(element, f"{given}: {shown(beyond[0])} is too large", "give a value in SI units", severity)
+            self.wrong(f"{given}: {shown(beyond[0])} is too large", "give a value in SI units", severity)
             return None
         return values
 
     def number(
-        self,
-        element: Element,
-        attribute: str,
-        default: float | None = None,
-        severity: Severity = "error",
-        largest: float = 1e50,
+        self, name: str, default: float | None = None, severity: Severity | None = None, largest: float = 1e50
     ) -> float | None:
         """One number; see :meth:`numbers`."""
-        values = self.numbers(element, attribute, 1, None if default is None else (default,), severity, largest)
+        values = self.numbers(name, 1, None if default is None else (default,), severity, largest)
         return None if values is None else values[0]
 
 
@@ -202,9 +201,8 @@ class _StopReading(Exception):
 class _Builder:
     """Handlers of the events of expat."""
 
-    def __init__(self, encoding: str | None, skipped_lines: int, report: Report) -> None:
-        self.report = report
-        self.skipped_lines = skipped_lines
+    def __init__(self, encoding: str | None, skipped_lines: int, problems: list[Problem]) -> None:
+        self.skipped_lines, self.problems = skipped_lines, problems
         self.root: Element | None = None
         self.open: list[tuple[str, int, Element | None]] = []
         self.parser = expat.ParserCreate(encoding)
@@ -218,12 +216,12 @@ class _Builder:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         owner = self.open[-1][2] if self.open else None
-        element = Element(tag, attributes, self.line, owner)
+        element = Element(tag, attributes, self.line, self.problems, owner)
         kept: Element | None = None
         if not self.open:
             self.root = kept = element
             if tag != "robot":
-                self.report.add(element, "the root element is not <robot>", "give a URDF file")
+                element.wrong("the root element is not <robot>", "give a URDF file")
                 raise _StopReading
         elif tag.startswith("xacro:"):
             raise Unexpanded(element)
@@ -236,8 +234,8 @@ class _Builder:
         self.open.append((tag, self.line, kept))
 
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
-        element = Element("!DOCTYPE " + name, {}, self.line)
-        self.report.add(element, "document types are not allowed", "remove the <!DOCTYPE …>")
+        element = Element("!DOCTYPE " + name, {}, self.line, self.problems)
+        element.wrong("document types are not allowed", "remove the <!DOCTYPE …>")
         raise _StopReading
 
     def malformed(self, error: expat.ExpatError) -> None:
@@ -251,21 +249,23 @@ class _Builder:
         message = f"not well-formed XML: {expat.ErrorString(error.code)}"
         if not self.open:
             empty = self.root is None and cut_short
-            self.report.add(Element("xml", {}, line), "there is no XML element" if empty else message)
+            Element("xml", {}, line, self.problems).wrong("there is no XML element" if empty else message)
             return
         tag, opened, kept = self.open[-1]
         hint = f"<{shown(tag)}>, opened on line {opened}, is not closed yet"
-        element = Element(tag, kept.attributes if kept else {}, line)
-        self.report.add(element, "the file ends too early" if cut_short else message, hint)
+        element = Element(tag, kept.attributes if kept else {}, line, self.problems)
+        element.wrong("the file ends too early" if cut_short else message, hint, "error")
 
 
-def parse(document: bytes, report: Report, encoding: str | None = None, skipped_lines: int = 0) -> Element | None:
-    """The root of a URDF document with the elements up to the first error in the XML, which is added to the report.
+def parse(
+    document: bytes, problems: list[Problem], encoding: str | None = None, skipped_lines: int = 0
+) -> Element | None:
+    """The root of a URDF document with the elements up to the first error in the XML, which is added to the problems.
 
     `encoding` overrides the document's own declaration; lines are counted from `skipped_lines`. Raises Unexpanded at
     the first element or expression of xacro.
     """
-    builder = _Builder(encoding, skipped_lines, report)
+    builder = _Builder(encoding, skipped_lines, problems)
     try:
         builder.parser.Parse(document, True)
     except _StopReading:
@@ -273,5 +273,5 @@ def parse(document: bytes, report: Report, encoding: str | None = None, skipped_
     except expat.ExpatError as error:
         builder.malformed(error)
     except (LookupError, ValueError) as error:  # raised by Python for an unknown encoding
-        report.add(Element("?xml", {}, builder.line), f"unusable encoding: {error}", "save the file as UTF-8")
+        Element("?xml", {}, builder.line, problems).wrong(f"unusable encoding: {error}", "save the file as UTF-8")
     return builder.root

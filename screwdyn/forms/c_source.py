@@ -189,7 +189,7 @@ class _Source:
         placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
         charts = self.model.charts
         coupled = [] if charts is None else [charts.couplings]
-        symbols = expressions.free_symbols([*itertools.chain(*self.model.rows, self.model.base_row), *placed, *coupled])
+        symbols = expressions.free_symbols([*self.model.entries.flat, *placed, *coupled])
         self.members: dict[Any, str] = {}
         if symbols:
             from screwdyn.backends.closed_form import member_names
@@ -298,7 +298,7 @@ class _Source:
         ]
         rows = [model.index[name] for name in model.coordinates]
         kinds = [model.joints[row].kind for row in rows]
-        units = ["rad" if model.rows[row][TURN] else "m" for row in rows]
+        units = ["rad" if model.entries[row, TURN] else "m" for row in rows]
         named = enumerate(zip(model.coordinates, kinds, units, strict=True))
         listed = [f"  [{i}] {quoted(name)}, {kind}, {unit}" for i, (name, kind, unit) in named]
         if model.charts is None:

@@ -122,7 +122,7 @@ def _of_symbols(model: Model) -> Array:
     if charts is not None:
         groups, couplings = (given(x.flat).reshape(x.shape) for x in (charts.groups, charts.couplings))
         charts = charts._replace(groups=groups, couplings=couplings)
-    table = given([x for row in (*model.rows, model.base_row) for x in row]).reshape(-1, COLUMNS)
+    table = given(model.entries.ravel().tolist()).reshape(-1, COLUMNS)
     places = given([x for row in model.constraints for x in row]).reshape(-1, PLACE)
     subject = Subject(table, charts, places)
     (recorded,) = record(tape, "constraint_jacobian", subject)
@@ -162,7 +162,7 @@ class Request(NamedTuple):
         """
         numbers = read is None and model.ready is not None
         read = functools.partial(scalars, tape) if read is None else read
-        rows = constants(model.table) if numbers else np.array([*model.rows, model.base_row], dtype=object)
+        rows = constants(model.table) if numbers else model.entries.astype(object)
         table, zeros = moved_zeros(rows)
         rows_of_places = written_places(self.entry, model, self.link or "", self.code)
         places = read(x for row in rows_of_places for x in row).reshape(-1, PLACE)

@@ -146,7 +146,7 @@ class Symbolic:
         )
         places = [x for link in model.placements for x in model.place(link, BODY)]
         charts = [] if model.charts is None else [model.charts.couplings]
-        held = expressions.free_symbols([*(x for row in model.rows for x in row), *model.base_row, *places, *charts])
+        held = expressions.free_symbols([*model.entries.flat, *places, *charts])
         self.parameters = tuple(sorted(held, key=str))
         own, parameters = (
             Counter(x.name for x in group) for group in ([*self.q, *self.qd, *self.qdd, *self.tau], self.parameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +25,7 @@ from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity
 from screwdyn.physics.recursions.links import BODY
 from screwdyn.physics.reductions import unresisted
-from screwdyn.physics.table import ARMATURE, COLUMNS, MASS, PARENT, PLACE, SLIDE, TURN
+from screwdyn.physics.table import ARMATURE, COLUMNS, FIRST, MASS, PARENT, PLACE, SLIDE, TURN
 from screwdyn.screws import screw
 
 __all__ = ["POSITIONS", "Model", "Robot"]
@@ -45,41 +44,19 @@ class Model:
     topology : Topology
     former : Model, optional
         That of an earlier revision, from which unchanged numbers are copied; the result has the same bits without it.
-
-    Attributes
-    ----------
-    topology : Topology
-    table : (n + 1, 27) array
-        The rows of the joints, and the row of the base at the end; see ``physics.table``.
-    ready : array or None
-        The table if it contains numbers only; None if there are expressions.
-    charts : Charts or None
-        How positions enter the rows if there is a group joint or a joint that follows another one; otherwise positions
-        are the coordinates of the rows.
-    index : mapping from the name of a row to its number
-        The name of a row is that of its freedom, or of the joint if it follows another one.
-    nq, nv : int
-        Number of positions, and number of freedoms.
-    coupled : bool
-        Whether a joint follows another one.
-    placements : mapping from link name to :class:`Placement`
     """
 
-    placements: dict[str, Placement]
-    index: dict[str | None, int]
-    charts: Charts | None
-    nq: int
-    nv: int
+    entries: Array  # of the table, (n + 1, 27): floats, or objects if there are expressions
+    placements: dict[str, Placement]  # of the links
+    index: dict[str | None, int]  # rows by their names: those of the freedoms, or of joints that follow others
+    charts: Charts | None  # how positions enter the rows, unless they are the coordinates of the rows
+    nq: int  # number of positions
+    nv: int  # number of freedoms
 
     def __init__(self, topology: Topology, former: Self | None = None) -> None:
         self.topology, self.coupled = topology, topology.coupled
         self.nodes = tuple(topology.attachments.values())
-        if former is None or former.ready is None or not self._changed(former):
-            self._made(former)
-            try:
-                self.ready: Array | None = self.table
-            except UnboundSymbolError:
-                self.ready = None
+        self._make(former, None if former is None or former.entries.dtype.hasobject else former)
         self.nv = len(self.index) - 1
         if self.coupled:
             self.nv -= sum([at.follows for at in self.placements.values()])
@@ -94,144 +71,94 @@ class Model:
         """Number of the revision of the tree."""
         return self.topology.revision
 
-    def _changed(self, former: Self) -> bool:
-        """Copy unchanged numbers from a former model without expressions; False if there are expressions now.
-
-        The common first part of the attachments is kept; the rows of later links are removed and made anew.
-        """
-        common = [*map(operator.is_, self.nodes, former.nodes), False].index(False)
-        self.placements, self.index = former.placements.copy(), former.index.copy()
-        lighter: set[str | None] = set()
-        position = former.nq
-        for _ in former.nodes[common:]:
-            _, at = self.placements.popitem()
-            position -= at.nq
-            for _ in at.freedoms:
-                self.index.popitem()
-            if not at.freedoms:
-                lighter.add(at.coordinate)
-        lighter &= self.index.keys()
-        n, self.nq = len(self.index) - 1, position
-        new: list[Placement] = []
-        rows: list[list[Any]] = []
-        for node in self.nodes[common:]:
-            at = self._place(node, former)
-            new.append(at)
-            rows += self._rows(at)
-            self.nq += at.nq
-        table = np.empty((n + len(rows) + 1, COLUMNS))
-        table[:n], table[-1] = former.table[:n], former.table[-1]
-        try:  # expressions cannot be stored as floats
-            if self.topology.gravity is not former.topology.gravity:
-                table[-1, :3] = self.gravity
-            if rows:
-                table[n:-1] = rows
-            for coordinate in lighter:
-                body = table[self.index[coordinate], MASS:PARENT]
-                body[:] = 0.0
-                for at in itertools.islice(self.placements.values(), common):
-                    if at.coordinate == coordinate:
-                        if at.freedoms:
-                            body[:] = at.body
-                        else:
-                            self._weld(table, at)
-            for at in new:
+    def _make(self, former: Self | None, kept: Self | None) -> None:
+        """Make all rows, but those of links before the first one that has changed since a model without expressions."""
+        self.placements, self.index, self.nq, common = {}, {None: -1}, 0, 0
+        lighter: set[str | None] = set()  # freedoms that carry other bodies than before
+        if kept is not None:
+            common = [*map(operator.is_, self.nodes, kept.nodes), False].index(False)
+            self.placements, self.index, self.nq = kept.placements.copy(), kept.index.copy(), kept.nq
+            for _ in kept.nodes[common:]:
+                _, at = self.placements.popitem()
+                self.nq -= at.nq
+                for _ in at.freedoms:
+                    self.index.popitem()
                 if not at.freedoms:
-                    self._weld(table, at)
-        except TypeError:
-            return False
-        if former.coupled or self.coupled:
-            self.charts = coupled_charts(self.placements)
-            if self.charts is not None and self.charts.couplings.dtype != np.float64:
-                return False
+                    lighter.add(at.coordinate)
+            lighter &= self.index.keys()
+        n, position = len(self.index) - 1, self.nq
+        again = [at for at in self.placements.values() if at.coordinate in lighter] if lighter else []
+        new = [self._place(node, former) for node in self.nodes[common:]]
+        rows: list[list[Any]] = []
+        for at in new:
+            rows += at.rows(len(self.index) - 1, self.index[at.parent])
+            for name in at.names:
+                self.index[name] = len(self.index) - 1
+            self.nq += at.nq
+        numbers: Any = rows if kept is not None else np.array(rows).reshape(-1, COLUMNS)
+        welded, gravity = [at for at in new if not at.freedoms], self.topology.gravity
+        if kept is None:
+            bodies = [np.array(at.body) for at in welded]
+            kind = object if any(a.dtype.hasobject for a in (numbers, gravity, *bodies)) else np.float64
+            entries = np.full((len(rows) + 1, COLUMNS), 0.0, dtype=kind)
+            entries[-1, :3], entries[-1, FIRST] = gravity, -1.0
         else:
-            self.charts = group_charts(former.charts, n, position, new)
-        table.setflags(write=False)
-        self.table = self.ready = table
-        return True
-
-    def _weld(self, table: Array, at: Placement) -> None:
-        """Add a link's body to the row that carries it."""
-        if at.body is not NOTHING:
-            table[self.index[at.coordinate], MASS:PARENT] += np.array(at.body, dtype=np.float64)
-
-    def _made(self, former: Self | None) -> None:
-        """Make all rows."""
-        self.placements = {}
-        self.index = {None: -1}
-        self.rows = []
-        self.base_body = [0.0] * 10
-        for attachment in self.nodes:
-            at = self._place(attachment, former)
-            self.rows += self._rows(at)
-            if not at.freedoms and at.body is not NOTHING:
-                row = self.index[at.coordinate]
-                sums, first = (self.base_body, 0) if row < 0 else (self.rows[row], MASS)
-                for k, x in enumerate(at.body, first):
-                    sums[k] += x
-        self.nq = sum(at.nq for at in self.placements.values())
-        self.charts = coupled_charts(self.placements)
+            entries = np.empty((n + len(rows) + 1, COLUMNS))
+            entries[:n], entries[-1] = kept.entries[:n], kept.entries[-1]
+        try:  # expressions cannot be stored as floats
+            if kept is not None and gravity is not kept.topology.gravity:
+                entries[-1, :3] = gravity
+            if rows:
+                entries[n:-1] = numbers
+            for coordinate in lighter:
+                entries[self.index[coordinate], MASS:PARENT] = 0.0
+            for at in (*again, *welded):
+                body = entries[self.index[at.coordinate], MASS:PARENT]
+                if at.freedoms:
+                    body[:] = at.body
+                elif at.body is not NOTHING:
+                    body += np.array(at.body, dtype=entries.dtype)
+        except TypeError:
+            return self._make(former, None)
+        entries.setflags(write=False)
+        self.entries = entries
+        if kept is None or kept.coupled or self.coupled:
+            self.charts = coupled_charts(self.placements)
+        else:
+            self.charts = group_charts(kept.charts, n, position, new)
+        return None
 
     def _place(self, node: Attachment, former: Self | None) -> Placement:
         """Placement of a link, from the former model if that has it; also stored in the placements."""
         name, above = node.link.name, node.parent or ""
         parent = self.placements.get(above)
         # A link whose joint or carrier has been replaced in place moves the links beyond it to other frames.
-        if (
-            former is not None
-            and former.topology.attachments.get(name) is node
-            and former.placements.get(above) is parent
-        ):
+        known = former is not None and former.topology.attachments.get(name) is node
+        if former is not None and known and former.placements.get(above) is parent:
             at = former.placements[name]
         else:
             at = place(node, parent)
         self.placements[name] = at
         return at
 
-    def _rows(self, at: Placement) -> list[list[Any]]:
-        """The rows of a link's joint, which are also stored in the index."""
-        index = self.index
-        rows = at.rows(len(index) - 1, index[at.parent])
-        for name in at.names:
-            index[name] = len(index) - 1
-        return rows
-
     @cached_property
     def table(self) -> Array:
-        """All rows, and the row of the base.
-
-        Raises
-        ------
-        UnboundSymbolError
-            If the numbers contain symbols.
-        """
-        rows = [*self.rows, self.base_row]
+        """All rows, and the row of the base, in floats (``physics.table``); UnboundSymbolError if there are symbols."""
         if self.charts is not None:
             expressions.floats(self.charts.couplings, "the coupling of joints")
+        if not self.entries.dtype.hasobject:
+            return self.entries
+        table = expressions.floats(self.entries, "the robot")
+        table.setflags(write=False)
+        return table
+
+    @cached_property
+    def ready(self) -> Array | None:
+        """The table if it contains numbers only; None if there are expressions."""
         try:
-            table = np.array(rows, dtype=np.float64)
-            table.setflags(write=False)
-            return table
-        except TypeError:
-            symbols = expressions.free_symbols(itertools.chain(*rows))
-            raise UnboundSymbolError.of(symbols, "the robot") from None
-
-    @cached_property
-    def rows(self) -> list[list[Any]]:
-        """The numbers or expressions of every row; see ``physics.table``."""
-        rows: list[list[Any]] = self.table[:-1].tolist()
-        return rows
-
-    @cached_property
-    def base_body(self) -> list[Any]:
-        """Mass, first moment and inertia about the base's origin of all bodies welded to the base."""
-        body: list[Any] = self.table[-1, MASS:PARENT].tolist()
-        return body
-
-    @cached_property
-    def base_row(self) -> list[Any]:
-        """The last row of the table: gravity, and the inertia of all bodies welded to the base."""
-        return [*self.gravity.tolist(), *[0.0] * (MASS - 3), *self.base_body, 0.0, -1.0, 0.0]
+            return self.table
+        except UnboundSymbolError:
+            return None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of revision {self.revision}: {self.nv} coordinates>"
@@ -382,7 +309,7 @@ class Model:
         row = self.index[self.placements[link].coordinate]
         while row >= 0:
             rows.append(row)
-            row = int(self.rows[row][PARENT])
+            row = int(self.entries[row, PARENT])
         if self.charts is not None and self.charts.coupled:
             rows = [int(self.charts.couplings[row, COLUMN]) for row in rows]
         return tuple(self.coordinates[column] for column in sorted(set(rows)))

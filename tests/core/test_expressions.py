@@ -200,7 +200,7 @@ def frame(axis):
     """Orientation of the working frame of a revolute joint."""
     tree = sd.KinematicTree()
     tree.attach(sd.Inertia.sphere(1, 0.1), to="base", joint=sd.revolute(axis, name="a"), name="body")
-    return sp.Matrix(3, 3, tree.model.rows[0][:9])
+    return sp.Matrix(3, 3, tree.model.entries[0, :9].tolist())
 
 
 class TestAxes:

@@ -313,7 +313,7 @@ def test_angles_of_expressions():
         at[:3, :3] = R
         tree = sd.KinematicTree()
         tree.attach(sd.Inertia.box(1, (0.1, 0.2, 0.3)), "base", sd.revolute(), np.array(at, dtype=object))
-        (c,) = moved_zeros(np.array([*tree.model.rows, tree.model.base_row], dtype=object))[1]
+        (c,) = moved_zeros(tree.model.entries.astype(object))[1]
         assert (c != 0) == moves
 
 

@@ -10,8 +10,7 @@ from screwdyn.backends.kernels.in_python import WRONG_INPUT
 from screwdyn.backends.llvm.program import inertias
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias, record
-from screwdyn.physics.charts import GROUP, Charts
-from screwdyn.physics.couplings import COUPLING
+from screwdyn.physics.charts import COUPLING, GROUP, Charts
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.reductions import base_parameters
 from screwdyn.physics.table import PLACE

@@ -20,10 +20,9 @@ from screwdyn.backends.kernels.entry import Kernels
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.core.errors import InertiaError, LoopError, ShapeError, SingularAttachmentError
 from screwdyn.core.types import Array, ArrayLike, cached_property
-from screwdyn.physics.charts import recentre
+from screwdyn.physics.charts import RATIO, recentre
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution
-from screwdyn.physics.couplings import RATIO
 from screwdyn.physics.model import POSITIONS, Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics, invert

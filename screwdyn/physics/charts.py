@@ -1,5 +1,11 @@
 """How coordinates enter the rows of a table where they are not those of the rows: group joints and couplings.
 
+With mimic joints (docs/mathematics.md §8), the coordinates of the rows are x = W y + const, with W constant and y the
+coordinates of the tree. Each row follows one of them, so a row of W has one entry. Recursions compute over the rows;
+results are contracted: M = Wᵀ M_rows W, C = Wᵀ C_rows W, g = Wᵀ g_rows, J = J_rows W. C remains the matrix of the
+Christoffel symbols, because W is constant. Couplings are an array with three columns for each row: the coordinate that
+it follows, the ratio, and the offset.
+
 A group joint (docs/mathematics.md §7) of k freedoms is k rows. The chart is re-centred at the present pose: the home of
 the first row is multiplied by the joint's pose g(q), and the coordinates of all its rows are 0. Poses, Jacobians, M, g,
 energies and momenta of the rows are then those of the joint. Time derivatives have an additional term, because the
@@ -28,17 +34,22 @@ from screwdyn.screws.groups import (
 )
 from screwdyn.screws.screw import Ad, inverse, log, screw_motion
 
-from .couplings import COUPLING
 from .placement import Placement
 from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
-from .table import Table, home, renamed, store
+from .table import Table, home, path_of, renamed, store
 
 __all__ = [
     "Charts",
     "ConfigurationSpace",
     "add_drift_of_columns",
+    "contracted_columns",
+    "contracted_matrix",
+    "contracted_symmetric",
+    "contracted_vector",
     "coupled_charts",
+    "couplings_of_path",
     "drift",
+    "follow",
     "group_charts",
     "integrate",
     "normalize",
@@ -47,13 +58,15 @@ __all__ = [
     "positions_near",
     "recentre",
     "screws_at",
+    "spread",
     "subtract_drift",
     "unit_quaternions",
 ]
 
 # Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
 TINY = 1e-60
-# Columns of ``Charts.groups``.
+# Columns of couplings, and of ``Charts.groups``.
+COLUMN, RATIO, OFFSET, COUPLING = 0, 1, 2, 3
 ROW, POSITION, ORIENTATION, TRANSLATIONS, GROUP = 0, 1, 2, 3, 4
 # A step in rad and m below which the search for positions ends, and the largest number of steps.
 _STEP, _MOST_STEPS = 1e-14, 100
@@ -419,3 +432,69 @@ def positions_near(joint: Joint, T: Array) -> tuple[Array, Array]:
             break
         q = space.integrate(q, step)
     return q, gap
+
+
+# Couplings
+
+
+def follow(couplings: Table, x: Table) -> None:
+    """Coordinates of the rows from those that they follow, in place: ratio · x + offset."""
+    for i in range(couplings.shape[0]):
+        x[i] = couplings[i, RATIO] * x[i] + couplings[i, OFFSET]
+
+
+def spread(couplings: Table, v: Table, rows: Table) -> None:
+    """W v: rates or accelerations of the rows."""
+    for i in range(couplings.shape[0]):
+        rows[i] = couplings[i, RATIO] * v[int(couplings[i, COLUMN])]
+
+
+def contracted_vector(couplings: Table, rows: Table, out: Table) -> None:
+    """Wᵀ rows."""
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+    for i in range(couplings.shape[0]):
+        k = int(couplings[i, COLUMN])
+        out[k] = out[k] + couplings[i, RATIO] * rows[i]
+
+
+def contracted_columns(couplings: Table, rows: Table, out: Table) -> None:
+    """A W for a matrix A with a column for each row of the table."""
+    for r in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            out[r, k] = 0.0
+        for i in range(couplings.shape[0]):
+            k = int(couplings[i, COLUMN])
+            out[r, k] = out[r, k] + couplings[i, RATIO] * rows[r, i]
+
+
+def contracted_matrix(couplings: Table, rows: Table, out: Table) -> None:
+    """Wᵀ A W for a square matrix A over the rows of the table."""
+    for k in range(out.shape[0]):
+        for l in range(out.shape[1]):
+            out[k, l] = 0.0
+    for i in range(couplings.shape[0]):
+        k = int(couplings[i, COLUMN])
+        for j in range(couplings.shape[0]):
+            l = int(couplings[j, COLUMN])
+            out[k, l] = out[k, l] + couplings[i, RATIO] * couplings[j, RATIO] * rows[i, j]
+
+
+def contracted_symmetric(couplings: Table, rows: Table, out: Table) -> None:
+    """Wᵀ A W for a symmetric matrix A, with a result that is symmetric to the last bit."""
+    contracted_matrix(couplings, rows, out)
+    for k in range(out.shape[0]):
+        for l in range(k):
+            out[l, k] = out[k, l]
+
+
+def couplings_of_path(table: Table, couplings: Table, row: int) -> Table:
+    """Couplings of the rows on the path to a row, from the base on, over the coordinates that these rows follow.
+
+    The coordinates of the path are numbered in the order of the tree.
+    """
+    path = couplings[path_of(table, row)[::-1]]
+    columns = path[:, COLUMN].tolist()
+    number = {column: k for k, column in enumerate(sorted(set(columns)))}
+    path[:, COLUMN] = [number[column] for column in columns]
+    return path

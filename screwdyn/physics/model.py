@@ -18,8 +18,16 @@ from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology
-from screwdyn.physics.charts import ORIENTATION, POSITION, Charts, ConfigurationSpace, coupled_charts, group_charts
-from screwdyn.physics.couplings import COLUMN, RATIO, spread
+from screwdyn.physics.charts import (
+    COLUMN,
+    ORIENTATION,
+    POSITION,
+    RATIO,
+    Charts,
+    ConfigurationSpace,
+    coupled_charts,
+    group_charts,
+)
 from screwdyn.physics.joint_forces import JointForces
 from screwdyn.physics.placement import NOTHING, Placement, place
 from screwdyn.physics.quantities import Places, Quantities, Quantity
@@ -208,22 +216,27 @@ class Model:
         return loaded
 
     @cached_property
+    def columns(self) -> npt.NDArray[np.intp]:
+        """The freedom that each row follows, (n,): its own one unless its joint follows another joint."""
+        charts = self.charts
+        return charts.couplings[:, COLUMN].astype(np.intp) if charts and charts.coupled else np.arange(self.nv)
+
+    @cached_property
+    def ratios(self) -> Array:
+        """The rate of each row relative to that of the freedom that it follows, (n,): the entries of W."""
+        charts = self.charts
+        return expressions.floats(charts.couplings[:, RATIO]) if charts and charts.coupled else np.ones(self.nv)
+
+    @cached_property
     def armatures(self) -> Array:
         """What the armatures of the joints add to the diagonal of M, (nv,), kg m² or kg."""
-        rows = self.table[:-1, ARMATURE]
-        if self.charts is None or not self.charts.coupled:
-            return rows
         added = np.zeros(self.nv)
-        np.add.at(added, self.charts.couplings[:, COLUMN].astype(np.intp), self.charts.couplings[:, RATIO] ** 2 * rows)
+        np.add.at(added, self.columns, self.ratios**2 * self.table[:-1, ARMATURE])
         return added
 
     def row_rates(self, qd: Array) -> Array:
         """W ν: the rates of all rows, from those of the freedoms, (nv,)."""
-        if self.charts is None or not self.charts.coupled:
-            return qd
-        rows = np.empty(len(self.index) - 1)
-        spread(self.charts.couplings, qd, rows)
-        return rows
+        return np.asarray(self.ratios * qd[self.columns])
 
     def wound(self, q: Array) -> Array:
         """A copy of q, (…, nq), with the angles that no joint follows within ±π; poses are the same to rounding."""
@@ -260,15 +273,7 @@ class Model:
         return JointForces.of(self.joints, self.charts)
 
     def torques(self, tau: ArrayLike) -> Array:
-        """Forces of all freedoms, (…, nv), from those of all or of the active ones, N m or N.
-
-        Raises
-        ------
-        ShapeError
-            If there is neither an entry for each freedom nor one for each active freedom.
-        JointError
-            If there is a force on a passive joint.
-        """
+        """Forces of all freedoms, (…, nv), from those of all or of the active ones; JointError for passive ones."""
         forces, passive = self.numbers("tau", tau), np.array(self.passive, dtype=bool)
         if forces.ndim and forces.shape[-1] == np.count_nonzero(~passive) != self.nv:
             everywhere = np.zeros((*forces.shape[:-1], self.nv))
@@ -288,9 +293,8 @@ class Model:
         result = np.zeros((*qd.shape, self.nv))
         if self.charts is None:
             return result
-        column = self.charts.couplings[:, COLUMN] if self.charts.coupled else range(self.nv)
-        for m, k, l, c in self.charts.terms:
-            i, j, n = (int(column[int(row)]) for row in (m, k, l))
+        for *rows, c in self.charts.terms:
+            i, j, n = self.columns[np.array(rows, dtype=np.intp)]
             result[..., i, j] += c * qd[..., n]
             result[..., i, n] -= c * qd[..., j]
         return result
@@ -310,9 +314,7 @@ class Model:
         while row >= 0:
             rows.append(row)
             row = int(self.entries[row, PARENT])
-        if self.charts is not None and self.charts.coupled:
-            rows = [int(self.charts.couplings[row, COLUMN]) for row in rows]
-        return tuple(self.coordinates[column] for column in sorted(set(rows)))
+        return tuple(self.coordinates[column] for column in sorted({*self.columns[rows].tolist()}))
 
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and all links beyond it, in order of attachment."""
@@ -371,13 +373,7 @@ class Model:
         return at.place(self.index[at.coordinate], frame)
 
     def carrier(self, link: str) -> tuple[int, Array]:
-        """Row that carries a link (−1: the base) and the link's pose in that row's frame.
-
-        Raises
-        ------
-        UnknownNameError
-            If this model does not have the link, or ``link`` is not a name.
-        """
+        """Row that carries a link (−1: the base) and the link's pose in its frame; UnknownNameError without it."""
         if not isinstance(link, str):
             raise UnknownNameError.of(link, self.placements)
         at = self.placements.get(link)
@@ -393,13 +389,7 @@ class Model:
 
     @staticmethod
     def numbers(what: str, value: ArrayLike) -> Array:
-        """A float64 array of real numbers.
-
-        Raises
-        ------
-        ShapeError
-            For complex numbers, strings, dates, masked arrays and ragged lists; the message names the argument.
-        """
+        """A float64 array of real numbers; ShapeError, with the name of the argument, for anything else."""
         if isinstance(value, np.ma.MaskedArray):
             raise ShapeError(f"{what} is a masked array; give a plain one, such as {what}.filled(0.0)")
         try:
@@ -410,11 +400,7 @@ class Model:
     def flat(self, **named: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
         """Check, broadcast and flatten arrays over the positions or the freedoms; returns them and the batch shape.
 
-        Raises
-        ------
-        ShapeError
-            If an argument has a wrong shape, an entry that is not finite, or a quaternion whose length is not 1; the
-            message names the argument and its entries.
+        ShapeError names an argument with a wrong shape, an entry that is not finite, or a quaternion of another length.
         """
         arrays = []
         for what, value in named.items():

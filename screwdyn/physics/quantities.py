@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast, overload
 
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.physics import couplings
+from screwdyn.physics import charts
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.recursions import contributions, joint_space, links, loops, whole_tree
 
@@ -117,10 +117,10 @@ class Result:
         if self.shape[-1:] not in (("v",), ("k",)):
             return None
         if len(self.shape) == 1:
-            return couplings.contracted_vector
+            return charts.contracted_vector
         if self.shape[0] != self.shape[1]:
-            return couplings.contracted_columns
-        return couplings.contracted_symmetric if self.symmetric else couplings.contracted_matrix
+            return charts.contracted_columns
+        return charts.contracted_symmetric if self.symmetric else charts.contracted_matrix
 
 
 class Coupled(NamedTuple):

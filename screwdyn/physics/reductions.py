@@ -13,8 +13,7 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
-from screwdyn.physics.charts import recentre
-from screwdyn.physics.couplings import COLUMN, RATIO, follow
+from screwdyn.physics.charts import follow, recentre
 from screwdyn.physics.link_steps import inertia_to_parent, joint_pose
 from screwdyn.physics.placement import Placement, squared
 from screwdyn.physics.spatial import (
@@ -262,12 +261,10 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     n, own = len(parents), _radii(table)
     extents = _extents(parents, own, np.linalg.norm(table[:-1, 9:12], axis=1))
     held, turns = table[:-1, ARMATURE] != 0, table[:-1, TURN] != 0
-    W = None
-    if model.charts is not None and model.coupled:
-        columns = model.charts.couplings[:, COLUMN].astype(np.intp)
-        W = np.eye(model.nv)[columns] * model.charts.couplings[:, RATIO, None]
-        turns = np.array([turns[columns == k].any() for k in range(model.nv)])
-        extents = np.array([extents[columns == k].max() for k in range(model.nv)])
+    columns = model.columns
+    W = np.eye(model.nv)[columns] * model.ratios[:, None] if model.coupled else None
+    turns = np.array([turns[columns == k].any() for k in range(model.nv)])
+    extents = np.array([extents[columns == k].max() for k in range(model.nv)])
     table, x = _moved_to(model, rng.uniform(0.3, 1.3, model.nv) * np.where(turns, 1.0, extents))
     origins = table[:-1, 9:12] + table[:-1, 2:9:3] * (table[:-1, SLIDE] * x)[:, None]
     extents = _extents(parents, own, np.linalg.norm(origins, axis=1))

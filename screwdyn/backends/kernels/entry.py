@@ -22,7 +22,7 @@ import numpy as np
 from screwdyn.backends.kernels import in_python
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, Context
 from screwdyn.core.errors import ScrewdynWarning
-from screwdyn.physics import charts, couplings
+from screwdyn.physics import charts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, SOLVING, WITH_LOOPS, Quantity
@@ -214,7 +214,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
             if self._kind:
                 row = int(places[0, ROW]) if len(places) else -1
-                self._follow(context, couplings.of_path(self.model.table, self._couplings, row))
+                self._follow(context, charts.couplings_of_path(self.model.table, self._couplings, row))
         return context
 
     def _follow(self, context: Array, on_path: Array) -> None:

@@ -24,7 +24,7 @@ from screwdyn.backends.kernels.source import (
     kernel_text,
     scratch_text,
 )
-from screwdyn.physics import charts, couplings
+from screwdyn.physics import charts
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.table import COLUMNS, Workspace
 
@@ -115,10 +115,10 @@ SCOPE: dict[str, Any] = {
     "array": array,
     "bounded": bounded,
     "drift": charts.drift,
-    "follow": couplings.follow,
+    "follow": charts.follow,
     "integers": integers,
     "recentre": charts.recentre,
-    "spread": couplings.spread,
+    "spread": charts.spread,
     "subtract_drift": charts.subtract_drift,
     "unit_quaternions": charts.unit_quaternions,
     **{f"run_{name}": _run(name) for name in KERNELS if not name.startswith(COUPLED)},

@@ -1,7 +1,7 @@
 """Source of the kernels, made from the entries of the catalogue: functions of a context, arrays and scratch space.
 
 There are two kernels for each quantity. One is for trees in which each row of the table is a freedom. The other is for
-trees in which joints follow others (``physics.couplings``): it calls kernels of the first kind over the rows, and
+trees in which joints follow others (``physics.charts``): it calls kernels of the first kind over the rows, and
 contracts the results. Addresses are integers. The text is in the dialect of ``translate``; ``written`` makes C of it,
 and ``in_python`` Python functions.
 """
@@ -11,7 +11,7 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 from screwdyn.physics import charts
-from screwdyn.physics.couplings import COUPLING
+from screwdyn.physics.charts import COUPLING
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, Dimension, Quantity
 from screwdyn.physics.table import COLUMNS, PLACE, WIDTHS
 

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.physics import charts as charting
-from screwdyn.physics import couplings as coupling
-from screwdyn.physics.charts import Charts
-from screwdyn.physics.couplings import COLUMN, OFFSET
+from screwdyn.physics.charts import COLUMN, OFFSET, Charts
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
 from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import MASS, PARENT, ROW, path_of, workspace
@@ -97,7 +95,7 @@ class Subject(NamedTuple):
         else:
             couplings = self.couplings.astype(object)
             couplings[:, OFFSET] += zeros
-            coupling.follow(couplings, x)
+            charting.follow(couplings, x)
         tape.coordinates.update(angle.node for angle in x if isinstance(angle, Recorded))
         return table, x
 
@@ -106,7 +104,7 @@ class Subject(NamedTuple):
         if self.couplings is None:
             return v.copy()
         rows = _zeros(len(self.table) - 1)
-        coupling.spread(self.couplings, v, rows)
+        charting.spread(self.couplings, v, rows)
         return rows
 
     def contracted(self, result: Result, rows: Scalars) -> Scalars:
@@ -116,7 +114,7 @@ class Subject(NamedTuple):
             return rows
         if "k" in result.shape:
             assert self.places is not None
-            couplings = coupling.of_path(self.table, couplings, int(self.places[0, ROW]))
+            couplings = charting.couplings_of_path(self.table, couplings, int(self.places[0, ROW]))
         out = _zeros(*map(self.size, result.shape))
         contraction(couplings, rows, out)
         return out

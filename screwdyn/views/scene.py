@@ -41,7 +41,7 @@ class Part:
 
 
 @dataclass(eq=False)
-class Node:
+class SceneNode:
     """A moving frame with its parts."""
 
     name: str  # of the link, or of what it shows; unique within its group
@@ -80,7 +80,7 @@ class Scene:
     """All there is to see, at times (frames,), s."""
 
     times: Array
-    nodes: tuple[Node, ...]
+    nodes: tuple[SceneNode, ...]
     arrows: tuple[Arrow, ...]
     camera: Camera
     size: float  # of the robot, m
@@ -96,11 +96,11 @@ class Scene:
         return cell, int(np.ceil(1.5 * self.size / cell))
 
     @property
-    def texts(self) -> list[Node]:
+    def texts(self) -> list[SceneNode]:
         """The nodes that have a text: marks where something happened, over a short time."""
         return [node for node in self.nodes if node.text]
 
-    def node(self, name: str) -> Node:
+    def node(self, name: str) -> SceneNode:
         """The node of a link."""
         return next(node for node in self.nodes if node.name == name)
 
@@ -245,9 +245,9 @@ def stage_scene(
     return Scene(times, tuple(nodes), tuple(arrows), camera, size)
 
 
-def _nodes(acts: Sequence[_Act], robot: float, size: float) -> list[Node]:
+def _nodes(acts: Sequence[_Act], robot: float, size: float) -> list[SceneNode]:
     """A node for each link and each loop of any act, with parts that differ between acts; sizes as for a body."""
-    nodes: dict[tuple[str, str], Node] = {}
+    nodes: dict[tuple[str, str], SceneNode] = {}
     for act in acts:
         stage, topology = act.stage, act.stage.tree.topology
         for i, link in enumerate(stage.tree.links):
@@ -263,7 +263,7 @@ def _nodes(acts: Sequence[_Act], robot: float, size: float) -> list[Node]:
     return sorted(nodes.values(), key=lambda node: node.group == LOOPS)
 
 
-def _moved(nodes: dict[tuple[str, str], Node], name: str, group: str, act: _Act, k: int) -> Node:
+def _moved(nodes: dict[tuple[str, str], SceneNode], name: str, group: str, act: _Act, k: int) -> SceneNode:
     """The node of a group with a name, new or known, which moves with the k-th link of an act."""
     node = nodes.setdefault((group, name), _blank(name, len(act.frames), group))
     node.poses[act.frames], node.shown[act.frames] = act.poses[:, k], True
@@ -296,11 +296,11 @@ def _near(shape: Shape, color: Color, robot: float) -> list[Solid]:
     return solids
 
 
-def _blank(name: str, frames: int, group: str = "links") -> Node:
-    return Node(name, np.tile(np.eye(4), (frames, 1, 1)), np.zeros(frames, dtype=bool), group=group)
+def _blank(name: str, frames: int, group: str = "links") -> SceneNode:
+    return SceneNode(name, np.tile(np.eye(4), (frames, 1, 1)), np.zeros(frames, dtype=bool), group=group)
 
 
-def _show(node: Node, what: str, solids: tuple[Solid, ...], act: _Act) -> None:
+def _show(node: SceneNode, what: str, solids: tuple[Solid, ...], act: _Act) -> None:
     """Show solids in the frames of an act: those of an earlier part if they look the same, or a new part."""
     if not solids:
         return
@@ -312,7 +312,7 @@ def _show(node: Node, what: str, solids: tuple[Solid, ...], act: _Act) -> None:
     node.parts.append(Part(name, solids, act.frames.copy()))
 
 
-def _com(acts: Sequence[_Act], times: Array, size: float) -> Node:
+def _com(acts: Sequence[_Act], times: Array, size: float) -> SceneNode:
     node = _blank("centre of mass", len(times), "marks")
     for act in acts:
         node.poses[act.frames, :3, 3] = act.stage.tree.center_of_mass(act.q)
@@ -357,9 +357,9 @@ def _arrows(
             yield Arrow(f"{name}, up to {longest:.3g} {unit}", color, start, end, shown & (length > 0.02 * longest))
 
 
-def _flashes(marks: Sequence[Mark], nodes: Sequence[Node], times: Array, size: float) -> list[Node]:
+def _flashes(marks: Sequence[Mark], nodes: Sequence[SceneNode], times: Array, size: float) -> list[SceneNode]:
     """A ball with a text for each mark, until the next one of that body; those in one frame share a ball."""
-    flashes: list[Node] = []
+    flashes: list[SceneNode] = []
     known = {node.name: node for node in nodes}
     found: dict[str, dict[int, list[Mark]]] = {}
     for mark in marks:
@@ -400,7 +400,7 @@ def _apart(acts: Sequence[_Act], size: float) -> float:
     return float(np.median([distance for distance in found if distance > 0.01 * size] or [size]))
 
 
-def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: Array) -> Camera:
+def _camera(acts: Sequence[_Act], nodes: Sequence[SceneNode], size: float, gravity: Array) -> Camera:
     """A view of all frames: across the plane if the points stay in an upright plane, else from above one side."""
     corners = np.concatenate([np.zeros((1, 3)), *(_corners(act, nodes) for act in acts)])
     low, high = corners.min(axis=0), corners.max(axis=0)
@@ -420,7 +420,7 @@ def _camera(acts: Sequence[_Act], nodes: Sequence[Node], size: float, gravity: A
     return Camera(target + distance * direction / np.linalg.norm(direction), target, up)
 
 
-def _corners(act: _Act, nodes: Sequence[Node]) -> Array:
+def _corners(act: _Act, nodes: Sequence[SceneNode]) -> Array:
     """Corners of boxes about the links that the camera follows, (k, 3)."""
     found, known = [np.zeros((0, 3))], {node.name: node for node in nodes}
     for link in act.stage.links:

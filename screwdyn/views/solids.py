@@ -273,12 +273,10 @@ def joint_solids(topology: Topology, link: str, size: float) -> Iterator[Solid]:
     """
     at = topology.attachments[link]
     if at.parent is not None:
-        yield from _glyph(at.joint, at.joint.screws.T[-1:], np.eye(4), size, PASSIVE if at.joint.passive else ACTIVE)
+        yield from _glyph(at.joint, at.joint.screws.T[-1:], np.eye(4), size)
     for child in _children(topology, link):
         if child.joint.chart is None and child.joint.nv > 1:
-            yield from _glyph(
-                child.joint, child.joint.screws.T[:1], child.home, size, PASSIVE if child.joint.passive else ACTIVE
-            )
+            yield from _glyph(child.joint, child.joint.screws.T[:1], child.home, size)
 
 
 def loop_solids(loop: Loop, size: float) -> Iterator[Solid]:
@@ -288,7 +286,8 @@ def loop_solids(loop: Loop, size: float) -> Iterator[Solid]:
     yield from _glyph(loop.joint, loop.joint.screws.T[:1], np.eye(4), size, LOOP)
 
 
-def _glyph(joint: Joint, screws: Array, T: Array, size: float, color: Color) -> Iterator[Solid]:
+def _glyph(joint: Joint, screws: Array, T: Array, size: float, color: Color | None = None) -> Iterator[Solid]:
+    color = color or (PASSIVE if joint.passive else ACTIVE)
     if joint.chart is not None:
         if joint.kind == "spherical":
             yield ball(1.6 * _PIN * size, joint_point(joint), color)

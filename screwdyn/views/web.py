@@ -21,7 +21,7 @@ import numpy as np
 from screwdyn.core.errors import ScrewdynError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics.model import Robot
-from screwdyn.views.scene import Arrow, Node, Part, Scene, stage_scene, still
+from screwdyn.views.scene import Arrow, Part, Scene, SceneNode, stage_scene, still
 from screwdyn.views.solids import Color
 
 try:
@@ -168,7 +168,7 @@ class _Drawing:
         )
         # A power of two, so that multiples have few digits.
         self.grain = _GRAIN * 2.0 ** float(np.floor(np.log2(size)))
-        self.things: list[tuple[Node | Part | Arrow, Any]] = []
+        self.things: list[tuple[SceneNode | Part | Arrow, Any]] = []
         for node in scene.nodes:
             name = f"/{node.group}/{_path(node.name)}"
             self.things.append((node, api.add_frame(name, show_axes=False)))
@@ -198,7 +198,7 @@ class _Drawing:
         with self.host.atomic():
             for thing, handle in self.things:
                 handle.visible = bool(thing.shown[frame])
-                if thing.shown[frame] and isinstance(thing, Node):
+                if thing.shown[frame] and isinstance(thing, SceneNode):
                     T = thing.poses[frame]
                     handle.position = np.round(T[:3, 3] / self.grain) * self.grain
                     handle.wxyz = np.round(SO3.from_matrix(T[:3, :3]).wxyz / _GRAIN) * _GRAIN

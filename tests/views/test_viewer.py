@@ -10,7 +10,7 @@ import viser
 from film import arm, recording, replay
 
 import screwdyn as sd
-from screwdyn.views.scene import Node
+from screwdyn.views.scene import SceneNode
 
 
 @pytest.fixture
@@ -29,7 +29,9 @@ def server_of_arm():
 
 
 def drawn(viewer, link):
-    return next(handle for thing, handle in viewer._drawing.things if isinstance(thing, Node) and thing.name == link)
+    return next(
+        handle for thing, handle in viewer._drawing.things if isinstance(thing, SceneNode) and thing.name == link
+    )
 
 
 def test_a_viewer_serves_a_page_on_this_machine_only(opened, capsys) -> None:

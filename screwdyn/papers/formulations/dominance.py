@@ -159,8 +159,7 @@ class FuEquations:
     def torque(self, kept: Parts) -> Array:
         """τ of the kept parts (Eq. 3.4-24), recorded."""
         D_tran, D_rot, h_tran, h_rot = (np.where(k, x, 0.0) for k, x in zip(kept, self.parts, strict=True))
-        tau: Array = (D_tran + D_rot) @ self._qdd + h_tran + h_rot + self._c
-        return tau
+        return (D_tran + D_rot) @ self._qdd + h_tran + h_rot + self._c
 
     def set_points(self, trajectory: Trajectory) -> Array:
         """The trajectory as an array (3, k, n), k ≥ 1."""

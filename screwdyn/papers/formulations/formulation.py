@@ -293,7 +293,7 @@ class Formulation(ABC):
         """Wᵀ a or Wᵀ a W of a vector or a matrix over all joints."""
         if self._independent:
             return a
-        left: Array = self.W.T @ a
+        left = self.W.T @ a
         return left @ self.W if a.ndim > 1 else left
 
     @property
@@ -358,7 +358,7 @@ class Formulation(ABC):
 
     def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """τ = M q̈ + C q̇ + g, (n,), N m or N, without friction. ShapeError if an argument is not n numbers."""
-        inertial: Array = self.mass_matrix(q) @ self._vector(qdd, "qdd", self.coordinates)
+        inertial = self.mass_matrix(q) @ self._vector(qdd, "qdd", self.coordinates)
         return inertial + self.velocity_product(q, qd) + self.gravity_vector(q)
 
     # The results over all joints, for arguments that have been checked
@@ -409,8 +409,7 @@ class MatrixFormulation(Formulation):
         return self.contracted(self._coriolis_matrix(self.joint_positions(q), self.joint_rates(qd)))
 
     def _velocity_product(self, q: Array, qd: Array, /) -> Array:
-        product: Array = self._coriolis_matrix(q, qd) @ qd
-        return product
+        return self._coriolis_matrix(q, qd) @ qd
 
     @abstractmethod
     def _coriolis_matrix(self, q: Array, qd: Array, /) -> Array: ...

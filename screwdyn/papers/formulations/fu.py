@@ -113,8 +113,7 @@ class LagrangeEuler(MatrixFormulation):
 
     def h(self, q: JointVector, qd: JointVector) -> Array:
         """h_i = Σ_k Σ_m h_ikm q̇_k q̇_m, (n,) (Eq. 3.2-32)."""
-        h: Array = self.h_ikm(q) @ qd @ qd
-        return h
+        return self.h_ikm(q) @ qd @ qd
 
     def h_ikm(self, q: JointVector) -> Array:
         """h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ), the sum over all links beyond joints i, k and m, (n, n, n) (Eq. 3.2-33)."""
@@ -144,8 +143,7 @@ class LagrangeEuler(MatrixFormulation):
     # The names of the library
 
     def _coriolis_matrix(self, q: Array, qd: Array) -> Array:
-        C: Array = self.h_ikm(q) @ qd
-        return C
+        return self.h_ikm(q) @ qd
 
     _mass_matrix, _velocity_product, _gravity_vector = D, h, c
 
@@ -220,8 +218,7 @@ def recursion(rows: Sequence[Row], links: Sequence[Vectors], qd: Array, qdd: Arr
 
 def _acceleration(vd: Array, omega: Array, omegad: Array, r: Array) -> Array:
     """Acceleration of the point r from one of acceleration v̇ on the same link: Eqs. 3.3-35 and 3.3-39."""
-    there: Array = cross(omegad, r) + cross(omega, cross(omega, r)) + vd
-    return there
+    return cross(omegad, r) + cross(omega, cross(omega, r)) + vd
 
 
 class NewtonEuler(Formulation):

@@ -78,8 +78,7 @@ def _derivatives(f: Callable[[Array], Array], q: Array, seeds: Array) -> Array:
 
 def christoffel(dM: Array) -> Array:
     """c_ijk = ½ (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i), (n, n, n), from ∂m_ij/∂q_k of a symmetric matrix."""
-    symbols: Array = 0.5 * (dM + dM.swapaxes(1, 2) - dM.transpose(2, 0, 1))
-    return symbols
+    return 0.5 * (dM + dM.swapaxes(1, 2) - dM.transpose(2, 0, 1))
 
 
 class Lagrangian(MatrixFormulation):
@@ -113,8 +112,7 @@ class Lagrangian(MatrixFormulation):
         Σ_jk h_ijk q̇_k q̇_j is C q̇, but the h_ijk are not symmetric in j and k, and Σ_k h_ijk q̇_k is not C.
         """
         dB = partial(self.B, q)
-        h: Array = dB - 0.5 * dB.transpose(2, 0, 1)
-        return h
+        return dB - 0.5 * dB.transpose(2, 0, 1)
 
     def g(self, q: JointVector) -> Array:
         """g_i = −Σ_j m_j gᵀ J_Pi of link j, (n,) (Eq. 42)."""
@@ -122,8 +120,7 @@ class Lagrangian(MatrixFormulation):
 
     def C(self, q: JointVector, qd: JointVector) -> Array:
         """C_ij = Σ_k c_ijk q̇_k, (n, n) (Eq. 45)."""
-        C: Array = self.c_ijk(q) @ qd
-        return C
+        return self.c_ijk(q) @ qd
 
     def c_ijk(self, q: JointVector) -> Array:
         """½ (∂b_ij/∂q_k + ∂b_ik/∂q_j − ∂b_jk/∂q_i), (n, n, n) (Eq. 46)."""
@@ -159,8 +156,7 @@ class Lagrangian(MatrixFormulation):
             J_P, J_O = self._jacobian(i, A[i][:3, 3], axes)
             h_e = -np.kron(np.eye(2), A[i][:3, :3]) @ wrench
             tau = tau + J_O.T @ h_e[:3] + J_P.T @ h_e[3:]
-        total: Array = self.inverse_dynamics(q, qd, qdd) + self.contracted(tau)
-        return total
+        return self.inverse_dynamics(q, qd, qdd) + self.contracted(tau)
 
     def _jacobian(self, i: int, p: Array, axes: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         """J_P and J_O, (3, n), of the point p of link i; the columns of joints that do not carry it are zero."""
@@ -184,8 +180,7 @@ def derivative_of_product(D: Array, dD: Array, H: Array, dH: Array) -> Array:
     The derivative of a matrix (p, q) by x (r,) is a matrix (p, q r): the entry d_ij becomes the row ∂d_ij/∂x (Eq. 31).
     """
     r = dD.shape[1] // D.shape[1]
-    product: Array = dD @ np.kron(H, np.eye(r, dtype=int)) + D @ dH
-    return product
+    return dD @ np.kron(H, np.eye(r, dtype=int)) + D @ dH
 
 
 class Kronecker(MatrixFormulation):
@@ -241,8 +236,7 @@ class Kronecker(MatrixFormulation):
         """½ [∂M/∂q (1 ⊗ q̇) + ∂M/∂q (q̇ ⊗ 1) − (∂M/∂q (q̇ ⊗ 1))ᵀ], (n, n) (Eq. 52)."""
         dM, one, rates = self.dM(q), np.eye(len(q), dtype=int), qd[:, None]
         U, V = dM @ np.kron(one, rates), dM @ np.kron(rates, one)  # Eq. 53; U = Ṁ, Eq. 40
-        C: Array = 0.5 * (U + V - V.T)
-        return C
+        return 0.5 * (U + V - V.T)
 
     def g(self, q: JointVector) -> Array:
         """(∂P/∂q)ᵀ with P = −Σ_i m_i (g⁰)ᵀ p_Ci, (n,) (Eqs. 17 and 45)."""
@@ -282,8 +276,7 @@ class Progressive(MatrixFormulation):
     def M_i(self, i: int, q: JointVector) -> Array:
         """J_i^{C_i}ᵀ M̄_i J_i^{C_i}, (k, k) (Eq. 21)."""
         J = self.J(i, q)
-        M: Array = J.T @ self.M_bar(i) @ J
-        return M
+        return J.T @ self.M_bar(i) @ J
 
     # The three ways to J_i^{C_i}, (6, k): the twist [ω; v] of the centre of mass in axes of link i
 
@@ -292,8 +285,7 @@ class Progressive(MatrixFormulation):
         R, p_C, axes = self._geometry(i, q)
         zero = np.zeros((3, 3))
         T = np.block([[R, zero], [-R @ skew_of(p_C), R]])
-        J: Array = T @ self.jacobian(i, np.zeros(3), axes)
-        return J
+        return T @ self.jacobian(i, np.zeros(3), axes)
 
     def J(self, i: int, q: JointVector) -> Array:
         """Columns [R z_j; R (z_j × (p_C − p_j))], built directly (Eqs. 25 to 28)."""
@@ -304,8 +296,7 @@ class Progressive(MatrixFormulation):
     def J_by_rotation(self, i: int, q: JointVector) -> Array:
         """T̄_0^{C_i} J̄_i⁰ (Eqs. 29 to 31): the Jacobian at the centre of mass, turned into axes of the link."""
         R, _, _ = self._geometry(i, q)
-        J: Array = np.kron(np.eye(2), R) @ self.J_bar(i, q)
-        return J
+        return np.kron(np.eye(2), R) @ self.J_bar(i, q)
 
     def J_bar(self, i: int, q: JointVector) -> Array:
         """J̄_i⁰, (6, k): columns [z_j; z_j × (p_C − p_j)] in axes of the base (Eq. 30)."""
@@ -321,19 +312,16 @@ class Progressive(MatrixFormulation):
         omega, zero = J[:3] @ qd[path], np.zeros((3, 3))
         Sigma = 0.5 * np.trace(row.I) * np.eye(3) - row.I
         B = np.block([[skew_of(Sigma @ omega), zero], [zero, row.m * skew_of(omega)]])
-        C: Array = J.T @ (self.M_bar(i) @ J_dot + B @ J)
-        return C
+        return J.T @ (self.M_bar(i) @ J_dot + B @ J)
 
     def C_by_christoffel(self, i: int, q: JointVector, qd: JointVector) -> Array:
         """c_ij = ½ Σ_k (∂m_ij/∂q_k + ∂m_ik/∂q_j − ∂m_jk/∂q_i) q̇_k of M_i, (k, k) (Eq. 35)."""
         path = list(self._row(i).path)
-        C: Array = christoffel(partial(lambda x: self.M_i(i, x), q)[..., path]) @ qd[path]
-        return C
+        return christoffel(partial(lambda x: self.M_i(i, x), q)[..., path]) @ qd[path]
 
     def g_i(self, i: int, q: JointVector) -> Array:
         """−m_i J̄_i⁰ᵀ $_g with $_g = [0; g_0], (k,) (Eq. 36)."""
-        g: Array = -self._row(i).m * (self.J_bar(i, q)[3:].T @ self.gravity)
-        return g
+        return -self._row(i).m * (self.J_bar(i, q)[3:].T @ self.gravity)
 
     # The names of the library: sums ‡ over all links
 

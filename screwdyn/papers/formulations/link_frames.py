@@ -366,8 +366,7 @@ class InLinkFrames(MatrixFormulation):
     kinds = ("revolute", "prismatic")
     frames: ClassVar[str]
     """What the frames must be, for the error."""
-    row_of_s: ClassVar[str]
-    """The row of the first moment s, which is a part of step 5(b)."""
+    _row_of_s: ClassVar[str]  # the row of the first moment s, which is a part of step 5(b)
     scope = "Bhangale, section 2, has an open-loop serial robot with one displacement θ_i for each joint"
 
     def __init__(self, tree: Mechanism) -> None:
@@ -482,7 +481,7 @@ class InLinkFrames(MatrixFormulation):
             turn, (I, first, a, _), beyond = links[k].turn, own[k], found[k + 1]
             self._begin("5(b) rotation")
             I_beyond, first_beyond = turn.tensor(beyond.I), turn.vector(beyond.first)
-            self._begin(self.row_of_s)
+            self._begin(self._row_of_s)
             s = added(first_beyond, times(links[k + 1].carried, a))
             self._begin("5(b)")
             I_beyond = turn.shift(I_beyond, first_beyond, a, s)
@@ -584,7 +583,7 @@ class Spatial(InLinkFrames):
     """
 
     frames = "frames of Denavit and Hartenberg, as KinematicTree.from_dh makes them"
-    row_of_s = "5(b) first moment"
+    _row_of_s = "5(b) first moment"
 
     def _covers(self, row: Row) -> bool:
         R, p = row.home[:3, :3], row.home[:3, 3]
@@ -618,7 +617,7 @@ class Planar(InLinkFrames):
     """
 
     frames = "joints about z or along the plane x-y, and frames that turn about z only"
-    row_of_s = "5(b)"
+    _row_of_s = "5(b)"
 
     def _covers(self, row: Row) -> bool:
         upright = _is_none(*row.home[2, :2], row.home[2, 2] - 1)

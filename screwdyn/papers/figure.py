@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,10 +25,10 @@ def plot_selection(arms: Mapping[str, Criteria]) -> Figure:
     wide, *narrow = bars.subplots(1, 5, width_ratios=(3, 1, 1, 1, 1))
     _draw_operations(wide, arms)
     units = " or ".join(sorted({UNITS[c.dimension] for c in arms.values() if c.dimension})) or "no size"
-    _draw_bars(narrow[0], arms, "time, inverse dynamics", lambda c: c.time)
-    _draw_bars(narrow[1], arms, f"workspace ({units})", lambda c: c.workspace.value, lambda c: c.workspace.error)
-    _draw_bars(narrow[2], arms, "largest manipulability", lambda c: c.manipulability)
-    _draw_bars(narrow[3], arms, "median coupling of M", lambda c: c.coupling.median)
+    _draw_bars(narrow[0], "time, inverse dynamics", {name: (c.time, 0) for name, c in arms.items()})
+    _draw_bars(narrow[1], f"workspace ({units})", {name: c.workspace for name, c in arms.items()})
+    _draw_bars(narrow[2], "largest manipulability", {name: (c.manipulability, 0) for name, c in arms.items()})
+    _draw_bars(narrow[3], "median coupling of M", {name: (c.coupling.median, 0) for name, c in arms.items()})
     for part, draw in ((fields, _draw_section), (torques, _draw_torques)):
         for ax, (name, c) in zip(part.subplots(1, len(arms), squeeze=False)[0], arms.items(), strict=True):
             draw(part, ax, name, c)
@@ -48,19 +48,12 @@ def _draw_operations(ax: Axes, arms: Mapping[str, Criteria]) -> None:
     _title(ax, "operations, with sines and cosines")
 
 
-def _draw_bars(
-    ax: Axes,
-    arms: Mapping[str, Criteria],
-    title: str,
-    value: Callable[[Criteria], float],
-    error: Callable[[Criteria], float] = lambda c: 0.0,
-) -> None:
-    for k, (name, c) in enumerate(arms.items()):
-        if missing := math.isnan(value(c)):
-            drawn = ax.bar(name, 0)
-        else:
-            drawn = ax.bar(name, value(c), yerr=error(c) or None, color=palette(k, len(arms)))
-        ax.bar_label(drawn, ["n/a" if missing else f"{value(c):.3g}"], fontsize=9)
+def _draw_bars(ax: Axes, title: str, bars: Mapping[str, tuple[float, float]]) -> None:
+    """A bar for the value and error of each arm."""
+    for k, (name, (value, error)) in enumerate(bars.items()):
+        missing = math.isnan(value)
+        drawn = ax.bar(name, 0) if missing else ax.bar(name, value, yerr=error or None, color=palette(k, len(bars)))
+        ax.bar_label(drawn, ["n/a" if missing else f"{value:.3g}"], fontsize=9)
     _title(ax, title)
 
 

@@ -418,5 +418,5 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
         return model
 
     def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
-        self._at(link)
+        self.topology.at(link)
         return super()._carrier(model, link)

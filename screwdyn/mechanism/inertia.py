@@ -20,20 +20,20 @@ __all__ = ["Inertia", "failing_condition"]
 ROUNDING = 1e-9
 
 
-def read_array(value: ArrayLike, what: str) -> Array:
-    """Numbers and expressions as a new array of any shape. All readers raise InertiaError for other input."""
+def read_array(value: ArrayLike, what: str, shape: tuple[int, ...] | None = None, expected: str = "") -> Array:
+    """Numbers and expressions as a new array, of any shape if none is given. All readers raise InertiaError."""
     try:
-        return expressions.array(value)
+        found = expressions.array(value)
     except (TypeError, ValueError) as error:
         raise InertiaError(f"{what} must be numbers, got {value!r}") from error
+    if shape is not None and found.shape != shape:
+        raise InertiaError(f"{what} must be {expected}, got {found.tolist()}")
+    return found
 
 
 def read_number(value: ArrayLike, what: str) -> Any:
     """One number or expression."""
-    number = read_array(value, what)
-    if number.shape != ():
-        raise InertiaError(f"{what} must be one number, got shape {number.shape}")
-    return number.item()
+    return read_array(value, what, (), "one number").item()
 
 
 def read_size(value: ArrayLike, what: str) -> Any:
@@ -48,11 +48,9 @@ def read_size(value: ArrayLike, what: str) -> Any:
 
 def read_com(value: ArrayLike) -> Array:
     """Centre of mass, (3,); 0 means the origin."""
-    com = read_array(value, "com")
-    if com.shape == () and com == 0.0:
+    if np.ndim(value) == 0 and value == 0:
         return np.zeros(3)
-    if com.shape != (3,):
-        raise InertiaError(f"com must be a 3-vector in metres or 0, got {com.tolist()}")
+    com = read_array(value, "com", (3,), "a 3-vector in metres or 0")
     if not expressions.is_bounded(com):
         raise InertiaError(f"com is not finite, or beyond {expressions.LARGEST:g} m: {com.tolist()}")
     return com
@@ -111,9 +109,9 @@ def failing_condition(mass: float, tensor: ArrayLike) -> str | None:
     return None
 
 
-def squared_lengths(sizes: Array, what: str) -> Array:
-    """Squares of lengths; InertiaError if one is negative."""
-    return np.array([size * size for size in (read_size(x, what) for x in sizes)])
+def squared_lengths(value: ArrayLike, what: str, expected: str, each: str) -> Array:
+    """Squares of three lengths that are not negative."""
+    return np.array([size * size for size in (read_size(x, each) for x in read_array(value, what, (3,), expected))])
 
 
 def _parallel_axis(mass: float, offset: Array) -> Array:
@@ -203,10 +201,8 @@ class Inertia:
         InertiaError, ShapeError
             As for `Inertia`, for a negative radius, or if the rotation is not orthonormal.
         """
-        m, gyration = read_number(mass, "mass"), read_array(radii, "radii")
-        if gyration.shape != (3,):
-            raise InertiaError(f"radii must be three radii of gyration, got {gyration.tolist()}")
-        moments = m * squared_lengths(gyration, "radius of gyration")
+        m = read_number(mass, "mass")
+        moments = m * squared_lengths(radii, "radii", "three radii of gyration", "radius of gyration")
         R = np.eye(3) if rotation is None else as_pose(pose(rotation, np.zeros(3)), "principal axes")[:3, :3]
         return cls(m, com, (R * moments) @ R.T)
 
@@ -226,9 +222,8 @@ class Inertia:
         InertiaError
             As for `Inertia`, or if the rows are not six principal screws of inertia.
         """
-        m, S = read_number(mass, "mass"), expressions.floats(read_array(screws, "screws"), "the screws")
-        if S.shape != (6, 6):
-            raise InertiaError(f"screws must be six rows of six coordinates, got shape {S.shape}")
+        m, S = read_number(mass, "mass"), read_array(screws, "screws", (6, 6), "of shape (6, 6)")
+        S = expressions.floats(S, "the screws")
         if not np.isfinite(S).all():
             raise InertiaError(f"screws have entries that are not finite: {S.tolist()}")
         gram = 0.5 * S.T @ S
@@ -328,10 +323,7 @@ class Inertia:
 
         Mass in kg; `com` (3,) in metres. Raises InertiaError as `Inertia` does, and for a negative edge.
         """
-        m, edges = read_number(mass, "mass"), read_array(size, "size")
-        if edges.shape != (3,):
-            raise InertiaError(f"size must be the three edges of the box, got {edges.tolist()}")
-        squares = squared_lengths(edges, "edge")
+        m, squares = read_number(mass, "mass"), squared_lengths(size, "size", "the three edges of the box", "edge")
         return cls(m, com, m * (squares.sum() - squares) / 12)
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -187,11 +187,11 @@ class Mechanism:
 
     def link(self, name: str) -> Link:
         """The link with a given name; UnknownNameError, which lists similar names, if there is none."""
-        return self._at(name).link
+        return self._topology.at(name).link
 
     def shapes(self, link: str) -> tuple[Shape, ...]:
         """The shapes of a link, in its frame; empty if it has none. UnknownNameError if there is no such link."""
-        return self._at(link).link.shapes
+        return self._topology.at(link).link.shapes
 
     def joint(self, name: str) -> Joint:
         """The joint with a given name, which is fixed while it is locked (see :meth:`lock_of`).
@@ -239,12 +239,12 @@ class Mechanism:
 
     def parent(self, link: str) -> str | None:
         """Name of the parent of a link; ``None`` for the base. UnknownNameError if there is no such link."""
-        return self._at(link).parent
+        return self._topology.at(link).parent
 
     def path(self, link: str) -> tuple[str, ...]:
         """Names of the links from the base to a link, both included. UnknownNameError if there is no such link."""
         topology = self._topology
-        at = self._at(link, topology)
+        at = topology.at(link)
         names = [at.link.name]
         while at.parent is not None:
             at = topology.attachments[at.parent]
@@ -254,7 +254,7 @@ class Mechanism:
     def subtree(self, link: str) -> tuple[str, ...]:
         """Names of a link and all links beyond it, in order of attachment. UnknownNameError if there is none."""
         topology = self._topology
-        self._at(link, topology)
+        topology.at(link)
         return tuple(topology.subtree(link))
 
     @contextmanager
@@ -332,9 +332,8 @@ class Mechanism:
             If ``to`` is unknown, the name of a link or joint is taken, ``at`` is not a pose, or ``shape`` is no shape.
             The tree is then unchanged.
         """
-        self._at(to)
-        if joint is not None:
-            require_joint(joint)
+        self._topology.at(to)
+        joint = require_joint(joint)
         if body is self and not prefix:
             raise TopologyError(
                 "a tree cannot be attached to itself; attach another one, whose links and joints have other names, or "
@@ -346,7 +345,7 @@ class Mechanism:
         if shape is not None:
             root = replace(root, shapes=shapes_of(shape))
         home = screw.as_pose(at, f"the pose of {root.name!r} on {to!r}")
-        first = Attachment(root, to, (joint or FIXED).prefixed(prefix), home)
+        first = Attachment(root, to, joint.prefixed(prefix), home)
         self._become(with_loops(self._topology.attach([first, *rest, *first.rotor]), loops))
         return Handle(root.name, first.serial)
 
@@ -375,7 +374,7 @@ class Mechanism:
         check_unbridged(self._topology, name)
         topology, (root, *rest) = without_rotor(self._topology, name).detach(name)
         topology.check_separated([root, *rest])
-        removed = self._rooted(root.link)
+        removed = type(self)(root.link, self.gravity)
         if rest:
             names = {at.link.name: at.link.name for at in (root, *rest)}
             within = (loop for loop in self._topology.loops.values() if loop.link in names and loop.to in names)
@@ -388,13 +387,11 @@ class Mechanism:
         self, link: str, to: str, joint: Joint | None = None, at: ArrayLike | None = None, name: str | None = None
     ) -> Handle:
         """Connect two links by a joint that the tree does not have; as for a tree, without a state."""
-        self._at(link)
-        self._at(to)
-        if joint is not None:
-            require_joint(joint)
-        name = f"{link}-{to}" if name is None else name
-        loop = Loop(name, link, to, joint or FIXED, screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
         topology = self._topology
+        topology.at(link)
+        topology.at(to)
+        name = f"{link}-{to}" if name is None else name
+        loop = Loop(name, link, to, require_joint(joint), screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
         self._become(replace(with_loops(topology, [loop]), revision=topology.revision + 1))
         return Handle(loop.name, loop.serial)
 
@@ -467,7 +464,7 @@ class Mechanism:
                     f"this handle of {what.name!r} is stale: its link has been detached, or is part of another tree"
                 )
             return what.name
-        self._at(what)
+        self._topology.at(what)
         return what
 
     def _become(self, topology: Topology) -> None:
@@ -477,37 +474,22 @@ class Mechanism:
             del state[name]
         self.__dict__ = state
 
-    def _at(self, link: object, topology: Topology | None = None) -> Attachment:
-        """The attachment of a link in a topology, the present one by default."""
-        topology = topology or self._topology
-        if isinstance(link, str) and link in topology.attachments:
-            return topology.attachments[link]
-        if isinstance(link, str) and link in topology.carried:
-            raise UnknownNameError(
-                f"there is no link {link!r}: that is a joint, which carries the link {topology.carried[link]!r}"
-            )
-        raise UnknownNameError.of(link, topology.attachments)
-
-    def _rooted(self, base: Link) -> Self:
-        """A new tree of this class with a given base and no further links."""
-        return type(self)(base, self.gravity)
-
     def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment], list[Loop]]:
         """The root link of a body, the attachments of all links beyond it, and its loops, with their new names."""
         if isinstance(body, Inertia):
-            if name is None:
-                return Link(self._free_name(f"{prefix}payload"), body), [], []
-            return Link(name, body).prefixed(prefix), [], []
-        if isinstance(body, Link):
-            return Link(body.name if name is None else name, body.inertia, body.shapes).prefixed(prefix), [], []
-        if not isinstance(body, Mechanism):
+            body = Link(self._free_name(f"{prefix}payload").removeprefix(prefix) if name is None else name, body)
+        rest: list[Attachment] = []
+        loops: Iterable[Loop] = ()
+        if isinstance(body, Mechanism):
+            (at, *rest), loops = body.topology.attachments.values(), body.topology.loops.values()
+            body = at.link
+        elif not isinstance(body, Link):
             kind = type(body).__name__
             raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
-        base, *rest = body.topology.attachments.values()
-        root = Link(base.link.name if name is None else name, base.link.inertia, base.link.shapes).prefixed(prefix)
-        names = {at.link.name: f"{prefix}{at.link.name}" for at in rest} | {base.link.name: root.name}
-        loops = [loop.copied(names, prefix) for loop in body.topology.loops.values()]
-        return root, [at.copied(names[at.parent or ""], prefix) for at in rest], loops
+        root = (body if name is None else replace(body, name=name)).prefixed(prefix)
+        names = {at.link.name: f"{prefix}{at.link.name}" for at in rest} | {body.name: root.name}
+        copies = [at.copied(names[at.parent or ""], prefix) for at in rest]
+        return root, copies, [loop.copied(names, prefix) for loop in loops]
 
     def _free_name(self, stem: str) -> str:
         """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""
@@ -528,10 +510,11 @@ class Mechanism:
         return at is not None and at.serial == handle._serial
 
 
-def require_joint(joint: object) -> None:
-    """Raise TopologyError for anything but a joint."""
-    if not isinstance(joint, Joint):
+def require_joint(joint: Joint | None) -> Joint:
+    """A given joint, fixed if there is none; TopologyError for anything else."""
+    if joint is not None and not isinstance(joint, Joint):
         raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
+    return joint or FIXED
 
 
 Body = Inertia | Link | Mechanism

@@ -264,6 +264,16 @@ class Topology(_Found):
             loops = {x: loop for x, loop in loops.items() if loop.link in attachments and loop.to in attachments}
         return Topology(attachments, carried, self.gravity, self.revision + 1, followers, loops), removed
 
+    def at(self, link: object) -> Attachment:
+        """The attachment of a link; UnknownNameError if there is no such link."""
+        if isinstance(link, str) and link in self.attachments:
+            return self.attachments[link]
+        if isinstance(link, str) and link in self.carried:
+            raise UnknownNameError(
+                f"there is no link {link!r}: that is a joint, which carries the link {self.carried[link]!r}"
+            )
+        raise UnknownNameError.of(link, self.attachments)
+
     def carrying(self, joint: str) -> Attachment:
         """The attachment by a joint; UnknownNameError if there is no such joint."""
         if not isinstance(joint, str) or joint not in self.carried:

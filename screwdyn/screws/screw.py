@@ -134,6 +134,8 @@ def pose_of(R: Array, p: Array) -> Array:
 def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     """Read a pose in any of the forms that users may give.
 
+    Raises ShapeError if `at` has another shape, is not finite, or is not a rigid motion.
+
     Parameters
     ----------
     at : None, array_like of shape (3,) or (4, 4)
@@ -146,11 +148,6 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     -------
     ndarray, shape (4, 4)
         A new array. If it contains expressions, only what does not depend on their values is checked.
-
-    Raises
-    ------
-    ShapeError
-        If `at` has another shape, is not finite, or is not a rigid motion.
     """
     if at is None:
         return np.eye(4)
@@ -210,8 +207,8 @@ def inverse(T: ArrayLike) -> Array:
 def Ad(T: ArrayLike) -> Array:
     """Adjoint of a pose, [[R, 0], [p^ R, R]]: changes the frame of a twist from B to A if T is T_AB.
 
-    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes the frame of a wrench from A to B.
-    docs/mathematics.md §1.
+    ``T @ exp(V) == exp(Ad(T) @ V) @ T``. Its transpose changes the frame of a wrench from A to B. Raises ShapeError if
+    T has another shape or entries that are not finite. docs/mathematics.md §1.
 
     Parameters
     ----------
@@ -221,11 +218,6 @@ def Ad(T: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (..., 6, 6)
-
-    Raises
-    ------
-    ShapeError
-        If T has another shape or entries that are not finite.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -279,7 +271,8 @@ def exp(V: ArrayLike) -> Array:
     """Pose reached by following the constant twist V for one second (the exponential of its 4x4 matrix).
 
     With x the length of w: R = 1 + (sin x / x) w^ + ((1 - cos x) / x^2) w^^2 and
-    p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x.
+    p = (1 + ((1 - cos x) / x^2) w^ + ((x - sin x) / x^3) w^^2) v, to full accuracy at any x. Raises ShapeError if V has
+    another shape or entries that are not finite.
 
     Parameters
     ----------
@@ -289,11 +282,6 @@ def exp(V: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (..., 4, 4)
-
-    Raises
-    ------
-    ShapeError
-        If V has another shape or entries that are not finite.
     """
     V = shaped(V, (6,), "twist")
     angle = np.sqrt(dot(V[..., :3], V[..., :3]))
@@ -303,7 +291,8 @@ def exp(V: ArrayLike) -> Array:
 def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     """Pose exp(S^ q) of a joint with unit screw S at coordinate q, for any pitch (docs/mathematics.md §1).
 
-    R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v.
+    R = 1 + sin q w^ + (1 - cos q) w^^2, p = (q 1 + (1 - cos q) w^ + (q - sin q) w^^2) v. Raises ShapeError if an
+    argument has another shape or entries that are not finite.
 
     Parameters
     ----------
@@ -315,11 +304,6 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (..., 4, 4)
-
-    Raises
-    ------
-    ShapeError
-        If an argument has another shape or entries that are not finite.
     """
     S, q = shaped(S, (6,), "screw"), shaped(q, (), "coordinate")
     sine = np.sin(q)
@@ -330,7 +314,8 @@ def log(T: ArrayLike) -> Array:
     """Twist V with exp(V) = T and angle ``|w|`` in [0, pi] (docs/mathematics.md §1).
 
     The rotation vector is computed from the unit quaternion, which is the largest row of 4 q q^T, normalised, so that
-    no digits are lost near 0 or near pi. At exactly pi, w and -w are both solutions, and either may be returned.
+    no digits are lost near 0 or near pi. At exactly pi, w and -w are both solutions, and either may be returned. Raises
+    ShapeError if T has another shape or entries that are not finite.
 
     Parameters
     ----------
@@ -341,11 +326,6 @@ def log(T: ArrayLike) -> Array:
     -------
     ndarray, shape (..., 6)
         Twist [w; v] in radians and metres.
-
-    Raises
-    ------
-    ShapeError
-        If T has another shape or entries that are not finite.
     """
     T = shaped(T, (4, 4), "pose")
     R = T[..., :3, :3]
@@ -394,7 +374,8 @@ def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
 def unit(S: ArrayLike) -> Array:
     """Scale screws so that ``|w| = 1``, or ``w = 0`` and ``|v| = 1``.
 
-    A pitch above 1e12 m/rad is treated as rounding of a pure translation: w becomes 0.
+    A pitch above 1e12 m/rad is treated as rounding of a pure translation: w becomes 0. Raises ScrewdynError if a screw
+    is zero or not finite.
 
     Parameters
     ----------
@@ -403,11 +384,6 @@ def unit(S: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (..., 6)
-
-    Raises
-    ------
-    ScrewdynError
-        If a screw is zero or not finite.
     """
     S = shaped(S, (6,), "screw")
     w, v, turning = _turns(S)
@@ -434,7 +410,8 @@ def pitch(S: ArrayLike) -> Array:
 def axis(S: ArrayLike) -> tuple[Array, Array]:
     """Axis of a screw (..., 6): its direction and its point w x v / w.w, which is the closest to the origin.
 
-    A pure translation has no particular axis: the point returned is the origin. docs/mathematics.md §1.
+    A pure translation has no particular axis: the point returned is the origin. Raises ScrewdynError if a screw is zero
+    or not finite. docs/mathematics.md §1.
 
     Returns
     -------
@@ -442,11 +419,6 @@ def axis(S: ArrayLike) -> tuple[Array, Array]:
         Unit vector.
     point : ndarray, shape (..., 3)
         In metres.
-
-    Raises
-    ------
-    ScrewdynError
-        If a screw is zero or not finite.
     """
     S = unit(S)
     w, v = S[..., :3], S[..., 3:]
@@ -505,7 +477,8 @@ def _perpendicular(z: Sequence[Any]) -> list[Any]:
 def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: ArrayLike = 0.0) -> Array:
     """Unit screw [a; -a x r + h a] with axis a through r and pitch h, or [0; a] for an infinite pitch.
 
-    docs/mathematics.md §1. All arguments may contain SymPy expressions.
+    docs/mathematics.md §1. All arguments may contain SymPy expressions. Raises ScrewdynError if an axis is zero, or the
+    axis or the point is not finite.
 
     Parameters
     ----------
@@ -519,11 +492,6 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
     Returns
     -------
     ndarray, shape (..., 6)
-
-    Raises
-    ------
-    ScrewdynError
-        If an axis is zero, or the axis or the point is not finite.
     """
     a, r, h = direction(axis), entries(point, (3,), "point"), entries(pitch, (), "pitch")
     if not expressions.is_finite(r):
@@ -541,7 +509,8 @@ def screw_from_axis(axis: str | ArrayLike, point: ArrayLike = (0, 0, 0), pitch: 
 def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
     """Reciprocal product w1.v2 + v1.w2 of two screws in the same frame; the same in every frame.
 
-    Zero means that a wrench along one does no work on a twist along the other.
+    Zero means that a wrench along one does no work on a twist along the other. Raises ShapeError if a screw has another
+    shape or entries that are not finite.
 
     Parameters
     ----------
@@ -551,11 +520,6 @@ def reciprocal_product(S1: ArrayLike, S2: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (...)
-
-    Raises
-    ------
-    ShapeError
-        If a screw has another shape or entries that are not finite.
     """
     return dot(shaped(S1, (6,), "screw"), to_linear_first(S2))
 

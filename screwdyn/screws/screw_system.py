@@ -56,10 +56,7 @@ class ScrewSystem:
     def jacobian(self, J: Any) -> Any:
         """The λ rows of a Jacobian (…, 6, k), its time derivative, or a SymPy matrix of either, (…, λ, k).
 
-        Raises
-        ------
-        ShapeError
-            If it has another shape.
+        Raises ShapeError if it has another shape.
         """
         if np.shape(J)[-2:-1] != (6,):
             raise ShapeError(f"a Jacobian has 6 rows, [ω; v]; got shape {np.shape(J)}")
@@ -69,10 +66,7 @@ class ScrewSystem:
     def inertia(self, M: Any) -> Any:
         """An inertia (…, 6, 6), or a SymPy matrix, restricted to the space: B M Bᵀ, (…, λ, λ), with B the basis.
 
-        Raises
-        ------
-        ShapeError
-            If it has another shape.
+        Raises ShapeError if it has another shape.
         """
         if np.shape(M)[-2:] != (6, 6):
             raise ShapeError(f"an inertia is a matrix (…, 6, 6); got shape {np.shape(M)}")
@@ -111,7 +105,8 @@ def _span(screws: ArrayLike, tol: float) -> tuple[Array, int]:
 def system_basis(screws: ArrayLike, tol: float = 1e-9) -> Array:
     """Orthonormal basis (with respect to the six components) of the space spanned by some screws.
 
-    The right singular vectors of the stacked screws (docs/mathematics.md §9).
+    The right singular vectors of the stacked screws (docs/mathematics.md §9). Raises ShapeError if the screws have
+    another shape, or entries that are not finite numbers.
 
     Parameters
     ----------
@@ -123,11 +118,6 @@ def system_basis(screws: ArrayLike, tol: float = 1e-9) -> Array:
     Returns
     -------
     ndarray, shape (order, 6)
-
-    Raises
-    ------
-    ShapeError
-        If the screws have another shape, or entries that are not finite numbers.
     """
     basis, order = _span(screws, tol)
     return basis[:order]

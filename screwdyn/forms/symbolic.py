@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,70 +19,18 @@ from screwdyn.backends.tape.outputs import dependent_rates, loop_dynamics
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
-from screwdyn.forms.closed_loops import indices
+from screwdyn.forms.closed_loops import Reduced, indices
 from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.forms.requests import Request, independent_constraints, requested
-from screwdyn.physics.contribution import SHARES, Padded
+from screwdyn.physics.contribution import SHARES, Contribution, Padded
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code
 
-__all__ = ["Symbolic", "SymbolicContribution", "SymbolicReduced"]
+__all__ = ["Symbolic"]
 
 Matrix: TypeAlias = sympy.ImmutableDenseMatrix
 Form = TypeVar("Form")
-
-
-@dataclass(frozen=True, eq=False)
-class SymbolicContribution:
-    """Contribution of one link or one subtree over k freedoms, as in :class:`screwdyn.Contribution`.
-
-    Attributes
-    ----------
-    link : str
-    coordinates : tuple of str
-    J, J_dot : (6, k) matrices
-        Jacobian of the twist of the link in the com frame (Laus Eqs. 22-31), and its time derivative, entry by entry.
-    M, C : Padded
-        Mass matrix (Laus Eq. 21) and Coriolis matrix (Eq. 35), (k, k); ``M.array`` is the SymPy matrix.
-    g : Padded
-        Joint forces that hold the link or subtree against gravity (Eq. 36), (k,); ``g.array`` is a column.
-
-    Notes
-    -----
-    ``sd.padded_sum(part.M for part in tree.symbolic().contributions())`` is the closed form of the mass matrix
-    (docs/mathematics.md §3).
-    """
-
-    link: str
-    coordinates: tuple[str, ...]
-    J: Matrix
-    J_dot: Matrix
-    M: Padded
-    C: Padded
-    g: Padded
-
-
-@dataclass(frozen=True, eq=False)
-class SymbolicReduced:
-    """The equation of motion over independent coordinates y, as by :meth:`screwdyn.KinematicTree.reduced`.
-
-    Attributes
-    ----------
-    independent : tuple of str
-    M, C : (r, r) matrices
-    g : (r, 1) matrix
-    Z, Z_dot : (nv, r) matrices
-        All are functions of the positions and rates of all coordinates. The closed loops relate the positions; the
-        rates are q̇ = Z ẏ.
-    """
-
-    independent: tuple[str, ...]
-    M: Matrix
-    C: Matrix
-    g: Matrix
-    Z: Matrix
-    Z_dot: Matrix
 
 
 class _Found(NamedTuple):
@@ -166,7 +113,7 @@ class Symbolic:
         """
         return [self.contribution(link, expand=expand) for link in self._model.placements][1:]
 
-    def reduced(self, *independent: str) -> SymbolicReduced:
+    def reduced(self, *independent: str) -> Reduced:
         """M, C and g of closed loops over independent coordinates y (docs/mathematics.md §12).
 
         Parameters
@@ -176,7 +123,8 @@ class Symbolic:
 
         Returns
         -------
-        SymbolicReduced
+        Reduced
+            Matrices of SymPy, functions of the positions and rates of all coordinates, which the loops relate.
 
         Raises
         ------
@@ -202,7 +150,7 @@ class Symbolic:
         M, C, g = self.mass_matrix(), self.coriolis_matrix(), self.gravity_vector()
         Z, rate = map(self._derivation.matrix, self._found[key].parts)
         Z_dot = rate * Z
-        return SymbolicReduced(independent, Z.T * M * Z, Z.T * (M * Z_dot + C * Z), Z.T * g, Z, Z_dot)
+        return Reduced(independent, Z.T * M * Z, Z.T * (M * Z_dot + C * Z), Z.T * g, Z, Z_dot)
 
     def shared(self, *functions: str) -> tuple[Intermediates, list[Matrix]]:
         """Several quantities over the same intermediates: (intermediates, [matrix, …]).
@@ -384,9 +332,7 @@ class Symbolic:
     ) -> Any:
         if request.entry.name in SHARES and request.link is not None:
             key = "share", request.link, names, *matrices
-            J, J_dot, *terms = matrices
-            M, C, g = (Padded(names, matrix, order) for matrix, order in zip(terms, (2, 2, 1), strict=True))
-            return self._derivation.once(key, lambda: SymbolicContribution(str(request.link), names, J, J_dot, M, C, g))
+            return self._derivation.once(key, lambda: Contribution(str(request.link), names, *matrices))
         results = [_as_shaped(matrix, part.shape) for matrix, part in zip(matrices, parts, strict=True)]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -395,8 +341,10 @@ def _substituted(form: Any, values: Mapping[sympy.Symbol, Any]) -> Any:
     """A closed form with other expressions in place of symbols."""
     if isinstance(form, Padded):
         return Padded(form.coordinates, _substituted(form.array, values), form.order)
-    if isinstance(form, SymbolicContribution | SymbolicReduced):
-        return replace(form, **{part.name: _substituted(getattr(form, part.name), values) for part in fields(form)})
+    if isinstance(form, Contribution):
+        return Contribution(form.link, form.coordinates, *(_substituted(part, values) for part in form.arrays))
+    if isinstance(form, Reduced):
+        return Reduced(*(_substituted(part, values) for part in form))
     if isinstance(form, tuple | list):
         return type(form)([_substituted(part, values) for part in form])
     return form.xreplace(values) if expressions.is_expression(form) else form

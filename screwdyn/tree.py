@@ -231,9 +231,40 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
     ) -> Linearization:
         """Matrices A and B of δẋ = A δx + B δu about a state, with damping and springs (docs/mathematics.md §10).
 
-        x = [q; q̇] in the order of ``coordinates``, u = the torques of the active freedoms. By default the tree is at
-        rest, and the torques hold it. Parameters, result and errors as for
-        :func:`screwdyn.forms.derivatives.linearize`.
+        x = [q; q̇] in the order of ``coordinates``, u = the torques of the active freedoms, and
+        M q̈ + C q̇ + g = τ − F_v q̇ − K (q − rest) − F_c sgn q̇. ``A = [[−ad(q̇), 1], [∂q̈/∂q − M⁻¹ K, ∂q̈/∂q̇ − M⁻¹ F_v]]``
+        and ``B = [0; M⁻¹ B_a]``, with the exact derivatives of forward dynamics, and the columns of the active
+        freedoms. ad(q̇) is zero but for the rotating charts of spherical, free and planar joints. Dry friction acts, but
+        is constant in A: it has no derivative where it matters, at rest.
+
+        Parameters
+        ----------
+        q : (…, nq) array
+            rad and m.
+        qd : (…, nv) array, optional
+            rad/s and m/s; zero by default.
+        tau : (…, nv) or (…, number of active freedoms) array, optional
+            N m or N. By default those of inverse dynamics at q̈ = 0 in the active freedoms, which hold the tree in the
+            state if any torques can; ``rate`` is not zero if none can, as where a passive joint does not hang.
+        independent : sequence of str, optional
+            With closed loops: the freedoms y of x = [y; ẏ], by default those that determine the others best. The loops
+            are closed in the state, and in all neighbouring ones.
+
+        Returns
+        -------
+        Linearization
+
+        Raises
+        ------
+        ShapeError, UnboundSymbolError
+            As for :class:`~screwdyn.physics.quantities.Quantities`; with closed loops also for a batch of states.
+        LoopError, UnknownNameError
+            If the independent freedoms do not determine the others, if there is none of that name, or if the motors
+            cannot hold closed loops in the state; give ``tau`` then.
+        JointError
+            If there is a torque on a passive joint.
+        SingularAttachmentError
+            If a joint feels no inertia.
 
         Examples
         --------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -369,8 +369,13 @@ def _systems(tree: KinematicTree, links: Links, frame: Frame, tol: float) -> Ite
     links = links if isinstance(links, Iterable) and not isinstance(links, str) else [links]
     names = [tree.resolve(link) for link in links]
     numeric, rng = tree.model.ready is not None, np.random.default_rng(0)
-    poses, *jacobians = _functions(tree, names, frame) if numeric else _functions_of_symbols(tree, names, frame)
-    symbols = 0 if numeric else len(tree.symbolic().parameters)
+    poses: Callable[..., Array] = tree.link_poses
+    jacobians: list[Callable[..., Array]] = [partial(tree.jacobian, link, frame=frame) for link in names]
+    symbols = 0
+    if not numeric:
+        forms = tree.symbolic()
+        symbols, poses = len(forms.parameters), forms.lambdify("link_poses")
+        jacobians = [forms.lambdify("jacobian", link=link, frame=frame) for link in names]
     while True:
         q = np.array([tree.random_configuration(rng) for _ in range(_CONFIGURATIONS)])
         values = [rng.uniform(0.3, 1.3, symbols)] if symbols else []
@@ -380,14 +385,3 @@ def _systems(tree: KinematicTree, links: Links, frame: Frame, tol: float) -> Ite
             columns = np.moveaxis(jacobian(q, *values), -1, -2).reshape(-1, 6)
             screws = np.asarray(np.linalg.qr(np.vstack([screws, columns]), mode="r"))
         yield ScrewSystem.of(screws, tol, length)
-
-
-def _functions(tree: KinematicTree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
-    """The poses of all links, and the Jacobians of some, as functions of configurations."""
-    return [tree.link_poses, *(functools.partial(tree.jacobian, link, frame=frame) for link in links)]
-
-
-def _functions_of_symbols(tree: KinematicTree, links: Iterable[str], frame: Frame) -> list[Callable[..., Array]]:
-    """The same as functions of configurations and of the values of the symbols, if there are any."""
-    forms = tree.symbolic()
-    return [forms.lambdify("link_poses"), *(forms.lambdify("jacobian", link=link, frame=frame) for link in links)]

@@ -33,7 +33,7 @@ from screwdyn.physics.recursions.links import FRAMES, frame_code
 from screwdyn.physics.table import MASS, PARENT
 
 if TYPE_CHECKING:
-    from screwdyn.mechanism.link import Link
+    pass
 
 __all__ = ["Derivatives", "Linearization", "linearize"]
 
@@ -118,21 +118,17 @@ class Derivatives:
             If a joint feels no inertia along its screw, so that M is singular; the message names the joint.
         """
         if self._model.constraints:
-            found = self._with_loops(q, qd, tau)
-            if out is not None:
-                check_out(out, [x.shape for x in found])
-            dq, dqd, inverse = hand_over(found, out)
-            return dq, dqd, inverse
-        require_resisted(CATALOGUE["forward_dynamics"], self._model)
-        if self._in_one_piece:
-            (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
-            if sound:
-                return dq, dqd, inverse
-        dq, dqd, M = self.inverse_dynamics(q, qd, Numbers(self._model).forward_dynamics(q, qd, tau))
-        inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
-        if out is not None:
-            check_out(out, [M.shape] * 3)
-        dq, dqd, inverse = hand_over((-(inverse @ dq), -(inverse @ dqd), inverse), out)
+            found: Sequence[Array] = self._with_loops(q, qd, tau)
+        else:
+            require_resisted(CATALOGUE["forward_dynamics"], self._model)
+            if self._in_one_piece:
+                (dq, dqd, inverse), sound = self._evaluate("forward_dynamics", q, qd, tau, out=out)
+                if sound:
+                    return dq, dqd, inverse
+            dq, dqd, M = self.inverse_dynamics(q, qd, Numbers(self._model).forward_dynamics(q, qd, tau))
+            inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
+            found = -(inverse @ dq), -(inverse @ dqd), inverse
+        dq, dqd, inverse = _checked(found, out)
         return dq, dqd, inverse
 
     def mass_matrix_dot(self, q: ArrayLike, qd: ArrayLike, *, out: Array | None = None) -> Array:
@@ -181,9 +177,8 @@ class Derivatives:
         UnknownNameError
             If there is no such link.
         """
-        return np.concatenate(
-            [np.zeros(0), *(_parameters(self._model.placements[name].link) for name in self._links(link))]
-        )
+        inertias = [self._model.placements[name].link.inertia for name in self._links(link)]
+        return np.concatenate([np.zeros(0), *(np.zeros(10) if x is None else x.parameters for x in inertias)])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {self._model.nv} coordinates>"
@@ -237,9 +232,7 @@ class Derivatives:
             rates = [np.moveaxis(x, -1, 0) for x in found[k : k + len(entry.given)]]
             share = SHARES[entry.name](self._model, link, rates)
             shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in share.arrays]
-        if out is not None:
-            check_out(out, [x.shape for x in shares])
-        return hand_over(shares, out)
+        return _checked(shares, out)
 
     def _single(self, name: str, *state: ArrayLike, what: Hashable = None, out: Array | None) -> Array:
         """The result of a function with one result."""
@@ -268,9 +261,7 @@ class Derivatives:
             check_out(out, shapes)
             given = [*flat, *(x for x in state if isinstance(x, np.ndarray))]
             if all(y.flags.c_contiguous and y.flags.aligned and apart(y, given) for y in out):
-                whole = [
-                    np.asarray(y).reshape(count, *shape) for y, shape in zip(out, function.program.shapes, strict=True)
-                ]
+                whole = [np.asarray(y).reshape(count, *shape) for y, shape in zip(out, each, strict=True)]
         states = [x.reshape(count, x.size // max(count, 1)) for x in flat]
         found, sound = function.states(states, whole)
         if not sound and np.abs(states[0]).max(initial=0.0) >= LARGEST:
@@ -380,11 +371,11 @@ def _recorded(table: Array, opened: Opened, what: Any) -> Program:
 _programs = Kept(_program, MEMORY)
 
 
-def _parameters(link: Link) -> Array:
-    """The ten inertial parameters of one link; zeros if it is massless."""
-    if link.inertia is None:
-        return np.zeros(10)
-    return link.inertia.parameters
+def _checked(results: Sequence[Array], out: Any) -> tuple[Array, ...]:
+    """The results, in ``out`` if that is given and fits."""
+    if out is not None:
+        check_out(out, [x.shape for x in results])
+    return hand_over(results, out)
 
 
 def _method(entry: Quantity) -> Callable[..., Any]:
@@ -497,43 +488,7 @@ def linearize(
     tau: ArrayLike | None = None,
     independent: Sequence[str] | None = None,
 ) -> Linearization:
-    """M q̈ + C q̇ + g = τ − F_v q̇ − K (q − rest) − F_c sgn q̇, linearized about a state (docs/mathematics.md §10).
-
-    ``A = [[−ad(q̇), 1], [∂q̈/∂q − M⁻¹ K, ∂q̈/∂q̇ − M⁻¹ F_v]]`` and ``B = [0; M⁻¹ B_a]``, with the exact derivatives of
-    forward dynamics, and the columns of the active freedoms. ad(q̇) is zero but for the rotating charts of spherical,
-    free and planar joints. Dry friction acts, but is constant in A: it has no derivative where it matters, at rest.
-
-    Parameters
-    ----------
-    model : Model
-    q : (…, nq) array
-        rad and m.
-    qd : (…, nv) array, optional
-        rad/s and m/s; zero by default.
-    tau : (…, nv) or (…, number of active freedoms) array, optional
-        N m or N. By default those of inverse dynamics at q̈ = 0 in the active freedoms, which hold the tree in the state
-        if any torques can; ``rate`` is not zero if none can, as where a passive joint does not hang.
-
-    independent : sequence of str, optional
-        With closed loops: the freedoms y of x = [y; ẏ], by default those that determine the others best. The loops are
-        closed in the state, and in all neighbouring ones.
-
-    Returns
-    -------
-    Linearization
-
-    Raises
-    ------
-    ShapeError, UnboundSymbolError
-        As for :class:`~screwdyn.physics.quantities.Quantities`; with closed loops also for a batch of states.
-    LoopError, UnknownNameError
-        If the independent freedoms do not determine the others, if there is none of that name, or if the motors cannot
-        hold closed loops in the state; give ``tau`` then.
-    JointError
-        If there is a torque on a passive joint.
-    SingularAttachmentError
-        If a joint feels no inertia.
-    """
+    """See :meth:`screwdyn.KinematicTree.linearize`."""
     numbers, forces, nv = Numbers(model), model.joint_forces, model.nv
     qd = np.zeros(nv) if qd is None else qd
     given = np.zeros(nv) if tau is None else model.torques(tau)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,18 +192,22 @@ def _stops(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) 
     if not isinstance(given.value, dict) or "stiffness" in given.value:
         return _stop(given)
     found = {}
-    limited = {name for name, joint in joints if joint.limits is not None}
-    for name, entry in given.entries().items():
+    for name, entry in _named(given, dict(joints), present, "there is no such joint"):
         stop = _stop(entry)
-        if present.doubtful(name):
-            continue
-        if name not in dict(joints):
-            entry.wrong("there is no such joint", entry.near(name, dict(joints)))
-        elif name not in limited:
+        if all(joint.limits is None for known, joint in joints if known == name):
             entry.wrong("the joint has no limits", "leave it out")
         elif stop is not None:
             found[name] = stop
     return found
+
+
+def _named(given: Entry, known: Collection[str], present: Present | None, problem: str) -> Iterator[tuple[str, Entry]]:
+    """The entries of a table that have known names; others are problems, unless they are doubtful."""
+    for name, entry in given.entries().items():
+        if name in known:
+            yield name, entry
+        elif present is None or not present.doubtful(name):
+            entry.wrong(problem, entry.near(name, known))
 
 
 def _stop(given: Entry) -> Stop | None:
@@ -243,14 +247,9 @@ def _by_name(given: Entry, names: Sequence[str], present: Present | None = None)
     """Numbers by name, but those that are doubtful; the entries of a joint may be given together, as a list."""
     stems = {stem for name in names for stem, bracket, _ in (name.rpartition("["),) if bracket}
     found: dict[str, Any] = {}
-    for name, entry in given.entries().items():
-        if name in names:
-            found[name] = entry.number()
-        elif name in stems:
-            count = sum(x.rpartition("[")[0] == name for x in names)
-            found[name] = entry.numbers(count)
-        elif present is None or not present.doubtful(name):
-            entry.wrong("there is no such coordinate", entry.near(name, [*names, *stems]))
+    for name, entry in _named(given, [*names, *stems], present, "there is no such coordinate"):
+        count = sum(x.rpartition("[")[0] == name for x in names)
+        found[name] = entry.number() if name in names else entry.numbers(count)
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -296,11 +295,9 @@ def _controller(
 
 def _torque(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) -> dict[str, Any]:
     """Torques by coordinate, of joints that are active at some time."""
-    owners = [(label, joint) for name, joint in joints for label in (name, *joint.freedom_names(name)) if joint.nv]
-    torque = _by_name(
-        given, list(dict.fromkeys(x for name, joint in joints for x in joint.freedom_names(name))), present
-    )
-    driven = {label for label, joint in owners if not joint.passive}
+    freedoms = [(x, name, joint) for name, joint in joints for x in joint.freedom_names(name)]
+    torque = _by_name(given, list(dict.fromkeys(x for x, _, _ in freedoms)), present)
+    driven = {label for *labels, joint in freedoms if not joint.passive for label in labels}
     for name in torque:
         if name not in driven:
             given.wrong(f"joint {name!r} is passive", "leave it out")
@@ -311,12 +308,8 @@ def _gains(given: Entry, robot: KinematicTree, later: Sequence[str], present: Pr
     """A gain by joint: one number for all active ones of the start, or numbers for some, also for later ones."""
     active = [name for name in robot.joints if robot.joint(name).nv and not robot.joint(name).passive]
     if isinstance(given.value, dict):
-        found = {}
-        for name, entry in given.entries().items():
-            if name not in (*active, *later) and not present.doubtful(name):
-                entry.wrong("there is no such active joint", entry.near(name, [*active, *later]))
-            found[name] = _gain(entry)
-        return found
+        named = _named(given, [*active, *later], present, "there is no such active joint")
+        return {name: _gain(entry) for name, entry in named}
     return dict.fromkeys(active, _gain(given))
 
 

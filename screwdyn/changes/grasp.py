@@ -190,11 +190,14 @@ class Grasp(Scheduled[GraspEvent]):
         slip = np.zeros(len(free.spread))
         slip[six] = V - carried
         impact, _ = law.impact(tree, q, qd, free, slip)
+        flying = np.zeros(len(slip))  # the robot at rest and the payload as it moves
+        flying[six], flying[six.stop :] = V, (free.spread @ qd)[six.stop :]
+        brought = float(free.numbers.kinetic_energy(free.q, flying))
         return GraspEvent(
             state=State(tree, q, qd + impact.rates),
             link=handle.name,
             energy_lost=impact.energy_lost,
-            kinetic_energy_brought=law.payload_energy(free.numbers, free.q, free.spread @ qd + slip, new),
+            kinetic_energy_brought=brought + law.rotor_energy(tree, q, qd, handle.name),
             impulse=impact.impulses[six],
             handle=handle,
             _payload=partial(_alone, tree.copy(), handle.name, hand @ T, V, q[own[0] :], qd[own[1] :]),

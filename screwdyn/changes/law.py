@@ -12,7 +12,6 @@ so that M δ + J_cᵀ Λ = Pᵀ M_free s. The energy lost is the minimum, and M_
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from screwdyn.core.types import Array
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint, free
-from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.charts import screws_at
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Model, Robot
@@ -34,16 +33,16 @@ __all__ = [
     "Free",
     "Impact",
     "Loops",
-    "embedding",
     "flight",
     "impact",
     "motor_energy",
-    "payload_energy",
+    "places",
+    "rotor_energy",
     "without_joint",
 ]
 
-# Refinements of the change of the rates, and a relative size of them that leaves no more than rounding.
-_MOST_STEPS, _ROUNDING = 8, 1e-13
+# Refinements of the change of the rates, and the square of a relative size of them that leaves no more than rounding.
+_MOST_STEPS, _ROUNDING = 8, 1e-26
 
 
 @functools.lru_cache(maxsize=256)
@@ -106,29 +105,21 @@ def impact(tree: Robot, q: Array, qd: Array, free: Free, slip: Array) -> tuple[I
         If a loop is open.
     """
     numbers, q_free, P, motors = free
-    _check_bodies(numbers.model, P.any(axis=1) | (slip != 0))
-    change = np.zeros(tree.nv)
+    _check_bodies(numbers.model, P, slip)
+    change, jump = np.zeros(tree.nv), -slip
     for _ in range(_MOST_STEPS):
-        left = P.T @ numbers.joint_momentum(q_free, slip - P @ change) - motors * change
+        left = -(numbers.joint_momentum(q_free, jump) @ P) - motors * change
         step = tree.impulse_response(q, left)
         change = change + step
-        if np.abs(step).max(initial=0.0) <= _ROUNDING * np.abs(change).max(initial=0.0):
+        jump = P @ change - slip
+        if step @ step <= _ROUNDING * (change @ change):
             break
     loops = Loops(tree, q, qd)
-    change = loops.allowed(change)
-    jump = P @ change - slip
+    if tree.loops:
+        change = loops.allowed(change)
+        jump = P @ change - slip
     lost = float(numbers.kinetic_energy(q_free, jump)) + 0.5 * float(motors @ change**2)
     return Impact(change, numbers.joint_momentum(q_free, jump), max(lost, 0.0)), loops
-
-
-def embedding(free: Sequence[str], kept: Sequence[str]) -> Array:
-    """P for coordinates that the free tree has by the same names, (n, nv); zero for others."""
-    at = {name: k for k, name in enumerate(free)}
-    P = np.zeros((len(free), len(kept)))
-    found = [(at[name], k) for k, name in enumerate(kept) if name in at]
-    if found:
-        P[tuple(zip(*found, strict=True))] = 1.0
-    return P
 
 
 def without_joint(tree: Robot, q: Array, root: str) -> tuple[Free, slice]:
@@ -139,33 +130,36 @@ def without_joint(tree: Robot, q: Array, root: str) -> tuple[Free, slice]:
     topology, model = tree.topology, tree.model
     at = topology.attachments[root]
     joint, flying = at.joint, flight(at.name)
-    positions = _places(model.positions, joint.position_names(at.name))
-    rotors = [topology.attachments[part.link.name] for part in at.rotor]
-    turning = {rotor: rotor.joint.mimic for rotor in rotors if rotor.joint.mimic is not None}
-    flies = replace(at, joint=flying, home=at.home @ pose_at(joint, q[positions]))
-    apart = [replace(rotor, joint=replace(rotor.joint, mimic=None)) for rotor in turning]
-    numbers = Numbers(Model(topology.with_attachments(flies, *apart), model))
-    free = numbers.model
-    first = free.positions.index(flying.position_names(at.name)[0])
+    first, rows = places(topology, root)
+    positions = q[first : first + joint.nq]
+    freed = [replace(at, joint=flying, home=at.home @ pose_at(joint, positions))]
     q_free = np.concatenate([q[:first], flying.neutral, q[first + joint.nq :]])
-    for rotor in turning:  # a solid of revolution, so any angle will do
-        q_free = np.insert(q_free, free.positions.index(rotor.name), 0.0)
-    six = _places(free.coordinates, flying.freedom_names(at.name))
-    own = _places(model.coordinates, at.coordinates)
-    P = embedding(free.coordinates, model.coordinates)
-    P[:, own] = 0.0
-    P[six, own] = screws_at(joint, q[positions])
-    for rotor, mimic in turning.items():
-        P[free.coordinates.index(rotor.name), own] = mimic.ratio
+    six, own = slice(rows, rows + 6), slice(rows, rows + joint.nv)
+    P = np.zeros((model.nv + 6 - joint.nv, model.nv))
+    P.flat[: rows * model.nv : model.nv + 1] = 1.0
+    P[six, own] = screws_at(joint, positions)
+    np.fill_diagonal(P[six.stop :, own.stop :], 1.0)
+    for rotor in at.rotor:
+        name, mimic = rotor.link.name, rotor.joint.mimic
+        if mimic is not None:
+            freed.append(replace(topology.attachments[name], joint=replace(rotor.joint, mimic=None)))
+            first, row = places(topology, name)  # they come after the link; any angle of a solid of revolution will do
+            q_free = np.insert(q_free, first + 7 - joint.nq, 0.0)
+            P = np.insert(P, row + 6 - joint.nv, 0.0, axis=0)
+            P[row + 6 - joint.nv, own] = mimic.ratio
     armatures = np.zeros(model.nv)
     armatures[own] = joint.armature
-    return Free(numbers, q_free, P, armatures), six
+    return Free(Numbers(Model(topology.with_attachments(*freed), model)), q_free, P, armatures), six
 
 
-def _places(names: Sequence[str], some: Sequence[str]) -> slice:
-    """Where consecutive names stand among names; nowhere if there are none."""
-    first = names.index(some[0]) if some else 0
-    return slice(first, first + len(some))
+def places(topology: Topology, link: str) -> tuple[int, int]:
+    """The first position and the first freedom of the joint of a link, or where they would be."""
+    q = v = 0
+    for at in topology.attached:
+        if at.link.name == link:
+            break
+        q, v = q + at.joint.nq, v + at.joint.nv
+    return q, v
 
 
 def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None) -> float:
@@ -188,14 +182,11 @@ def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None
     return 0.5 * energy
 
 
-def payload_energy(tree: Robot | Numbers, q: Array, qd: Array, at: Attachment) -> float:
-    """Kinetic energy of a link, all links beyond it and the motor of its joint, J."""
-    energy = float(tree.subtree_kinetic_energy(at.link.name, q, qd))
-    beyond = tree.model.subtree(at.link.name) if at.joint.rotor is not None else ()
-    for rotor in at.unlocked.rotor:
-        if rotor.link.name not in beyond:
-            energy += float(tree.link_kinetic_energy(rotor.link.name, q, qd))
-    return energy
+def rotor_energy(tree: Robot, q: Array, qd: Array, root: str) -> float:
+    """Kinetic energy of the rotor of a link's joint if it is not beyond the link, J."""
+    rotor = tree.topology.attachments[root].unlocked.rotor
+    apart = [at.link.name for at in rotor if at.link.name not in tree.subtree(root)] if rotor else []
+    return sum(float(tree.link_kinetic_energy(name, q, qd)) for name in apart)
 
 
 class Loops:
@@ -222,10 +213,11 @@ class Loops:
         return np.asarray(change - removed)
 
 
-def _check_bodies(model: Model, moving: Array) -> None:
-    """Raise InertiaError if welded links that some freedoms move have a negative kinetic energy in some motion."""
-    if not any(at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()):
+def _check_bodies(model: Model, P: Array, slip: Array) -> None:
+    """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion."""
+    if not any([at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()]):
         return
+    moving = P.any(axis=1) | (slip != 0)
     moved = {name for name, moves in zip(model.coordinates, moving, strict=True) if moves}
     ends = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
     for row, name in ends.items():

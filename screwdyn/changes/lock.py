@@ -58,18 +58,19 @@ class Lock(Scheduled[LockEvent]):
     def enact(self, tree: Robot, state: State) -> LockEvent:
         """The free tree is the one before, in which the joint and all that follow it still move."""
         at, before = tree.topology.carrying(self.joint), tree.copy()
-        own = [state.coordinates.index(name) for name in at.coordinates]
-        q = [state[name] for name in at.joint.position_names(at.name)]
-        tree.topology = surgery.lock(tree.topology, self.joint, q)
-        kept = state.part(tree)
-        P = law.embedding(state.coordinates, kept.coordinates)
-        free = law.Free(before, state.q, P, np.zeros(len(kept.qd)))
-        impact, loops = law.impact(tree, kept.q, kept.qd, free, state.qd - P @ kept.qd)
+        first, row = law.places(tree.topology, at.link.name)
+        positions, own = slice(first, first + at.joint.nq), slice(row, row + at.joint.nv)
+        tree.topology = surgery.lock(tree.topology, self.joint, state.q[positions])
+        q, qd = np.delete(state.q, positions), np.delete(state.qd, own)
+        slip = np.zeros(len(state.qd))
+        slip[own] = state.qd[own]
+        P = np.delete(np.eye(len(slip)), own, axis=1)
+        impact, loops = law.impact(tree, q, qd, law.Free(before, state.q, P, np.zeros(len(qd))), slip)
         impulse = impact.impulses[own]
         if before.loops:
             impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ loops.impulses
         return LockEvent(
-            state=State(tree, kept.q, kept.qd + impact.rates),
+            state=State(tree, q, qd + impact.rates),
             link=at.link.name,
             energy_lost=impact.energy_lost,
             joint=self.joint,

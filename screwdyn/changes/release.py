@@ -87,7 +87,8 @@ class Release(Scheduled[ReleaseEvent]):
             require_independent(tree, bridges[0].joint, at)
             after = _grafted(tree, state, root, bridges[0])
         else:
-            left = law.payload_energy(tree, state.q, state.qd, at)
+            left = float(tree.subtree_kinetic_energy(root, state.q, state.qd))
+            left += law.rotor_energy(tree, state.q, state.qd, root)
             tree.detach(root)
             after = state.part(tree)
         return ReleaseEvent(

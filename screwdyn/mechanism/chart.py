@@ -14,12 +14,14 @@ from screwdyn.core.errors import JointError, ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.screws import screw
 from screwdyn.screws.groups import LENGTH_TOLERANCE, rotation_of
-from screwdyn.screws.screw import cross, pose_of, screw_motion
+from screwdyn.screws.screw import cross, motion_of, pose_of
 
 if TYPE_CHECKING:
     from screwdyn.mechanism.joint import Joint
 
 __all__ = ["Chart", "check_lengths", "checked_positions", "normalized", "pose_at"]
+
+_ABOUT_Z = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
 
 class _Orientation(NamedTuple):
@@ -157,7 +159,7 @@ class Chart(expressions.Parametric):
         """Orientation in the joint's own axes, (…, 3, 3)."""
         if self.orientation == 4:
             return rotation_of(q[..., :4])
-        return screw_motion([0, 0, 1, 0, 0, 0], q[..., 0])[..., :3, :3]
+        return motion_of(_ABOUT_Z, q[..., 0])[..., :3, :3]
 
 
 @functools.cache
@@ -210,5 +212,5 @@ def pose_at(joint: Joint, q: Array) -> Array:
         return joint.chart.pose(q)
     T = np.eye(4)
     for S, x in zip(joint.screws.T, q, strict=True):
-        T = T @ screw_motion(S, x)
+        T = T @ motion_of(S, x)
     return T

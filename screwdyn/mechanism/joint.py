@@ -445,7 +445,7 @@ class Joint(expressions.Parametric):
 
     def freedom_names(self, name: str) -> tuple[str, ...]:
         """Names of the freedoms of a joint with a given name: ``hip[wx]``, …; that name if there is one freedom."""
-        return self._names(name, "freedom_labels", "w", "v")
+        return self._names(name, 0)
 
     def row_names(self, name: str) -> tuple[str, ...]:
         """A name for each screw of a joint with a given name: its freedoms, or that name if it follows another one."""
@@ -453,15 +453,25 @@ class Joint(expressions.Parametric):
 
     def position_names(self, name: str) -> tuple[str, ...]:
         """Names of the positions of a joint with a given name: ``hip[x]``, …; that name if there is one freedom."""
-        return self._names(name, "position_labels", "angle", "p")
+        return self._names(name, 1)
 
-    def _names(self, name: str, of_chart: str, turn: str, slide: str) -> tuple[str, ...]:
-        """A name for each label of the chart, or of the screws, numbered if several screws have the same label."""
+    def _names(self, name: str, of: int) -> tuple[str, ...]:
+        """The name with each label of the freedoms (0) or positions (1); alone if there is one freedom."""
         if self.nv < 2:
             return (name,) * self.nv
-        labels = [turn if S[:3].any() else slide for S in self.screws.T]
-        labels = [s if labels.count(s) == 1 else f"{s}{labels[: i + 1].count(s)}" for i, s in enumerate(labels)]
-        return tuple(f"{name}[{label}]" for label in getattr(self.chart, of_chart, labels))
+        return tuple([f"{name}[{label}]" for label in self._labels[of]])
+
+    @functools.cached_property
+    def _labels(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Those of the chart, or of the screws, numbered if several screws have the same label."""
+        if self.chart is not None:
+            return self.chart.freedom_labels, self.chart.position_labels
+
+        def numbered(turn: str, slide: str) -> list[str]:
+            labels = [turn if S[:3].any() else slide for S in self.screws.T]
+            return [s if labels.count(s) == 1 else f"{s}{labels[: i + 1].count(s)}" for i, s in enumerate(labels)]
+
+        return numbered("w", "v"), numbered("angle", "p")
 
     def prefixed(self, prefix: str) -> Joint:
         """The joint with a prefix before its name, if it has a name."""
@@ -565,6 +575,8 @@ def helical(axis: str | ArrayLike, pitch: float, point: ArrayLike = 0, **own: Un
     return Joint(screw(axis, point, number("pitch", pitch)), **own)
 
 
+# One object for each name, because the frames of a joint are cached by its identity.
+@functools.lru_cache(maxsize=1024)
 def fixed(name: str | None = None) -> Joint:
     """A joint without freedoms, which welds the link to its parent.
 

@@ -295,6 +295,8 @@ class Topology(_Found):
 
     def followers_of(self, joint: str) -> list[tuple[Attachment, Any, Any]]:
         """The joints that follow a joint, through any number of others, with their ratios and offsets."""
+        if not self.followers:
+            return []
         found = leaders({name: self.attachments[link].joint for name, link in self.carried.items()})
         return [(self.attachments[self.carried[x]], r, c) for x, (leader, r, c) in found.items() if leader == joint]
 

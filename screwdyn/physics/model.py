@@ -140,11 +140,13 @@ class Model:
         """Placement of a link, from the former model if that has it; also stored in the placements."""
         name, above = node.link.name, node.parent or ""
         parent = self.placements.get(above)
-        # A link whose joint or carrier has been replaced in place moves the links beyond it to other frames.
-        known = former is not None and former.topology.attachments.get(name) is node
-        if former is not None and known and former.placements.get(above) is parent:
-            at = former.placements[name]
-        else:
+        at = None
+        if former is not None and former.topology.attachments.get(name) is node:
+            carrier = former.placements.get(above)
+            # A link whose joint or carrier has been replaced in place moves the links beyond it to other frames.
+            if carrier is parent or (carrier and parent and carrier[:2] == parent[:2]):
+                at = former.placements[name]
+        if at is None:
             at = place(node, parent)
         self.placements[name] = at
         return at

@@ -318,7 +318,9 @@ def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")
     if state.topology is not tree.topology:
         _check_current(state, tree, whose)
-    State(tree, state.q, state.qd)
+    _, batch = tree.model.flat(q=state.q, qd=state.qd)
+    if batch:
+        raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
 
 
 def _check_current(state: State, tree: Robot, whose: str) -> None:

@@ -305,7 +305,11 @@ def screw_motion(S: ArrayLike, q: ArrayLike) -> Array:
     -------
     ndarray, shape (..., 4, 4)
     """
-    S, q = shaped(S, (6,), "screw"), shaped(q, (), "coordinate")
+    return motion_of(shaped(S, (6,), "screw"), shaped(q, (), "coordinate"))
+
+
+def motion_of(S: Array, q: Array) -> Array:
+    """:func:`screw_motion` of arrays that have been checked; for inner loops."""
     sine = np.sin(q)
     return _motion(S, sine, 2.0 * np.sin(0.5 * q) ** 2, q - sine, q)
 

@@ -16,6 +16,7 @@ from small_arm import fingerprint
 
 import screwdyn as sd
 from screwdyn import screw
+from screwdyn.changes import law
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
 # Relative to the terms that cancel; the error is rounding times the condition of the mass matrix.
@@ -638,7 +639,8 @@ def test_interrupted_changes_change_nothing(monkeypatch, change):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sd.State, "part" if change == "lock" else "onto", interrupt)
+    monkeypatch.setattr(sd.State, "onto", interrupt)
+    monkeypatch.setattr(law, "impact", interrupt)
     calls = {
         "lock": lambda: tree.lock("lid", state),
         "unlock": lambda: tree.unlock("shut", state),

@@ -382,8 +382,7 @@ class Stepper:
         rows = [n * (samples * every if v else 1) for n, v in zip(lengths, varying, strict=True)]
         rows += [samples * lengths[0], samples * lengths[1], 1]
         numbers = np.array([*range(lanes), *range(max(rows) + lanes)], dtype=np.int64)
-        slots = [address(numbers[lanes:])] * len(rows)
-        return drive(program.batch, context, inputs, outputs, rows, slots, [False] * len(rows))
+        return drive(program.batch, context, inputs, outputs, [(n, address(numbers[lanes:]), False) for n in rows])
 
 
 def frozen(array: Any) -> Any:

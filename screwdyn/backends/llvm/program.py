@@ -111,26 +111,25 @@ class Program:
     """A function, and the machine code that is made from its plan on request; ``code`` has object files by function.
 
     It is not ``compiled`` if it is too long, has no inputs or outputs, or without llvmlite; the ``interpreter`` takes
-    its place. ``rows`` and ``slots`` are the numbers of rows of scratch space of every input and output, and the
-    addresses of their slots (``ir.Field``). ``single`` and ``batch`` are the addresses of the code for one state, and
-    for many states or many steps; 0 if it is not made yet. Without a plan it is recorded again if code is missing.
+    its place. ``layout`` describes the scratch space of every input and output; see :func:`drive`. ``single`` and
+    ``batch`` are the addresses of the code for one state, and for many states or many steps; 0 if it is not made yet.
+    Without a plan it is recorded again if code is missing.
     """
 
     def __init__(self, interface: Interface, plan: emit.Plan | None, code: Mapping[str, bytes] | None = None) -> None:
         self._interface, self.plan = interface, plan
-        self.name, self.lengths, shapes, self.sparse, slots, nodes, known = interface
+        self.name, self.lengths, shapes, sparse, slots, nodes, known = interface
         self.shapes, tape = [*map(tuple, shapes)], Tape()
         tape.nodes = [Node(op, _hashable(a), b) for op, a, b in nodes]
         self._known = tape, [Recorded(tape, at) for at in known]
         short = plan is None or (plan.size <= LARGEST and sum(self.lengths) > 0 and len(self.shapes) > 0)
         self.compiled = short and host().code is not None
-        self.rows = [1 + max(here, default=-1) for here in slots]
         lanes = range(host().width)
-        self._slots = [
-            np.array([*lanes, *here, *(n + k for k in lanes)], dtype=np.int64)
-            for n, here in zip(self.rows, slots, strict=True)
-        ]
-        self.slots = [address(here[len(lanes) :]) for here in self._slots]
+        self._slots, self.layout = [], []
+        for here, shared in zip(slots, [False] * len(self.lengths) + sparse, strict=True):
+            rows = 1 + max(here, default=-1)
+            self._slots.append(np.array([*lanes, *here, *(rows + k for k in lanes)], dtype=np.int64))
+            self.layout.append((rows, address(self._slots[-1][len(lanes) :]), shared))
         self._record: Callable[[], Program] | None = None
         self._key = ""
         self._interpreter: Interpreter | None = None
@@ -272,9 +271,7 @@ class Function:
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""
-        program = self.program
-        shared = [False] * len(inputs) + program.sparse
-        return drive(program.batch, self.parameters, inputs, outputs, program.rows, program.slots, shared)
+        return drive(self.program.batch, self.parameters, inputs, outputs, self.program.layout)
 
 
 class Evaluator(Function):
@@ -317,32 +314,30 @@ def drive(
     parameters: Array,
     inputs: Sequence[Array],
     outputs: Sequence[Array],
-    rows: Sequence[int],
-    slots: Sequence[int],
-    shared: Sequence[bool],
+    layout: Sequence[tuple[int, int, bool]],
 ) -> bool:
     """Call code for a batch on arrays of any strides, with states along the first axis; False if it returns nonzero.
 
-    ``rows``, ``slots`` and ``shared`` describe the scratch space of every input and output: see ``ir.Field``.
+    The layout has, for every input and output, the number of its rows of scratch space, the address of their slots, and
+    whether entries share a row; see ``ir.Field``.
     """
-    count = len(outputs[0])
+    count, lanes, given = len(outputs[0]), host().width, len(inputs)
     if count == 0:
         return True
-    arrays, lanes, given = [*inputs, *outputs], host().width, len(inputs)
-    grids = [_grid(a) for a in arrays]
-    block = _IN_PLACE
-    if any(shared) or any([a.strides[0] != a.itemsize or grid[0] > 1 for a, grid in zip(arrays, grids, strict=True)]):
+    arrays = [(a, _grid(a), *own) for a, own in zip([*inputs, *outputs], layout, strict=True)]
+    block, total = _IN_PLACE, sum([rows for rows, _, _ in layout])
+    if any([shared or a.strides[0] != a.itemsize or grid[0] > 1 for a, grid, _, _, shared in arrays]):
         # The scratch space of a block fits into the second-level cache: the largest power of two.
-        block = min(_STATES, max(lanes, (1 << (_ENTRIES // sum(rows)).bit_length()) >> 1))
+        block = min(_STATES, max(lanes, (1 << (_ENTRIES // total).bit_length()) >> 1))
     streamed = sum([out.nbytes for out in outputs]) > _CACHED
-    scratch = np.empty((sum(rows) + lanes, block))
+    scratch = np.empty((total + lanes, block))
     fields: list[int] = []  # of the ``Field`` of each array, in order; named tuples take longer
     row = 0
-    for k, a in enumerate(arrays):
-        fields += address(a), a.strides[0], *grids[k], 8 * block * row
-        fields += k >= given, slots[k], shared[k], k >= given and streamed
-        row += rows[k]
-        if shared[k]:
+    for k, (a, grid, rows, slots, shared) in enumerate(arrays):
+        fields += address(a), a.strides[0], *grid, 8 * block * row
+        fields += k >= given, slots, shared, k >= given and streamed
+        row += rows
+        if shared:
             scratch[row - 1] = 0.0
     table = np.array(fields, dtype=np.int64)
     arguments = len(arrays), address(table), address(scratch), block

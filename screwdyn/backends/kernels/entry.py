@@ -230,8 +230,8 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
         Several threads compute large batches, each some consecutive states, which have the same bits as alone.
         """
-        name, parts = self._kind + (self._instead.get(entry.name) or entry.name), processors()
-        if states * len(self.model.table) >= _LARGE and parts > 1:
+        name = self._kind + (self._instead.get(entry.name) or entry.name)
+        if states * len(self.model.table) >= _LARGE and (parts := processors()) > 1:
             ends = [states * k // parts for k in range(parts + 1)]
             flat = [a.reshape(states, -1) for a in (*arguments, *results)]
 

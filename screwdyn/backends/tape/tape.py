@@ -170,19 +170,17 @@ class Tape:
                 return 0.0
             if abs(b) == 1:
                 return a if b > 0 else -a
-            node = self.nodes[a.node]
-            if node.op == "*" and self.nodes[node.a].op == "constant":
-                inner = self.nodes[node.a].a
-                return self.multiply(-inner * b if a.minus else inner * b, Recorded(self, node.b))
+            inner, rest = self._multiple(a)
+            if rest is not a:
+                return self.multiply(inner * b, rest)
             c = self.constant(b)
             # The constant is the first operand, so that constant factors are found and combined.
             return Recorded(self, self.position(Node("*", c.node, a.node)), a.minus != c.minus)
         # A constant factor is moved to the front of the whole product.
         for p, q in ((a, b), (b, a)):
-            node = self.nodes[p.node]
-            if node.op == "*" and self.nodes[node.a].op == "constant":
-                rest = self.multiply(Recorded(self, node.b, p.minus), q)
-                return self.multiply(self.nodes[node.a].a, rest)
+            inner, rest = self._multiple(p)
+            if rest is not p:
+                return self.multiply(inner, self.multiply(rest, q))
         for p, q in ((a, b), (b, a)):
             node = self.nodes[p.node]
             if node.op == "/" and node.b == q.node:
@@ -249,8 +247,7 @@ class Tape:
         if len(left) != 2 or len(right) != 2:
             return None
         ops = [tuple(sorted(self.nodes[f].op for f in side)) for side in (left, right)]
-        minus = a.minus != b.minus
-        turned: Scalar
+        minus, negative = a.minus != b.minus, a.minus
         if ops == [("cos", "sin"), ("cos", "sin")]:
             (ca, sb), (cb, sa) = (sorted(side, key=lambda f: self.nodes[f].op) for side in (left, right))
             # a is k cos α sin β, b is k cos β sin α.
@@ -258,24 +255,19 @@ class Tape:
             if (self.nodes[sa].a, self.nodes[cb].a) != (alpha, beta):
                 return None
             angle = self._angle(beta, alpha, minus)
-            if angle is None:
-                return None
-            turned = angle.sin() if isinstance(angle, Recorded) else math.sin(angle)
         elif set(ops) == {("cos", "cos"), ("sin", "sin")}:
             angles = [sorted(self.nodes[f].a for f in side) for side in (left, right)]
             if angles[0] != angles[1]:
                 return None
-            alpha, beta = angles[0]
-            angle = self._angle(alpha, beta, not minus)
-            if angle is None:
-                return None
-            turned = angle.cos() if isinstance(angle, Recorded) else math.cos(angle)
-            if minus and ops[0] == ("sin", "sin"):
-                turned = -turned
+            angle = self._angle(angles[0][0], angles[0][1], not minus)
+            negative ^= minus and ops[0] == ("sin", "sin")
         else:
             return None
-        if a.minus:
-            turned = -turned
+        if angle is None:
+            return None
+        turn = "sin" if ops[0] == ("cos", "sin") else "cos"
+        turned: Scalar = getattr(angle, turn)() if isinstance(angle, Recorded) else getattr(math, turn)(angle)
+        turned = -turned if negative else turned
         for f in sorted(common):
             turned = self.multiply(Recorded(self, f), turned)
         return turned

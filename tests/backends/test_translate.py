@@ -2,18 +2,18 @@
 
 import pytest
 
-from screwdyn.backends.kernels.written import BUILTINS, Array, DialectError, Numbers, Translator, of_each
+from screwdyn.backends.kernels.written import Array, DialectError, Numbers, Translator
 from screwdyn.physics import table
 
 ARGUMENTS = {"x": "real", "n": "integer", "a": Array("real", 1), "v": Numbers(3)}
 
 
-def translated(*lines, known=BUILTINS, arguments=ARGUMENTS, **names):
+def translated(*lines, arguments=ARGUMENTS, **names):
     """The C of a function with these lines, in which names have a meaning."""
     source, made, to = (
         f"def f({', '.join(arguments)}):\n    " + "\n    ".join(lines),
         {"__name__": "m", **names},
-        Translator(known, {}),
+        Translator(),
     )
     exec(source, made)
     to.function(made["f"], tuple(arguments.values()), "f", source)
@@ -44,15 +44,14 @@ def test_signs_and_quotients_are_those_of_python():
 
 
 def test_constants_of_one_name_are_one_if_they_have_one_kind():
-    to = Translator(BUILTINS, {})
+    to = Translator()
     assert to.constant("ONE", 1) == ("ONE", "integer")
     assert to.constant("ONE", 1.0) == ("ONE_", "real")
 
 
 def test_records_are_read_and_written_by_rows():
-    known = BUILTINS | {f: of_each(f.__name__) for f in (table.load, table.add_to)}
     lines = ("link = table.load(A, i, table.Place)", "table.add_to(A, i, link.com, 3)", "return link.rows")
-    text = translated(*lines, known=known, arguments={"A": Array("real", 2), "i": "integer"}, table=table)
+    text = translated(*lines, arguments={"A": Array("real", 2), "i": "integer"}, table=table)
     assert "x.row = (integer)A.data[i * A.shape[1] + k + 0];" in text and "integer f(" in text
     assert "x.pose.R.x8 = A.data[i * A.shape[1] + k + 10];" in text
     assert "A.data[i * A.shape[1] + k + 2] += x.x2;" in text and "add_to_Numbers3(A, i, link.com, 3);" in text
@@ -127,6 +126,6 @@ def test_the_error_names_the_file_of_a_function_that_is_called():
     source = "def f(x):\n    return 2.0 * squared(x)"
     exec(source, made)
     with pytest.raises(DialectError) as caught:
-        Translator(BUILTINS, {}).function(made["f"], ("real",), "f", source)
+        Translator().function(made["f"], ("real",), "f", source)
     line = squared.__code__.co_firstlineno + 2
     assert str(caught.value) == f"{__file__}, line {line}: return x ** 2: the operator Pow"

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -70,7 +71,6 @@ Kind = str | Numbers | Array | Record
 Translated = tuple[str, Kind]
 _A = TypeVar("_A")
 _B = TypeVar("_B")
-Builtin = Callable[["_Body", Sequence[ast.expr]], Translated]
 
 
 def _name(kind: Kind) -> str:
@@ -125,10 +125,9 @@ def _numbers_in(text: str, kind: Kind) -> list[tuple[str, Kind]]:
 
 
 class Translator:
-    """C source of functions and of what they need, in the order of definition."""
+    """C source of functions and of what they need, in the order of definition; DialectError for other source."""
 
-    def __init__(self, known: Mapping[Any, Builtin], constants: Mapping[str, Translated]) -> None:
-        self.known, self.given = known, constants
+    def __init__(self) -> None:
         self.functions: list[str] = []
         self._types: dict[Any, str] = {}
         self._constants: dict[str, tuple[str, str]] = {}
@@ -178,8 +177,8 @@ class Translator:
 
     def constant(self, name: str, value: Any) -> Translated:
         """A global of a module."""
-        if name in self.given:
-            return self.given[name]
+        if name in _CONSTANTS:
+            return _CONSTANTS[name]
         text, kind = self.literal(value)
         while name in self._constants and self._constants[name][0] != repr(value):  # 1 is equal to 1.0
             name += "_"
@@ -555,8 +554,8 @@ class _Body:
         found = self.meaning(node.func)
         if found is None or node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             raise DialectError("a call of something unknown, or with keywords or stars")
-        if found in self.to.known:
-            return self.to.known[found](self, node.args)
+        if found in _KNOWN:
+            return _KNOWN[found](self, node.args)
         parts = [self.of(a) for a in node.args]
         if isinstance(found, type):
             kind = self.to.tuple_kind([kind for _, kind in parts], found)
@@ -594,26 +593,42 @@ def _wrapped(text: str) -> str:
     )
 
 
-def c_function(text: str, kind: Kind) -> Builtin:
+# What takes the place of functions: from the body and the arguments to text and kind
+
+
+def _in_c(text: str, kind: Kind, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
     """A call that is written in C, with the arguments in place of {0}, {1} …"""
-
-    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
-        _paired(nodes, range(text.count("{")))
-        return text.format(*(body.grouped(node) for node in nodes)), kind
-
-    return made
+    _paired(nodes, range(text.count("{")))
+    return text.format(*(body.grouped(node) for node in nodes)), kind
 
 
-def array_at(of: str) -> Builtin:
+def _array_at(of: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
     """An array at an address, of a given shape."""
+    assert isinstance(nodes[1], ast.Tuple)
+    extents = ", ".join(body.of(n)[0] for n in nodes[1].elts)
+    kind = body.to.declared(Array(of, len(nodes[1].elts)))
+    return f"MAKE({_name(kind)}){{({of} *){body.grouped(nodes[0])}, {{{extents}}}}}", kind
 
-    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
-        assert isinstance(nodes[1], ast.Tuple)
-        extents = ", ".join(body.of(n)[0] for n in nodes[1].elts)
-        kind = body.to.declared(Array(of, len(nodes[1].elts)))
-        return f"MAKE({_name(kind)}){{({of} *){body.grouped(nodes[0])}, {{{extents}}}}}", kind
 
-    return made
+def _kernel_call(name: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
+    """The status of another kernel, from arrays with its context and the addresses of its arrays, and scratch space."""
+    context, arrays, at = (body.of(n)[0] for n in nodes)
+    return f"screwdyn_run_{name}({context}.data, {arrays}.data, {at})", "integer"
+
+
+def _sincos(x: float) -> tuple[float, float]:
+    """The sine and cosine of an angle, which is 0 in rows of group joints."""
+    if x == 0.0:
+        return x, 1.0
+    return math.sin(x), math.cos(x)
+
+
+_sincos.__module__ = "written"  # part of its name in C, also if this module is run
+
+
+def _sincos_call(body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
+    name, kind = body.to.function(_sincos, ("real",))
+    return f"{name}({body.of(nodes[0])[0]})", kind
 
 
 # Functions that do the same with every number of a value x. The index of the value, or of its kind, among their
@@ -628,41 +643,43 @@ _OF_EACH = {
 }
 
 
-def of_each(name: str) -> Builtin:
+def _of_each(name: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
     """A call of a function that does the same with every number of a value; see ``_OF_EACH``."""
     which = _OF_EACH[name][0]
-
-    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
-        kind = body.to.kind_of(body.meaning(nodes[2])) if name == "load" else body.of(nodes[which])[1]
-        texts = [body.of(node)[0] for k, node in enumerate(nodes) if name != "load" or k != 2]
-        texts += ["0"] if which == len(nodes) - 1 == 2 else []  # the column
-        result = "void" if name in ("store", "add_to") else kind
-        return f"{body.to.of_each(name, kind)}({', '.join(texts)})", result
-
-    return made
+    kind = body.to.kind_of(body.meaning(nodes[2])) if name == "load" else body.of(nodes[which])[1]
+    texts = [body.of(node)[0] for k, node in enumerate(nodes) if name != "load" or k != 2]
+    texts += ["0"] if which == len(nodes) - 1 == 2 else []  # the column
+    result = "void" if name in ("store", "add_to") else kind
+    return f"{body.to.of_each(name, kind)}({', '.join(texts)})", result
 
 
-def kernel_call(name: str) -> Builtin:
-    """The status of another kernel, from arrays with its context and the addresses of its arrays, and scratch space."""
-
-    def made(body: _Body, nodes: Sequence[ast.expr]) -> Translated:
-        context, arrays, at = (body.of(n)[0] for n in nodes)
-        return f"{name}({context}.data, {arrays}.data, {at})", "integer"
-
-    return made
-
-
-# The functions of Python that the dialect knows.
-BUILTINS: dict[Any, Builtin] = {
-    int: c_function("(integer){0}", "integer"),
-    bool: c_function("({0})", "bool"),
-    abs: c_function("absolute({0})", "real"),
-    max: c_function("greater({0}, {1})", "real"),
-    math.sqrt: c_function("root({0})", "real"),
-    math.sin: c_function("sine({0})", "real"),
-    math.cos: c_function("cosine({0})", "real"),
+# The functions, and the constants, that the dialect knows.
+_KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
+    int: partial(_in_c, "(integer){0}", "integer"),
+    bool: partial(_in_c, "({0})", "bool"),
+    abs: partial(_in_c, "absolute({0})", "real"),
+    max: partial(_in_c, "greater({0}, {1})", "real"),
+    math.sqrt: partial(_in_c, "root({0})", "real"),
+    math.sin: partial(_in_c, "sine({0})", "real"),
+    math.cos: partial(_in_c, "cosine({0})", "real"),
+    spatial.sincos: _sincos_call,
+    spatial.exceeds: partial(_in_c, "({0} > {1})", "bool"),
+    spatial.square_root: partial(_in_c, "root({0})", "real"),
+    **{f: partial(_of_each, f.__name__) for f in (table.load, table.store, table.add_to)},
+    **{f: partial(_of_each, f.__name__) for f in (spatial.add, spatial.subtract, spatial.scale)},
+    array: partial(_array_at, "real"),
+    integers: partial(_array_at, "integer"),
+    SCOPE["address_of"]: partial(_in_c, "(integer){0}.data", "integer"),
+    **{SCOPE[f"run_{x}"]: partial(_kernel_call, x) for x in KERNELS if not x.startswith(COUPLED)},
 }
-
+_CONSTANTS: dict[str, Translated] = {
+    "LARGEST": ("SCREWDYN_LARGEST", "real"),
+    "LARGEST_FINITE": ("SCREWDYN_LARGEST_FINITE", "real"),
+    "ROUNDING": ("SCREWDYN_ROUNDING", "real"),
+    "PICOMETRE_SQUARED": ("SCREWDYN_LEAST_GYRATION", "real"),
+    "REAL": ("((integer)sizeof(real))", "integer"),
+    "INTEGER": ("((integer)sizeof(integer))", "integer"),
+}
 
 # The file
 
@@ -698,45 +715,6 @@ static ALWAYS real root(real x) { return sizeof x == sizeof(float) ? (real)sqrtf
 static ALWAYS real absolute(real x) { return x < R(0.0) ? -x : x; }
 static ALWAYS real greater(real a, real b) { return b > a ? b : a; }
 """
-_CONSTANTS = {
-    "LARGEST": ("SCREWDYN_LARGEST", "real"),
-    "LARGEST_FINITE": ("SCREWDYN_LARGEST_FINITE", "real"),
-    "ROUNDING": ("SCREWDYN_ROUNDING", "real"),
-    "PICOMETRE_SQUARED": ("SCREWDYN_LEAST_GYRATION", "real"),
-    "REAL": ("((integer)sizeof(real))", "integer"),
-    "INTEGER": ("((integer)sizeof(integer))", "integer"),
-}
-
-
-def _sincos(x: float) -> tuple[float, float]:
-    """The sine and cosine of an angle, which is 0 in rows of group joints."""
-    if x == 0.0:
-        return x, 1.0
-    return math.sin(x), math.cos(x)
-
-
-_sincos.__module__ = "written"  # part of its name in C, also if this module is run
-
-
-def _known() -> Mapping[Any, Builtin]:
-    """What takes the place of functions that the dialect does not know."""
-    known = {
-        spatial.sincos: lambda body, nodes: (
-            f"{body.to.function(_sincos, ('real',))[0]}({body.of(nodes[0])[0]})",
-            body.to.function(_sincos, ("real",))[1],
-        ),
-        spatial.exceeds: c_function("({0} > {1})", "bool"),
-        spatial.square_root: c_function("root({0})", "real"),
-        **{f: of_each(f.__name__) for f in (table.load, table.store, table.add_to)},
-        **{f: of_each(f.__name__) for f in (spatial.add, spatial.subtract, spatial.scale)},
-        array: array_at("real"),
-        integers: array_at("integer"),
-        SCOPE["address_of"]: c_function("(integer){0}.data", "integer"),
-    }
-    runs = {
-        SCOPE[f"run_{name}"]: kernel_call(f"screwdyn_run_{name}") for name in KERNELS if not name.startswith(COUPLED)
-    }
-    return {**BUILTINS, **known, **runs}
 
 
 def _shape(dimensions: Sequence[Dimension]) -> str:
@@ -747,8 +725,7 @@ def _shape(dimensions: Sequence[Dimension]) -> str:
 
 def text() -> str:
     """The C file."""
-    to = Translator(_known(), _CONSTANTS)
-    rows = []
+    to, rows = Translator(), []
     for name in KERNELS:
         entry, scope = entry_of(name), {"__name__": "kernels", **SCOPE, **source.functions(name)}
         for prefix, given, code in (

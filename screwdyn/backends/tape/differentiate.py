@@ -5,7 +5,7 @@ depend on the variable are skipped: the derivative along a coordinate involves o
 (docs/mathematics.md §10).
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,26 +25,26 @@ __all__ = ["derivatives", "mass_matrix_dot", "regressor"]
 Bodies = Sequence[tuple[int, Matrix, Vector]]
 
 
+# Derivatives of an operation with respect to its operands x and y; z is its result.
+_RULES: dict[str, Callable[[Recorded, Recorded, Recorded], tuple[Scalar, ...]]] = {
+    "+": lambda x, y, z: (1.0, 1.0),
+    "-": lambda x, y, z: (1.0, -1.0),
+    "*": lambda x, y, z: (y, x),
+    "/": lambda x, y, z: (1.0 / y, -z / y),
+    "sin": lambda x, y, z: (x.cos(),),
+    "cos": lambda x, y, z: (-x.sin(),),
+    "sqrt": lambda x, y, z: (0.5 / z,),
+    "tanh": lambda x, y, z: (1.0 - z * z,),
+}
+
+
 def _partials(tape: Tape, at: int) -> list[tuple[int, Scalar]]:
     """The operands of an operation, each with the derivative of the operation with respect to it."""
     op, a, b = tape.nodes[at]
-    if op == "+":
-        return [(a, 1.0), (b, 1.0)]
-    if op == "-":
-        return [(a, 1.0), (b, -1.0)]
-    if op == "*":
-        return [(a, Recorded(tape, b)), (b, Recorded(tape, a))]
-    if op == "/":
-        return [(a, 1.0 / Recorded(tape, b)), (b, -Recorded(tape, at) / Recorded(tape, b))]
-    if op == "sin":
-        return [(a, Recorded(tape, a).cos())]
-    if op == "cos":
-        return [(a, -Recorded(tape, a).sin())]
-    if op == "sqrt":
-        return [(a, 0.5 / Recorded(tape, at))]
-    if op == "tanh":
-        return [(a, 1.0 - Recorded(tape, at) * Recorded(tape, at))]
-    return []
+    if op not in _RULES:
+        return []
+    derivatives = _RULES[op](Recorded(tape, a), Recorded(tape, b), Recorded(tape, at))
+    return list(zip(tape.nodes[at].operands, derivatives, strict=True))
 
 
 def tangent(tape: Tape, outputs: Iterable[Scalar], direction: Mapping[Hashable, Scalar]) -> list[Scalar]:

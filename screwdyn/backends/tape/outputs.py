@@ -119,13 +119,6 @@ def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
 # Closed loops
 
 
-def _constraints(tape: Tape, subject: Subject) -> tuple[Scalars, Scalars]:
-    """J_c and J̇_c, (m, n), of the constraints at the places of a subject."""
-    (J,) = record(tape, "constraint_jacobian", subject)
-    (J_dot,) = record(tape, "constraint_jacobian_dot", subject)
-    return J, J_dot
-
-
 def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
     """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape.
 
@@ -134,7 +127,7 @@ def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
     alone = subject._replace(table=base_parameters(subject.table), places=None)
     (bias,) = record(tape, "bias_force", alone)
     M = factors(tape, subject._replace(places=None))
-    J, J_dot = _constraints(tape, subject)
+    (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
     qd = subject.inputs(tape, "qd")
     z = M.inward(subject.inputs(tape, "tau") - bias)
     Y = [M.inward(row) for row in J]
@@ -154,7 +147,7 @@ def dependent_rates(
     By Cramer's rule, which gives short closed forms for few constraints and needs no pivots: Z_d = −J_d⁻¹ J_y and
     B_d = −J_d⁻¹ J̇_c.
     """
-    J, J_dot = _constraints(tape, subject)
+    (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
     adjugate, determinant = _adjugate(J[:, others])
     Z = np.full((subject.nv, len(independent)), 0.0, dtype=object)
     B = np.full((subject.nv, subject.nv), 0.0, dtype=object)

@@ -244,16 +244,16 @@ class Field(NamedTuple):
 
     address: int
     states: int  # stride of the states
-    rows: int  # numbers of rows and columns of a state's entries
-    columns: int  # numbers of rows and columns of a state's entries
-    row_step: int  # their strides
-    column_step: int  # their strides
+    rows: int  # of a state's entries
+    columns: int
+    row_step: int
+    column_step: int
     scratch: int  # offset of the array's scratch space in bytes
     written: int  # 1 for outputs, 0 for inputs
     # Address of an array with the scratch row of each entry. The loop may read as many integers as there are
     # lanes before the first one, and as many scratch rows must follow the last
     slots: int
-    shared: int  # 1 if entries share a row, so that the array must be packed into scratch space
+    in_place: int  # 1 if full vectors need no copy: states are contiguous, in one row, and no entries share a slot
     streamed: int  # 1 for outputs larger than the caches: non-temporal stores are used if all vectors can be aligned
 
 
@@ -284,20 +284,15 @@ blocks:
   %last = sub i64 %now, 1
   %up = add i64 %last, {width}
   %whole = and i64 %up, -{width}
-  %uneven = icmp ne i64 %whole, %now
+  %even = icmp eq i64 %whole, %now
   br label %inward
 inward:
   %a = phi i64 [ 0, %blocks ], [ %a1, %inward_end ]
 {fields}
   %far = getelementptr i8, ptr %address, i64 %offset
   %near = getelementptr i8, ptr %space, i64 %scratch
-  %together = icmp eq i64 %states, 8
-  %even = xor i1 %uneven, true
-  %one_row = icmp eq i64 %rows, 1
-  %close = and i1 %together, %even
-  %single_row = and i1 %close, %one_row
-  %unshared = icmp eq i64 %shared, 0
-  %direct = and i1 %single_row, %unshared
+  %allowed = icmp ne i64 %in_place, 0
+  %direct = and i1 %allowed, %even
   %base = select i1 %direct, ptr %far, ptr %near
   %distance = select i1 %direct, i64 %column_step, i64 %pitch
   %pair = getelementptr {{ptr, i64}}, ptr %pairs, i64 %a

@@ -326,7 +326,8 @@ def drive(
         return True
     arrays = [(a, _grid(a), *own) for a, own in zip([*inputs, *outputs], layout, strict=True)]
     block, total = _IN_PLACE, sum([rows for rows, _, _ in layout])
-    if any([shared or a.strides[0] != a.itemsize or grid[0] > 1 for a, grid, _, _, shared in arrays]):
+    in_place = [a.strides[0] == a.itemsize and grid[0] == 1 and not shared for a, grid, _, _, shared in arrays]
+    if not all(in_place):
         # The scratch space of a block fits into the second-level cache: the largest power of two.
         block = min(_STATES, max(lanes, (1 << (_ENTRIES // total).bit_length()) >> 1))
     streamed = sum([out.nbytes for out in outputs]) > _CACHED
@@ -335,7 +336,7 @@ def drive(
     row = 0
     for k, (a, grid, rows, slots, shared) in enumerate(arrays):
         fields += address(a), a.strides[0], *grid, 8 * block * row
-        fields += k >= given, slots, shared, k >= given and streamed
+        fields += k >= given, slots, in_place[k], k >= given and streamed
         row += rows
         if shared:
             scratch[row - 1] = 0.0

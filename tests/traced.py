@@ -45,6 +45,8 @@ class Kernels(kernels.Kernels):
 
     def _bind(self, solving):
         """Leave every call of a method to Python."""
+        functions = kernels._functions(self._kind, bool(self._instead))
+        self.__dict__.update({name: f for name, f in functions.items() if name not in CATALOGUE})
 
     def places_in(self, context):
         places = (x for x in self._kept if kernels.address(x) == context[kernels._PLACES])

@@ -50,6 +50,7 @@ def slow_kernels(monkeypatch):
     """Kernels of trees as in an installation without a C compiler."""
     entry._methods("", False, True)  # methods in C, which are left, know no kernels in Python
     monkeypatch.setattr(entry, "machine", in_python)
+    monkeypatch.setattr(entry, "_functions", entry._functions.__wrapped__)
     assert not isinstance(entry.Kernels(two_link().model).dynamics, type(len))
 
 

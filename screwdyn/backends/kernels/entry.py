@@ -152,27 +152,18 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         self._bind(solving=not model.lean)
 
     def _bind(self, solving: bool) -> None:
-        """Give methods the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
-        self.__dict__.update({} if solving else dict.fromkeys(SOLVING, refuse))
+        """Find the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
+        functions = _functions(self._kind, bool(self._instead))
+        self.__dict__.update(functions if solving else {**functions, **dict.fromkeys(SOLVING, refuse)})
         self.bind(_methods(self._kind, bool(self._instead), solving), self.context, self._at_once)
 
     def solve(self) -> None:
         """Let methods use the inverse of M, which exists."""
-        for name in SOLVING:
-            self.__dict__.pop(name, None)
         self._bind(solving=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses are not valid in another process."""
         return type(self), (self.model,)
-
-    def __getattr__(self, name: str) -> Any:
-        """The built-in function of a quantity, found once; one that refuses all arguments if it is not available."""
-        if name not in CATALOGUE and name not in INTERNAL:
-            raise AttributeError(name)
-        computed = self._instead.get(name, name)
-        found = self.__dict__[name] = refuse if computed is None else machine.builtin(self._kind + computed)
-        return found
 
     @functools.cached_property
     def of_link(self) -> "_OfLink":
@@ -266,6 +257,14 @@ class _OfLink(dict[tuple[str, str], Array]):
 
 # Which of the contexts that methods find at once are those of a frame.
 _PLACES_AT_ONCE = {"body": 0, "com": 1}
+
+
+@functools.cache
+def _functions(prefix: str, loops: bool) -> dict[str, Any]:
+    """The built-in functions of all quantities; one that refuses all arguments if it is not available."""
+    computed = {name: WITH_LOOPS.get(name, name) if loops else name for name in (*CATALOGUE, *INTERNAL)}
+    known = {name: to for name, to in computed.items() if to is None or prefix + to in KERNELS}
+    return {name: machine.builtin(prefix + to) if to else refuse for name, to in known.items()}
 
 
 @functools.cache

@@ -199,7 +199,7 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
             return slow
         call: Callable[..., Any] = function.builtin(slow)
         if entry.name in SHARES:
-            call = partial(_contribution, share_of(self._model, entry, link), call)
+            call = partial(_contribution, share_of(self._model, entry.name, link), call)
         self._calls[entry.name, link, frame] = call
         return call
 
@@ -239,7 +239,7 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
             found = (
                 self._default(entry, link, frame, named)
                 if results is None
-                else SHARES[entry.name](model, link, results)
+                else share_of(model, entry.name, link)(*results)
             )
             return found if out is None else _written(found, out)
         if results is None:

@@ -26,7 +26,7 @@ from screwdyn.forms.requests import Request
 from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.charts import Charts
 from screwdyn.physics.closure import Closure, Factors
-from screwdyn.physics.contribution import SHARES
+from screwdyn.physics.contribution import SHARES, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, LARGEST, WITH_LOOPS, Method, Quantity
 from screwdyn.physics.recursions.links import FRAMES, frame_code
@@ -230,7 +230,7 @@ class Derivatives:
         for k in range(0, len(found), len(entry.given)):
             # With the freedom of differentiation as a batch axis, the arrays have the shapes of contributions.
             rates = [np.moveaxis(x, -1, 0) for x in found[k : k + len(entry.given)]]
-            share = SHARES[entry.name](self._model, link, rates)
+            share = share_of(self._model, entry.name, link)(*rates)
             shares += [np.ascontiguousarray(np.moveaxis(x, 0, -1)) for x in share.arrays]
         return _checked(shares, out)
 

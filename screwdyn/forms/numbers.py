@@ -22,7 +22,7 @@ from screwdyn.core.errors import InertiaError, LoopError, ShapeError, SingularAt
 from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.physics.charts import RATIO, recentre
 from screwdyn.physics.closure import Closure
-from screwdyn.physics.contribution import SHARES, Contribution
+from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import POSITIONS, Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
 from screwdyn.physics.recursions.joint_space import forward_dynamics, invert
@@ -267,7 +267,7 @@ class Dynamics(Quantities):
         if wrenches is not None and entry.wrenches == "result":
             return results[0] - self._wrench_torque(kernels, state["q"], wrenches)
         if entry.name in SHARES:
-            return SHARES[entry.name](model, link, results)
+            return share_of(model, entry.name, link)(*results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _felt(self, kernels: Kernels, row: int, q: ArrayLike) -> str:

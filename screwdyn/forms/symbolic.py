@@ -22,7 +22,7 @@ from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import Reduced, indices
 from screwdyn.forms.numbers import require_resisted, undetermined
 from screwdyn.forms.requests import Request, independent_constraints, requested
-from screwdyn.physics.contribution import SHARES, Contribution, Padded
+from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Method, Quantity
 from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code
@@ -307,7 +307,7 @@ class Symbolic:
                 raise undetermined(stopped.status, model, link) or stopped from None
             if entry.name in SHARES and link is not None:
                 parts: Any = found.parts
-                share: Any = SHARES[entry.name](model, link, parts)
+                share: Any = share_of(model, entry.name, link)(*parts)
                 found = _Found([*share.arrays], share.coordinates)
             self._found[key] = found
         return self._found[key]

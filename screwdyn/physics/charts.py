@@ -75,24 +75,15 @@ _STEP, _MOST_STEPS = 1e-14, 100
 class Charts(NamedTuple):
     """How the coordinates of a tree with group joints or couplings enter the rows of its table.
 
-    Attributes
-    ----------
-    where : (n,) array of int64
-        Index in q of each row's coordinate, or of the one that it follows; −1 for rows of a group joint, whose
-        coordinates are 0.
-    groups : (G, 4) array of int64
-        For each group joint its first row, its first position, the number of positions of its orientation (4: a unit
-        quaternion, scalar last; 1: an angle), and the number of its translations.
-    terms : (T, 4) array
-        m, k, l, c of every term c ν_l of D(ν)_mk; m, k and l are rows.
-    couplings : (n, 3) array
-        Of all rows, if some follow others; otherwise it has no rows. See ``couplings``.
+    ``where`` has the index in q of each row's coordinate, or of the one that it follows; −1 for rows of a group joint,
+    whose coordinates are 0. ``groups`` has for each group joint its first row, its first position, the number of
+    positions of its orientation (4: a unit quaternion, scalar last; 1: an angle), and the number of its translations.
     """
 
-    where: Any
-    groups: Any
-    terms: Any
-    couplings: Any
+    where: Any  # (n,) int64
+    groups: Any  # (G, 4) int64
+    terms: Any  # (T, 4): m, k, l, c of every term c ν_l of D(ν)_mk; m, k and l are rows
+    couplings: Any  # (n, 3), of all rows if some follow others; otherwise (0, 3)
 
     @property
     def coupled(self) -> bool:
@@ -320,11 +311,7 @@ _ANYWHERE = (-np.pi, np.pi)
 class ConfigurationSpace:
     """Functions of positions q (…, nq) and rates ν (…, nv) of some joints, by name (docs/mathematics.md §7).
 
-    Attributes
-    ----------
-    nq, nv : int
-    neutral : (nq,) array
-        Positions at which all links are at their home poses.
+    At the positions ``neutral``, (nq,), all links are at their home poses.
     """
 
     def __init__(self, joints: Mapping[str, Joint]) -> None:

@@ -42,28 +42,8 @@ class Factors:
     """M = L Lᵀ and L⁻¹ J_cᵀ D = U s Vᵀ, cut at its rank: redundant constraints drop out here.
 
     The diagonal D weighs the loops alike, those of heavy links and of light ones.
-
-    Parameters
-    ----------
-    M, J : (…, n, n) and (…, m, n) arrays
-        The mass matrix, and the constraint Jacobian.
-    counts : sequence of int
-        The number of constraints of each loop.
-
-    Attributes
-    ----------
-    L, U, V : (…, n, n), (…, n, r) and (…, m, r) arrays
-        r is the smaller one of n and m.
-    sizes : (…, r) array
-        The singular values s, from large to small.
-    D : (…, m) array
-    kept : (…, r) array of bool
-        Which of them are not redundant.
-
-    Raises
-    ------
-    SingularAttachmentError
-        If M is singular.
+    M is (…, n, n), J_c (…, m, n), ``counts`` has the number of constraints of each loop. ``sizes`` are the singular
+    values s, (…, r), from large to small; ``kept`` are those that are not redundant.
     """
 
     def __init__(self, M: Array, J: Array, counts: Sequence[int]) -> None:
@@ -152,15 +132,7 @@ def significant(J: Array) -> Array:
 
 
 class Closure:
-    """The loops of one model.
-
-    Parameters
-    ----------
-    of : Quantities
-        The quantities of the model.
-    model : Model
-        Has loops, or none.
-    """
+    """The loops of one model, whose quantities are those ``of`` an object; there may be none."""
 
     def __init__(self, of: Quantities, model: Model) -> None:
         self.of, self.model = of, model
@@ -207,12 +179,7 @@ class Closure:
         """The nearest configuration with closed loops, in the metric of M, to one whose loops are nearly closed.
 
         One Newton step removes a gap of the size of an integrator's error to rounding. The factors are those before the
-        last step.
-
-        Raises
-        ------
-        LoopError
-            If a gap remains, because constraints have become dependent.
+        last step. LoopError if a gap remains, because constraints have become dependent.
         """
         for _ in range(_STEPS):
             phi, factors = self.gap(q, 1), self.factors(q)

@@ -6,7 +6,6 @@ docs/mathematics.md §2 and §3.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from screwdyn.core.types import Array
 
 if TYPE_CHECKING:
     from screwdyn.physics.model import Model
-    from screwdyn.physics.quantities import Quantity
 
 __all__ = ["SHARES", "Contribution", "Padded", "padded_sum", "share_of"]
 
@@ -342,31 +340,21 @@ class Contribution:
         return f"<Contribution of {self.link!r} over {', '.join(self.coordinates) or 'no coordinates'}>"
 
 
-def _share_of_link(model: Model, link: str, results: Sequence[Array]) -> Contribution:
-    return Contribution(link, model.path(link), *results)
+# Quantities whose results are made a contribution.
+SHARES = ("contribution", "subtree_contribution")
 
 
-def _share_of_subtree(model: Model, link: str, results: Sequence[Array]) -> Contribution:
-    J, J_dot, M, C, g = results
+def share_of(model: Model, name: str, link: str) -> Callable[..., Contribution]:
+    """The function that makes the contribution of a link or subtree, over its freedoms, from a recursion's results."""
+    if name == "contribution":
+        return functools.partial(Contribution, link, model.path(link))
     names = tuple(dict.fromkeys(x for name in model.subtree(link) for x in model.path(name)))
     at = [model.coordinates.index(name) for name in names]
-    return Contribution(
-        link, names, J[..., at], J_dot[..., at], M[..., at, :][..., at], C[..., at, :][..., at], g[..., at]
-    )
+    if at == [*range(model.nv)]:
+        return functools.partial(Contribution, link, names)
 
+    def share(J: Array, J_dot: Array, M: Array, C: Array, g: Array) -> Contribution:
+        M, C = (np.take(A, at, -2) for A in (M, C))
+        return Contribution(link, names, *(np.take(A, at, -1) for A in (J, J_dot, M, C, g)))
 
-# Functions that make a contribution, over its freedoms, from the results of a recursion.
-SHARES: dict[str, Callable[[Model, str, Sequence[Array]], Contribution]] = {
-    "contribution": _share_of_link,
-    "subtree_contribution": _share_of_subtree,
-}
-
-
-def share_of(model: Model, entry: Quantity, link: str) -> Callable[..., Contribution]:
-    """The function that makes the contribution of a link or subtree from the results of a recursion for one state."""
-    numbered: list[Any] = [np.arange(math.prod(shape)).reshape(shape) for shape in model.shapes(entry, link)]
-    share = SHARES[entry.name](model, link, numbered)
-    entries: Sequence[Any] = share.arrays
-    if all(map(np.array_equal, entries, numbered)):
-        return functools.partial(Contribution, link, share.coordinates)
-    return lambda *results: Contribution(link, share.coordinates, *map(np.take, results, entries))
+    return share

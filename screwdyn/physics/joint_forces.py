@@ -29,32 +29,17 @@ class JointForces(NamedTuple):
     """Parameters of the joints' own forces, each (nv,), and the resulting forces and energies.
 
     The parameters of a joint that follows another one are added to those of the freedom that it follows.
-
-    Attributes
-    ----------
-    damping, friction, stiffness : arrays
-        N m s/rad, N m and N m/rad of a rotational freedom; N s/m, N and N/m of a translational one.
-    rest : array
-        Position at which the spring has no force, rad or m.
-    where : index
-        Index in q of the position of each freedom; any index for freedoms of group joints, which have no springs.
     """
 
-    damping: Array
-    friction: Array
-    stiffness: Array
-    rest: Array
-    where: Any
+    damping: Array  # N m s/rad of a rotational freedom, N s/m of a translational one
+    friction: Array  # N m or N
+    stiffness: Array  # N m/rad or N/m
+    rest: Array  # positions at which the springs have no force, rad or m
+    where: Any  # index in q of the position of each freedom; any index for group joints, which have no springs
 
     @classmethod
     def of(cls, joints: Sequence[Joint], charts: Charts | None) -> Self:
-        """Parameters of the freedoms of the joints of all rows, in order.
-
-        Raises
-        ------
-        UnboundSymbolError
-            If a parameter is an expression.
-        """
+        """Parameters of the freedoms of the joints of all rows, in order; UnboundSymbolError for expressions."""
         parameters = [(j.damping, j.friction, j.stiffness, j.rest) for j in joints]
         numbers = expressions.floats(np.array(parameters), "a joint's own force").reshape(-1, 4)
         if charts is not None and charts.coupled:

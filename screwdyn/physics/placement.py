@@ -44,36 +44,18 @@ _UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 class Placement(NamedTuple):
-    """Constants of an attached link that do not depend on q; expressions if the robot's numbers are.
+    """Constants of an attached link that do not depend on q; expressions if the robot's numbers are."""
 
-    Attributes
-    ----------
-    coordinate : str or None
-        The freedom whose row carries the link; ``None`` if it is welded to the base.
-    pose : Pose
-        Of the link in that row's frame.
-    body : 10 floats
-        Mass, first moment and inertia about the origin of the row's frame.
-    freedoms : tuple of 14 floats each
-        Home pose, turn and slide of every row of the link's joint.
-    parent : str or None
-        The coordinate that carries the parent.
-    above : str or None
-        Name of the parent link.
-    link, joint, name, names
-        The link, its joint, and the names of the joint and of its rows; the base has no joint.
-    """
-
-    coordinate: str | None
-    pose: Pose
-    body: tuple[float, ...]
-    freedoms: tuple[tuple[float, ...], ...]
-    parent: str | None
-    above: str | None
+    coordinate: str | None  # the freedom whose row carries the link; None if it is welded to the base
+    pose: Pose  # of the link in that row's frame
+    body: tuple[float, ...]  # mass, first moment and inertia about the origin of the row's frame
+    freedoms: tuple[tuple[float, ...], ...]  # home pose, turn and slide, 14 numbers, of every row of the link's joint
+    parent: str | None  # the coordinate that carries the parent
+    above: str | None  # name of the parent
     link: Link
-    joint: Joint | None
-    name: str | None
-    names: tuple[str, ...]
+    joint: Joint | None  # none of the base
+    name: str | None  # of the joint
+    names: tuple[str, ...]  # of the joint's rows
 
     @property
     def follows(self) -> bool:
@@ -129,24 +111,12 @@ class Placement(NamedTuple):
 
 
 class JointFrames(NamedTuple):
-    """The frames of a joint's rows, as far as they depend on the joint alone.
+    """The frames of a joint's rows, as far as they depend on the joint alone."""
 
-    Attributes
-    ----------
-    first : Pose
-        Of the first row's frame in the link's frame at home.
-    screw : 2 floats
-        Turn and slide of the first row.
-    others : tuple of 14 floats each
-        Home pose, turn and slide of the rows after the first.
-    link : Pose
-        Of the link in the last row's frame.
-    """
-
-    first: Pose
-    screw: tuple[float, float]
-    others: tuple[tuple[float, ...], ...]
-    link: Pose
+    first: Pose  # of the first row's frame in the link's frame at home
+    screw: tuple[float, float]  # turn and slide of the first row
+    others: tuple[tuple[float, ...], ...]  # home pose, turn and slide of the rows after the first
+    link: Pose  # in the last row's frame
 
 
 def place(at: Attachment, parent: Placement | None) -> Placement:

@@ -85,30 +85,16 @@ class Declared(Generic[P, R_co]):
 class Result:
     """One array of the results of a quantity.
 
-    Attributes
-    ----------
-    name : str
-        The symbol of docs/mathematics.md, as an identifier.
-    shape : tuple of Dimension
-    unit : str
-        Of the entries, with radians and metres.
-    rate_of : str or None
-        Name of the result A of the same quantity of which this one is the time derivative, entry by entry. With group
-        joints, A D(ν) is added to it (docs/mathematics.md §7).
-    acceleration : bool
-        Whether it is q̈. With group joints, D(ν) ν is subtracted from it (docs/mathematics.md §7).
-    hidden : bool
-        Whether it is an intermediate result that is not returned.
-    symmetric : bool
-        Whether it is a symmetric matrix.
+    It may be the time derivative, entry by entry, of a result A of the same quantity, ``rate_of`` its name: with group
+    joints, A D(ν) is added to it. It may be an ``acceleration`` q̈: then D(ν) ν is subtracted (docs/mathematics.md §7).
     """
 
-    name: str
+    name: str  # the symbol of docs/mathematics.md, as an identifier
     shape: tuple[Dimension, ...]
-    unit: str
+    unit: str  # of the entries, with radians and metres
     rate_of: str | None = None
     acceleration: bool = False
-    hidden: bool = False
+    hidden: bool = False  # an intermediate result that is not returned
     symmetric: bool = False
 
     @property
@@ -141,46 +127,23 @@ _NOTHING = inspect.Signature()
 
 @dataclass(frozen=True)
 class Quantity:
-    """An entry of the catalogue.
-
-    Attributes
-    ----------
-    name : str
-    arguments : tuple of str
-        Its arrays of the state, in order: some of "q", "qd", "qdd" and "tau".
-    recursion : callable
-        ``(table, *arguments, *at_rest, [places], *scratch, work, *results)``; see ``recursions``.
-    results : tuple of Result
-    parameters : tuple of str
-        None, or "link", or "link" and "frame".
-    at_rest : tuple of str
-        Further arguments of the recursion that are zero for this quantity, such as "qdd" for a bias force.
-    scratch : tuple of shapes
-        Arrays of scratch space of the recursion, in addition to its workspace.
-    base_parameters : bool
-        Whether it has the same value with base parameters (``base_parameters``), which do not keep the masses.
-    wrenches : "result", "tau" or None
-        Whether the forces of external wrenches are subtracted from the result or added to τ.
-    places : "one", "subtree", "all", "loops" or None
-        The places that the recursion takes: of one link, of that link and all links beyond it, of all links, or of the
-        constraints of all loops.
-    coupled : Coupled or None
-        Only if the results for a tree with couplings are not the contracted results of the recursion.
-    signature : inspect.Signature
-    doc : str
-    """
+    """An entry of the catalogue."""
 
     name: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...]  # its arrays of the state, in order: some of "q", "qd", "qdd" and "tau"
+    # (table, *arguments, *at_rest, [places], *scratch, work, *results); see ``recursions``.
     recursion: Callable[..., int | None]
     results: tuple[Result, ...]
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()  # or "link", or "link" and "frame"
+    # Arguments of the recursion that are zero for this quantity, such as "qdd" for a bias force.
     at_rest: tuple[str, ...] = ()
-    scratch: tuple[tuple[Dimension, ...], ...] = ()
-    base_parameters: bool = False
+    scratch: tuple[tuple[Dimension, ...], ...] = ()  # arrays in addition to the recursion's workspace
+    base_parameters: bool = False  # whether base parameters, which do not keep the masses, give the same value
+    # Whether the forces of external wrenches are subtracted from the result or added to τ.
     wrenches: Literal["result", "tau"] | None = None
+    # Of one link, of that link and all links beyond it, of all links, or of the constraints of all loops.
     places: Places | None = None
-    coupled: Coupled | None = None
+    coupled: Coupled | None = None  # unless the results for a tree with couplings are the contracted ones
     signature: inspect.Signature = _NOTHING
     doc: str = ""
 
@@ -276,7 +239,12 @@ _J = Result("J", (6, "v"), "1 or m, and 1/m or 1")
 _J_C = Result("J_c", ("L", "v"), "1 or m, and 1/m or 1")
 _J_C_DOT = Result("J_c_dot", ("L", "v"), "1/s, ...", rate_of="J_c")
 _QDD = Result("qdd", ("v",), "rad/s^2 or m/s^2", acceleration=True)
-_POINT = "m"
+
+
+def _contribution(k: str) -> tuple[Result, ...]:
+    """The results of a contribution over freedoms."""
+    J, J_dot = Result("J", (6, k), _J.unit), Result("J_dot", (6, k), "1/s, ...")
+    return J, J_dot, replace(_M, shape=(k, k)), Result("C", (k, k), _C.unit), Result("g", (k,), _G.unit)
 
 
 class Quantities(ABC):
@@ -309,7 +277,7 @@ class Quantities(ABC):
 
     @quantity(
         joint_space.mass_and_coriolis,
-        Result("M", ("v", "v"), _M.unit, hidden=True, symmetric=True),
+        replace(_M, hidden=True),
         _C,
         base_parameters=True,
     )
@@ -450,7 +418,7 @@ class Quantities(ABC):
 
     @quantity(
         links.jacobian_dot,
-        Result("J", (6, "v"), _J.unit, hidden=True),
+        replace(_J, hidden=True),
         Result("J_dot", (6, "v"), "1/s, ...", rate_of="J"),
     )
     def jacobian_dot(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
@@ -477,7 +445,7 @@ class Quantities(ABC):
 
     # Centre of mass, momentum, energy
 
-    @quantity(whole_tree.center_of_mass, Result("c", (3,), _POINT))
+    @quantity(whole_tree.center_of_mass, Result("c", (3,), "m"))
     def center_of_mass(self, q: ArrayLike) -> Array:
         """Centre of mass of the tree including its base, in the base frame: c = Σ m_i c_i / Σ m_i, (…, 3), m.
 
@@ -570,11 +538,7 @@ class Quantities(ABC):
 
     @quantity(
         contributions.contribution,
-        Result("J", (6, "k"), _J.unit),
-        Result("J_dot", (6, "k"), "1/s, ..."),
-        Result("M", ("k", "k"), _M.unit, symmetric=True),
-        Result("C", ("k", "k"), _C.unit),
-        Result("g", ("k",), _G.unit),
+        *_contribution("k"),
         scratch=(("v", "k", 12),),
     )
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
@@ -599,11 +563,7 @@ class Quantities(ABC):
 
     @quantity(
         contributions.subtree_contribution,
-        Result("J", (6, "v"), _J.unit),
-        Result("J_dot", (6, "v"), "1/s, ..."),
-        Result("M", ("v", "v"), _M.unit, symmetric=True),
-        Result("C", ("v", "v"), _C.unit),
-        Result("g", ("v",), _G.unit),
+        *_contribution("v"),
         scratch=(("v", "v", 12), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
         places="subtree",
     )

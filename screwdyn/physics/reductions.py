@@ -74,12 +74,8 @@ def base_parameters(table: Table) -> Table:
 
     M, C, g, inverse and forward dynamics are the same up to rounding. Masses of links are not, nor are centres of mass,
     momenta, energies and internal wrenches: the catalogue states for each quantity whether it may be computed from base
-    parameters. Rows of group joints keep their inertia, because their charts are re-centred.
-
-    Parameters
-    ----------
-    table : array
-        See ``table``; of floats or of traced scalars.
+    parameters. Rows of group joints keep their inertia, because their charts are re-centred. The table is of floats or
+    of traced scalars.
     """
     table = table.copy()
     n = len(table) - 1
@@ -111,11 +107,7 @@ def aligned_frames(table: Table) -> Table:
     A row's frame may be turned about the axis of its joint, because this turn commutes with the motion of the joint.
     It is turned where an axis of a joint beyond becomes a coordinate axis and no other one ceases to be one. The frames
     of group joints remain, because charts are given in them, and those of parallel axes, so that angles can be added.
-
-    Parameters
-    ----------
-    table : array
-        See ``table``; of Python floats, except that inertias may be traced scalars.
+    The table is of Python floats, except that inertias may be traced scalars.
     """
     table = table.copy()
     n = len(table) - 1
@@ -162,13 +154,8 @@ def moved_zeros(table: Table) -> tuple[Table, Table]:
     After a turn, a unit vector of the parent's frame is as near as possible to one of the joint's: no angle remains in
     the home of a parallel axis, one in that of an axis in a coordinate plane. A slide moves the origin to the parent's,
     or to an axis of the parent's frame, if the joint's axis meets it. Homes in which nothing is gained remain, and so
-    do those of group joints, because charts are given at them.
-
-    Parameters
-    ----------
-    table : array
-        See ``table``; of Python floats, except that inertias may be traced scalars; or of expressions, where angles
-        must occur as such.
+    do those of group joints, because charts are given at them. The table is of Python floats, except that inertias may
+    be traced scalars; or of expressions, where angles must occur as such.
     """
     table = table.copy()
     n = len(table) - 1

@@ -229,15 +229,7 @@ class State:
 
 
 def by_name(tree: Robot, what: str, given: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Entries by name, from a mapping that may also contain the entries of a joint together.
-
-    Raises
-    ------
-    UnknownNameError
-        For a name that is neither in `names` nor that of a joint with several entries.
-    ShapeError
-        If ``given`` is no mapping, or the number of values for a joint is not that of its entries.
-    """
+    """Entries by name, from a mapping that may also contain the entries of a joint together, which are checked."""
     if not isinstance(given, Mapping):
         raise ShapeError(f"{what} must be a mapping from name to number; got {given!r}")
     found: dict[str, Any] = {}
@@ -304,15 +296,10 @@ def no_coordinate(name: object, known: Iterable[str], *topologies: Topology) -> 
 
 
 def check_state(state: State, tree: Robot, whose: str = "tree") -> None:
-    """Check that a state belongs to the present tree.
+    """Check that a state belongs to the present tree: ShapeError for no state, StaleHandleError for that of another.
 
-    Raises
-    ------
-    ShapeError
-        If it is not a State, or its arrays have been exchanged for others that are no positions and rates.
-    StaleHandleError
-        If the tree has other coordinates than the state, or a joint of the same name has other screws or has been given
-        another home pose or parent since.
+    It is another tree if it has other coordinates, or a joint of the same name has other screws or has been given
+    another home pose or parent since.
     """
     if not isinstance(state, State):
         raise ShapeError(f"the state of the {whose} must be a State(tree, q, qd); got {type(state).__name__}")

@@ -189,7 +189,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     @functools.cached_property
     def share_of(self) -> Callable[[str, str], Callable[..., Contribution]]:
         """What makes a contribution from the results for one state, by quantity and link, found once."""
-        return functools.cache(lambda name, link: share_of(self.model, CATALOGUE[name], link))
+        return functools.cache(lambda name, link: share_of(self.model, name, link))
 
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
         """The context of a quantity, for a link and the code of a frame if it depends on them."""

@@ -93,13 +93,18 @@ def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspa
     newton_euler(table, q, qd, qdd, ZERO, work, tau)
 
 
-def joint_momentum(table: Table, q: Table, qd: Table, work: Workspace, p: Table) -> None:
-    """M ν: the momenta Σ Jᵀ M V along the freedoms, inward from the rows, and those of the armatures."""
+def store_momenta(table: Table, q: Table, qd: Table, work: Workspace) -> None:
+    """Poses of all rows in their parents, twists, and momenta in the place of wrenches."""
     rows.store_poses(table, q, work)
     V = AT_REST
     for i in range(table.shape[0] - 1):
         V = rows.store_row_twist(table, i, qd, work, V)
-        store(work.wrenches, i, link_steps.momentum(body(table, i), V))
+        store(work.wrenches, i, link_steps.momentum(body(table, i), V) if rows.carries_link(work, i) else NO_WRENCH)
+
+
+def joint_momentum(table: Table, q: Table, qd: Table, work: Workspace, p: Table) -> None:
+    """M ν: the momenta Σ Jᵀ M V along the freedoms, inward from the rows, and those of the armatures."""
+    store_momenta(table, q, qd, work)
     inward_forces(table, work, p)
     add_motors(table, qd, p)
 

@@ -2,11 +2,10 @@
 
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, wrench_on_base
+from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, store_momenta, wrench_on_base
 from screwdyn.physics.recursions.links import poses_in_base, screw_of_row, store_column, write_six
 from screwdyn.physics.spatial import (
     AT_REST,
-    NO_WRENCH,
     ZERO,
     MassMoment,
     Pose,
@@ -95,11 +94,7 @@ def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
 
 def momentum_of_tree(table: Table, q: Table, qd: Table, work: Workspace) -> Wrench:
     """Sum of the momenta of all rows about the base's origin; work then has the poses of the rows in their parents."""
-    rows.store_poses(table, q, work)
-    V = AT_REST
-    for i in range(table.shape[0] - 1):
-        V = rows.store_row_twist(table, i, qd, work, V)
-        store(work.wrenches, i, link_steps.momentum(body(table, i), V) if rows.carries_link(work, i) else NO_WRENCH)
+    store_momenta(table, q, qd, work)
     return wrench_on_base(table, work)
 
 
@@ -108,18 +103,22 @@ def spatial_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Ta
     write_six(momentum_of_tree(table, q, qd, work), out)
 
 
-def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, v: Table) -> int:
-    """ċ = P / m."""
+def write_per_mass(table: Table, f: Vector, out: Table) -> int:
+    """A force or linear momentum divided by the mass of the tree."""
     m = total_mass(table)
     if not exceeds(m, 0.0):
         return MASSLESS
-    write3(scale(1 / m, momentum_of_tree(table, q, qd, work).f), v)
+    write3(scale(1 / m, f), out)
     return 0
 
 
-def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> int:
-    """Momentum about the centre of mass."""
-    F = momentum_of_tree(table, q, qd, work)
+def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, v: Table) -> int:
+    """ċ = P / m."""
+    return write_per_mass(table, momentum_of_tree(table, q, qd, work).f, v)
+
+
+def write_about_center(table: Table, F: Wrench, work: Workspace, out: Table) -> int:
+    """A wrench about the centre of mass, from that about the base's origin; work has the poses of the rows."""
     m, h = moment_of_tree(table, work)
     if not exceeds(m, 0.0):
         return MASSLESS
@@ -127,24 +126,21 @@ def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out:
     return 0
 
 
+def centroidal_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Table) -> int:
+    """Momentum about the centre of mass."""
+    return write_about_center(table, momentum_of_tree(table, q, qd, work), work, out)
+
+
 def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, out: Table) -> int:
     """Sum of the wrenches that accelerate the rows, about the centre of mass; ċ × P vanishes because P = m ċ."""
     outward_forces(table, q, qd, qdd, ZERO, work)
-    m, h = moment_of_tree(table, work)
-    if not exceeds(m, 0.0):
-        return MASSLESS
-    write_six(link_steps.wrench_about(scale(1 / m, h), wrench_on_base(table, work)), out)
-    return 0
+    return write_about_center(table, wrench_on_base(table, work), work, out)
 
 
 def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, a: Table) -> int:
     """The force that accelerates the rows, divided by the mass."""
-    m = total_mass(table)
-    if not exceeds(m, 0.0):
-        return MASSLESS
     outward_forces(table, q, qd, qdd, ZERO, work)
-    write3(scale(1 / m, wrench_on_base(table, work).f), a)
-    return 0
+    return write_per_mass(table, wrench_on_base(table, work).f, a)
 
 
 def composites_in_base(table: Table, work: Workspace) -> None:

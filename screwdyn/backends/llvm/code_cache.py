@@ -142,7 +142,7 @@ class Programs:
 
     def get(self, name: str, model: Model, places: Array = NO_PLACES) -> Compilation:
         """The compilation of a quantity of a model, for links at some places; it starts in the first call."""
-        base = model.table[-1, MASS:PARENT] * (not CATALOGUE[name].base_parameters)
+        base = np.where(CATALOGUE[name].base_parameters, 0.0, model.table[-1, MASS:PARENT])  # without −0.0
         key = name, base.tobytes(), places.tobytes()
         found = self._known.get(key)
         if found is None:

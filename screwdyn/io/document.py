@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import count
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynError, ScrewdynWarning, URDFError
@@ -23,6 +23,7 @@ from screwdyn.mechanism.inertia import Inertia, failing_condition
 __all__ = [
     "Entry",
     "Findings",
+    "Missing",
     "NotANumber",
     "PlacedProblem",
     "Source",
@@ -35,6 +36,10 @@ __all__ = [
     "some",
     "unused",
 ]
+
+
+# What could not be read: a function that adds a problem returns None in its place.
+Missing = TypeVar("Missing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +101,14 @@ class Entry:
         """The same entry, whose numbers are no expressions."""
         return Entry(self.value, self.place, self.problems)
 
-    def wrong(self, message: str, hint: str = "") -> None:
-        """Add a problem of this entry."""
+    def wrong(self, message: str, hint: str = "") -> Missing | None:
+        """Add a problem of this entry; returns None, in place of what cannot be read."""
         self.problems.append(PlacedProblem(self.place, message, hint))
+        return None
 
-    def unexpected(self, expected: str) -> None:
-        """Add the problem that the value is not what was expected."""
-        self.wrong(f"expected {expected}; got {_described(self.value)}")
+    def unexpected(self, expected: str) -> Missing | None:
+        """Add the problem that the value is not what was expected, likewise."""
+        return self.wrong(f"expected {expected}; got {_described(self.value)}")
 
     def near(self, name: str, known: Iterable[str]) -> str:
         """A hint with the known names that are similar, or some of them."""
@@ -126,12 +132,10 @@ class Entry:
     def variant(self, key: str, known: Iterable[str]) -> Any:
         """One of some words under the key that decides which other keys there are; these are not checked here."""
         if not isinstance(self.value, dict):
-            self.unexpected(f"the key {key!r}, which is one of {', '.join(known)}, and others")
-            return None
+            return self.unexpected(f"the key {key!r}, which is one of {', '.join(known)}, and others")
         if key not in self.value:
             near = get_close_matches(key, map(str, self.value), n=1)
-            self.wrong(f"the key {key!r} is missing", f"write it instead of {near[0]!r}" if near else "")
-            return None
+            return self.wrong(f"the key {key!r} is missing", f"write it instead of {near[0]!r}" if near else "")
         return self.below(key).one_of(*known)
 
     def entries(self) -> dict[str, Entry]:
@@ -152,24 +156,17 @@ class Entry:
 
     def text(self, what: str = NAME) -> str | None:
         """A string that is not empty and has no control characters."""
-        if is_name(self.value) and type(self.value) is not NotANumber:
-            return str(self.value)
-        self.unexpected(what)
-        return None
+        whole = is_name(self.value) and type(self.value) is not NotANumber
+        return str(self.value) if whole else self.unexpected(what)
 
     def one_of(self, *known: Any) -> Any:
         """One of some words or integers."""
-        if type(self.value) in (str, int) and self.value in known:
-            return self.value
-        self.unexpected(f"one of {', '.join(map(repr, known))}")
-        return None
+        whole = type(self.value) in (str, int) and self.value in known
+        return self.value if whole else self.unexpected(f"one of {', '.join(map(repr, known))}")
 
     def flag(self) -> bool | None:
         """True or false."""
-        if isinstance(self.value, bool):
-            return self.value
-        self.unexpected("true or false")
-        return None
+        return self.value if isinstance(self.value, bool) else self.unexpected("true or false")
 
     def number(self, what: str = "a number", largest: float = expressions.LARGEST) -> Any:
         """A finite number or an expression; above `largest` in magnitude is a problem: products would overflow."""
@@ -178,27 +175,23 @@ class Entry:
             try:
                 value = expression_of(value, self.symbols)
             except ValueError as error:
-                self.wrong(f"the expression {shown(value)!r}: {error}")
-                return None
+                return self.wrong(f"the expression {shown(value)!r}: {error}")
             if value.free_symbols:
                 return value
         elif type(value) not in (float, int, NotANumber):
-            self.unexpected(what)
-            return None
+            return self.unexpected(what)
         # SymPy takes seconds to compare some exact numbers, which it evaluates at once.
         size = inf if type(value) is NotANumber else float(value) if expressions.is_expression(value) else value
         if -largest <= size <= largest:
             return value
         bound = "not a finite number" if size != size or abs(size) == inf else f"larger than {largest:g}"
-        self.wrong(f"{_described(value)} is {bound}", "give a finite value in SI units")
-        return None
+        return self.wrong(f"{_described(value)} is {bound}", "give a finite value in SI units")
 
     def numbers(self, count: int) -> list[Any] | None:
         """A list of so many finite numbers."""
         value = self.value
         if type(value) is not list or len(value) != count:
-            self.unexpected(f"a list of {count} numbers")
-            return None
+            return self.unexpected(f"a list of {count} numbers")
         if all(type(x) is float and -expressions.LARGEST <= x <= expressions.LARGEST for x in value):
             return value
         found = [x.number() for x in self.items()]
@@ -209,8 +202,7 @@ class Entry:
         items = self.items(f"rows of {columns} numbers")
         found = [row.numbers(columns) for row in items]
         if isinstance(self.value, list) and (not items or rows not in (None, len(items))):
-            self.unexpected(f"{'some' if rows is None else rows} rows of {columns} numbers")
-            return None
+            return self.unexpected(f"{'some' if rows is None else rows} rows of {columns} numbers")
         whole = [row for row in found if row is not None]
         return whole if items and len(whole) == len(items) else None
 

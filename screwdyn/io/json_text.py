@@ -174,18 +174,15 @@ def _made(given: Entry, make: Callable[[], Any]) -> Any:
     try:
         return make()
     except ScrewdynError as error:
-        given.wrong(str(error))
+        return given.wrong(str(error))
     except ArithmeticError as error:  # of exact numbers that SymPy cannot tell from 0
-        given.wrong(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})")
-    return None
+        return given.wrong(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})")
 
 
 def _read_limits(given: Entry) -> tuple[float, float] | None:
     items = given.plain.items("two numbers or null")
     if len(items) != 2:
-        if isinstance(given.value, list):
-            given.unexpected("two numbers or null")
-        return None
+        return given.unexpected("two numbers or null") if isinstance(given.value, list) else None
     sides = zip(items, (-inf, inf), strict=True)
     low, high = (none if x.value is None else x.number(largest=float_info.max) for x, none in sides)
     return None if low is None or high is None else (low, high)
@@ -218,8 +215,7 @@ def _read_locked(given: Entry) -> Locked | None:
     if seat is None:
         return None
     if not seat["joint"].screws.size:
-        given.wrong(_LOCKS)
-        return None
+        return given.wrong(_LOCKS)
     alone = replace(seat["joint"], mimic=None)  # a joint that follows another one is locked at a position too
     place = given.below("q").plain
     q = place.numbers(alone.nq)

@@ -160,12 +160,11 @@ def _expanded(source: Source, found: Unexpanded) -> Element | None:
         hint = "pip install 'screwdyn[xacro]', or expand it first: xacro FILE > robot.urdf"
         if error.name != "xacro":
             message, hint = f"xacro cannot expand this: {error}", "install what it asks for"
-        found.element.wrong(message, hint)
+        return found.element.wrong(message, hint)
     except Unexpanded as left:
-        left.element.wrong(f"this is still xacro after expansion{left.where}")
+        return left.element.wrong(f"this is still xacro after expansion{left.where}")
     except Exception as error:  # an expression can raise any error
-        found.element.wrong(f"xacro cannot expand this: {str(error) or type(error).__name__}")
-    return None
+        return found.element.wrong(f"xacro cannot expand this: {str(error) or type(error).__name__}")
 
 
 # numbers --------------------------------------------------------------------------------------------------------------
@@ -204,8 +203,7 @@ def _axis(joint: Element) -> tuple[float, ...] | None:
         return None
     largest = max(abs(x) for x in axis)  # avoids underflow and overflow of the norm
     if largest == 0:
-        element.wrong("the axis is zero", "give the direction of the joint, such as 0 0 1")
-        return None
+        return element.wrong("the axis is zero", "give the direction of the joint, such as 0 0 1")
     return tuple(x / largest for x in axis)
 
 
@@ -276,16 +274,14 @@ class _Reader:
         if first is element:
             return name
         hint = f"the first is on line {first.line}; rename one"
-        element.wrong(f"a second {element.tag} named {shown(name)!r}", hint)
-        return None
+        return element.wrong(f"a second {element.tag} named {shown(name)!r}", hint)
 
     def link_named(self, element: Element, attribute: str, unknown: str) -> str | None:
         """The name of a link in an attribute; None, with a problem, if the file has no such link."""
         name = element.attribute(attribute)
         if name is None or name in self.links:
             return name
-        element.wrong(unknown.format(repr(shown(name))), element.near(name, self.links))
-        return None
+        return element.wrong(unknown.format(repr(shown(name))), element.near(name, self.links))
 
     def end(self, joint: Element, tag: str) -> str | None:
         """The name of the parent or child link of a joint."""
@@ -352,18 +348,15 @@ class _Reader:
     def limits(self, joint: Element, element: Element | None) -> tuple[float, float] | None:
         if element is None:
             kind = joint.attributes["type"]
-            joint.doubtful(f"a {kind} joint without <limit>", "it is read as unlimited")
-            return None
+            return joint.doubtful(f"a {kind} joint without <limit>", "it is read as unlimited")
         if not {"lower", "upper"} & element.attributes.keys():
-            element.doubtful("neither lower nor upper is given", "the joint is read as unlimited")
-            return None
+            return element.doubtful("neither lower nor upper is given", "the joint is read as unlimited")
         lower, upper = (element.number(name, default=0.0, largest=np.inf) for name in ("lower", "upper"))
         if lower is None or upper is None:
             return None
         if lower > upper:
             message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
-            element.doubtful(message, "the joint is read as unlimited")
-            return None
+            return element.doubtful(message, "the joint is read as unlimited")
         # The largest float, which the writer gives where URDF requires a limit and there is none.
         low, high = (x if abs(x) < sys.float_info.max else np.copysign(np.inf, x) for x in (lower, upper))
         return None if (low, high) == (-np.inf, np.inf) else (low, high)
@@ -374,8 +367,7 @@ class _Reader:
             return None
         value = limit.number(name, default=np.inf, severity="warning", largest=np.inf)
         if value is not None and value < 0:
-            limit.doubtful(f"the {name} is negative ({value:g})", "it is read as unlimited")
-            return None
+            return limit.doubtful(f"the {name} is negative ({value:g})", "it is read as unlimited")
         return None if value is None or value >= sys.float_info.max else value
 
     def mimic(self, joint: Element) -> Mimic | None:
@@ -465,8 +457,7 @@ class _Reader:
         if kind is None:
             return None
         if kind not in LOOP_TYPES:
-            element.wrong(f"unknown type {shown(kind)!r} of a loop", f"use one of {', '.join(LOOP_TYPES)}")
-            return None
+            return element.wrong(f"unknown type {shown(kind)!r} of a loop", f"use one of {', '.join(LOOP_TYPES)}")
         turns, placed = LOOP_TYPES[kind]
         given: list[Any] = [_axis(element)] if turns else []
         if placed:
@@ -481,8 +472,7 @@ class _Reader:
             joint: Joint = getattr(joints, kind)(*given)
             return joint
         except ScrewdynError as error:
-            element.wrong(str(error))
-            return None
+            return element.wrong(str(error))
 
 
 def _top(name: str, above: dict[str, str]) -> str:
@@ -535,8 +525,7 @@ class _Shapes:
         bodies = [body for geometry in element.named("geometry") for body in geometry.children]
         if len(bodies) != 1:
             found = "several bodies" if bodies else f"none of {', '.join(_SIZES)}"
-            element.doubtful(f"its <geometry> has {found}", _LEFT_OUT)
-            return None
+            return element.doubtful(f"its <geometry> has {found}", _LEFT_OUT)
         (body,) = bodies
         size, path = self.size(body), self.path(body) if body.tag == "mesh" else None
         if home is None or size is None or (body.tag == "mesh" and path is None):
@@ -544,8 +533,7 @@ class _Shapes:
         try:
             return Shape(body.tag, size, path, home, self.color_of(element), element.tag)  # type: ignore[arg-type]
         except ShapeError as error:
-            body.doubtful(str(error), _LEFT_OUT)
-            return None
+            return body.doubtful(str(error), _LEFT_OUT)
 
     def size(self, body: Element) -> list[float] | None:
         default = (1.0, 1.0, 1.0) if body.tag == "mesh" else None
@@ -557,8 +545,7 @@ class _Shapes:
         """The file of a mesh, or its name in the URDF if there is no such file."""
         name = mesh.attributes.get("filename", "")
         if not name:
-            mesh.doubtful("the attribute 'filename' is missing or empty", _LEFT_OUT)
-            return None
+            return mesh.doubtful("the attribute 'filename' is missing or empty", _LEFT_OUT)
         path = self.find(name)
         if path is None:
             self.missing.setdefault(name, mesh)
@@ -571,8 +558,7 @@ class _Shapes:
         if element is None or rgba is None or all(0 <= x <= 1 for x in rgba):
             return rgba
         message = f"rgba={shown(element.attributes['rgba'])!r} has numbers that are not from 0 to 1"
-        element.doubtful(message, "it is read as no colour")
-        return None
+        return element.doubtful(message, "it is read as no colour")
 
     def color_of(self, shape: Element) -> tuple[float, ...] | None:
         """The colour of the material of a shape: that of the first material of its name, or its own."""

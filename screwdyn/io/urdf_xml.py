@@ -15,7 +15,7 @@ from typing import Literal
 from xml.parsers import expat
 
 from screwdyn.core.types import is_name, printable
-from screwdyn.io.document import shown, similar
+from screwdyn.io.document import Missing, shown, similar
 
 __all__ = ["Element", "Problem", "Severity", "Unexpanded", "parse"]
 
@@ -72,7 +72,7 @@ class Problem:
 class Element:
     """An XML element with its line, its attributes, those of its children that are kept, and the problems of the file.
 
-    What reads its content returns None after it has added a problem: an error or, in a shape, a warning.
+    What cannot be read is None, and a problem: an error or, in a shape, a warning.
     """
 
     tag: str
@@ -94,13 +94,14 @@ class Element:
         decorates = self.tag in _DECORATION or (self.owner is not None and self.owner.tag in _DECORATION)
         return "warning" if decorates else "error"
 
-    def wrong(self, message: str, hint: str = "", severity: Severity | None = None) -> None:
-        """Add a problem."""
+    def wrong(self, message: str, hint: str = "", severity: Severity | None = None) -> Missing | None:
+        """Add a problem; returns None, in place of what cannot be read."""
         self.problems.append(Problem(self.line, str(self), message, hint, severity or self.severity))
+        return None
 
-    def doubtful(self, message: str, hint: str = "") -> None:
-        """Add a warning."""
-        self.wrong(message, hint, "warning")
+    def doubtful(self, message: str, hint: str = "") -> Missing | None:
+        """Add a warning, likewise."""
+        return self.wrong(message, hint, "warning")
 
     def near(self, name: str, known: Iterable[str]) -> str:
         """A hint with the known names that are similar, or some of them."""
@@ -116,10 +117,8 @@ class Element:
         if is_name(value):
             return value
         if value:
-            self.wrong(f"{name}={shown(value)!r} has control characters", "remove them")
-        else:
-            self.wrong(f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
-        return None
+            return self.wrong(f"{name}={shown(value)!r} has control characters", "remove them")
+        return self.wrong(f"the attribute {name!r} is {'missing' if value is None else 'empty'}", f'add {name}="…"')
 
     def only(self, tag: str, required: str = "") -> Element | None:
         """The only child with this tag.
@@ -156,17 +155,14 @@ class Element:
         bad = [word for word in words if not _NUMBER.fullmatch(word)]
         if bad:
             message, hint = _not_a_number(bad[0])
-            self.wrong(f"{given}: {message}", hint, severity)
-            return None
+            return self.wrong(f"{given}: {message}", hint, severity)
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers"
-            self.wrong(f"{given} has {len(words)}", f"expected {expected}", severity)
-            return None
+            return self.wrong(f"{given} has {len(words)}", f"expected {expected}", severity)
         values = tuple(map(float, words))
         beyond = [word for word, x in zip(words, values, strict=True) if not isfinite(x) or abs(x) > largest]
         if beyond:
-            self.wrong(f"{given}: {shown(beyond[0])} is too large", "give a value in SI units", severity)
-            return None
+            return self.wrong(f"{given}: {shown(beyond[0])} is too large", "give a value in SI units", severity)
         return values
 
     def number(

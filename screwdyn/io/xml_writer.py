@@ -42,6 +42,17 @@ def _numbers(values: object) -> str:
     return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=np.float64)))
 
 
+def _open(what: str, /, **attributes: object) -> str:
+    """The tag that opens an element; attributes are texts or numbers, None for those that are left out."""
+    texts = {key: x if isinstance(x, str) else _numbers(x) for key, x in attributes.items() if x is not None}
+    return f"<{what}{''.join(f' {key}={quoted(x)}' for key, x in texts.items())}>"
+
+
+def _tag(what: str, /, **attributes: object) -> str:
+    """An element without children."""
+    return f"{_open(what, **attributes)[:-1]}/>"
+
+
 class _Writer(Findings):
     """Names, problems and losses of a tree that is written, whose numbers contain no symbols."""
 
@@ -71,6 +82,20 @@ class _Writer(Findings):
             reason = "XML does not have" if wrong else "means an expression of xacro"
             self.errors.append(f"the {kind} {name!r} of a {what} contains {found!r}, which {reason}; rename it")
 
+    def freedoms(self, at: Attachment, screws: Array) -> Iterator[tuple[str, str, Array, Array]]:
+        """Name, kind, direction and point of the freedoms of a joint, which has these screws."""
+        for name, S in zip(at.joint.row_names(at.name), screws.T, strict=True):
+            kind = Joint(S).kind
+            if kind == "helical":
+                self.errors.append(
+                    f"joint {at.name!r} has the helical freedom {name!r}, which {self.kind} does not have"
+                )
+            yield name, kind, *axis_of(S)
+
+    def refuse_group(self, at: Attachment) -> None:
+        hint = "joints of one freedom in a row have other coordinates"
+        self.errors.append(f"joint {at.name!r} is {at.joint.kind}, which {self.kind} does not have; {hint}")
+
     def note_passive(self, at: Attachment) -> None:
         joint = at.joint
         if joint.nv and joint.passive != (joint.kind == "free"):
@@ -94,7 +119,7 @@ _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 def write_urdf(topology: Topology, name: str = "robot") -> str:
     """The text of a tree; parameters, errors and warnings are those of :meth:`KinematicTree.to_urdf`."""
     writer = _URDF(topology, name)
-    lines = [f"<robot name={quoted(name)}>", *writer.lines(), "</robot>\n"]
+    lines = [_open("robot", name=name), *writer.lines(), "</robot>\n"]
     writer.report()
     return "\n".join(lines)
 
@@ -114,7 +139,7 @@ def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
 
 def _origin(T: Array) -> str:
     """The element <origin> of a pose."""
-    return f'<origin xyz="{_numbers(T[:3, 3])}" rpy="{_numbers(rpy_from_rotation(T[:3, :3]))}"/>'
+    return _tag("origin", xyz=T[:3, 3], rpy=rpy_from_rotation(T[:3, :3]))
 
 
 class _Step(NamedTuple):
@@ -168,19 +193,14 @@ class _URDF(_Writer):
         joint = at.joint
         if joint.chart is not None:
             if joint.kind == "spherical":
-                hint = "three revolute joints in a row have other coordinates"
-                self.errors.append(f"joint {at.name!r} is spherical, which URDF does not have; {hint}")
+                self.refuse_group(at)
             frame = pose(expressions.floats(joint.chart.axes), expressions.floats(joint.chart.center))
             if joint.kind == "planar":
                 return [_Step("planar", at.name, frame, np.array([0.0, 0.0, 1.0]))]
             return [_Step("floating", at.name, frame)]
         steps = []
-        for name, S in zip(joint.row_names(at.name), expressions.floats(joint.screws).T, strict=True):
-            frame, kind = np.eye(4), Joint(S).kind
-            direction, point = axis_of(S)
-            if kind == "helical":
-                hint = "URDF has no such joint; use to_json"
-                self.errors.append(f"joint {at.name!r} has the helical freedom {name!r}; {hint}")
+        for name, kind, direction, point in self.freedoms(at, expressions.floats(joint.screws)):
+            frame = np.eye(4)
             if kind != "prismatic" and np.linalg.norm(point) > _AT_ORIGIN:
                 frame[:3, 3] = point
             steps.append(_Step(kind, name, frame, direction))
@@ -201,15 +221,9 @@ class _URDF(_Writer):
             if link.inertia is not None:
                 inertia = link.inertia.evaluated()
                 mass, (com, tensor) = inertia.mass, inertia.entries
-            named = zip(("xx", "xy", "xz", "yy", "yz", "zz"), tensor, strict=True)
-            entries = " ".join(f'i{k}="{x!r}"' for k, x in named)
-            lines = [
-                "    <inertial>",
-                f'      <origin xyz="{_numbers(com)}"/>',
-                f'      <mass value="{mass!r}"/>',
-                f"      <inertia {entries}/>",
-                "    </inertial>",
-            ]
+            entries = dict(zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), tensor, strict=True))
+            parts = _tag("origin", xyz=com), _tag("mass", value=mass), _tag("inertia", **entries)
+            lines = ["    <inertial>", *(f"      {part}" for part in parts), "    </inertial>"]
         for shape in link.shapes:
             lines += self.shape(shape)
             if shape.path is not None:
@@ -217,8 +231,8 @@ class _URDF(_Writer):
         if any(shape.use == "collision" and shape.color is not None for shape in link.shapes):
             self.warnings.append(f"the colours of collision shapes of link {link.name!r}")
         if not lines:
-            return f"  <link name={quoted(link.name)}/>"
-        return "\n".join([f"  <link name={quoted(link.name)}>", *lines, "  </link>"])
+            return f"  {_tag('link', name=link.name)}"
+        return "\n".join([f"  {_open('link', name=link.name)}", *lines, "  </link>"])
 
     def shape(self, shape: Shape) -> Iterator[str]:
         """The lines of a shape; of a capsule, which most readers do not know, those of a cylinder and two spheres."""
@@ -229,20 +243,18 @@ class _URDF(_Writer):
                 end = shape.pose @ as_pose((0, 0, z))
                 yield from self.shape(replace(shape, kind="sphere", size=(radius,), pose=end))
             return
+        sizes: dict[str, object] = dict(zip(("radius", "length"), shape.size, strict=False))
         if shape.kind == "mesh":
-            scale = "" if shape.size == (1, 1, 1) else f' scale="{_numbers(shape.size)}"'
-            sizes = f"filename={quoted(shape.path or '')}{scale}"
+            sizes = {"filename": shape.path or "", "scale": None if shape.size == (1, 1, 1) else shape.size}
         elif shape.kind == "box":
-            sizes = f'size="{_numbers(shape.size)}"'
-        else:
-            sizes = " ".join(f'{name}="{x!r}"' for name, x in zip(("radius", "length"), shape.size, strict=False))
+            sizes = {"size": shape.size}
         yield f"    <{shape.use}>"
         yield f"      {_origin(shape.pose)}"
-        yield f"      <geometry><{shape.kind} {sizes}/></geometry>"
+        yield f"      <geometry>{_tag(shape.kind, **sizes)}</geometry>"
         if shape.color is not None and shape.use == "visual":  # collision elements have no colours
             # All materials of one name have the colour of the first.
             name = self.materials.setdefault(shape.color, f"color_{len(self.materials) + 1}")
-            yield f'      <material name="{name}"><color rgba="{_numbers(shape.color)}"/></material>'
+            yield f"      {_open('material', name=name)}{_tag('color', rgba=shape.color)}</material>"
         yield f"    </{shape.use}>"
 
     def loop(self, loop: Loop) -> Iterator[str]:
@@ -253,43 +265,37 @@ class _URDF(_Writer):
             self.errors.append(f"loop {loop.name!r} has a {kind} joint, which has no type here; use to_json")
             return
         turns, placed = LOOP_TYPES[kind]
-        ends = f"link={quoted(loop.link)} to={quoted(loop.to)}"
-        yield f'  <{LOOP} name={quoted(loop.name)} type="{kind}" {ends}>'
+        yield f"  {_open(LOOP, name=loop.name, type=kind, link=loop.link, to=loop.to)}"
         yield f"    {_origin(expressions.floats(loop.home))}"
         if turns:
-            advance = f' pitch="{_numbers(pitch(screws[:, 0]))}"' if kind == "helical" else ""
-            yield f'    <axis xyz="{_numbers(axis_of(screws[:, 0])[0])}"{advance}/>'
+            advance = pitch(screws[:, 0]) if kind == "helical" else None
+            yield f"    {_tag('axis', xyz=axis_of(screws[:, 0])[0], pitch=advance)}"
         if placed:
             point = axis_of(screws[:, 0])[1] if joint.chart is None else expressions.floats(joint.chart.center)
-            yield f'    <point xyz="{_numbers(point)}"/>'
+            yield f"    {_tag('point', xyz=point)}"
         yield f"  </{LOOP}>"
 
 
 def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> str:
     """The lines of a URDF joint."""
     kind = "continuous" if step.kind == "revolute" and joint.limits is None else step.kind
-    lines = [
-        f'  <joint name={quoted(step.name)} type="{kind}">',
-        f"    {_origin(expressions.floats(home))}",
-        f"    <parent link={quoted(parent)}/>",
-        f"    <child link={quoted(child)}/>",
-    ]
+    parts = [_origin(expressions.floats(home)), _tag("parent", link=parent), _tag("child", link=child)]
     if step.axis is not None:
-        lines.append(f'    <axis xyz="{_numbers(step.axis)}"/>')
+        parts.append(_tag("axis", xyz=step.axis))
     if step.kind != "fixed":
         low, high = joint.limits or (-inf, inf)
         limits = {"lower": low, "upper": high} if kind in ("revolute", "prismatic") else {}
         if limits or joint.effort is not None or joint.velocity is not None:
-            motor = {"effort": joint.effort, "velocity": joint.velocity}
-            bounds = {what: np.clip(inf if x is None else x, -_MOST, _MOST) for what, x in (limits | motor).items()}
-            entries = " ".join(f'{what}="{_numbers(x)}"' for what, x in bounds.items())
-            lines.append(f"    <limit {entries}/>")
+            bounds = limits | {"effort": joint.effort, "velocity": joint.velocity}
+            largest = {what: np.clip(inf if x is None else x, -_MOST, _MOST) for what, x in bounds.items()}
+            parts.append(_tag("limit", **largest))
         if joint.damping or joint.friction:
-            lines.append(f'    <dynamics damping="{_numbers(joint.damping)}" friction="{_numbers(joint.friction)}"/>')
+            parts.append(_tag("dynamics", damping=joint.damping, friction=joint.friction))
         if joint.mimic is not None:
-            numbers = f'multiplier="{_numbers(joint.mimic.ratio)}" offset="{_numbers(joint.mimic.offset)}"'
-            lines.append(f"    <mimic joint={quoted(joint.mimic.joint)} {numbers}/>")
-    return "\n".join([*lines, "  </joint>"])
+            mimic = joint.mimic
+            parts.append(_tag("mimic", joint=mimic.joint, multiplier=mimic.ratio, offset=mimic.offset))
+    lines = [_open("joint", name=step.name, type=kind), *(f"  {part}" for part in parts), "</joint>"]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 # MJCF -----------------------------------------------------------------------------------------------------------------
@@ -313,7 +319,7 @@ def home_key(joint: str) -> str:
 def write_mjcf(topology: Topology, name: str = "robot") -> str:
     """The text of a tree; :meth:`KinematicTree.to_mjcf` describes it."""
     writer = _MJCF(topology, name)
-    lines = [f"<mujoco model={quoted(name)}>", *writer.lines(), "</mujoco>\n"]
+    lines = [_open("mujoco", model=name), *writer.lines(), "</mujoco>\n"]
     writer.report()
     return "\n".join(lines)
 
@@ -332,7 +338,7 @@ class _MJCF(_Writer):
         self.names: set[str] = set()
         loops = [line for loop in self.topology.loops.values() for line in self.loop(loop)]
         yield '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>'
-        yield f'  <option gravity="{_numbers(self.topology.gravity)}"/>'
+        yield f"  {_tag('option', gravity=self.topology.gravity)}"
         yield from self.bodies()
         for section, lines in (("equality", [*loops, *self.couplings]), ("custom", self.numerics)):
             if lines:
@@ -389,7 +395,7 @@ class _MJCF(_Writer):
         for part in reversed(row):
             ahead.append(expressions.floats(part.home) @ ahead[-1])
         home, *places = reversed(ahead)
-        yield f"    <body name={quoted(at.link.name)} {_placed(home)}>"
+        yield f"    {_open('body', name=at.link.name, **_placed(home))}"
         self.note_lock(at)
         if at.joint.screws.size and not self.is_massive(at):
             hint = "MuJoCo requires a mass and three moments of what moves"
@@ -426,57 +432,50 @@ class _MJCF(_Writer):
         """The lines of a joint, whose own frame has a pose in that of its body."""
         joint, name = at.joint, at.name
         if joint.mimic is not None:
-            numbers = _numbers([joint.mimic.offset, joint.mimic.ratio, 0, 0, 0])
-            ends = f"joint1={quoted(name)} joint2={quoted(joint.mimic.joint)}"
-            self.couplings.append(f'    <joint {ends} polycoef="{numbers}"/>')
+            polynomial = [joint.mimic.offset, joint.mimic.ratio, 0, 0, 0]
+            self.couplings.append(f"    {_tag('joint', joint1=name, joint2=joint.mimic.joint, polycoef=polynomial)}")
         self.note_passive(at)
         if joint.effort is not None or joint.velocity is not None:
             self.warnings.append(f"the limits of effort and velocity of joint {name!r}")
         friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
-        options = "".join(f' {what}="{_numbers(x)}"' for what, x in friction.items() if x != 0)
+        options: dict[str, object] = {what: x for what, x in friction.items() if x != 0}
         if joint.chart is not None:
             yield from self.group(at, place, options)
             return
         if joint.stiffness != 0:
-            options += f' stiffness="{_numbers(joint.stiffness)}" springref="{_numbers(joint.rest)}"'
+            options |= {"stiffness": joint.stiffness, "springref": joint.rest}
         if joint.limits is not None and all(map(isfinite, joint.limits)):
-            options += f' range="{_numbers(joint.limits)}"'
+            options["range"] = joint.limits
         elif joint.limits is not None:
             self.warnings.append(f"the limit on one side of joint {name!r}")
         screws = Ad(place) @ expressions.floats(joint.screws)
-        for freedom, S in zip(joint.row_names(name), screws.T, strict=True):
-            kind, (direction, point) = Joint(S).kind, axis_of(S)
-            if kind == "helical":
-                self.errors.append(f"joint {name!r} has the helical freedom {freedom!r}, which MJCF does not have")
-                continue
-            at_point = f' pos="{_numbers(point)}"' if kind == "revolute" else ""
-            sort = "hinge" if kind == "revolute" else "slide"
-            axis = _numbers(direction)
-            yield f'      <joint name={quoted(freedom)} type="{sort}" axis="{axis}"{at_point}{options}/>'
+        for freedom, kind, direction, point in self.freedoms(at, screws):
+            if kind == "revolute":
+                yield f"      {_tag('joint', name=freedom, type='hinge', axis=direction, pos=point, **options)}"
+            elif kind == "prismatic":
+                yield f"      {_tag('joint', name=freedom, type='slide', axis=direction, **options)}"
 
-    def group(self, at: Attachment, place: Array, options: str) -> Iterator[str]:
+    def group(self, at: Attachment, place: Array, options: dict[str, object]) -> Iterator[str]:
         """A joint whose positions are no angles and lengths."""
         joint, name = at.joint, at.name
         if joint.kind == "planar":
-            hint = "joints in a row have other coordinates"
-            self.errors.append(f"joint {name!r} is planar, which MJCF does not have; {hint}")
+            self.refuse_group(at)
         elif joint.kind == "free" and at.parent != self.topology.base:
             self.errors.append(f"free joint {name!r} is not on the base, as in MJCF")
         elif joint.kind == "free":
-            yield f'      <joint name={quoted(name)} type="free"{options}/>'
+            yield f"      {_tag('joint', name=name, type='free', **options)}"
             if not np.array_equal(expressions.floats(at.home), np.eye(4)):
-                self.numerics.append(f'    <numeric name={quoted(home_key(name))} data="1"/>')
+                self.numerics.append(f"    {_tag('numeric', name=home_key(name), data='1')}")
         elif joint.chart is not None:
-            center = _numbers(expressions.floats(joint.chart.center) + place[:3, 3])
-            yield f'      <joint name={quoted(name)} type="ball" pos="{center}"{options}/>'
+            center = expressions.floats(joint.chart.center) + place[:3, 3]
+            yield f"      {_tag('joint', name=name, type='ball', pos=center, **options)}"
 
     def inertial(self, link: str, inertia: Inertia) -> str:
         wrong = failing_condition(inertia.mass, inertia.tensor)
         if wrong is not None:
             self.errors.append(f"link {link!r}: no rigid body has its inertia, which MuJoCo refuses: {wrong}")
-        moments, axes = np.maximum(inertia.principal_moments, 0.0), _numbers(inertia.principal_axes.T[:2])
-        about = f'pos="{_numbers(inertia.com)}" xyaxes="{axes}" diaginertia="{_numbers(moments)}"'
-        return f'      <inertial mass="{inertia.mass!r}" {about}/>'
+        moments, axes = np.maximum(inertia.principal_moments, 0.0), inertia.principal_axes.T[:2]
+        return f"      {_tag('inertial', mass=inertia.mass, pos=inertia.com, xyaxes=axes, diaginertia=moments)}"
 
     def is_massive(self, at: Attachment) -> bool:
         """Whether a link, or one that is welded to it, has a mass and moments."""
@@ -503,19 +502,18 @@ class _MJCF(_Writer):
         ends = []
         for link, frame in ((loop.link, here), (loop.to, home @ here)):
             ends.append(unused(f"{loop.name}_{link}", self.names))
-            self.sites[link].append(f"      <site name={quoted(ends[-1])} {_placed(frame)}/>")
-        yield f"    <{kind} name={quoted(loop.name)} site1={quoted(ends[0])} site2={quoted(ends[1])}/>"
+            self.sites[link].append(f"      {_tag('site', name=ends[-1], **_placed(frame))}")
+        yield f"    {_tag(kind, name=loop.name, site1=ends[0], site2=ends[1])}"
 
 
-def _placed(T: Array) -> str:
+def _placed(T: Array) -> dict[str, Array]:
     """The attributes of a pose."""
-    return f'pos="{_numbers(T[:3, 3])}" xyaxes="{_numbers(T[:3, :2].T)}"'
+    return {"pos": T[:3, 3], "xyaxes": T[:3, :2].T}
 
 
 def _geom(shape: Shape) -> str:
     """A geom; visual ones touch nothing."""
     size = np.array(shape.size)
     half = size / 2 if shape.kind == "box" else size / (1, 2)[: len(size)]  # a radius, and a half length
-    color = "" if shape.color is None else f' rgba="{_numbers(shape.color)}"'
-    use = 'contype="0" conaffinity="0"' if shape.use == "visual" else f'group="{_HIDDEN}"'
-    return f'      <geom type="{shape.kind}" size="{_numbers(half)}" {_placed(shape.pose)}{color} {use}/>'
+    use = {"contype": "0", "conaffinity": "0"} if shape.use == "visual" else {"group": f"{_HIDDEN}"}
+    return f"      {_tag('geom', type=shape.kind, size=half, **_placed(shape.pose), rgba=shape.color, **use)}"

@@ -96,11 +96,14 @@ def from_dh(
         for key in row:
             if key not in _KEYS:
                 raise ScrewdynError(f"{where}: unknown key {key!r}; {similar(str(key), _KEYS)}")
-        home, axis, point = _frame(row, convention, where)
-        inertia = _inertia(row, where)
+        try:
+            home, axis, point = _frame(row, convention)
+            inertia = _inertia(row)
+            joint = _joint(row, axis, point, f"joint{i}")
+        except ScrewdynError as error:
+            raise type(error)(f"{where}: {error}") from None
         if inertia is not None and inertia.failing_condition and inertia is not row.get("inertia"):
             doubtful.append(f"{where}: {inertia.failing_condition}")
-        joint = _joint(row, axis, point, f"joint{i}", where)
         attachments.append(Attachment(Link(name, inertia), parent, joint, home))
         parent = name
     if doubtful:
@@ -109,19 +112,19 @@ def from_dh(
     return topology.attach(attachments)
 
 
-def _number(row: Mapping[str, Any], key: str, where: str) -> Any:
+def _number(row: Mapping[str, Any], key: str) -> Any:
     try:
         x = expressions.number(row.get(key, 0.0))
     except (TypeError, ValueError):
         x = np.nan
     if expressions.is_number(x) and not isfinite(x):
-        raise ShapeError(f"{where}: {key} must be a finite number; got {row[key]!r}")
+        raise ShapeError(f"{key} must be a finite number; got {row[key]!r}")
     return x
 
 
-def _frame(row: Mapping[str, Any], convention: str, where: str) -> tuple[Array, Array, Array]:
+def _frame(row: Mapping[str, Any], convention: str) -> tuple[Array, Array, Array]:
     """Home pose, and the axis of the joint and a point on it in the link's own frame."""
-    d, a, alpha, theta = (_number(row, key, where) for key in _GEOMETRY)
+    d, a, alpha, theta = (_number(row, key) for key in _GEOMETRY)
     (ca, sa), (ct, st) = _cos_sin(alpha), _cos_sin(theta)
     if convention == "standard":
         home = expressions.array(
@@ -153,32 +156,23 @@ def _cos_sin(angle: Any) -> tuple[Any, Any]:
     return expressions.cos_sin(angle)
 
 
-def _joint(row: Mapping[str, Any], axis: Array, point: Array, default_name: str, where: str) -> Joint:
+def _joint(row: Mapping[str, Any], axis: Array, point: Array, default_name: str) -> Joint:
     kind = row.get("type", "R")
-    options = {key: row[key] for key in _JOINT if key in row}
-    name = row.get("joint", default_name)
-    try:
-        if kind == "R":
-            return revolute(axis, point, name=name, **options)
-        if kind == "P":
-            return prismatic(axis, name=name, **options)
-    except JointError as error:
-        raise JointError(f"{where}: {error}") from None
-    raise JointError(f"{where}: unknown type {kind!r}; use 'R' (revolute) or 'P' (prismatic)")
+    options = {key: row[key] for key in _JOINT if key in row} | {"name": row.get("joint", default_name)}
+    if kind not in ("R", "P"):
+        raise JointError(f"unknown type {kind!r}; use 'R' (revolute) or 'P' (prismatic)")
+    return revolute(axis, point, **options) if kind == "R" else prismatic(axis, **options)
 
 
-def _inertia(row: Mapping[str, Any], where: str) -> Inertia | None:
+def _inertia(row: Mapping[str, Any]) -> Inertia | None:
     tensor = row.get("inertia", 0.0)
     if isinstance(tensor, Inertia):
         extra = [key for key in ("m", "com") if key in row]
         if extra:
-            raise ScrewdynError(f"{where}: inertia is an Inertia, so {' and '.join(extra)} must not be given too")
+            raise ScrewdynError(f"inertia is an Inertia, so {' and '.join(extra)} must not be given too")
         return tensor
-    mass = _number(row, "m", where)
+    mass = _number(row, "m")
     if expressions.is_number(mass) and mass < 0:
-        raise InertiaError(f"{where}: the mass is negative ({float(mass):g} kg); give a mass >= 0")
-    try:
-        inertia = known_effective(mass, row.get("com", (0.0, 0.0, 0.0)), tensor)
-    except InertiaError as error:
-        raise InertiaError(f"{where}: {error}") from None
+        raise InertiaError(f"the mass is negative ({float(mass):g} kg); give a mass >= 0")
+    inertia = known_effective(mass, row.get("com", (0.0, 0.0, 0.0)), tensor)
     return inertia if mass != 0 or inertia.tensor.any() else None

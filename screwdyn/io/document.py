@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import count
@@ -28,6 +28,7 @@ __all__ = [
     "PlacedProblem",
     "Source",
     "Table",
+    "inertia_of",
     "known_effective",
     "listed",
     "read_source",
@@ -91,9 +92,7 @@ class Entry:
 
     __slots__ = ("place", "problems", "symbols", "value")
 
-    def __init__(
-        self, value: Any, place: str, problems: list[PlacedProblem], symbols: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, value: Any, place: str, problems: list[PlacedProblem], symbols: Any = None) -> None:
         self.value, self.place, self.problems, self.symbols = value, place, problems, symbols
 
     @property
@@ -298,6 +297,17 @@ def known_effective(mass: float, com: ArrayLike, tensor: ArrayLike) -> Inertia:
         return Inertia.effective(mass, com, tensor)
 
 
+def inertia_of(mass: float, com: Array, tensor: Array, doubtful: Callable[[str], None]) -> Inertia | None:
+    """The inertia of a link, None if it has neither mass nor moments; `doubtful` is told why no rigid body has it."""
+    if mass == 0 and not tensor.any():
+        return None
+    failing = failing_condition(mass, tensor)
+    if failing is None:
+        return Inertia(mass, com, tensor)
+    doubtful(failing)
+    return known_effective(mass, com, tensor)
+
+
 class Findings:
     """What is wrong with a model or a tree: errors, and warnings, which are reported together under two titles."""
 
@@ -316,11 +326,6 @@ class Findings:
             warnings.warn("\n  ".join([self.lost, *self.warnings]), ScrewdynWarning, stacklevel=4)
 
     def inertia(self, link: str, mass: float, com: Array, tensor: Array) -> Inertia | None:
-        """The inertia of a link, None if it has neither mass nor moments; a warning if no rigid body has it."""
-        if mass == 0 and not tensor.any():
-            return None
-        failing = failing_condition(mass, tensor)
-        if failing is None:
-            return Inertia(mass, com, tensor)
-        self.warnings.append(f"link {link!r}: no rigid body has its inertia, which is used as it is: {failing}")
-        return known_effective(mass, com, tensor)
+        """The inertia of a link; a warning if no rigid body has it."""
+        doubt = f"link {link!r}: no rigid body has its inertia, which is used as it is"
+        return inertia_of(mass, com, tensor, lambda failing: self.warnings.append(f"{doubt}: {failing}"))

@@ -310,10 +310,16 @@ def _integer(text: str) -> Any:
 
 
 def _tree(root: Entry) -> Topology | None:
-    if not _is_of_this_format(root):
-        return None
-    if root.symbols is not None and "symbols" in root.value:
-        root.symbols |= _symbols(root.below("symbols"))
+    if not isinstance(root.value, dict):
+        return root.unexpected("an object")
+    version = root.value.get("version")
+    if root.value.get("format") != _FORMAT:
+        return root.wrong(f'the key "format" is not "{_FORMAT}"', "give a text written by to_json")
+    if type(version) is not int or version != _VERSION:
+        message = f"version {version!r} of the format is not known; this is version {_VERSION}"
+        return root.wrong(message, "update screwdyn")
+    if "symbols" in root.value:
+        _read_symbols(root.below("symbols"))
     base = root.below("base").below("name")
     topology: Topology | None = _record(
         _topology,
@@ -334,28 +340,15 @@ def _topology(gravity: list[Any], base: Attachment, links: list[Attachment], loo
     return topology
 
 
-def _is_of_this_format(root: Entry) -> bool:
-    """Whether format and version are those that this module reads; if not, nothing else is looked at."""
-    if not isinstance(root.value, dict):
-        root.unexpected("an object")
-    elif root.value.get("format") != _FORMAT:
-        root.wrong(f'the key "format" is not "{_FORMAT}"', "give a text written by to_json")
-    elif type(root.value.get("version")) is not int or root.value["version"] != _VERSION:
-        version = root.value.get("version")
-        root.wrong(f"version {version!r} of the format is not known; this is version {_VERSION}", "update screwdyn")
-    return not root.problems
-
-
-def _symbols(given: Entry) -> dict[str, Any]:
-    """Symbols by name, with what is assumed of them."""
-    found = {}
+def _read_symbols(given: Entry) -> None:
+    """Note what the document assumes of symbols."""
     for name, entry in given.entries().items():
         flags = {what: assumed.flag() for what, assumed in entry.entries().items()}
+        known = {what: flag for what, flag in flags.items() if flag is not None}
         try:
-            found[name] = symbol_of(name, {what: flag for what, flag in flags.items() if flag is not None})
+            given.symbols |= {name: symbol_of(name, known)}
         except ValueError as error:
             entry.wrong(f"these are not assumptions of a symbol: {error}")
-    return found
 
 
 def _attachments(given: Entry, base: Entry) -> list[Attachment]:

@@ -72,11 +72,16 @@ class _Reader:
                 own.setdefault(frame.parentJoint, frame)
         names = [own[i].name if i in own else unused(m.names[i], self.links) for i in range(m.njoints)]
         shapes = self.shapes(names)
-        found = [Attachment(self.link(i, names[i], shapes)) for i in range(m.njoints)]
-        for i in range(1, m.njoints):
+        found = []
+        for i, name in enumerate(names):
+            body = m.inertias[i]
+            inertia = self.findings.inertia(name, float(body.mass), np.array(body.lever), np.array(body.inertia))
+            link = Link(name, inertia, shapes.get(name, ()))
+            if i == 0:
+                found.append(Attachment(link))
+                continue
             joint, home = self.joint(i)
-            placement = m.jointPlacements[i].homogeneous @ home
-            found[i] = Attachment(found[i].link, names[m.parents[i]], joint, placement)
+            found.append(Attachment(link, names[m.parents[i]], joint, m.jointPlacements[i].homogeneous @ home))
         for frame in self.frames:
             if frame is not own.get(frame.parentJoint):
                 weld = fixed(unused(frame.name, self.joints))
@@ -84,12 +89,6 @@ class _Reader:
                 link = Link(frame.name, None, shapes.get(frame.name, ()))
                 found.append(Attachment(link, names[frame.parentJoint], weld, place))
         return found
-
-    def link(self, i: int, name: str, shapes: Mapping[str, tuple[Shape, ...]]) -> Link:
-        inertia = self.model.inertias[i]
-        tensor, com = np.array(inertia.inertia), np.array(inertia.lever)
-        mass = self.findings.inertia(name, float(inertia.mass), com, tensor)
-        return Link(name, mass, shapes.get(name, ()))
 
     def shapes(self, carriers: Sequence[str]) -> dict[str, tuple[Shape, ...]]:
         """Shapes by the names of links: of the frames of bodies, or else of the joints' links, the carriers."""

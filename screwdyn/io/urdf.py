@@ -24,10 +24,10 @@ import numpy as np
 
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
 from screwdyn.core.types import Array
-from screwdyn.io.document import Source, known_effective, listed, read_source, shown, some, unused
+from screwdyn.io.document import Source, inertia_of, listed, read_source, shown, some, unused
 from screwdyn.io.urdf_xml import Element, Problem, Unexpanded, parse
 from screwdyn.mechanism import joint as joints
-from screwdyn.mechanism.inertia import Inertia, failing_condition
+from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
@@ -82,8 +82,8 @@ def read_urdf(
     (docs/files.md).
 
     Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
-    Of a mesh only the path is read, which ``Meshes.find`` of ``screwdyn.io.urdf`` looks for. Whatever is wrong with a
-    shape is a warning.
+    Of a mesh only the path is read; docs/files.md says where it is looked for. Whatever is wrong with a shape is a
+    warning.
     """
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
@@ -308,13 +308,8 @@ class _Reader:
         R = home[:3, :3]
         tensor = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         tensor = (tensor + tensor.T) / 2
-        if mass == 0 and not tensor.any():
-            return None
-        failing = failing_condition(mass, tensor)
-        if failing is None:
-            return Inertia(mass, home[:3, 3], tensor)
-        inertial.doubtful(failing, "no rigid body has these numbers; they are used as they are")
-        return known_effective(mass, home[:3, 3], tensor)
+        hint = "no rigid body has these numbers; they are used as they are"
+        return inertia_of(mass, home[:3, 3], tensor, lambda failing: inertial.doubtful(failing, hint))
 
     def edge(self, element: Element, name: str | None, parent: str, child: str) -> _Edge | None:
         home, kind = _origin(element), element.attribute("type")
@@ -589,15 +584,7 @@ class Meshes:
         self.listed = [*(Path(x) for x in ros if x), *(Path(x) / "share" for x in ament if x)]
 
     def find(self, name: str) -> str | None:
-        """The path of the file that a name stands for, or None if there is no such file.
-
-        - ``package://arm/link.stl``: the package ``arm`` in ``package_dirs``, in the folders of ``ROS_PACKAGE_PATH``
-          and ``AMENT_PREFIX_PATH`` (there in ``share``), or in a folder above that of the robot's file. Last, the name
-          of the package is left out: a copy of it may have a folder with another name.
-        - ``file://…`` and absolute paths: this file.
-        - Other names: relative to the folder of the robot's file (of a text, to the present folder), or to one of
-          ``package_dirs``.
-        """
+        """The path of the file that a name stands for, or None; docs/files.md says where it is looked for."""
         package = next((scheme for scheme in _PACKAGES if name.startswith(scheme)), None)
         if package is not None:
             stem, _, inside = name[len(package) :].lstrip("/").partition("/")

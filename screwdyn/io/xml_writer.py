@@ -87,24 +87,21 @@ class _Writer(Findings):
         for name, S in zip(at.joint.row_names(at.name), screws.T, strict=True):
             kind = Joint(S).kind
             if kind == "helical":
-                self.errors.append(
-                    f"joint {at.name!r} has the helical freedom {name!r}, which {self.kind} does not have"
-                )
+                hint = f"which {self.kind} does not have; use to_json"
+                self.errors.append(f"joint {at.name!r} has the helical freedom {name!r}, {hint}")
             yield name, kind, *axis_of(S)
 
     def refuse_group(self, at: Attachment) -> None:
         hint = "joints of one freedom in a row have other coordinates"
         self.errors.append(f"joint {at.name!r} is {at.joint.kind}, which {self.kind} does not have; {hint}")
 
-    def note_passive(self, at: Attachment) -> None:
+    def note_state(self, at: Attachment) -> None:
         joint = at.joint
+        if at.locked is not None:
+            self.warnings.append(f"the lock of joint {at.name!r}, which is fixed in the {self.kind}")
         if joint.nv and joint.passive != (joint.kind == "free"):
             state = "passive" if joint.passive else "a free joint that is not passive"
             self.warnings.append(f"joint {at.name!r} is {state}")
-
-    def note_lock(self, at: Attachment) -> None:
-        if at.locked is not None:
-            self.warnings.append(f"the lock of joint {at.name!r}, which is fixed in the {self.kind}")
 
 
 # URDF -----------------------------------------------------------------------------------------------------------------
@@ -175,7 +172,10 @@ class _URDF(_Writer):
         if at.parent is None:
             return
         self.check_name("joint", at.name)
-        self.note_losses(at)
+        self.note_state(at)
+        for what, value in (("spring", at.joint.stiffness), ("armature", at.joint.armature)):
+            if value != 0:
+                self.warnings.append(f"the {what} of joint {at.name!r}")
         parent, place, steps = at.parent, at.home, self.steps(at)
         for step in steps:
             last = step is steps[-1] and np.array_equal(step.frame, np.eye(4))
@@ -205,13 +205,6 @@ class _URDF(_Writer):
                 frame[:3, 3] = point
             steps.append(_Step(kind, name, frame, direction))
         return steps
-
-    def note_losses(self, at: Attachment) -> None:
-        self.note_lock(at)
-        self.note_passive(at)
-        for what, value in (("spring", at.joint.stiffness), ("armature", at.joint.armature)):
-            if value != 0:
-                self.warnings.append(f"the {what} of joint {at.name!r}")
 
     def link(self, link: Link) -> str:
         """The lines of a link."""
@@ -396,11 +389,11 @@ class _MJCF(_Writer):
             ahead.append(expressions.floats(part.home) @ ahead[-1])
         home, *places = reversed(ahead)
         yield f"    {_open('body', name=at.link.name, **_placed(home))}"
-        self.note_lock(at)
         if at.joint.screws.size and not self.is_massive(at):
             hint = "MuJoCo requires a mass and three moments of what moves"
             self.errors.append(f"link {at.link.name!r} and those fixed to it have no inertia; {hint}")
         for part, place in zip(row, places, strict=True):
+            self.note_state(part)
             if part.joint.screws.size:
                 self.check_name("joint", part.name)
                 yield from self.joint(part, inverse(place))
@@ -434,7 +427,6 @@ class _MJCF(_Writer):
         if joint.mimic is not None:
             polynomial = [joint.mimic.offset, joint.mimic.ratio, 0, 0, 0]
             self.couplings.append(f"    {_tag('joint', joint1=name, joint2=joint.mimic.joint, polycoef=polynomial)}")
-        self.note_passive(at)
         if joint.effort is not None or joint.velocity is not None:
             self.warnings.append(f"the limits of effort and velocity of joint {name!r}")
         friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}

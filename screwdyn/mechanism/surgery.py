@@ -61,9 +61,9 @@ def unlock(topology: Topology, joint: str) -> Topology:
     mimic = at.locked.joint.mimic
     if mimic is not None:
         raise TopologyError(f"joint {joint!r} follows {mimic.joint!r}; unlock that one, and both are unlocked")
-    followers = Topology(
-        {link: other.unlocked for link, other in topology.attachments.items()}, topology.carried, topology.gravity
-    ).followers_of(joint)
+    free = {link: other.unlocked for link, other in topology.attachments.items()}
+    count = sum([other.follows for other in free.values()])
+    followers = Topology(free, topology.carried, topology.gravity, followers=count).followers_of(joint)
     return topology.with_attachments(at.unlocked, *(other for other, _, _ in followers))
 
 

@@ -33,10 +33,7 @@ ON_OTHER_PYTHONS = [
 ON_OTHER_VERSIONS = [
     "tests/simulation",
     *(f"tests/papers/test_{name}.py" for name in ("costs", "selection", "trajectory", "workspace")),
-    *(
-        f"tests/forms/test_{name}.py"
-        for name in ("papers", "symbolic", "symbolic_papers", "operation_count", "c_parameters")
-    ),
+    *(f"tests/forms/test_{name}.py" for name in ("papers", "symbolic", "symbolic_papers", "requests", "c_parameters")),
     *(f"tests/backends/test_{name}.py" for name in ("trace", "c_statements", "c_symbols")),
     "tests/views",
 ]

@@ -1,17 +1,174 @@
-"""The screw system of a tree: orders known from geometry, its closure under brackets, and λ rows."""
+"""Active and passive freedoms, limits without stops, and the screw system of a tree, known from geometry."""
 
 import numpy as np
 import pytest
 import sympy as sp
-from cases import close
+from cases import close, norm
 from closed_forms import evaluated
+from hypothesis import given
+from hypothesis import strategies as st
 from kinds import EVERY
 from mechanisms import four_bar
+from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn.screws.screw import Ad, ad, exp
 from screwdyn.screws.screw_system import system_order
-from screwdyn.testing import random_tree
+from screwdyn.testing import random_inertia, random_pose, random_tree
+
+KINDS = ("revolute", "prismatic", "spherical", "planar", "universal")
+
+
+def half_passive(rng, n):
+    """A random tree with further bodies on active and passive joints in between."""
+    tree = random_tree(rng, n, KINDS)
+    for passive in rng.permutation([True, True, False, False]):
+        joint = rng.choice([sd.spherical(passive=passive), sd.revolute(rng.normal(size=3), passive=passive)])
+        tree.attach(random_inertia(rng), rng.choice(tree.links), joint, random_pose(rng))
+    return tree
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
+def test_the_blocks_are_the_equation_of_motion(seed, n):
+    rng = np.random.default_rng(seed)
+    tree = half_passive(rng, n)
+    q, qd = tree.random_configuration(rng), rng.uniform(-2, 2, tree.nv)
+    tau = tree.actuation_matrix @ rng.uniform(-3, 3, len(tree.active))
+    qdd = dict(zip(tree.coordinates, tree.forward_dynamics(q, qd, tau), strict=True))
+    rate, force = (dict(zip(tree.coordinates, x, strict=True)) for x in (qd, tau))
+    part = tree.partition(q, qd)
+    assert set(part.active) | set(part.passive) == set(tree.coordinates)
+    a, p = ([of[x] for x in names] for of in (qdd,) for names in (part.active, part.passive))
+    va, vp = ([rate[x] for x in names] for names in (part.active, part.passive))
+    upper = part.M_aa @ a + part.M_ap @ p + part.C_aa @ va + part.C_ap @ vp + part.g_a
+    lower = part.M_pa @ a + part.M_pp @ p + part.C_pa @ va + part.C_pp @ vp + part.g_p
+    scale = norm(part.M_aa) * norm(a) + norm(part.g_a) + norm(part.M_pp) * norm(p) + norm(part.C_aa) * norm(qd)
+    close(upper, [force[x] for x in part.active], scale, 1e-10)
+    close(lower, np.zeros(len(part.passive)), scale, 1e-10)
+
+
+def test_names_and_blocks_of_a_batch():
+    tree = sd.robots.two_link()
+    tree.attach(sd.Inertia.sphere(1, 0.1, (0, 0, 0.2)), tree.links[-1], sd.spherical(passive=True, name="ball"))
+    assert tree.active == tree.coordinates[:2]
+    assert tree.passive == ("ball[wx]", "ball[wy]", "ball[wz]")
+    assert_array_equal(tree.actuation_matrix, np.eye(5)[:, :2])
+    q = np.stack([tree.random_configuration(np.random.default_rng(k)) for k in range(3)])
+    part, M = tree.partition(q), tree.mass_matrix(q)
+    assert part.M_ap.shape == (3, 2, 3)
+    assert_array_equal(part.M_ap, M[:, :2, 2:])
+    assert_array_equal(part.M_pa, M[:, 2:, :2])
+    assert_array_equal(part.C_aa, np.zeros((3, 2, 2)))
+    assert_array_equal(part.g_p, tree.gravity_vector(q)[:, 2:])
+    assert_allclose(tree.compile().wait().partition(q).M_pp, part.M_pp, rtol=1e-12, atol=1e-14)
+
+
+def test_a_tree_without_passive_freedoms_has_empty_blocks():
+    tree = sd.robots.two_link()
+    part = tree.partition(np.zeros(2), np.ones(2))
+    assert (part.passive, part.M_pp.shape, part.M_ap.shape, part.g_p.shape) == ((), (0, 0), (2, 0), (0,))
+    with pytest.raises(sd.ShapeError, match="q has shape"):
+        tree.partition([0.0])
+
+
+G = 9.81
+
+
+def oscillator(limits, mass=2.0, stiffness=8.0):
+    """A mass on a spring, of 2 rad/s."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    joint = sd.prismatic("x", stiffness=stiffness, limits=limits, name="slide")
+    tree.attach(sd.Inertia.point(mass), to="base", joint=joint, name="box")
+    return tree
+
+
+def reached(run):
+    return [(h.event.coordinate, h.event.side) for h in run.events if isinstance(h.event, sd.LimitEvent)]
+
+
+@pytest.mark.parametrize("method", ["DOP853", "RK45", "Radau"])
+def test_each_passage_from_inside_is_reported_at_its_time(method):
+    tree = oscillator((-0.5, 0.8))
+    run = sd.simulate(tree, sd.State(tree, qd=[2.0]), 2 * np.pi, method=method)  # sin 2t, two periods
+    up, down = np.arcsin(0.8) / 2, (np.pi + np.arcsin(0.5)) / 2
+    assert reached(run) == [("slide", "upper"), ("slide", "lower")] * 2
+    assert_allclose(
+        [h.t for h in run.events], [up, down, up + np.pi, down + np.pi], atol=1e-5 if method == "Radau" else 1e-7
+    )
+    for happened, value in zip(run.events, [0.8, -0.5, 0.8, -0.5], strict=True):
+        event = happened.event
+        assert (happened.what, happened.verb, happened.link, event.joint) == (None, "reach limit of", "box", "slide")
+        assert_allclose(event.state["slide"], value, atol=1e-12)
+        assert event.energy_lost == 0 and not event.impulse.any()
+
+
+def test_motion_is_that_without_limits():
+    runs = []
+    for limits in (None, (-0.5, 0.8)):
+        tree = oscillator(limits)
+        runs.append(sd.simulate(tree, sd.State(tree, qd=[2.0]), 3.0, lambda t, state: [np.sin(t)], step=0.01))
+    free, limited = runs
+    assert len(free.events) == 0 and len(limited.events) == 2
+    assert_array_equal(limited.q, free.q)
+    assert_array_equal(limited.qd, free.qd)
+
+
+@pytest.mark.parametrize("top, count", [(0.9999, 1), (1.0001, 0)])
+def test_a_passage_within_one_step_is_reported(top, count):
+    """The oscillator turns just beyond its limit, in steps much longer than it stays there."""
+    tree = oscillator((-2.0, top))
+    run = sd.simulate(tree, sd.State(tree, qd=[2.0]), 2.0)
+    assert reached(run) == [("slide", "upper")] * count
+    for happened in run.events:
+        assert_allclose(happened.t, np.arcsin(top) / 2, atol=1e-6)
+
+
+def test_start_beyond_a_limit_is_reported_once():
+    tree = oscillator((-2.0, 0.5))
+    run = sd.simulate(tree, sd.State(tree, [1.0]), 1.0, t0=3.0)  # cos 2t
+    assert reached(run) == [("slide", "upper")]
+    assert run.events[0].t == 3.0
+
+
+def test_start_at_a_limit_is_not_reported():
+    tree = oscillator((-2.0, 1.0))
+    assert not sd.simulate(tree, sd.State(tree, [1.0]), 1.0).events
+
+
+def test_changes_of_the_tree_do_not_repeat_reports():
+    tree = oscillator((-2.0, 0.5))
+    events = [sd.SetInertia("box", sd.Inertia.point(1.0), time=0.1)] * 2
+    run = sd.simulate(tree, sd.State(tree, [1.0]), 0.2, events=events)
+    assert [h.verb for h in run.events] == ["reach limit of", "set inertia of", "set inertia of"]
+
+
+def test_a_grasp_beyond_the_limit_of_the_new_joint_is_reported_after_it():
+    tree = oscillator(None)
+    hook = sd.revolute("y", limits=(0.1, 1.0), name="hook")
+    grasp = sd.Grasp(sd.Inertia.point(1.0, (0.1, 0, 0)), to="box", twist="at_rest", joint=hook, name="load", time=0.1)
+    run = sd.simulate(tree, sd.State(tree, [0.1]), 0.2, events=[grasp])
+    assert [(h.t, h.verb, h.link) for h in run.events] == [(0.1, "grasp", "load"), (0.1, "reach limit of", "load")]
+    assert run.events[1].event.coordinate == "hook" and run.events[1].event.side == "lower"
+
+
+def test_joints_of_several_freedoms():
+    """The limits of a joint hold for each of its freedoms."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="base", joint=sd.cylindrical("x", limits=(-1, 1), name="c"), name="rod")
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="rod", joint=sd.spherical(name="ball"), name="end")
+    names = tree.coordinates[:2]
+    run = sd.simulate(tree, sd.State(tree, qd=[2.0, -4.0, 0, 0, 0]), 1.0)
+    assert reached(run) == [(names[1], "lower"), (names[0], "upper")]
+    assert_allclose([h.t for h in run.events], [0.25, 0.5], atol=1e-9)
+
+
+def test_files_and_figures_have_the_event(tmp_path):
+    tree = oscillator((-2.0, 0.8))
+    run = sd.simulate(tree, sd.State(tree, qd=[2.0]), 1.0)
+    run.to_npz(tmp_path / "run.npz")
+    (event,) = sd.Recording.from_npz(tmp_path / "run.npz").events
+    assert (event.t, event.verb, event.link) == (run.events[0].t, "reach limit of", "box")
+
 
 BALL = sd.Inertia.sphere(1.0, 0.1)
 

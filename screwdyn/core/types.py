@@ -15,21 +15,6 @@ import numpy.typing as npt
 
 from screwdyn.core.errors import ShapeError
 
-__all__ = [
-    "NAME",
-    "Array",
-    "ArrayLike",
-    "Entries",
-    "Text",
-    "apart",
-    "cached_property",
-    "check_out",
-    "growing",
-    "hand_over",
-    "is_name",
-    "printable",
-]
-
 Array = npt.NDArray[np.float64]
 ArrayLike = npt.ArrayLike
 

@@ -20,24 +20,6 @@ from screwdyn.screws.groups import vanishes
 from screwdyn.screws.screw import Ad, cross, entries, frame_along, inverse, screw_from_axis, screw_motion
 from screwdyn.screws.screw import pitch as pitch_of
 
-__all__ = [
-    "KINDS",
-    "GroupOptions",
-    "Joint",
-    "Mimic",
-    "Rotor",
-    "cylindrical",
-    "fixed",
-    "free",
-    "helical",
-    "planar",
-    "prismatic",
-    "revolute",
-    "screw_kind",
-    "spherical",
-    "universal",
-]
-
 # Tolerance for |w|^2 or |v|^2 of a unit screw; a screw within rounding of unit length is not normalised.
 _UNIT, _ROUNDING = 1e-8, 1e-15
 # Relative remainder below which a screw counts as a linear combination of others.

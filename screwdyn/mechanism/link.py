@@ -20,18 +20,6 @@ from screwdyn.screws import screw
 from screwdyn.screws.groups import constrained_wrenches, is_group
 from screwdyn.screws.screw import Ad, inverse
 
-__all__ = [
-    "FIXED",
-    "Attachment",
-    "Link",
-    "Locked",
-    "Loop",
-    "new_serial",
-    "rerooted",
-    "reversed_joint",
-    "reversed_motion",
-]
-
 # Product of the moments of inertia, relative to the cube of their sum, below which one may be zero.
 _LEAN = 1e-9
 
@@ -130,18 +118,8 @@ class Locked(NamedTuple):
 class Attachment:
     """A link and its connection to its parent; the base has no parent.
 
-    Attributes
-    ----------
-    link : Link
-    parent : str or None
-    joint : Joint
-        Fixed for the base and while the joint is locked.
-    home : (4, 4) array
-        Pose of the link in its parent while the joint is neutral; made read-only.
-    serial : int
-        A number that distinguishes this attachment from a later one with the same name.
-    locked : Locked or None
-        The joint and home of a joint that is locked.
+    The joint is fixed for the base and while it is locked. ``home``, (4, 4), is the pose of the link in its parent
+    while the joint is neutral; read-only. ``serial`` distinguishes it from a later attachment with the same name.
     """
 
     link: Link

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -477,19 +477,22 @@ class Mechanism:
     def _unpack(self, body: Body, name: str | None, prefix: str) -> tuple[Link, list[Attachment], list[Loop]]:
         """The root link of a body, the attachments of all links beyond it, and its loops, with their new names."""
         if isinstance(body, Inertia):
-            body = Link(self._free_name(f"{prefix}payload").removeprefix(prefix) if name is None else name, body)
-        rest: list[Attachment] = []
-        loops: Iterable[Loop] = ()
+            free = self._free_name(f"{prefix}payload").removeprefix(prefix) if name is None else name
+            body, name = Link(free, body), None
         if isinstance(body, Mechanism):
-            (at, *rest), loops = body.topology.attachments.values(), body.topology.loops.values()
-            body = at.link
-        elif not isinstance(body, Link):
+            topology = body.topology
+            base = topology.attachments[topology.base].link
+        elif isinstance(body, Link):
+            topology, base = None, body
+        else:
             kind = type(body).__name__
             raise TopologyError(f"only an Inertia, a Link or a KinematicTree can be attached; got {kind}")
-        root = (body if name is None else replace(body, name=name)).prefixed(prefix)
-        names = {at.link.name: f"{prefix}{at.link.name}" for at in rest} | {body.name: root.name}
-        copies = [at.copied(names[at.parent or ""], prefix) for at in rest]
-        return root, copies, [loop.copied(names, prefix) for loop in loops]
+        root = (base if name is None else replace(base, name=name)).prefixed(prefix)
+        if topology is None:
+            return root, [], []
+        names = {link: f"{prefix}{link}" for link in topology.attachments} | {base.name: root.name}
+        rest = [at.copied(names[at.parent or ""], prefix) for at in topology.attached]
+        return root, rest, [loop.copied(names, prefix) for loop in topology.loops.values()]
 
     def _free_name(self, stem: str) -> str:
         """The first free name of stem, stem_2, stem_3, …, if these are taken without a gap."""

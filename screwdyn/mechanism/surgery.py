@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
-
 from screwdyn.core import expressions
 from screwdyn.core.errors import TopologyError
 from screwdyn.core.types import Array, ArrayLike
@@ -34,18 +32,19 @@ def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology
         raise TopologyError(f"joint {joint!r} follows {at.joint.mimic.joint!r}; lock that one, and both are locked")
     if not at.joint.nv:
         raise TopologyError(f"joint {joint!r} is fixed, so there is nothing to lock")
-    home, positions = at.home, at.joint.neutral
-    if q is not None:
-        found = checked_positions(joint, at.joint, q)
-        home, positions = screw.as_pose(at.home @ pose_at(at.joint, found)), tuple(found.tolist())
-    locked = Locked(at.joint, at.home, positions)
-    changed = [replace(at, joint=fixed(at.joint.name), home=home, locked=locked)]
+    positions = None if q is None else checked_positions(joint, at.joint, q)
+    changed = [_locked(at, positions)]
     for other, ratio, offset in topology.followers_of(joint):
-        (x,) = expressions.floats(expressions.array([ratio * positions[0] + offset]), "the coupling of joints")
-        home = screw.as_pose(other.home @ pose_at(other.joint, np.array([x])))
-        locked = Locked(other.joint, other.home, (float(x),))
-        changed.append(replace(other, joint=fixed(other.joint.name), home=home, locked=locked))
+        x = expressions.array([ratio * (0.0 if positions is None else positions[0]) + offset])
+        changed.append(_locked(other, expressions.floats(x, "the coupling of joints")))
     return topology.with_attachments(*changed)
+
+
+def _locked(at: Attachment, q: Array | None) -> Attachment:
+    """An attachment with its joint fixed at some positions, or in its neutral ones, whatever symbols it has."""
+    home = at.home if q is None else screw.as_pose(at.home @ pose_at(at.joint, q))
+    locked = Locked(at.joint, at.home, at.joint.neutral if q is None else tuple(q.tolist()))
+    return replace(at, joint=fixed(at.joint.name), home=home, locked=locked)
 
 
 def unlock(topology: Topology, joint: str) -> Topology:

@@ -18,20 +18,6 @@ from screwdyn.mechanism.link import ROTOR_ENDINGS, Attachment, Link, Loop
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = [
-    "Topology",
-    "bridging",
-    "check_no_rotor",
-    "check_open",
-    "check_rotors",
-    "check_unbridged",
-    "leaders",
-    "with_loops",
-    "without_bridges",
-    "without_loop",
-    "without_rotor",
-]
-
 
 def leaders(joints: Mapping[str, Joint]) -> dict[str, tuple[str, Any, Any]]:
     """For each joint, by name, that follows another one: the freedom that it follows in the end, ratio and offset.

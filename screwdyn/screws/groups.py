@@ -16,23 +16,6 @@ from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.screws.screw import ad, exp, inverse, log
 
-__all__ = [
-    "LENGTH_TOLERANCE",
-    "NEAREST",
-    "constrained_wrenches",
-    "is_group",
-    "nearest_element",
-    "product_entries",
-    "projection",
-    "rate_entries",
-    "reduced_rows",
-    "rotation_entries",
-    "rotation_of",
-    "rotation_vector_of",
-    "vanishes",
-    "whole_turns",
-]
-
 # Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
 LENGTH_TOLERANCE = 1e-3
 

@@ -60,10 +60,8 @@ def unlock(topology: Topology, joint: str) -> Topology:
     mimic = at.locked.joint.mimic
     if mimic is not None:
         raise TopologyError(f"joint {joint!r} follows {mimic.joint!r}; unlock that one, and both are unlocked")
-    free = {link: other.unlocked for link, other in topology.attachments.items()}
-    count = sum([other.follows for other in free.values()])
-    followers = Topology(free, topology.carried, topology.gravity, followers=count).followers_of(joint)
-    return topology.with_attachments(at.unlocked, *(other for other, _, _ in followers))
+    free = replace(topology, attachments={link: other.unlocked for link, other in topology.attachments.items()})
+    return topology.with_attachments(at.unlocked, *(other for other, _, _ in free.followers_of(joint)))
 
 
 def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: str | None = None) -> Topology:

@@ -32,7 +32,7 @@ from screwdyn.screws import screw
 __all__ = [
     "Free",
     "Impact",
-    "Loops",
+    "closing",
     "flight",
     "impact",
     "motor_energy",
@@ -80,17 +80,20 @@ class Impact(NamedTuple):
         δ, the change of the rates.
     impulses : (n,) array
         On the freedoms of the free tree; N m s and N s.
+    multipliers : (m,) array
+        Λ, of the constraints of the loops.
     energy_lost : float
         J.
     """
 
     rates: Array
     impulses: Array
+    multipliers: Array
     energy_lost: float
 
 
-def impact(tree: Robot, q: Array, qd: Array, free: Free, slip: Array) -> tuple[Impact, Loops]:
-    """The change of the rates by equation (1), and the loops of the tree with their impulses.
+def impact(tree: Robot, q: Array, qd: Array, free: Free, slip: Array) -> Impact:
+    """The change of the rates by equation (1).
 
     Articulated bodies from rest give δ, and then what it leaves, until that is rounding: twice as a rule, more often if
     light bodies are next to heavy ones, whose digits the first result does not have.
@@ -114,20 +117,23 @@ def impact(tree: Robot, q: Array, qd: Array, free: Free, slip: Array) -> tuple[I
         jump = P @ change - slip
         if step @ step <= _ROUNDING * (change @ change):
             break
-    loops = Loops(tree, q, qd)
+    multipliers = np.zeros(0)
     if tree.loops:
-        change = loops.allowed(change)
+        closure = Closure(tree, tree.model)
+        closure.check(q)
+        taken, multipliers, _ = closing(closure, q, qd + change)
+        change = change - taken
         jump = P @ change - slip
     lost = float(numbers.kinetic_energy(q_free, jump)) + 0.5 * float(motors @ change**2)
-    return Impact(change, numbers.joint_momentum(q_free, jump), max(lost, 0.0)), loops
+    return Impact(change, numbers.joint_momentum(q_free, jump), multipliers, max(lost, 0.0))
 
 
-def without_joint(tree: Robot, q: Array, root: str) -> tuple[Free, slice]:
+def without_joint(tree: Robot, q: Array, root: str, like: Model) -> tuple[Free, slice]:
     """The free tree in which a subtree flies, and its freedoms there: the twist of the root relative to its parent.
 
-    The rotor of the joint stays in it and turns for itself.
+    The rotor of the joint stays in it and turns for itself. What a model ``like`` it has is copied.
     """
-    topology, model = tree.topology, tree.model
+    topology, nv = tree.topology, tree.nv
     at = topology.attachments[root]
     joint, flying = at.joint, flight(at.name)
     first, rows = places(topology, root)
@@ -135,8 +141,8 @@ def without_joint(tree: Robot, q: Array, root: str) -> tuple[Free, slice]:
     freed = [replace(at, joint=flying, home=at.home @ pose_at(joint, positions))]
     q_free = np.concatenate([q[:first], flying.neutral, q[first + joint.nq :]])
     six, own = slice(rows, rows + 6), slice(rows, rows + joint.nv)
-    P = np.zeros((model.nv + 6 - joint.nv, model.nv))
-    P.flat[: rows * model.nv : model.nv + 1] = 1.0
+    P = np.zeros((nv + 6 - joint.nv, nv))
+    P.flat[: rows * nv : nv + 1] = 1.0
     P[six, own] = screws_at(joint, positions)
     np.fill_diagonal(P[six.stop :, own.stop :], 1.0)
     for rotor in at.rotor:
@@ -147,9 +153,9 @@ def without_joint(tree: Robot, q: Array, root: str) -> tuple[Free, slice]:
             q_free = np.insert(q_free, first + 7 - joint.nq, 0.0)
             P = np.insert(P, row + 6 - joint.nv, 0.0, axis=0)
             P[row + 6 - joint.nv, own] = mimic.ratio
-    armatures = np.zeros(model.nv)
+    armatures = np.zeros(nv)
     armatures[own] = joint.armature
-    return Free(Numbers(Model(topology.with_attachments(*freed), model)), q_free, P, armatures), six
+    return Free(Numbers(Model(topology.with_attachments(*freed), like)), q_free, P, armatures), six
 
 
 def places(topology: Topology, link: str) -> tuple[int, int]:
@@ -189,28 +195,16 @@ def rotor_energy(tree: Robot, q: Array, qd: Array, root: str) -> float:
     return sum(float(tree.link_kinetic_energy(name, q, qd)) for name in apart)
 
 
-class Loops:
-    """The closed loops of a tree in an impact (docs/mathematics.md §12).
+def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]:
+    """The rates that closed loops take, the impulses Λ of their constraints, and the kinetic energy that is lost, J.
 
-    ``impulses`` are Λ of the constraints after :meth:`allowed`, (m,): of all that rigid bodies allow, those of least
-    ΛᵀΛ; ``lost`` is the kinetic energy that the constraints take, J. LoopError if a loop is open.
+    Of all rates that the loops allow, the others are nearest in the metric of M; of all impulses that rigid bodies
+    allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12).
     """
-
-    def __init__(self, tree: Robot, q: Array, qd: Array) -> None:
-        self.closure = Closure(tree, tree.model)
-        self.closure.check(q)
-        self.q, self.qd = q, qd
-        self.impulses, self.lost = np.zeros(len(tree.model.constraints)), 0.0
-
-    def allowed(self, change: Array) -> Array:
-        """The change that is nearest to a given one in the metric of M, so that J_c (ν + change) = 0."""
-        if not self.closure.loops:
-            return change
-        factors = self.closure.factors(self.q)
-        removed = factors.least(self.closure.opening(self.q, self.qd + change))
-        z = factors.L.T @ removed
-        self.impulses, self.lost = -factors.least_multipliers(z), 0.5 * float(z @ z)
-        return np.asarray(change - removed)
+    factors = closure.factors(q)
+    taken = factors.least(closure.opening(q, qd))
+    z = factors.L.T @ taken
+    return taken, -factors.least_multipliers(z), 0.5 * float(z @ z)
 
 
 def _check_bodies(model: Model, P: Array, slip: Array) -> None:

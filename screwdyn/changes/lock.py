@@ -65,12 +65,12 @@ class Lock(Scheduled[LockEvent]):
         slip = np.zeros(len(state.qd))
         slip[own] = state.qd[own]
         P = np.delete(np.eye(len(slip)), own, axis=1)
-        impact, loops = law.impact(tree, q, qd, law.Free(before, state.q, P, np.zeros(len(qd))), slip)
+        impact = law.impact(tree, q, qd, law.Free(before, state.q, P, np.zeros(len(qd))), slip)
         impulse = impact.impulses[own]
         if before.loops:
-            impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ loops.impulses
+            impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ impact.multipliers
         return LockEvent(
-            state=State(tree, q, qd + impact.rates),
+            state=State.of(tree, q, qd + impact.rates),
             link=at.link.name,
             energy_lost=impact.energy_lost,
             joint=self.joint,

@@ -75,20 +75,20 @@ class Close(Scheduled[LoopEvent]):
         if at is None:
             at = screw.inverse(tree.forward_kinematics(self.to, state.q)) @ tree.forward_kinematics(self.link, state.q)
         handle = Mechanism.close(tree, self.link, self.to, self.joint, at, self.name)
-        closure = Closure(tree, tree.model)
-        closure.check(state.q, "move the links together before they are connected, or leave out at=")
-        q, _ = closure.closed(state.q)
-        loops = law.Loops(tree, q, state.qd)
-        after = State(tree, q, state.qd + loops.allowed(np.zeros(tree.nv)))
+        closure, q = Closure(tree, tree.model), state.q
+        if self.at is not None or len(tree.loops) > 1:  # a single loop at the present pose is closed
+            closure.check(q, "move the links together before they are connected, or leave out at=")
+            q, _ = closure.closed(q)
+        taken, impulses, lost = law.closing(closure, q, state.qd)
         # The rates are those before, in a configuration without the gap that counts as rounding.
         moved = float(tree.kinetic_energy(q, state.qd) - tree.kinetic_energy(state.q, state.qd))
-        own = {loop.name: N @ loops.impulses[rows] for loop, N, rows in closure.own()}
+        own = {loop.name: N @ impulses[rows] for loop, N, rows in closure.own()}
         return LoopEvent(
-            state=after,
+            state=State.of(tree, q, state.qd - taken),
             link=self.link,
             loop=handle.name,
             handle=handle,
-            energy_lost=loops.lost,
+            energy_lost=lost,
             kinetic_energy_brought=moved,
             impulse=own[handle.name],
             impulses=own,

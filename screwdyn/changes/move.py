@@ -79,7 +79,7 @@ class HandOver(Scheduled[ImpactEvent]):
         require_independent(tree, joint, former)
         T = screw.inverse(tree.forward_kinematics(self.to, state.q)) @ tree.forward_kinematics(link, state.q)
         V = tree.jacobian(link, state.q, "body") @ state.qd
-        carried = screw.Ad(screw.inverse(T)) @ tree.jacobian(self.to, state.q, "body") @ state.qd
+        carried = screw.twist_in(T, tree.jacobian(self.to, state.q, "body") @ state.qd)
         motor = law.motor_energy(tree, state.q, state.qd, link)
         tree.topology = surgery.move(tree.topology, link, self.to, joint, np.eye(4))
         home, q = seated(tree.topology.attachments[link], T, self.at, start)
@@ -211,12 +211,12 @@ def struck(tree: Robot, state: State, root: str, slip: Array, former: float) -> 
     minus that in this state, in the root's frame, (6,); ``former`` is the energy of the motor of the former joint, J,
     which leaves with it.
     """
-    free, six = law.without_joint(tree, state.q, root)
+    free, six = law.without_joint(tree, state.q, root, tree.model)
     slips = np.zeros(len(free.spread))
     slips[six] = slip
-    impact, _ = law.impact(tree, state.q, state.qd, free, slips)
+    impact = law.impact(tree, state.q, state.qd, free, slips)
     return ImpactEvent(
-        state=State(tree, state.q, state.qd + impact.rates),
+        state=State.of(tree, state.q, state.qd + impact.rates),
         link=root,
         energy_lost=impact.energy_lost,
         kinetic_energy_brought=law.motor_energy(tree, state.q, state.qd, root, slip) - former,

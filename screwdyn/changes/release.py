@@ -168,7 +168,7 @@ def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
     T = screw.inverse(tree.forward_kinematics(loop.to, state.q)) @ tree.forward_kinematics(loop.link, state.q)
     twist, of_carrier = (tree.jacobian(link, state.q, "body") @ state.qd for link in (loop.link, loop.to))
     start, _ = positions_near(loop.joint, screw.inverse(loop.home) @ T)
-    slip = twist - screw.Ad(screw.inverse(T)) @ of_carrier
+    slip = twist - screw.twist_in(T, of_carrier)
     motions = {loop.name: (start, np.linalg.lstsq(screws_at(loop.joint, start), slip)[0])}
     path = tree.path(loop.link)
     for at in (tree.topology.attachments[link] for link in path[path.index(root) + 1 :]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import secrets
 from collections.abc import Mapping, Sequence
@@ -259,6 +260,17 @@ def _carrying(at: Attachment, parent: Attachment) -> Attachment:
 _OF_COORDINATES = ("damping", "friction", "stiffness", "rest", "armature", "limits", "effort", "mimic", "rotor")
 
 
+# Found once for each joint, of which loops are closed and opened many times.
+@functools.lru_cache(maxsize=256)
+def _transmitted(joint: Joint) -> Array | None:
+    """The wrenches N that a joint transmits, (6, 6 − k); None if its motions are no group."""
+    if not is_group(joint.screws):
+        return None
+    N = constrained_wrenches(joint.screws)
+    N.setflags(write=False)
+    return N
+
+
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A joint that closes a loop (docs/mathematics.md §12).
@@ -302,17 +314,17 @@ class Loop:
             )
         if joint.screws.shape[1] == 6:
             raise JointError(f"{which} is free, which closes nothing; leave it out")
-        if not is_group(joint.screws):
+        if _transmitted(joint) is None:
             raise JointError(
                 f"{which} is {joint.kind}, whose motions are no group; attach a link on one of its axes to "
                 f"{self.to!r}, and close the loop between that link and {self.link!r} by the other axis"
             )
 
-    @cached_property
+    @property
     def wrenches(self) -> Array:
         """N, (6, 6 − k): the wrenches [n; f] that the joint transmits, in the frame of ``link``; Sᵀ N = 0."""
-        N = constrained_wrenches(self.joint.screws)
-        N.setflags(write=False)
+        N = _transmitted(self.joint)
+        assert N is not None
         return N
 
     def copied(self, names: Mapping[str, str], prefix: str = "") -> Loop:

@@ -5,6 +5,7 @@ docs/mathematics.md §12. All functions of a state also take batches.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from math import degrees
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, SingularAttachmentError
 from screwdyn.core.types import Array
+from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import Quantities
@@ -142,7 +144,7 @@ class Closure:
         self._others = np.array([at[loop.to] for loop in self.loops], dtype=np.intp)
         self._inward = np.array([inverse(_numbers(loop.home, loop)) for loop in self.loops]).reshape(-1, 4, 4)
         self._screws = [_numbers(loop.joint.screws, loop) for loop in self.loops]
-        self._spans = np.array([projection(S) for S in self._screws]).reshape(-1, 6, 6)
+        self._spans = np.array([_span(loop.joint) for loop in self.loops]).reshape(-1, 6, 6)
         self.wrenches = [_numbers(loop.wrenches, loop) for loop in self.loops]
         self.counts = [N.shape[1] for N in self.wrenches]
 
@@ -238,6 +240,13 @@ class Closure:
 
 # Gap, m and rad, that is mentioned.
 _OPEN = 1e-10
+
+
+# Found once for each joint, of which loops are closed and opened many times.
+@functools.lru_cache(maxsize=256)
+def _span(joint: Joint) -> Array:
+    """The projection of twists on the motions of a joint, (6, 6)."""
+    return projection(expressions.floats(joint.screws, "the joint of a loop"))
 
 
 def _numbers(values: Array, loop: Loop) -> Array:

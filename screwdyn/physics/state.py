@@ -82,6 +82,13 @@ class State:
         state._fill(tree, False, tree.topology, coordinates, coordinates if positions is None else positions, q, qd)
         return state
 
+    @classmethod
+    def of(cls, tree: Robot, q: Array, qd: Array) -> State:
+        """A state of the present tree from valid arrays, without checks."""
+        state = cls.__new__(cls)
+        state._fill(tree, True, tree.topology, tree.topology.coordinates, tree.topology.positions, q, qd)
+        return state
+
     def _fill(
         self,
         tree: Robot,

@@ -224,6 +224,12 @@ def Ad(T: ArrayLike) -> Array:
     return _lower_blocks(R, skew_of(T[..., :3, 3]) @ R)
 
 
+def twist_in(T: Array, V: Array) -> Array:
+    """Ad(T)⁻¹ V, [Rᵀ ω; Rᵀ (v + ω × p)]: a twist in a frame of pose T, of arrays that have been checked."""
+    (w, v), R, p = V.reshape(2, 3), T[:3, :3], T[:3, 3]
+    return np.concatenate([w @ R, (v + cross(w, p)) @ R])
+
+
 def ad(V: ArrayLike) -> Array:
     """Lie bracket [[w^, 0], [v^, w^]], (..., 6, 6), of a twist (..., 6): the rate of Ad(exp(V t)) at t = 0.
 

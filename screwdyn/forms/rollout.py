@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm.code_cache import LARGEST_STEP, Kind, Stepper, TooLong
+from screwdyn.backends.llvm.code_cache import LARGEST_STEP, StepKind, Stepper, TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import expressions
 from screwdyn.core.errors import (
@@ -405,13 +405,13 @@ class Rollouts(Dynamics):
         return Rollout(t, q_end, qd_end, reached, reached < count)
 
     @cached_property
-    def _steppers(self) -> dict[tuple[Kind, float], Stepper]:
+    def _steppers(self) -> dict[tuple[StepKind, float], Stepper]:
         return {}
 
     def _stepper(self, method: str, given: Inputs, dt: float) -> Stepper:
         """The compiled code for these inputs."""
         forces = _forces(self.model)
-        kind = Kind(method, given.groups, given.loads.rows, tuple(forces))
+        kind = StepKind(method, given.groups, given.loads.rows, tuple(forces))
         found = self._steppers.get((kind, dt))
         if found is None:
             found = _made(self.model, kind, {("dt", 0): dt, **forces})
@@ -492,7 +492,7 @@ def _forces(model: Model) -> dict[Any, float]:
     return {(field, row): float(x) for field, numbers in fields.items() for row, x in enumerate(numbers) if x}
 
 
-def _made(model: Model, kind: Kind, values: Mapping[Hashable, float]) -> Stepper:
+def _made(model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> Stepper:
     """The compiled code of a kind of step; errors if it has too many operations, or if a joint feels no inertia."""
     require_resisted(CATALOGUE["forward_dynamics"], model)
     try:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from screwdyn.backends.kernels.written import Array, DialectError, Numbers, Translator
+from screwdyn.backends.kernels.written import CArray, DialectError, Reals, Translator
 from screwdyn.physics import table
 
-ARGUMENTS = {"x": "real", "n": "integer", "a": Array("real", 1), "v": Numbers(3)}
+ARGUMENTS = {"x": "real", "n": "integer", "a": CArray("real", 1), "v": Reals(3)}
 
 
 def translated(*lines, arguments=ARGUMENTS, **names):
@@ -51,7 +51,7 @@ def test_constants_of_one_name_are_one_if_they_have_one_kind():
 
 def test_records_are_read_and_written_by_rows():
     lines = ("link = table.load(A, i, table.Place)", "table.add_to(A, i, link.com, 3)", "return link.rows")
-    text = translated(*lines, arguments={"A": Array("real", 2), "i": "integer"}, table=table)
+    text = translated(*lines, arguments={"A": CArray("real", 2), "i": "integer"}, table=table)
     assert "x.row = (integer)A.data[i * A.shape[1] + k + 0];" in text and "integer f(" in text
     assert "x.pose.R.x8 = A.data[i * A.shape[1] + k + 10];" in text
     assert "A.data[i * A.shape[1] + k + 2] += x.x2;" in text and "add_to_Numbers3(A, i, link.com, 3);" in text

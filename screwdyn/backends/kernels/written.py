@@ -47,13 +47,13 @@ class DialectError(Exception):
     """Source that the translator does not know."""
 
 
-class Numbers(NamedTuple):
+class Reals(NamedTuple):
     """A tuple of n reals."""
 
     n: int
 
 
-class Array(NamedTuple):
+class CArray(NamedTuple):
     """A pointer and a shape."""
 
     of: str
@@ -67,34 +67,34 @@ class Record(NamedTuple):
     members: tuple[tuple[str, Any], ...]
 
 
-Kind = str | Numbers | Array | Record
-Translated = tuple[str, Kind]
+CType = str | Reals | CArray | Record
+Translated = tuple[str, CType]
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
 
-def _name(kind: Kind) -> str:
+def _name(kind: CType) -> str:
     """The name of a type in C."""
-    if isinstance(kind, Array):
+    if isinstance(kind, CArray):
         return f"{'Array' if kind.of == 'real' else 'Integers'}{kind.axes}"
-    return f"Numbers{kind.n}" if isinstance(kind, Numbers) else kind.name if isinstance(kind, Record) else kind
+    return f"Numbers{kind.n}" if isinstance(kind, Reals) else kind.name if isinstance(kind, Record) else kind
 
 
-def _members(kind: Numbers | Record) -> Sequence[tuple[str, Kind]]:
+def _members(kind: Reals | Record) -> Sequence[tuple[str, CType]]:
     """What is written after the point, and its kind."""
-    return [(f"x{k}", "real") for k in range(kind.n)] if isinstance(kind, Numbers) else kind.members
+    return [(f"x{k}", "real") for k in range(kind.n)] if isinstance(kind, Reals) else kind.members
 
 
-def _fields(kind: Numbers | Array | Record) -> str:
+def _fields(kind: Reals | CArray | Record) -> str:
     """The declarations in a struct."""
-    if isinstance(kind, Array):
+    if isinstance(kind, CArray):
         return f"{kind.of} *data; integer shape[{kind.axes}];"
-    if isinstance(kind, Numbers):
+    if isinstance(kind, Reals):
         return f"real {', '.join(name for name, _ in _members(kind))};"
     return " ".join(f"{_name(member)} {field};" for field, member in kind.members)
 
 
-def _joined(a: Kind, b: Kind) -> Kind:
+def _joined(a: CType, b: CType) -> CType:
     """The kind of a value that is either."""
     if a == b:
         return a
@@ -110,16 +110,16 @@ def _paired(given: Sequence[_A], wanted: Sequence[_B]) -> list[tuple[_A, _B]]:
     return list(zip(given, wanted, strict=True))
 
 
-def _converted(text: str, kind: Kind, wanted: Kind, binds: int = _CALL) -> str:
+def _converted(text: str, kind: CType, wanted: CType, binds: int = _CALL) -> str:
     """Text of a value as a real, if that is wanted and it is none."""
     if wanted == "real" and kind != "real":
         return f"(real){text}" if binds > _UNARY else f"(real)({text})"
     return text
 
 
-def _numbers_in(text: str, kind: Kind) -> list[tuple[str, Kind]]:
+def _numbers_in(text: str, kind: CType) -> list[tuple[str, CType]]:
     """The numbers of a value, in order, and their kinds."""
-    if isinstance(kind, str | Array):
+    if isinstance(kind, str | CArray):
         return [(text, kind)]
     return [x for member, of in _members(kind) for x in _numbers_in(f"{text}.{member}", of)]
 
@@ -139,7 +139,7 @@ class Translator:
         constants = [_wrapped(text) for _, text in self._constants.values()]
         return "\n\n".join(["\n".join(self._types.values()), "\n".join(constants), *self.functions])
 
-    def function(self, f: Any, kinds: tuple[Kind, ...], export: str = "", source: str = "") -> Translated:
+    def function(self, f: Any, kinds: tuple[CType, ...], export: str = "", source: str = "") -> Translated:
         """The name in C, and the kind of the result, of a function for some kinds of arguments.
 
         ``export`` is the name of a function that others may call, ``source`` the text of one that is in no file.
@@ -167,7 +167,7 @@ class Translator:
             found = self._made[f, kinds] = name, body.result
         return found
 
-    def declared(self, kind: Kind) -> Kind:
+    def declared(self, kind: CType) -> CType:
         """The kind, whose type is defined in C from now on."""
         if not isinstance(kind, str) and kind not in self._types:
             for _, member in kind.members if isinstance(kind, Record) else ():
@@ -200,23 +200,23 @@ class Translator:
             return repr(value) if value >= 0 else f"({value!r})", "integer"
         return f"R({value!r})", "real"
 
-    def tuple_kind(self, kinds: Sequence[Kind], cls: type = tuple) -> Kind:
+    def tuple_kind(self, kinds: Sequence[CType], cls: type = tuple) -> CType:
         """The kind of a tuple with members of given kinds, or of a named tuple."""
         if cls is tuple:
             if set(kinds) <= {"real", "integer"}:
-                return self.declared(Numbers(len(kinds)))
+                return self.declared(Reals(len(kinds)))
             name = "_".join(["Of", *map(_name, kinds)])
             return self.declared(Record(name, tuple((f"f{k}", kind) for k, kind in enumerate(kinds))))
         hints, fields = typing.get_type_hints(cls), []
         for field, kind in _paired([*hints], kinds):
             count = len(typing.get_args(hints[field]))
-            if count and kind != Numbers(count):
+            if count and kind != Reals(count):
                 raise DialectError(f"{cls.__name__}.{field} is {_name(kind)}")
-            whole = isinstance(kind, Array | Record) or count or hints[field] is int
+            whole = isinstance(kind, CArray | Record) or count or hints[field] is int
             fields.append((field, kind if whole else "real"))
         return self.declared(Record(cls.__name__, tuple(fields)))
 
-    def kind_of(self, annotation: Any) -> Kind:
+    def kind_of(self, annotation: Any) -> CType:
         """The kind of what has an annotation: a number, a tuple of numbers, or a named tuple of all these."""
         if isinstance(annotation, type) and issubclass(annotation, tuple):
             hints = typing.get_type_hints(annotation)
@@ -224,12 +224,12 @@ class Translator:
         count = len(typing.get_args(annotation))
         return self.tuple_kind(["real"] * count) if count else "integer" if annotation is int else "real"
 
-    def of_each(self, name: str, kind: Kind) -> str:
+    def of_each(self, name: str, kind: CType) -> str:
         """The name of a function that does the same with every number of a value; see ``_OF_EACH``."""
         function, K, (_, given, line) = f"{name}_{_name(kind)}", _name(kind), _OF_EACH[name]
         if function not in self._names:
             self._names.add(function)
-            self.declared(Array("real", 2))
+            self.declared(CArray("real", 2))
             lines = [] if "{kind} x" in given else [f"    {K} x;"]
             for k, (x, of) in enumerate(_numbers_in("", kind)):
                 at = f"{'(integer)' * (of == 'integer')}A.data[i * A.shape[1] + k + {k}]"
@@ -256,15 +256,15 @@ class _Body:
         to: Translator,
         scope: Mapping[str, Any],
         tree: ast.FunctionDef,
-        kinds: tuple[Kind, ...],
+        kinds: tuple[CType, ...],
         place: Callable[[Any], str],
     ) -> None:
         self.to, self._scope, self._place = to, scope, place
-        self._variables: dict[str, Kind] = dict(_paired([a.arg for a in tree.args.args], kinds))
+        self._variables: dict[str, CType] = dict(_paired([a.arg for a in tree.args.args], kinds))
         self._arguments = set(self._variables)
         self._read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         self._unread = [f"    (void){a.arg};" for a in tree.args.args if a.arg not in self._read]
-        self.result: Kind = "void"
+        self.result: CType = "void"
         while True:
             before = dict(self._variables), self.result
             self.lines: list[str] = []
@@ -398,16 +398,16 @@ class _Body:
         for (t, _), (text, kind) in zip(pairs, kept, strict=True):
             self._store(t, text, kind, depth)
 
-    def _temporary(self, text: str, kind: Kind, depth: int) -> str:
+    def _temporary(self, text: str, kind: CType, depth: int) -> str:
         self._temporaries += 1
         name = f"t{self._temporaries}_"
         self._keep(name, kind)
         self._do(depth, f"{name} = {text};")
         return name
 
-    def _store(self, target: ast.expr, text: str, kind: Kind, depth: int) -> None:
+    def _store(self, target: ast.expr, text: str, kind: CType, depth: int) -> None:
         if isinstance(target, ast.Tuple):
-            if not isinstance(kind, Numbers | Record):
+            if not isinstance(kind, Reals | Record):
                 raise DialectError(f"a {_name(kind)} is unpacked")
             whole = text if text.isidentifier() else self._temporary(text, kind, depth)
             for t, (member, of) in _paired(target.elts, _members(kind)):
@@ -420,7 +420,7 @@ class _Body:
             place, wanted = self.of(target)
             self._do(depth, f"{place} = {_converted(text, kind, wanted, _CHOICE)};")
 
-    def _keep(self, name: str, kind: Kind) -> None:
+    def _keep(self, name: str, kind: CType) -> None:
         self._ended.discard(name)
         before = self._variables.get(name, kind)
         self._variables[name] = _joined(before, kind)
@@ -441,7 +441,7 @@ class _Body:
         """Text of an expression, in parentheses if it binds more loosely."""
         return self._operands((node, least))[0][0]
 
-    def _operands(self, *given: tuple[ast.expr, int], real: bool = False) -> tuple[list[str], list[Kind]]:
+    def _operands(self, *given: tuple[ast.expr, int], real: bool = False) -> tuple[list[str], list[CType]]:
         """The same of some expressions, and their kinds; all as reals if one is, or if that is wanted."""
         # Each is translated once: sums may be long.
         found, texts = [self.of(node) for node, _ in given], []
@@ -496,13 +496,13 @@ class _Body:
         if any(isinstance(x, ast.UnaryOp) for x in at):
             raise DialectError("a negative index")
         places = [self.grouped(x, _UNARY) for x in at]
-        if isinstance(kind, Numbers):
+        if isinstance(kind, Reals):
             if isinstance(at[0], ast.Constant):
                 return f"{text}.x{at[0].value!r}", "real"
             return f"((const real *)&{text})[{places[0]}]", "real"
         if kind == "words":
             return f"{text}[{places[0]}]", "integer"
-        if not isinstance(kind, Array) or len(places) > kind.axes:
+        if not isinstance(kind, CArray) or len(places) > kind.axes:
             raise DialectError(f"an entry of a {_name(kind)}")
         offset = places[0]
         for axis, place in enumerate(places[1:], 1):
@@ -510,7 +510,7 @@ class _Body:
         if len(places) == kind.axes:
             return f"{text}.data[{offset}]", kind.of
         rest = [f"{text}.shape[{axis}]" for axis in range(len(places), kind.axes)]
-        row = self.to.declared(Array(kind.of, len(rest)))
+        row = self.to.declared(CArray(kind.of, len(rest)))
         return f"MAKE({_name(row)}){{{text}.data + {' * '.join([f'({offset})', *rest])}, {{{', '.join(rest)}}}}}", row
 
     def _of_Tuple(self, node: ast.Tuple) -> Translated:
@@ -596,7 +596,7 @@ def _wrapped(text: str) -> str:
 # What takes the place of functions: from the body and the arguments to text and kind
 
 
-def _in_c(text: str, kind: Kind, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
+def _in_c(text: str, kind: CType, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
     """A call that is written in C, with the arguments in place of {0}, {1} …"""
     _paired(nodes, range(text.count("{")))
     return text.format(*(body.grouped(node) for node in nodes)), kind
@@ -606,7 +606,7 @@ def _array_at(of: str, body: "_Body", nodes: Sequence[ast.expr]) -> Translated:
     """An array at an address, of a given shape."""
     assert isinstance(nodes[1], ast.Tuple)
     extents = ", ".join(body.of(n)[0] for n in nodes[1].elts)
-    kind = body.to.declared(Array(of, len(nodes[1].elts)))
+    kind = body.to.declared(CArray(of, len(nodes[1].elts)))
     return f"MAKE({_name(kind)}){{({of} *){body.grouped(nodes[0])}, {{{extents}}}}}", kind
 
 

@@ -32,7 +32,7 @@ from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.reductions import aligned_frames
 from screwdyn.physics.table import MASS, PARENT, PLACE
 
-__all__ = ["LARGEST_STEP", "MEMORY", "Compilation", "Kept", "Kind", "Opened", "Stepper", "TooLong", "programs_of"]
+__all__ = ["LARGEST_STEP", "MEMORY", "Compilation", "Kept", "Opened", "StepKind", "Stepper", "TooLong", "programs_of"]
 
 Array = npt.NDArray[np.float64]
 Opened = npt.NDArray[np.bool_]
@@ -242,7 +242,7 @@ def programs_of(model: Model) -> Programs:
 NUMBERS = PARENT - MASS
 
 
-class Kind(NamedTuple):
+class StepKind(NamedTuple):
     """What the code of a step depends on besides the structure of the tree."""
 
     method: str  # a name in ``joint_forces.STEPS``
@@ -258,7 +258,7 @@ class _Motion:
     needs; the subject has its inputs there, and their names become inputs on ``tape``.
     """
 
-    def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: Kind) -> None:
+    def __init__(self, tape: Tape, own: Tape, subject: Subject, kind: StepKind) -> None:
         self._tape, self._own, self._charts, self._freedoms = tape, own, subject.chart, subject.freedoms
         n = subject.nv
         # The position of each freedom.
@@ -356,7 +356,7 @@ class Stepper:
     Raises TooLong if a step has too many operations, Undetermined if some joint feels no inertia in any state.
     """
 
-    def __init__(self, model: Model, kind: Kind, values: Mapping[Hashable, float]) -> None:
+    def __init__(self, model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> None:
         charts = model.charts and tuple(map(frozen, model.charts))
         table = model.table.copy()
         table[-1, MASS:PARENT] = 0.0  # bodies welded to the base have no influence

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from screwdyn.backends.tape.outputs import Factors, factors, outputs
+from screwdyn.backends.tape.outputs import LTDL, factors, outputs
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, record
 from screwdyn.physics.charts import position_rate
@@ -147,7 +147,7 @@ def forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
     return [_solved(found, -dq), _solved(found, -dqd), np.where(np.tri(n, dtype=bool), inverse, inverse.T)]
 
 
-def _solved(factors: Factors, B: Scalars) -> Scalars:
+def _solved(factors: LTDL, B: Scalars) -> Scalars:
     """M⁻¹ B."""
     columns = [factors.solve(B[:, k]) for k in range(B.shape[1])]
     return np.array(columns, dtype=object).reshape(B.T.shape).T

@@ -14,7 +14,7 @@ from screwdyn.physics.reductions import base_parameters
 from screwdyn.physics.spatial import add, dot, exceeds, scale
 from screwdyn.physics.table import FIRST, INERTIA, MASS, PARENT, SLIDE, home, joint_screw, parent, path_of
 
-__all__ = ["Factors", "dependent_rates", "factors", "loop_dynamics", "outputs"]
+__all__ = ["LTDL", "dependent_rates", "factors", "loop_dynamics", "outputs"]
 
 # Pivots below this multiple of their rounding are left to the articulated-body algorithm, which keeps more digits.
 _STRICTER = 12
@@ -24,7 +24,7 @@ _ROUNDING = 1e-13
 _EVEN = 75
 
 
-class Factors(NamedTuple):
+class LTDL(NamedTuple):
     """M = Lᵀ D L."""
 
     # For each row the rows that carry it, nearest first: the columns in which its row of L is not zero.
@@ -64,8 +64,8 @@ def favoured(subject: Subject) -> bool:
     return subject.couplings is not None or squares <= _EVEN * len({int(row[FIRST]) for row in rows})
 
 
-def factors(tape: Tape, subject: Subject) -> Factors:
-    """Factors of M(q) for ``q`` on the tape.
+def factors(tape: Tape, subject: Subject) -> LTDL:
+    """LTDL of M(q) for ``q`` on the tape.
 
     The tape records the assumption that each pivot exceeds its rounding. It is stricter than the condition of
     ``recursions.forward_dynamics``: the pivot is compared with a bound of the carried inertia for all angles of the
@@ -89,7 +89,7 @@ def factors(tape: Tape, subject: Subject) -> Factors:
                 M[i, j] = M[i, j] - a * M[k, j]
             M[i, i] = M[i, i] - a * M[k, i]
         M[k, above[k]] = shares
-    return Factors(above, M, M.diagonal())
+    return LTDL(above, M, M.diagonal())
 
 
 def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:

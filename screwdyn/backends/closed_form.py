@@ -266,10 +266,7 @@ def _shortest(multiplied: Expr, rates: Collection[sympy.Symbol] = ()) -> Expr:
 
 
 def _collected(way: Expr, within: Callable[[Expr], Expr]) -> Expr:
-    """A sum, grouped by the power of the first sine or cosine of each term; each coefficient is rewritten ``within``.
-
-    ``sympy.collect`` does the same with any pattern, in ten times the time.
-    """
+    """A sum, grouped by the power of the first sine or cosine of each term: as ``sympy.collect``, in less time."""
     functions = sorted(way.atoms(sin, cos), key=sympy.default_sort_key)
     groups: dict[Expr, list[Expr]] = {}
     for term in sympy.Add.make_args(way):

@@ -217,10 +217,7 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     def fill(
         self, entry: Quantity, context: Array, states: int, arguments: Sequence[Array], results: Sequence[Array]
     ) -> int:
-        """Compute the results for some states; returns the status. All arrays are contiguous, state after state.
-
-        Several threads compute large batches, each some consecutive states, which have the same bits as alone.
-        """
+        """Compute results for states in contiguous arrays, large batches in several threads; returns the status."""
         name = self._kind + (self._instead.get(entry.name) or entry.name)
         if states * len(self.model.table) >= _LARGE and (parts := processors()) > 1:
             ends = [states * k // parts for k in range(parts + 1)]

@@ -2,8 +2,7 @@
 
 There are two kernels for each quantity. One is for trees in which each row of the table is a freedom. The other is for
 trees in which joints follow others (``physics.charts``): it calls kernels of the first kind over the rows, and
-contracts the results. Addresses are integers. The text is in the dialect of ``translate``; ``written`` makes C of it,
-and ``in_python`` Python functions.
+contracts the results. Addresses are integers. ``written`` makes C of the text, and ``in_python`` Python functions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -159,10 +158,7 @@ def scratch_text(name: str) -> str:
 
 
 def kernel_text(name: str) -> str:
-    """Source of the kernel with a name.
-
-    It refuses states that are not finite, and in the end results that are not, which a small state never has.
-    """
+    """Source of a kernel, which refuses states, and in the end results, that are not finite."""
     entry, coupled, c = entry_of(name), name.startswith(COUPLED), _CONTEXT
     sizes, freedoms, parents = (_FREEDOMS, "nv", c.InARow) if coupled else (_SIZES, "n", c.Parents)
     counts = [f"count, nq = {c.states}, {c.positions}"]

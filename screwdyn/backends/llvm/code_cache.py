@@ -351,10 +351,7 @@ _steps = Kept(_stepped, MEMORY)
 
 
 class Stepper:
-    """Steps of one kind of a model, with values of the step and of the parameters of the joints' own forces.
-
-    Raises TooLong if a step has too many operations, Undetermined if some joint feels no inertia in any state.
-    """
+    """Steps of a model, with values of parameters; TooLong, or Undetermined if some joint feels no inertia."""
 
     def __init__(self, model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> None:
         charts = model.charts and tuple(map(frozen, model.charts))

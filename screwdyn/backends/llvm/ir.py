@@ -105,10 +105,7 @@ class Code:
         return self.let(f"shufflevector {self.type} {first}, {self.type} poison, {zeros}")
 
     def prefetch(self, pointer: str, ahead: str | int, write: bool) -> None:
-        """Prefetch ``ahead`` bytes after an address; there are more streams than the processor prefetches itself.
-
-        Data are read to the second-level cache: the first has too few ways for so many streams.
-        """
+        """Prefetch to the second-level cache: the first has too few ways for so many streams."""
         later = self.at(pointer, ahead, "i8")
         self.do(f"call void @llvm.prefetch.p0(ptr {later}, i32 {int(write)}, i32 2, i32 1)")
 
@@ -192,10 +189,7 @@ def near_sincos(c: Code, x: str) -> tuple[str, str, str]:
 
 
 def sincos(width: int) -> str:
-    """Text of a module with ``sincos``: sine and cosine in every lane, without branches up to ``RANGE``.
-
-    Angles beyond the range are passed to the C library one by one.
-    """
+    """Module text of ``sincos`` of every lane; the C library computes angles beyond ``RANGE``, one by one."""
     c = Code(width)
     t, n = c.type, width
     *values, far = near_sincos(c, "%x")
@@ -237,10 +231,7 @@ DRIVER = "drive"
 
 
 class Field(NamedTuple):
-    """Description of an array for the loop, as integers; strides are in bytes.
-
-    Rows that are contiguous in units of the column stride must be described as one row.
-    """
+    """An array for the loop, as integers; strides are in bytes, and rows with one stride of columns are one row."""
 
     address: int
     states: int  # stride of the states
@@ -346,10 +337,7 @@ end:
 
 
 def _move(lanes: int, inward: bool) -> str:
-    """Pack one array's block into a structure of arrays, or unpack it; the last state fills up the last lanes.
-
-    Contiguous entries are moved as square matrices, transposed in registers; others one by one.
-    """
+    """Pack a block into a structure of arrays, or unpack it, by transposed squares if entries are contiguous."""
     c = Code(lanes)
     # Offset in bytes from the preceding vector boundary to the row.
     within = 8 * lanes - 1

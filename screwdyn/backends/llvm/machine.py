@@ -85,10 +85,7 @@ def compiling(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def compiling_once(function: Callable[..., Result]) -> Callable[..., Result]:
-    """Decorate a function that compiles: it is called once for the same arguments, also by several threads.
-
-    What it returned is returned again without waiting for a compilation.
-    """
+    """Decorate a function that compiles: it is called once for the same arguments, also by several threads."""
     # The inner cache is for a thread that did not find the result in the outer one, and then waited for another thread.
     return functools.cache(compiling(functools.cache(function)))
 

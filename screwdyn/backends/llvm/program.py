@@ -204,10 +204,7 @@ class Program:
 
 
 def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[Scalars]) -> Program:
-    """The program of a function on a tape, from the lengths of its groups of inputs in order.
-
-    Inputs are named (group, index). Other inputs are parameters.
-    """
+    """The program of a function on a tape with inputs (group, index), from the lengths of their groups in order."""
     plan = emit.Plan(tape, groups, [out.ravel().tolist() for out in outputs], tape.assumed, host().fused)
     part, known = tape.excerpt([Recorded(tape, at) for at in plan.known])
     slots = [*([*range(n)] for n in groups.values()), *plan.slots]
@@ -216,10 +213,7 @@ def planned(name: str, tape: Tape, groups: Mapping[str, int], outputs: Sequence[
 
 
 def kept(made_from: Hashable, record: Callable[[], Program]) -> Program:
-    """The program with the code that is on disk; or a new one, whose code is kept there when it has been made.
-
-    The program depends on nothing but ``made_from``, which has an exact ``repr``.
-    """
+    """The program of what it is ``made_from``, which has an exact ``repr``, with the code on disk; or a new one."""
     key = machine.key(made_from, host().width, host().fused)
     program = _loaded(key) or record()
     program._key, program._record = key, record
@@ -291,10 +285,7 @@ class Evaluator(Function):
         return found if several or found is None else (found,)
 
     def states(self, inputs: Sequence[Array], out: Sequence[Array] | None = None) -> tuple[Sequence[Array], bool]:
-        """The outputs for states along the first axis, and whether the assumptions of the tape hold for all of them.
-
-        Arguments are contiguous, do not overlap, and have been checked.
-        """
+        """The outputs for states along the first axis, and whether the assumptions of the tape hold for all."""
         program, count = self.program, len(inputs[0])
         if out is None:
             # One block of memory is allocated faster than several blocks.

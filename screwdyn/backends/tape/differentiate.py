@@ -48,10 +48,7 @@ def _partials(tape: Tape, at: int) -> list[tuple[int, Scalar]]:
 
 
 def tangent(tape: Tape, outputs: Iterable[Scalar], direction: Mapping[Hashable, Scalar]) -> list[Scalar]:
-    """Derivatives of some outputs along a direction in the space of the inputs, Σ ∂output/∂input · rate; forward mode.
-
-    The rate of inputs without one in ``direction`` is zero. Rates may be scalars on the tape.
-    """
+    """Σ ∂output/∂input · rate, by forward mode; the rate of inputs without one in ``direction`` is zero."""
     outputs = list(outputs)
     rates: dict[int, Scalar] = {}
     for at in tape.live(outputs):

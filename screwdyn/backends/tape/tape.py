@@ -273,10 +273,7 @@ class Tape:
         return turned
 
     def _angle(self, alpha: int, beta: int, minus: bool) -> "Scalar | None":
-        """α + β, or α − β with ``minus``, as a sum in a fixed order, so that equal angles are one scalar.
-
-        None if an angle would occur twice in the sum, which would take another sine or cosine.
-        """
+        """α + β, or α − β with ``minus``, in a fixed order; None if it would need another sine or cosine."""
         sums = [self._terms_of(((alpha, 1), (beta, -1 if minus else 1)), whole) for whole in (False, True)]
         terms = min(sums, key=len)  # of equally long sums the one whose constants become one
         if any(abs(times) > 1 and self.nodes[at].op != "constant" for at, times in terms.items()):
@@ -287,10 +284,7 @@ class Tape:
         return angle
 
     def _terms_of(self, weighted: Iterable[tuple[int, int]], whole: bool) -> dict[int, int]:
-        """Positions of the terms of a sum, with nested sums expanded, and the multiplicity of each term.
-
-        Coordinates that are sums themselves are not expanded if ``whole``.
-        """
+        """Positions and multiplicities of the terms of a nested sum; coordinates that are sums stay if ``whole``."""
         terms: dict[int, int] = {}
         waiting = list(weighted)
         while waiting:
@@ -363,10 +357,7 @@ class Tape:
         cos: Any = math.cos,
         done: dict[int, Any] | None = None,
     ) -> list[Any]:
-        """Values of some outputs, from those of the inputs: numbers, arrays or any objects with +, −, × and ÷.
-
-        ``done`` has known results by position; new results are added.
-        """
+        """Values of outputs from those of the inputs, numbers or arrays; ``done`` has, and gets, known results."""
         outputs = list(outputs)
         done = {} if done is None else done
         functions = {"sin": sin, "cos": cos}

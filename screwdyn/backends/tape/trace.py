@@ -146,10 +146,7 @@ def open_inertias(table: npt.NDArray[np.float64], tape: Tape, which: npt.NDArray
 
 
 def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
-    """Record a quantity; returns its results as arrays of scalars on the tape and plain numbers.
-
-    Raises Undetermined if there are no results for any state, as with a joint that feels no inertia.
-    """
+    """The results of a quantity as arrays of scalars on the tape and plain numbers; Undetermined if it has none."""
     entry, chart, over_rows = CATALOGUE[quantity], subject.chart, partial(subject.size, over_rows=True)
     _assume_unit_quaternions(tape, subject)
     if subject.couplings is not None and entry.coupled is not None:

@@ -13,17 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from screwdyn.backends.kernels.source import (
-    COUPLED,
-    KERNELS,
-    PLACES,
-    STATE,
-    Context,
-    entry_of,
-    functions,
-    kernel_text,
-    scratch_text,
-)
+from screwdyn.backends.kernels import source
+from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, Context, entry_of
 from screwdyn.physics import charts
 from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.table import COLUMNS, Workspace
@@ -110,17 +101,10 @@ SCOPE: dict[str, Any] = {
     "REAL": REAL,
     "WRONG_INPUT": WRONG_INPUT,
     "Workspace": Workspace,
-    "add_drift_of_columns": charts.add_drift_of_columns,
-    "address_of": address_of,
     "array": array,
-    "bounded": bounded,
-    "drift": charts.drift,
-    "follow": charts.follow,
     "integers": integers,
-    "recentre": charts.recentre,
-    "spread": charts.spread,
-    "subtract_drift": charts.subtract_drift,
-    "unit_quaternions": charts.unit_quaternions,
+    **{f.__name__: f for f in (address_of, bounded, charts.drift, charts.follow, charts.recentre, charts.spread)},
+    **{f.__name__: f for f in (charts.add_drift_of_columns, charts.subtract_drift, charts.unit_quaternions)},
     **{f"run_{name}": _run(name) for name in KERNELS if not name.startswith(COUPLED)},
 }
 
@@ -128,8 +112,8 @@ SCOPE: dict[str, Any] = {
 @functools.cache
 def _kernel(name: str, rows: bool = False) -> Callable[[Any, Any, int], int]:
     """A kernel as a Python function; ``rows`` if its matrices need rows that are arrays."""
-    scope = {**SCOPE, **functions(name), "array": _with_rows if rows else array}
-    exec(compile(kernel_text(name), f"<{name}>", "exec"), scope)
+    scope = {**SCOPE, **source.functions(name), "array": _with_rows if rows else array}
+    exec(compile(source.kernel_text(name), f"<{name}>", "exec"), scope)
     found: Callable[[Any, Any, int], int] = scope[name]
     if rows:
         return found
@@ -148,7 +132,7 @@ def _kernel(name: str, rows: bool = False) -> Callable[[Any, Any, int], int]:
 def _scratch(name: str) -> Callable[[Any], int]:
     """The size of a kernel's scratch space in bytes, as a function of the context."""
     scope = dict(SCOPE)
-    exec(scratch_text(name), scope)
+    exec(source.scratch_text(name), scope)
     found: Callable[[Any], int] = scope[f"scratch_{name}"]
     return found
 

@@ -321,7 +321,7 @@ class Derivatives:
             table, loaded = table.copy(), np.zeros(len(table) - 1, dtype=bool)
             table[:, MASS:PARENT] = 0.0
             places = [model.placements[link] for link in what]
-            of: Any = tuple((model.index[at.coordinate], at.R, at.p) for at in places)
+            of: Any = tuple((model.index[at.coordinate], at.pose.R, at.pose.p) for at in places)
         else:
             entry = CATALOGUE.get(name, CATALOGUE["mass_matrix"])
             if entry.base_parameters:

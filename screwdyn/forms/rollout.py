@@ -29,10 +29,9 @@ from screwdyn.forms.numbers import Dynamics, require_resisted
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.joint_forces import STEPS, Feedback, JointForces
-from screwdyn.physics.link_steps import inertia_to_parent
+from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.physics.spatial import Pose, RigidInertia
 
 __all__ = ["Inputs", "Payload", "Rollout", "Rollouts"]
 

@@ -34,8 +34,8 @@ from screwdyn.screws.groups import (
 )
 from screwdyn.screws.screw import Ad, inverse, log, screw_motion
 
+from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .placement import Placement
-from .spatial import Matrix, Scalar, Vector, add, cross, dot, multiply, rotate, scale, sincos, square_root
 from .table import Table, home, path_of, renamed, store
 
 __all__ = [

@@ -363,7 +363,7 @@ class Model:
         rows = []
         for loop in self.topology.loops.values():
             at, to = self.placements[loop.link], self.placements[loop.to]
-            on_row = screw.Ad(screw.inverse(screw.pose(np.reshape(at.R, (3, 3)), at.p))).T
+            on_row = screw.Ad(screw.inverse(screw.pose(np.reshape(at.pose.R, (3, 3)), at.pose.p))).T
             for wrench in (on_row @ loop.wrenches).T:
                 place = [self.index[at.coordinate], self.index[to.coordinate], *expressions.tidied(wrench)]
                 rows.append([*place, *[0.0] * (PLACE - len(place))])
@@ -385,8 +385,8 @@ class Model:
                 f"attached later; {UnknownNameError.hint(link, self.placements)}"
             )
         T = np.eye(4)
-        T[:3, :3] = expressions.floats(at.R, f"the pose of {link!r}").reshape(3, 3)
-        T[:3, 3] = expressions.floats(at.p, f"the pose of {link!r}")
+        T[:3, :3] = expressions.floats(at.pose.R, f"the pose of {link!r}").reshape(3, 3)
+        T[:3, 3] = expressions.floats(at.pose.p, f"the pose of {link!r}")
         return self.index[at.coordinate], T
 
     @staticmethod

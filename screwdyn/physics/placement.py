@@ -18,15 +18,16 @@ from screwdyn.mechanism.chart import Chart
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment, Link
-from screwdyn.physics.link_steps import compose, inertia_to_parent
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     Matrix,
     Pose,
     RigidInertia,
     Vector,
     add,
+    compose,
     cross,
     dot,
+    inertia_to_parent,
     rotate,
     rotate_back,
     scale,
@@ -73,21 +74,11 @@ class Placement(NamedTuple):
         return 0 if self.joint is None else self.joint.nq
 
     @property
-    def R(self) -> Matrix:
-        """Orientation of the link in the row's frame."""
-        return self.pose.R
-
-    @property
-    def p(self) -> Vector:
-        """Origin of the link in the row's frame."""
-        return self.pose.p
-
-    @property
     def com(self) -> Vector:
         """Centre of mass in the row's frame; the link's origin if it is massless."""
         inertia = self.link.inertia
         if inertia is None:
-            return self.p
+            return self.pose.p
         R, p, c = expressions.alike(*self.pose, inertia.entries[0])
         com: Vector = _tidied(add(p, rotate(R, c)))
         return com
@@ -107,7 +98,7 @@ class Placement(NamedTuple):
         """The place of the link on a row with a given number, for the code of a frame; see ``physics.table``."""
         inertia = self.link.inertia
         own = [0.0] * 7 if inertia is None else [inertia.mass, *inertia.entries[1]]
-        return [row, frame, *self.R, *self.p, *self.com, *own, len(self.freedoms)]
+        return [row, frame, *self.pose.R, *self.pose.p, *self.com, *own, len(self.freedoms)]
 
 
 class JointFrames(NamedTuple):

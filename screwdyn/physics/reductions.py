@@ -14,9 +14,7 @@ import numpy as np
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
 from screwdyn.physics.charts import follow, recentre
-from screwdyn.physics.link_steps import inertia_to_parent, joint_pose
-from screwdyn.physics.placement import Placement, squared
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     JointScrew,
     Matrix,
     Pose,
@@ -24,12 +22,15 @@ from screwdyn.physics.spatial import (
     Scalar,
     Vector,
     cross,
+    inertia_to_parent,
+    joint_pose,
     multiply,
     rotate_back,
     scale,
     subtract,
     transpose,
 )
+from screwdyn.physics.placement import Placement, squared
 from screwdyn.physics.table import (
     ARMATURE,
     INERTIA,
@@ -371,7 +372,7 @@ def _free_of(at: Placement, length: float) -> Array:
     twists = np.vstack([turns, np.zeros_like(turns)])
     if not inertia.mass:
         twists = np.hstack([twists, np.eye(6)[:, 3:]])
-    T = screw.pose(np.reshape(at.R, (3, 3)), np.array(at.com, dtype=np.float64) / length)
+    T = screw.pose(np.reshape(at.pose.R, (3, 3)), np.array(at.com, dtype=np.float64) / length)
     return np.linalg.qr(screw.Ad(T) @ twists)[0] if twists.size else _NONE
 
 

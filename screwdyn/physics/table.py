@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from screwdyn.physics import link_steps
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     AT_REST,
     CoriolisTensor,
     JointScrew,

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from screwdyn import Inertia, screw
 from screwdyn.physics import link_steps as steps
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     Acceleration,
     ArticulatedInertia,
     JointScrew,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.in_python import SCOPE, array, integers, play
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, entry_of
-from screwdyn.physics import spatial, table
+from screwdyn.physics import link_steps, table
 from screwdyn.physics.quantities import Dimension
 
 __all__ = ["main", "text"]
@@ -662,11 +662,11 @@ _KNOWN: dict[Any, Callable[["_Body", Sequence[ast.expr]], Translated]] = {
     math.sqrt: partial(_in_c, "root({0})", "real"),
     math.sin: partial(_in_c, "sine({0})", "real"),
     math.cos: partial(_in_c, "cosine({0})", "real"),
-    spatial.sincos: _sincos_call,
-    spatial.exceeds: partial(_in_c, "({0} > {1})", "bool"),
-    spatial.square_root: partial(_in_c, "root({0})", "real"),
+    link_steps.sincos: _sincos_call,
+    link_steps.exceeds: partial(_in_c, "({0} > {1})", "bool"),
+    link_steps.square_root: partial(_in_c, "root({0})", "real"),
     **{f: partial(_of_each, f.__name__) for f in (table.load, table.store, table.add_to)},
-    **{f: partial(_of_each, f.__name__) for f in (spatial.add, spatial.subtract, spatial.scale)},
+    **{f: partial(_of_each, f.__name__) for f in (link_steps.add, link_steps.subtract, link_steps.scale)},
     array: partial(_array_at, "real"),
     integers: partial(_array_at, "integer"),
     SCOPE["address_of"]: partial(_in_c, "(integer){0}.data", "integer"),

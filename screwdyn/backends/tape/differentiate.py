@@ -14,9 +14,8 @@ from screwdyn.backends.tape.outputs import LTDL, factors, outputs
 from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, record
 from screwdyn.physics.charts import position_rate
-from screwdyn.physics.link_steps import inertia_to_parent
+from screwdyn.physics.link_steps import Matrix, Pose, RigidInertia, Vector, inertia_to_parent
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.physics.spatial import Matrix, Pose, RigidInertia, Vector
 from screwdyn.physics.table import MASS, PARENT
 
 __all__ = ["derivatives", "mass_matrix_dot", "regressor"]

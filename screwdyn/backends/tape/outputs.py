@@ -7,11 +7,10 @@ import numpy as np
 
 from screwdyn.backends.tape.tape import Scalar, Tape
 from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
-from screwdyn.physics.link_steps import pivot_rounding
+from screwdyn.physics.link_steps import add, dot, exceeds, pivot_rounding, scale
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.reductions import base_parameters
-from screwdyn.physics.spatial import add, dot, exceeds, scale
 from screwdyn.physics.table import FIRST, INERTIA, MASS, PARENT, SLIDE, home, joint_screw, parent, path_of
 
 __all__ = ["LTDL", "dependent_rates", "factors", "loop_dynamics", "outputs"]

@@ -5,9 +5,7 @@ The columns of J and J̇ of a row, in its frame, are rows of twelve numbers, one
 
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.recursions.joint_space import gravity_of
-from screwdyn.physics.recursions.links import clear, com_pose, load_column, poses_in_base, store_column
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     AT_REST,
     ZERO,
     JointScrew,
@@ -21,6 +19,8 @@ from screwdyn.physics.spatial import (
     rotate_back,
     scale,
 )
+from screwdyn.physics.recursions.joint_space import gravity_of
+from screwdyn.physics.recursions.links import clear, com_pose, load_column, poses_in_base, store_column
 from screwdyn.physics.table import ARMATURE, Place, Table, Workspace, add_to, joint_screw, load, store
 
 

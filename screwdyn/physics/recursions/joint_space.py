@@ -2,8 +2,7 @@
 
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.recursions.links import clear, jacobian
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     AT_REST,
     NO_TENSOR,
     NO_WRENCH,
@@ -21,6 +20,7 @@ from screwdyn.physics.spatial import (
     exceeds,
     scale,
 )
+from screwdyn.physics.recursions.links import clear, jacobian
 from screwdyn.physics.table import ARMATURE, CONFINED, Table, Workspace, add_to, body, joint_screw, load, store
 
 # A pivot below this fraction of its diagonal entry is rounding: of J M⁻¹ Jᵀ, and of M.

@@ -3,7 +3,7 @@
 from screwdyn.core.errors import ShapeError
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, add, cross, rotate, scale
+from screwdyn.physics.link_steps import AT_REST, Pose, Twist, Wrench, add, cross, rotate, scale
 from screwdyn.physics.table import Place, Table, Workspace, joint_screw, load, store
 
 COM, BODY, BASE, MIXED = range(4)

@@ -13,9 +13,9 @@ determine.
 from math import sqrt
 
 from screwdyn.physics import link_steps
+from screwdyn.physics.link_steps import AT_REST, Pose, Twist, Wrench, add, exceeds, scale
 from screwdyn.physics.recursions.joint_space import NO_PIVOT, inverse_dynamics, mass_matrix
 from screwdyn.physics.recursions.links import clear, poses_in_base, screw_of_row
-from screwdyn.physics.spatial import AT_REST, Pose, Twist, Wrench, add, exceeds, scale
 from screwdyn.physics.table import Constraint, Table, Workspace, load, store
 
 # Of a row of A, relative to its own length, which is redundant; of the length of a row, relative to the longest, which

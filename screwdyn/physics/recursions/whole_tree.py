@@ -2,9 +2,7 @@
 
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, store_momenta, wrench_on_base
-from screwdyn.physics.recursions.links import poses_in_base, screw_of_row, store_column, write_six
-from screwdyn.physics.spatial import (
+from screwdyn.physics.link_steps import (
     AT_REST,
     ZERO,
     MassMoment,
@@ -20,6 +18,8 @@ from screwdyn.physics.spatial import (
     exceeds,
     scale,
 )
+from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, store_momenta, wrench_on_base
+from screwdyn.physics.recursions.links import poses_in_base, screw_of_row, store_column, write_six
 from screwdyn.physics.table import ARMATURE, MASSLESS, Table, Workspace, add_to, body, load, store
 
 
@@ -36,21 +36,17 @@ def total_mass(table: Table) -> Scalar:
     return m
 
 
-def bodies_in_base(table: Table, q: Table, work: Workspace) -> RigidInertia:
-    """Write poses and inertias of all rows in the base frame to work; return the mass and first moment of the tree.
-
-    The third number of the result is the inertia of the base alone.
-    """
+def bodies_in_base(table: Table, q: Table, work: Workspace) -> MassMoment:
+    """Write poses and inertias of all rows in the base frame to work; return the mass and first moment of the tree."""
     poses_in_base(table, q, work)
-    total = base_body(table)
-    m, h, I = total.m, total.h, total.I
+    m, h = base_body(table).m, base_body(table).h
     for i in range(table.shape[0] - 1):
         inertia = body(table, i)
         if rows.carries_link(work, i):
             inertia = link_steps.inertia_to_parent(load(work.poses, i, Pose), inertia)
             m, h = m + inertia.m, add(h, inertia.h)
         store(work.inertias, i, inertia)
-    return RigidInertia(m, h, I)
+    return MassMoment(m, h)
 
 
 def write3(a: Vector, out: Table) -> None:
@@ -143,12 +139,12 @@ def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, w
     return write_per_mass(table, wrench_on_base(table, work).f, a)
 
 
-def composites_in_base(table: Table, work: Workspace) -> None:
-    """Sum, in the base frame, the inertia of each row and of all rows beyond it; the inertias are in work."""
-    for i in range(table.shape[0] - 2, -1, -1):
+def sum_beyond(inertias: Table, work: Workspace) -> None:
+    """Sum, in the base frame, the inertia of each row and of all rows beyond it."""
+    for i in range(inertias.shape[0] - 1, -1, -1):
         k = work.parents[i]
         if k >= 0:
-            add_to(work.inertias, k, load(work.inertias, i, RigidInertia))
+            add_to(inertias, k, load(inertias, i, RigidInertia))
 
 
 def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table) -> int:
@@ -157,7 +153,7 @@ def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table
     if not exceeds(total.m, 0.0):
         return MASSLESS
     c = scale(1 / total.m, total.h)
-    composites_in_base(table, work)
+    sum_beyond(work.inertias, work)
     for i in range(table.shape[0] - 1):
         S = screw_of_row(table, i, work)
         store_column(A, i, link_steps.wrench_about(c, link_steps.momentum(load(work.inertias, i, RigidInertia), S)))
@@ -203,11 +199,8 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
         rate = link_steps.inertia_rate(load(work.inertias, i, RigidInertia), V)
         store(work.coriolis, i, rate)
         P = add(P, rate.h)
-    for i in range(n - 1, -1, -1):
-        k = work.parents[i]
-        if k >= 0:
-            add_to(work.inertias, k, load(work.inertias, i, RigidInertia))
-            add_to(work.coriolis, k, load(work.coriolis, i, RigidInertia))
+    sum_beyond(work.inertias, work)
+    sum_beyond(work.coriolis, work)
     c_dot = scale(1 / total.m, P)
     for i in range(n):
         S, inertia = screw_of_row(table, i, work), load(work.inertias, i, RigidInertia)

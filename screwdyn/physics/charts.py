@@ -38,31 +38,6 @@ from .link_steps import Matrix, Scalar, Vector, add, cross, dot, multiply, rotat
 from .placement import Placement
 from .table import Table, home, path_of, renamed, store
 
-__all__ = [
-    "Charts",
-    "ConfigurationSpace",
-    "add_drift_of_columns",
-    "contracted_columns",
-    "contracted_matrix",
-    "contracted_symmetric",
-    "contracted_vector",
-    "coupled_charts",
-    "couplings_of_path",
-    "drift",
-    "follow",
-    "group_charts",
-    "integrate",
-    "normalize",
-    "number_of_quaternions",
-    "position_rate",
-    "positions_near",
-    "recentre",
-    "screws_at",
-    "spread",
-    "subtract_drift",
-    "unit_quaternions",
-]
-
 # Added to θ², which it does not change unless θ < 1e-22: the formulas of ``integrate`` divide by θ and by θ².
 TINY = 1e-60
 # Columns of couplings, and of ``Charts.groups``.

@@ -21,25 +21,6 @@ from screwdyn.physics import charts
 from screwdyn.physics.contribution import Contribution
 from screwdyn.physics.recursions import contributions, joint_space, links, loops, whole_tree
 
-__all__ = [
-    "CATALOGUE",
-    "INTERNAL",
-    "LARGEST",
-    "SOLVING",
-    "WITH_LOOPS",
-    "Coupled",
-    "Declared",
-    "Dimension",
-    "Frame",
-    "Method",
-    "Places",
-    "Quantities",
-    "Quantity",
-    "Result",
-    "TakesOut",
-    "quantity",
-]
-
 # A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
 # link, "p" on that to its parent.
 Dimension = str | int

@@ -13,23 +13,9 @@ import numpy as np
 
 from screwdyn.core import expressions
 from screwdyn.core.types import Array
+from screwdyn.physics import link_steps
 from screwdyn.physics.charts import follow, recentre
-from screwdyn.physics.link_steps import (
-    JointScrew,
-    Matrix,
-    Pose,
-    RigidInertia,
-    Scalar,
-    Vector,
-    cross,
-    inertia_to_parent,
-    joint_pose,
-    multiply,
-    rotate_back,
-    scale,
-    subtract,
-    transpose,
-)
+from screwdyn.physics.link_steps import JointScrew, Matrix, Pose, RigidInertia, Scalar, Vector
 from screwdyn.physics.placement import Placement, squared
 from screwdyn.physics.table import (
     ARMATURE,
@@ -97,7 +83,7 @@ def base_parameters(table: Table) -> Table:
         ]
         k = parent(table, i)
         if k >= 0:
-            m, h, I = inertia_to_parent(home(table, i), RigidInertia(moved_m, (0.0, 0.0, moved_h), moved_I))
+            m, h, I = link_steps.inertia_to_parent(home(table, i), RigidInertia(moved_m, (0.0, 0.0, moved_h), moved_I))
             table[k, MASS:PARENT] += [m, *h, *I]
     return table
 
@@ -122,14 +108,14 @@ def aligned_frames(table: Table) -> Table:
         kept = parallel or i in grouped
         turn = None if kept else _turn([home(table, k).R for k in beyond[i]])
         if turn is not None:
-            table[i, :9] = squared(multiply(home(table, i).R, turn))
-            m, h, I = inertia_to_parent(Pose(transpose(turn), (0.0, 0.0, 0.0)), body(table, i))
+            table[i, :9] = squared(link_steps.multiply(home(table, i).R, turn))
+            m, h, I = link_steps.inertia_to_parent(Pose(link_steps.transpose(turn), (0.0, 0.0, 0.0)), body(table, i))
             table[i, MASS:PARENT] = [m, *h, *I]
             for k in beyond[i]:
                 R, p = home(table, k)
                 size = max(map(abs, p))
-                turned = [x if abs(x) > _ROUNDING * size else 0.0 for x in rotate_back(turn, p)]
-                table[k, :12] = [*squared(multiply(transpose(turn), R)), *turned]
+                turned = [x if abs(x) > _ROUNDING * size else 0.0 for x in link_steps.rotate_back(turn, p)]
+                table[k, :12] = [*squared(link_steps.multiply(link_steps.transpose(turn), R)), *turned]
     return table
 
 
@@ -183,7 +169,7 @@ def _moved(T: Pose, S: JointScrew) -> tuple[Scalar, Pose]:
     else:
         c, R = _turned(T.R)
         choices = [(c + k * math.pi / 2, _quarter_turns(R, -k)) for k in range(-4, 5)]
-    homes = [(c, Pose(R, _less(T.p, scale(S.slide * c, axis)))) for c, R in choices]
+    homes = [(c, Pose(R, _less(T.p, link_steps.scale(S.slide * c, axis)))) for c, R in choices]
     # A zero is worth the addition of c, and none is worth a longer way.
     return min(homes, key=lambda choice: ((choice[0] != 0) - choice[1].p.count(0), abs(choice[0])))
 
@@ -202,10 +188,10 @@ def _turned(R: Matrix) -> tuple[Scalar, Matrix]:
     c, quarters = found
     # y is a unit vector of the parent's frame if that is perpendicular to the axis, or else as near to one as possible.
     unit = (int(k == 0), int(k == 1), int(k == 2))
-    x, y = cross(unit, axis), unit
+    x, y = link_steps.cross(unit, axis), unit
     if axis[k] != 0:
-        x = scale(1 / math.hypot(*x), x)
-        y = cross(axis, x)
+        x = link_steps.scale(1 / math.hypot(*x), x)
+        y = link_steps.cross(axis, x)
     return c, _quarter_turns((x[0], y[0], axis[0], x[1], y[1], axis[1], x[2], y[2], axis[2]), quarters)
 
 
@@ -219,7 +205,7 @@ def _quarter_turns(R: Matrix, times: int) -> Matrix:
 def _less(p: Vector, way: Vector) -> Vector:
     """p minus a way, without rounding."""
     least = _OF_A_DIFFERENCE * max(map(abs, p))
-    x, y, z = (x if abs(x) > least else 0.0 for x in subtract(p, way))
+    x, y, z = (x if abs(x) > least else 0.0 for x in link_steps.subtract(p, way))
     return x, y, z
 
 
@@ -265,7 +251,7 @@ def _found(model: Model, rng: np.random.Generator) -> tuple[str, ...]:
     def to_parent(i: int) -> Array:
         """Ad of the pose of a row in its parent, with lengths in units of the extents of both."""
         length = extents[parents[i]]
-        R, p = joint_pose(home(table, i), joint_screw(table, i), x[i])
+        R, p = link_steps.joint_pose(home(table, i), joint_screw(table, i), x[i])
         X = screw.Ad(screw.pose(np.reshape(R, (3, 3)), np.array(p) / length))
         X[3:, 3:] *= extents[i] / length
         return X

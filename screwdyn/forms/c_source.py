@@ -21,11 +21,11 @@ from screwdyn.backends.tape.trace import Scalars
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, TopologyError, UnknownNameError
 from screwdyn.core.types import Array
-from screwdyn.forms.requests import Request, requested, results, scalars
+from screwdyn.forms.requests import Request, requested, results, scalars, symbols_of
 from screwdyn.mechanism.topology import check_no_rotor, check_open
 from screwdyn.physics.charts import ORIENTATION, ROW, Charts
 from screwdyn.physics.model import Model, Robot
-from screwdyn.physics.recursions.links import BODY, FRAMES
+from screwdyn.physics.recursions.links import FRAMES
 from screwdyn.physics.table import ARMATURE, FIRST, MASS, OWN_MASS, OWN_ROWS, PARENT, TURN
 
 if TYPE_CHECKING:
@@ -186,15 +186,15 @@ class _Source:
             (self.needs[link], at.follows) for link, at in self.model.placements.items() for _ in at.freedoms
         ]
         self.freedom_needs = [needs for needs, follows in self.row_needs if not follows]
-        placed = [x for link in self.model.placements for x in self.model.place(link, BODY)]
-        charts = self.model.charts
-        coupled = [] if charts is None else [charts.couplings]
-        symbols = expressions.free_symbols([*self.model.entries.flat, *placed, *coupled])
         self.members: dict[Any, str] = {}
-        if symbols:
+        if symbols := symbols_of(self.model):
             from screwdyn.backends.closed_form import member_names
 
-            self.members = member_names(sorted(symbols, key=str), [macro for macro, _ in self.macros()])
+            self.members = member_names(symbols, [macro for macro, _ in self.macros()])
+        # Arguments of all functions after those of the state, with their declarations.
+        self.further = {_STRUCT: f"const {prefix}parameters *{_STRUCT}"} if symbols else {}
+        if optional:
+            self.further["carried"] = "unsigned long carried"
 
     def _needs(self, bit: Mapping[str, int]) -> dict[str, int]:
         """Bits that must be set for a link to be present: of the links on its path, and of a rotor's joint."""
@@ -392,10 +392,7 @@ class _Function:
         upper, prefix = self.source.prefix.upper(), self.source.prefix
         sizes = {"q": f"{upper}NQ", "v": f"{upper}NV"}
         arguments = [f"const double {x}[{sizes['q' if x == 'q' else 'v']}]" for x in self.inputs]
-        if self.source.members:
-            arguments.append(f"const {prefix}parameters *{_STRUCT}")
-        if self.source.optional:
-            arguments.append("unsigned long carried")
+        arguments += self.source.further.values()
         for name, (_, result, y) in self.outputs.items():
             size = [sizes.get(str(d), str(n)) for d, n in zip(result.shape, y.shape, strict=True)]
             arguments.append(f"double {name}[{' * '.join(size or ['1'])}]")
@@ -409,13 +406,9 @@ class _Function:
         inputs = [self.tape.nodes[at].a for at in live if self.tape.nodes[at].op == "input"]
         lines, text = self.computed([what for kind, what in inputs if kind == "symbol"])
         lines += statements(self.tape, outputs, lambda name: _read(name, text))
-        given = [
-            *self.inputs,
-            *([_STRUCT] if self.source.members else []),
-            *(["carried"] if self.source.optional else []),
-        ]
         read = {_ARGUMENT_OF.get(kind, kind) for kind, _ in inputs}
-        return "\n".join(f"    {line}" for line in [*lines, *(f"(void){x};" for x in given if x not in read)])
+        lines += [f"(void){x};" for x in (*self.inputs, *self.source.further) if x not in read]
+        return "\n".join(f"    {line}" for line in lines)
 
     def computed(self, numbers: list[Any]) -> tuple[list[str], dict[Any, str]]:
         """Statements for common subexpressions of the robot's numbers, and C text of each number."""

@@ -180,14 +180,6 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
                 machine.resume()
         return function
 
-    def _ready(self, entry: Quantity, link: Any, frame: Any, single: bool) -> Function | None:
-        """A function if its code for one state, or for batches, is ready."""
-        function = self._function(entry, link, frame)
-        if function is not None and (single or function.program.batch):
-            return function
-        machine.resume()
-        return None
-
     def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
         """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""
         slow = partial(self._answer, entry, link, frame)
@@ -273,8 +265,9 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
         """
         count = math.prod(batch)
         single = count == 1
-        function = self._ready(entry, link, frame, single)
-        if function is None:
+        function = self._function(entry, link, frame)
+        if function is None or not (single or function.program.batch):
+            machine.resume()
             return None
         axes = len(batch)
         # Broadcasting takes longer than the rest of the call.

@@ -40,6 +40,7 @@ __all__ = [
     "requested",
     "results",
     "scalars",
+    "symbols_of",
     "written_places",
 ]
 
@@ -199,6 +200,14 @@ def requested(name: object, links: Sequence[str]) -> Request:
         also = f" or, with a frame, '{quantity}:<link>:body'" if of_frame else ""
         raise ScrewdynError(f"{quantity} is a quantity of a link; write '{quantity}:<link>'{also}")
     raise UnknownNameError.of(link if of_frame and is_frame(frame) else rest, links)
+
+
+def symbols_of(model: Model) -> list[Any]:
+    """The symbols in the numbers of a model, sorted by name."""
+    placed = [x for link in model.placements for x in model.place(link, BODY)]
+    coupled = [] if model.charts is None else [model.charts.couplings]
+    held = [*model.entries.flat, *placed, *coupled]
+    return sorted(expressions.free_symbols(held), key=str)
 
 
 def scalars(tape: Tape, numbers: Iterable[Any]) -> Scalars:

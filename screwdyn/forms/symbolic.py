@@ -21,11 +21,11 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import Reduced, indices
 from screwdyn.forms.numbers import require_resisted, undetermined
-from screwdyn.forms.requests import Request, independent_constraints, requested
+from screwdyn.forms.requests import Request, independent_constraints, requested, symbols_of
 from screwdyn.physics.contribution import SHARES, Contribution, Padded, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Frame, Method, Quantity
-from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code
+from screwdyn.physics.recursions.links import FRAMES, frame_code
 
 __all__ = ["Symbolic"]
 
@@ -91,10 +91,7 @@ class Symbolic:
         self.q, self.qd, self.qdd, self.tau = (
             Matrix(len(names), 1, [symbol(group, name) for name in names]) for group, names in self._names.items()
         )
-        places = [x for link in model.placements for x in model.place(link, BODY)]
-        charts = [] if model.charts is None else [model.charts.couplings]
-        held = expressions.free_symbols([*model.entries.flat, *places, *charts])
-        self.parameters = tuple(sorted(held, key=str))
+        self.parameters = tuple(symbols_of(model))
         own, parameters = (
             Counter(x.name for x in group) for group in ([*self.q, *self.qd, *self.qdd, *self.tau], self.parameters)
         )

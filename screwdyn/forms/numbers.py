@@ -401,38 +401,34 @@ def _of_lists(state: Sequence[Any]) -> list[Array] | None:
 def _method(entry: Quantity) -> Callable[..., Any]:
     """The method of a quantity: its kernel computes one state as it is given or in lists, and ``_evaluate`` others."""
     declared = Method(entry, "Quantities")
-    name, of_link, takes_wrenches, shares = (
-        entry.name,
-        bool(entry.parameters),
-        bool(entry.wrenches),
-        entry.name in SHARES,
-    )
-    count, last, framed = len(declared.names), of_link + len(entry.arguments), "frame" in entry.parameters
+    name, first, count = entry.name, len(entry.parameters[:1]), len(declared.names)
+    last = first + len(entry.arguments)
+    framed, pushed, shares = "frame" in entry.parameters, entry.wrenches is not None, name in SHARES
     places = {"one": "of_link", "subtree": "of_subtree", "all": "of_all"}
     context_of, kernel_of = attrgetter(places.get(entry.places or "", "context")), attrgetter(name)
 
     def method(self: Dynamics, *values: Any, **named: Any) -> Any:
         if named or len(values) != count:
             values = declared.values(values, named)
-        if takes_wrenches and values[last] is not None:
+        if pushed and values[last] is not None:
             return self._evaluate(entry, *values)
-        kernels, state = self._kernels, values[of_link:last]
-        try:
-            context = context_of(kernels)
-            if of_link:
+        kernels, state = self._kernels, values[first:last]
+        context, kernel = context_of(kernels), kernel_of(kernels)
+        if first:
+            try:
                 context = context[values[0], values[last] if framed else "body"]
-        except (KeyError, TypeError):  # for an unknown link or frame
-            return self._evaluate(entry, *values)
-        found = kernel_of(kernels)(context, *state)
+            except (KeyError, TypeError):  # for an unknown link or frame
+                return self._evaluate(entry, *values)
+        found = kernel(context, *state)
         if found is None and (arrays := _of_lists(state)):
-            found = kernel_of(kernels)(context, *arrays)
+            found = kernel(context, *arrays)
         if found is None:
             return self._evaluate(entry, *values)
         return kernels.share_of(name, values[0])(*found) if shares else found
 
-    return functools.wraps(getattr(Quantities, entry.name))(declared.of(method))
+    return functools.wraps(getattr(Quantities, entry.name))(method)
 
 
-# Without a frame of Python methods call kernels for plain arguments, and these functions for all others.
+# For plain arguments, methods call kernels without a frame of Python; for all others, these functions.
 for _k, _entry in enumerate(CATALOGUE.values()):
     setattr(Dynamics, _entry.name, in_c(Dynamics, _k, _method(_entry)))

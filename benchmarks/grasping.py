@@ -78,6 +78,7 @@ if __name__ == "__main__":
         if not made:
             tip = next(link for link in reversed(tree.links) if tree.parent(link) and tree.model.path(link))
         state = sd.State(tree, q, v)
+        tree.jacobian(tip, q, "body")  # as in a controller, the robot has been in use
         print(name)
         for what, call in changes(tree, state, tip).items():
             if what.startswith("grasp"):

@@ -217,9 +217,11 @@ class State:
     def part(self, tree: Robot) -> State:
         """The state of a tree that has some of the joints, with the same values; UnknownNameError for other joints."""
         _check_tree(tree, "the argument of part")
-        q = [self.q[self._index(name, self.positions)] for name in tree.positions]
-        qd = [self.qd[self._index(name, self.coordinates)] for name in tree.coordinates]
-        return State(tree, q, qd)
+        own, rates = dict(zip(self.positions, self.q, strict=True)), dict(zip(self.coordinates, self.qd, strict=True))
+        if not own.keys() >= {*tree.positions}:
+            raise no_coordinate(next(name for name in tree.positions if name not in own), own, self.topology)
+        q, qd = [own[name] for name in tree.positions], [rates[name] for name in tree.coordinates]
+        return State.of(tree, np.array(q, dtype=float), np.array(qd, dtype=float))
 
     def _index(self, name: str, names: tuple[str, ...]) -> int:
         if not isinstance(name, str) or name not in names:

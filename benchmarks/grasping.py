@@ -5,7 +5,7 @@ python benchmarks/grasping.py
 
 import numpy as np
 import pinocchio as pin
-from clock import Timed, clock, machine, same, seconds_per_call, side_by_side
+from clock import Timed, clock, machine, seconds_per_call, side_by_side
 from robots import Pair, balls
 
 import screwdyn as sd

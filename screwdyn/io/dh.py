@@ -32,54 +32,7 @@ def from_dh(
     base: str | Link = "base",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
 ) -> Topology:
-    """Read the links and joints of a Denavit-Hartenberg table; :meth:`KinematicTree.from_dh` makes a tree from them.
-
-    Row i defines the pose of frame i in frame i-1:
-
-    - standard: T = Rz(theta) Dz(d) Dx(a) Rx(alpha), the joint's axis is z of frame i-1 (Fu Eq. 3.2-5);
-    - modified: T = Rx(alpha) Dx(a) Rz(theta) Dz(d), the joint's axis is z of frame i.
-
-    The coordinate q is added to theta ("R") or to d ("P"); the table's value is the offset. In the
-    link's own frame the axis is (0, sin alpha, cos alpha) through (-a, 0, 0) for standard rows and z through
-    the origin for modified ones, so that T(q) = T(0) exp(S^ q) (docs/mathematics.md §1).
-
-    Parameters
-    ----------
-    rows : iterable of dict
-        Every key is optional, and every number may be a SymPy expression. ``type`` "R" (default) or "P"; ``d``,
-        ``a`` in m, ``alpha``, ``theta`` in rad (default 0; multiples of pi/2 count as exact); ``m`` in kg, ``com``
-        in m and ``inertia`` in kg m² about the com (3x3, three principal moments, or 0), both in the DH frame of the
-        link; or an :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default
-        "link1", …); ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``,
-        ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``effort``, ``velocity``, ``armature`` as for
-        :func:`screwdyn.revolute`. Without mass and inertia the link is massless.
-    convention : "standard" or "modified"
-    base : str or Link
-        Name of frame 0, or its link.
-    gravity : (3,) array
-        In frame 0, m/s².
-
-    Returns
-    -------
-    Topology
-
-    Raises
-    ------
-    ScrewdynError
-        If the convention or a key of a row is unknown (with similar names), there are no rows, or a row is not a dict.
-    JointError
-        If a type is neither "R" nor "P", or a parameter of a joint is invalid.
-    ShapeError
-        If ``d``, ``a``, ``alpha``, ``theta`` or ``m`` is not a finite number.
-    InertiaError
-        If a mass is negative, an entry is NaN, a shape is wrong or a tensor is not symmetric.
-
-    Warns
-    -----
-    ScrewdynWarning
-        Once per table, for rows whose mass and inertia no rigid body has; they are used without change. Objects of
-        class :class:`Inertia` are not checked.
-    """
+    """Read a Denavit-Hartenberg table; parameters, errors and warnings are those of :meth:`KinematicTree.from_dh`."""
     if convention not in ("standard", "modified"):
         raise ScrewdynError(f"unknown DH convention {convention!r}; use 'standard' or 'modified'")
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):

@@ -222,8 +222,6 @@ def _described(value: object) -> str:
         return f"a list of {len(value)}"
     if type(value) is str:
         return repr(shown(value))
-    if type(value) is int and value.bit_length() > 1000:
-        return "a number too large for a float"
     return shown(str(value))
 
 

@@ -40,17 +40,25 @@ class Files(Mechanism):
     ) -> Self:
         """Read a URDF or xacro file, or its text, which begins with ``<``; xacro needs the extra ``xacro``.
 
-        Links behind fixed joints are kept as links, the root link becomes the base, and coordinates are named after the
-        joints. Visual and collision elements become :meth:`shapes` of their links; files of meshes are looked for but
-        not read. Elements ``<screwdyn_loop>``, as :meth:`to_urdf` writes them, close loops.
+        The root link becomes the base. The other links, also massless ones and those behind fixed joints, are attached
+        depth first and in the order of the joints in the file. The name of a joint is that of its coordinate, or the
+        beginning of the names of its coordinates. As in URDF, the default axis of a joint is x, and rpy angles mean
+        Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the
+        plane's normal; neither has limits. Mimic joints follow the joints that they name; those that cannot become
+        independent (with a warning). Elements ``<screwdyn_loop>``, as :meth:`to_urdf` writes them, close loops. Units
+        are those of URDF: m, kg, rad, s. Gravity is (0, 0, -9.81) m/s².
+
+        Visual and collision elements become :meth:`shapes` of their links, which keep the colours of materials but not
+        textures. Files of meshes are looked for but not read. Whatever is wrong with a shape is a warning.
 
         Parameters
         ----------
         path_or_text : str or path
         floating_base : bool
-            Attach the root link to a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇.
+            Attach the root link to a new base ``world`` by a passive free joint ``base``, which comes first in q and q̇;
+            ``world_2``, ``base_2``, … if the file uses these names.
         strict : bool
-            Raise an error instead of a warning, for example for an inertia that no rigid body has.
+            Raise an error instead of a warning, for example for an inertia that no rigid body has or a missing limit.
         package_dirs : path or sequence of paths
             Folders that contain the packages of meshes named ``package://…``, or are packages. They are also looked for
             in ``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH`` and the folders above that of the file.
@@ -73,10 +81,6 @@ class Files(Mechanism):
         -----
         ScrewdynWarning
             Once, with all doubtful entries of the file and the names of missing meshes.
-
-        See Also
-        --------
-        screwdyn.io.urdf.read_urdf : describes how each element is read.
         """
         return cls._of(read_urdf(path_or_text, floating_base, strict=strict, package_dirs=package_dirs, xacro=xacro))
 
@@ -135,18 +139,54 @@ class Files(Mechanism):
         base: str | Link = "base",
         gravity: ArrayLike = (0.0, 0.0, -9.81),
     ) -> Self:
-        """A serial arm from a Denavit-Hartenberg table.
+        """A serial arm from a Denavit-Hartenberg table; the frame of each link is its DH frame.
+
+        Row i defines the pose of frame i in frame i-1:
+
+        - standard: T = Rz(theta) Dz(d) Dx(a) Rx(alpha), the joint's axis is z of frame i-1 (Fu Eq. 3.2-5);
+        - modified: T = Rx(alpha) Dx(a) Rz(theta) Dz(d), the joint's axis is z of frame i.
+
+        The coordinate q is added to theta ("R") or to d ("P"); the table's value is the offset. In the link's own frame
+        the axis is (0, sin alpha, cos alpha) through (-a, 0, 0) for standard rows and z through the origin for modified
+        ones, so that T(q) = T(0) exp(S^ q) (docs/mathematics.md §1).
 
         Parameters
         ----------
-        rows, convention, base
-            Parameters, warnings and errors as for :func:`screwdyn.io.dh.from_dh`.
+        rows : iterable of dict
+            Every key is optional, and every number may be a SymPy expression. ``type`` "R" (default) or "P"; ``d``,
+            ``a`` in m, ``alpha``, ``theta`` in rad (default 0; multiples of pi/2 count as exact); ``m`` in kg, ``com``
+            in m and ``inertia`` in kg m² about the com (3x3, three principal moments, or 0), both in the DH frame of
+            the link; or an :class:`Inertia` as ``inertia``, without ``m`` and ``com``; ``name`` of the link (default
+            "link1", …); ``joint``, the name of the joint and its coordinate (default "joint1", …); ``passive``,
+            ``damping``, ``friction``, ``stiffness``, ``rest``, ``limits``, ``effort``, ``velocity``, ``armature`` as
+            for :func:`screwdyn.revolute`. Without mass and inertia the link is massless.
+        convention : "standard" or "modified"
+        base : str or Link
+            Name of frame 0, or its link.
         gravity : (3,) array
             In frame 0, m/s².
 
         Returns
         -------
         KinematicTree
+
+        Raises
+        ------
+        ScrewdynError
+            If the convention or a key of a row is unknown (with similar names), there are no rows, or a row is not a
+            dict.
+        JointError
+            If a type is neither "R" nor "P", or a parameter of a joint is invalid.
+        ShapeError
+            If ``d``, ``a``, ``alpha``, ``theta`` or ``m`` is not a finite number.
+        InertiaError
+            If a mass is negative, an entry is NaN, a shape is wrong or a tensor is not symmetric.
+
+        Warns
+        -----
+        ScrewdynWarning
+            Once per table, for rows whose mass and inertia no rigid body has; they are used without change. Objects of
+            class :class:`Inertia` are not checked.
         """
         return cls._of(from_dh(rows, convention, base=base, gravity=gravity))
 

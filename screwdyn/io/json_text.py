@@ -126,12 +126,10 @@ def _rows(columns: int, rows: int | None = None) -> _Form:
 
 
 def _list(form: _Form, what: str) -> _Form:
-    def read(given: Entry) -> list[Any] | None:
-        before = len(given.problems)
-        found = [form.read(entry) for entry in given.items(what)]
-        return None if len(given.problems) > before else found
-
-    return _Form(read, lambda values, writer: [form.write(value, writer) for value in values])
+    return _Form(
+        lambda given: [form.read(entry) for entry in given.items(what)],
+        lambda values, writer: [form.write(value, writer) for value in values],
+    )
 
 
 def _record(

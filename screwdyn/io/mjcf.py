@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,14 +78,6 @@ def _disabled(model: Any) -> set[str]:
     for given, implied in _IMPLIED:
         found |= implied if found >= given else set()
     return found
-
-
-def _sleeps(model: Any) -> bool:
-    """Whether MuJoCo may hold bodies still that hardly move."""
-    import mujoco
-
-    flag = mujoco.mjtEnableBit.__members__.get("mjENBL_SLEEP")  # which earlier versions do not have
-    return flag is not None and bool(model.opt.enableflags & int(flag))
 
 
 class _Reader:
@@ -266,6 +258,8 @@ class _Reader:
 
     def note_ignored(self) -> None:
         """Warn about everything else that changes the motion."""
+        import mujoco
+
         m = self.model
         poly = self.enabled("spring", getattr(m, "jnt_stiffnesspoly", np.zeros(m.njnt)))
         yields = self.stiffness * getattr(m, "jnt_springyield", np.zeros(m.njnt))
@@ -284,13 +278,13 @@ class _Reader:
         self.note("the flexible body", self.named("flex", m.nflex))
         if (m.opt.density or m.opt.viscosity) and "medium" not in self.off:
             self.findings.warnings.append("the forces of the medium (density, viscosity, wind)")
-        if _sleeps(m):
+        flag = mujoco.mjtEnableBit.__members__.get("mjENBL_SLEEP")  # which earlier versions do not have
+        if flag is not None and m.opt.enableflags & int(flag):
             self.findings.warnings.append("the flag sleep, which lets MuJoCo hold bodies still that hardly move")
 
-    def note(self, what: str, names: Iterable[str]) -> None:
-        listed = list(names)
-        if listed:
-            self.findings.warnings.append(f"{what}{'s' * (len(listed) > 1)} {some(map(repr, listed), 20)}")
+    def note(self, what: str, names: list[str]) -> None:
+        if names:
+            self.findings.warnings.append(f"{what}{'s' * (len(names) > 1)} {some(map(repr, names), 20)}")
 
 
 def _pose(position: Array, quaternion: Array) -> Array:

@@ -71,20 +71,7 @@ def read_urdf(
     package_dirs: Folders = (),
     xacro: bool | None = None,
 ) -> Topology:
-    """Read a URDF robot; parameters, errors and warnings are those of :meth:`KinematicTree.from_urdf`.
-
-    The root link becomes the tree's base. The other links are attached to their parents depth first and in the order of
-    the joints in the file; fixed joints and massless links are kept. The name of a joint is the name of its coordinate,
-    or the beginning of the names of its coordinates. As in URDF, the default axis of a joint is x, and rpy angles mean
-    Rz(yaw) Ry(pitch) Rx(roll). A floating joint becomes a passive free joint; the axis of a planar joint is the plane's
-    normal; neither has limits. Mimic joints follow the joints that they name; those that cannot become independent
-    (with a warning). Units are those of URDF: m, kg, rad, s. Elements ``<screwdyn_loop>`` close loops
-    (docs/files.md).
-
-    Visual and collision elements become shapes of their links, which keep the colours of materials but not textures.
-    Of a mesh only the path is read; docs/files.md says where it is looked for. Whatever is wrong with a shape is a
-    warning.
-    """
+    """Read a URDF robot; parameters, errors and warnings are those of :meth:`KinematicTree.from_urdf`."""
     if not isinstance(floating_base, bool):
         raise ScrewdynError(f"floating_base must be True or False; got {floating_base!r}")
     title, problems, model = _read(path_or_text, package_dirs, xacro)
@@ -167,9 +154,6 @@ def _expanded(source: Source, found: Unexpanded) -> Element | None:
         return found.element.wrong(f"xacro cannot expand this: {str(error) or type(error).__name__}")
 
 
-# numbers --------------------------------------------------------------------------------------------------------------
-
-
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
     """Rotation matrix R = Rz(yaw) Ry(pitch) Rx(roll), (3, 3), of angles in radians."""
     (cr, cp, cy), (sr, sp, sy) = np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw])
@@ -205,9 +189,6 @@ def _axis(joint: Element) -> tuple[float, ...] | None:
     if largest == 0:
         return element.wrong("the axis is zero", "give the direction of the joint, such as 0 0 1")
     return tuple(x / largest for x in axis)
-
-
-# links and joints -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,19 +232,20 @@ class _Reader:
         self.loops = self.loops_of(robot)
 
     def topology(self, floating_base: bool) -> Topology:
+        """Depth first, and in the order of the file."""
+        import networkx as nx
+
         root, attachments = self.links[self.root], []
         base = Link(unused("world", {*self.links, *self.loops})) if floating_base else root
         if floating_base:
             joint = joints.free(passive=True, name=unused("base", {*self.edges, *self.loops}))
             attachments.append(Attachment(root, base.name, joint))
-        outgoing: dict[str, list[_Edge]] = {}
-        for edge in reversed(self.edges.values()):
-            outgoing.setdefault(edge.parent, []).append(edge)
-        waiting = outgoing.get(self.root, [])
-        while waiting:
-            edge = waiting.pop()
-            attachments.append(Attachment(self.links[edge.child], edge.parent, edge.joint, edge.home))
-            waiting.extend(outgoing.get(edge.child, []))
+        graph = nx.DiGraph((edge.parent, edge.child) for edge in self.edges.values())
+        graph.add_node(self.root)
+        above = {edge.child: edge for edge in self.edges.values()}
+        for parent, child in nx.dfs_edges(graph, self.root):
+            edge = above[child]
+            attachments.append(Attachment(self.links[child], parent, edge.joint, edge.home))
         return with_loops(Topology.rooted(base).attach(attachments), self.loops.values())
 
     def unique_name(self, element: Element) -> str | None:
@@ -273,8 +255,8 @@ class _Reader:
         first = self.first.setdefault((element.tag, name), element)
         if first is element:
             return name
-        hint = f"the first is on line {first.line}; rename one"
-        return element.wrong(f"a second {element.tag} named {shown(name)!r}", hint)
+        message = f"a second {element.tag} named {shown(name)!r}"
+        return element.wrong(message, f"the first is on line {first.line}; rename one")
 
     def link_named(self, element: Element, attribute: str, unknown: str) -> str | None:
         """The name of a link in an attribute; None, with a problem, if the file has no such link."""
@@ -478,9 +460,6 @@ def _top(name: str, above: dict[str, str]) -> str:
         name = above[name]
     above.update(dict.fromkeys(way, name))
     return name
-
-
-# shapes ---------------------------------------------------------------------------------------------------------------
 
 
 class _Shapes:

@@ -195,9 +195,8 @@ class _URDF(_Writer):
             if joint.kind == "spherical":
                 self.refuse_group(at)
             frame = pose(expressions.floats(joint.chart.axes), expressions.floats(joint.chart.center))
-            if joint.kind == "planar":
-                return [_Step("planar", at.name, frame, np.array([0.0, 0.0, 1.0]))]
-            return [_Step("floating", at.name, frame)]
+            normal = np.array([0.0, 0.0, 1.0]) if joint.kind == "planar" else None
+            return [_Step("floating" if normal is None else "planar", at.name, frame, normal)]
         steps = []
         for name, kind, direction, point in self.freedoms(at, expressions.floats(joint.screws)):
             frame = np.eye(4)

@@ -38,7 +38,6 @@ def from_dh(
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ScrewdynError(f"a DH table must be a list of dicts, one for each row; got {rows!r}")
     root = base if isinstance(base, Link) else Link(base)
-    topology = Topology.rooted(root, gravity)
     attachments, doubtful = [], []
     parent = root.name
     for i, row in enumerate(rows, start=1):
@@ -62,7 +61,7 @@ def from_dh(
     if doubtful:
         message = "no rigid body has these numbers; they are used as they are"
         warnings.warn("\n  ".join([message, *doubtful]), ScrewdynWarning, stacklevel=3)  # of from_dh's caller
-    return topology.attach(attachments)
+    return Topology.rooted(root, gravity).attach(attachments)
 
 
 def _number(row: Mapping[str, Any], key: str) -> Any:

@@ -64,7 +64,7 @@ def expression_of(text: str, symbols: Mapping[str, Any]) -> Any:
         raise ValueError(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})") from None
 
 
-def symbol_of(name: str, assumptions: Mapping[str, bool]) -> Any:
+def symbol_of(name: str, assumptions: Mapping[str, bool | None]) -> Any:
     """A symbol with assumptions such as ``{"positive": True}``; ValueError if there are no such ones."""
     from sympy import Symbol
     from sympy.core.facts import InconsistentAssumptions

@@ -342,9 +342,8 @@ def _read_symbols(given: Entry) -> None:
     """Note what the document assumes of symbols."""
     for name, entry in given.entries().items():
         flags = {what: assumed.flag() for what, assumed in entry.entries().items()}
-        known = {what: flag for what, flag in flags.items() if flag is not None}
         try:
-            given.symbols |= {name: symbol_of(name, known)}
+            given.symbols[name] = symbol_of(name, flags)
         except ValueError as error:
             entry.wrong(f"these are not assumptions of a symbol: {error}")
 
@@ -360,8 +359,11 @@ def _attachments(given: Entry, base: Entry) -> list[Attachment]:
             parent.wrong(f"there is no link {parent.value!r} before this one", parent.near(parent.value, links))
         if is_name(name.value):
             own = joint.below("name")
-            _claim(name, links, "link")
-            _claim(own if is_name(own.value) else name, joints, "joint")
+            for claimed, taken, what in ((name, links, "link"), (own if is_name(own.value) else name, joints, "joint")):
+                first = taken.setdefault(claimed.value, claimed.place)
+                if first != claimed.place:
+                    message = f"a second {what} has the name {claimed.value!r}"
+                    claimed.wrong(message, f"the first is at {first}; rename one")
         if at is None:
             continue
         found.append(at)
@@ -369,10 +371,3 @@ def _attachments(given: Entry, base: Entry) -> list[Attachment]:
         if free and (at.joint.screws.size or at.joint.name != free.name):
             entry.below("locked").wrong(_LOCKS)
     return found
-
-
-def _claim(name: Entry, taken: dict[str, str], what: str) -> None:
-    """Note the place that gives a name; a problem if an earlier one does."""
-    first = taken.setdefault(name.value, name.place)
-    if first != name.place:
-        name.wrong(f"a second {what} has the name {name.value!r}", f"the first is at {first}; rename one")

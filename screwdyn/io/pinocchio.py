@@ -47,9 +47,8 @@ def read_pinocchio(model: Any, *, visual: Any = None, collision: Any = None, str
             raise ModelError(f"{use}= must be a pinocchio.GeometryModel; got {type(geometry).__name__}")
     title = f"the Pinocchio model {model.name!r}"
     findings = Findings(ModelError, f"{title} cannot be read", f"{title} is read without the following")
-    attachments = _Reader(model, findings, {"visual": visual, "collision": collision}).attachments()
+    base, *others = _Reader(model, findings, {"visual": visual, "collision": collision}).attachments()
     findings.report(strict)
-    base, *others = attachments
     return Topology.rooted(base.link, np.array(model.gravity.linear)).attach(others)
 
 
@@ -123,12 +122,13 @@ class _Reader:
         armature = m.armature[there.idx_v : there.idx_v + there.nv]
         if not self.is_product(i, screws, home):
             make = _GROUPS.get(there.shortname())
-            if make is not None:
-                if armature.any():
-                    self.findings.warnings.append(f"the armature of joint {name!r}, a {there.shortname()}")
-                return make(name=name, **{k: v for k, v in options.items() if k != "limits"}), np.eye(4)
-            self.findings.errors.append(f"joint {name!r} is a {there.shortname()}, which is not supported")
-            return fixed(name), np.eye(4)
+            if make is None:
+                self.findings.errors.append(f"joint {name!r} is a {there.shortname()}, which is not supported")
+                return fixed(name), np.eye(4)
+            if armature.any():
+                self.findings.warnings.append(f"the armature of joint {name!r}, a {there.shortname()}")
+            options.pop("limits", None)
+            return make(name=name, **options), np.eye(4)
         if there.nq != there.nv:
             options.pop("limits", None)  # of the cosine and sine of the angle
         return Joint(screws, name=name, armature=self.equal(name, "armature", armature), **options), home

@@ -324,11 +324,10 @@ class _Reader:
 
     def limits(self, joint: Element, element: Element | None) -> tuple[float, float] | None:
         if element is None:
-            kind = joint.attributes["type"]
-            return joint.doubtful(f"a {kind} joint without <limit>", "it is read as unlimited")
+            return joint.doubtful(f"a {joint.attributes['type']} joint without <limit>", "it is read as unlimited")
         if not {"lower", "upper"} & element.attributes.keys():
             return element.doubtful("neither lower nor upper is given", "the joint is read as unlimited")
-        lower, upper = (element.number(name, default=0.0, largest=np.inf) for name in ("lower", "upper"))
+        lower, upper = (element.number(name, default=0.0) for name in ("lower", "upper"))
         if lower is None or upper is None:
             return None
         if lower > upper:
@@ -342,7 +341,7 @@ class _Reader:
         """The limit of effort or velocity; ``None`` if it is not given or not valid."""
         if limit is None:
             return None
-        value = limit.number(name, default=np.inf, severity="warning", largest=np.inf)
+        value = limit.number(name, default=np.inf, severity="warning")
         if value is not None and value < 0:
             return limit.doubtful(f"the {name} is negative ({value:g})", "it is read as unlimited")
         return None if value is None or value >= sys.float_info.max else value
@@ -567,19 +566,14 @@ class Meshes:
         package = next((scheme for scheme in _PACKAGES if name.startswith(scheme)), None)
         if package is not None:
             stem, _, inside = name[len(package) :].lstrip("/").partition("/")
-            candidates = [root / inside for root in self.roots_of(stem)]
+            folders = [*self.given, *self.listed, *self.above]
+            itself = [folder for folder in folders if folder.name == stem]
+            roots = [root for root in (*(folder / stem for folder in folders), *itself) if os.path.isdir(root)]
+            candidates = [root / inside for root in (*roots, *self.above)]
         else:
-            plain = name.removeprefix("file://")
-            candidates = [folder / plain for folder in (self.folder or Path.cwd(), *self.given)]
+            candidates = [folder / name.removeprefix("file://") for folder in (self.folder or Path.cwd(), *self.given)]
         for path in map(str, candidates):
             found = next((x for x in (path, unquote(path)) if os.path.isfile(x)), None)
             if found is not None:
                 return os.path.abspath(found)
         return None
-
-    def roots_of(self, package: str) -> list[Path]:
-        """Folders that a package may be."""
-        folders = [*self.given, *self.listed, *self.above]
-        inside = [folder / package for folder in folders]
-        itself = [folder for folder in folders if folder.name == package]
-        return [root for root in (*inside, *itself) if os.path.isdir(root)] + self.above

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal
 from xml.parsers import expat
 
@@ -134,16 +134,11 @@ class Element:
         return found[0] if found else None
 
     def numbers(
-        self,
-        name: str,
-        count: int,
-        default: tuple[float, ...] | None = None,
-        severity: Severity | None = None,
-        largest: float = 1e50,
+        self, name: str, count: int, default: tuple[float, ...] | None = None, severity: Severity | None = None
     ) -> tuple[float, ...] | None:
         """The `count` finite numbers of an attribute, which is required if there is no default.
 
-        Numbers above `largest` in magnitude are a problem, because their products would overflow.
+        Numbers above 1e50 in magnitude are a problem, because their products would overflow; those of limits have none.
         """
         text = self.attributes.get(name)
         if text is None:
@@ -159,17 +154,15 @@ class Element:
         if len(words) != count:
             expected = "one number" if count == 1 else f"{count} numbers"
             return self.wrong(f"{given} has {len(words)}", f"expected {expected}", severity)
-        values = tuple(map(float, words))
+        values, largest = tuple(map(float, words)), inf if self.tag == "limit" else 1e50
         beyond = [word for word, x in zip(words, values, strict=True) if not isfinite(x) or abs(x) > largest]
         if beyond:
             return self.wrong(f"{given}: {shown(beyond[0])} is too large", "give a value in SI units", severity)
         return values
 
-    def number(
-        self, name: str, default: float | None = None, severity: Severity | None = None, largest: float = 1e50
-    ) -> float | None:
+    def number(self, name: str, default: float | None = None, severity: Severity | None = None) -> float | None:
         """One number; see :meth:`numbers`."""
-        values = self.numbers(name, 1, None if default is None else (default,), severity, largest)
+        values = self.numbers(name, 1, None if default is None else (default,), severity)
         return None if values is None else values[0]
 
 

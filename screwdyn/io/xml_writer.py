@@ -17,7 +17,7 @@ from screwdyn.core.errors import ModelError, UnboundSymbolError, URDFError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Findings, unused
 from screwdyn.io.urdf import LOOP, LOOP_TYPES
-from screwdyn.mechanism.inertia import Inertia, failing_condition
+from screwdyn.mechanism.inertia import failing_condition
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Shape
@@ -300,7 +300,6 @@ _LEAST = 1e-15
 _ALONE = "free", "planar"
 # Of the joints of one body, in MuJoCo.
 _MOST_FREEDOMS = 6
-_HIDDEN = 3
 
 
 def home_key(joint: str) -> str:
@@ -397,19 +396,21 @@ class _MJCF(_Writer):
                 self.check_name("joint", part.name)
                 yield from self.joint(part, inverse(place))
             if part is not at:
-                self.note_between(part, at.link.name, not np.array_equal(place, np.eye(4)))
-        inertia = None if at.link.inertia is None else at.link.inertia.evaluated()
-        if inertia is not None:
-            yield self.inertial(at.link.name, inertia)
+                name, read = part.link.name, f"{at.link.name}_{part.joint.row_names(part.name)[-1]}"
+                if name != read:
+                    self.warnings.append(f"the name of the massless link {name!r}, which is read as {read!r}")
+                if not np.array_equal(place, np.eye(4)):
+                    moved = f"the frame of the massless link {name!r}"
+                    self.warnings.append(f"{moved}, which becomes that of {at.link.name!r}")
+        if at.link.inertia is not None:
+            inertia = at.link.inertia.evaluated()
+            wrong = failing_condition(inertia.mass, inertia.tensor)
+            if wrong is not None:
+                refused = f"link {at.link.name!r}: no rigid body has its inertia, which MuJoCo refuses"
+                self.errors.append(f"{refused}: {wrong}")
+            moments, axes = np.maximum(inertia.principal_moments, 0.0), inertia.principal_axes.T[:2]
+            yield f"      {_tag('inertial', mass=inertia.mass, pos=inertia.com, xyaxes=axes, diaginertia=moments)}"
         yield from self.content(at.link)
-
-    def note_between(self, at: Attachment, body: str, moved: bool) -> None:
-        """Note what is lost of a massless link between the joints of a body."""
-        name, read = at.link.name, f"{body}_{at.joint.row_names(at.name)[-1]}"
-        if name != read:
-            self.warnings.append(f"the name of the massless link {name!r}, which is read as {read!r}")
-        if moved:
-            self.warnings.append(f"the frame of the massless link {name!r}, which becomes that of {body!r}")
 
     def content(self, link: Link) -> Iterator[str]:
         """The shapes of a link, and the sites of its loops."""
@@ -417,8 +418,12 @@ class _MJCF(_Writer):
         for shape in link.shapes:
             if shape.kind == "mesh":
                 self.warnings.append(f"a mesh of link {link.name!r}")
-            else:
-                yield _geom(shape)
+                continue
+            size = np.array(shape.size)
+            half = size / 2 if shape.kind == "box" else size / (1, 2)[: len(size)]  # a radius, and a half length
+            # Visual ones touch nothing; MuJoCo's viewer hides group 3 at first.
+            use = {"contype": "0", "conaffinity": "0"} if shape.use == "visual" else {"group": "3"}
+            yield f"      {_tag('geom', type=shape.kind, size=half, **_placed(shape.pose), rgba=shape.color, **use)}"
 
     def joint(self, at: Attachment, place: Array) -> Iterator[str]:
         """The lines of a joint, whose own frame has a pose in that of its body."""
@@ -461,13 +466,6 @@ class _MJCF(_Writer):
             center = expressions.floats(joint.chart.center) + place[:3, 3]
             yield f"      {_tag('joint', name=name, type='ball', pos=center, **options)}"
 
-    def inertial(self, link: str, inertia: Inertia) -> str:
-        wrong = failing_condition(inertia.mass, inertia.tensor)
-        if wrong is not None:
-            self.errors.append(f"link {link!r}: no rigid body has its inertia, which MuJoCo refuses: {wrong}")
-        moments, axes = np.maximum(inertia.principal_moments, 0.0), inertia.principal_axes.T[:2]
-        return f"      {_tag('inertial', mass=inertia.mass, pos=inertia.com, xyaxes=axes, diaginertia=moments)}"
-
     def is_massive(self, at: Attachment) -> bool:
         """Whether a link, or one that is welded to it, has a mass and moments."""
         todo = [at]
@@ -500,11 +498,3 @@ class _MJCF(_Writer):
 def _placed(T: Array) -> dict[str, Array]:
     """The attributes of a pose."""
     return {"pos": T[:3, 3], "xyaxes": T[:3, :2].T}
-
-
-def _geom(shape: Shape) -> str:
-    """A geom; visual ones touch nothing."""
-    size = np.array(shape.size)
-    half = size / 2 if shape.kind == "box" else size / (1, 2)[: len(size)]  # a radius, and a half length
-    use = {"contype": "0", "conaffinity": "0"} if shape.use == "visual" else {"group": f"{_HIDDEN}"}
-    return f"      {_tag('geom', type=shape.kind, size=half, **_placed(shape.pose), rgba=shape.color, **use)}"

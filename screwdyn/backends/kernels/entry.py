@@ -1,11 +1,9 @@
-"""Calls of machine code with arrays: kernels, compiled or in Python, also of one model; functions at an address.
+"""Calls of kernels with arrays: compiled or in Python, also of one model.
 
-A function at an address is ``int64 f(context, arrays)``. Its arguments are an address that belongs to the function, and
-an array with the addresses of its inputs and outputs. It returns 0 if it has computed its outputs; for a kernel this is
-the status of the recursion.
+A kernel gets the address of a context, and an array with the addresses of its inputs and outputs. It returns the status
+of the recursion, which is 0 if it has computed its outputs.
 """
 
-import ctypes
 import functools
 import importlib
 import inspect
@@ -45,11 +43,9 @@ if machine is in_python:
         stacklevel=2,
     )
 
-__all__ = ["Kernels", "address", "addresses", "builtin_at", "link_step", "machine", "method", "processors", "refuse"]
+__all__ = ["Kernels", "address", "link_step", "machine", "method", "play", "processors", "refuse", "text_of"]
 
 Array = np.ndarray
-# ``int64 f(context, arrays)``.
-Computation = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 # The address of an array's first entry.
 address: Callable[[Array], int] = machine.address
 # The operations of ``play``, by number.
@@ -63,36 +59,12 @@ _NO_PLACES = np.zeros((0, PLACE))
 _LARGE = 100_000
 
 
-def addresses(arrays: Sequence[Array]) -> Array:
-    """The addresses of the first entries of some arrays, as arguments of a computation."""
-    return np.array([*map(address, arrays), 0], dtype=np.int64)
-
-
-def builtin_at(
-    name: str,
-    code: int,
-    context: int,
-    lengths: Sequence[int],
-    shapes: Sequence[tuple[int, ...]],
-    slow: Callable[..., Any],
-    owner: Any,
-) -> Any:
-    """The built-in function of one state that calls code at an address, for inputs and outputs of some lengths.
-
-    It computes f(q, …) and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if ``out``
-    is writeable and overlaps no other array; several outputs are a tuple. For any other call, and if the code does not
-    return 0, it calls ``slow``, whose signature, docstring and pickling it has. It holds a reference to ``owner``.
-    """
-    text = f"{_text(name, slow)}\0{name}"
-    return machine.builtin_at(text, code, context, tuple(lengths), tuple(map(tuple, shapes)), slow, owner)
-
-
 def method(owner: type[Any], k: int, slow: Callable[..., Any]) -> Any:
     """The method number k of the catalogue, for a class: it calls kernels itself, and ``slow`` for other arguments."""
-    return machine.method(owner, k, _text(slow.__name__, slow).replace("(self", "($self", 1), slow)
+    return machine.method(owner, k, text_of(slow.__name__, slow).replace("(self", "($self", 1), slow)
 
 
-def _text(name: str, function: Callable[..., Any]) -> str:
+def text_of(name: str, function: Callable[..., Any]) -> str:
     """The signature and docstring of a function, as Python reads both from the docstring of a built-in function."""
     signature = inspect.signature(function)
     bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]

@@ -201,7 +201,7 @@ def method(owner: type[Any], k: int, text: str, slow: Callable[..., Any]) -> Cal
 
 
 class builtin_at:  # the name of the function that takes its place in C
-    """See ``entry.builtin_at``; in Python it calls ``slow`` also for ``out=``."""
+    """See ``llvm.program.Function.builtin``; in Python it calls ``slow`` also for ``out=``."""
 
     def __init__(
         self, text: str, code: int, context: int, lengths: Sequence[int], shapes: Sequence[Any], slow: Any, owner: Any

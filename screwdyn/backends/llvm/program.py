@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -31,6 +32,8 @@ _OPERATION = 250
 _LANES = 8
 # Largest number of states in a block, and of entries of all their arrays; number of states in a block without copies.
 _STATES, _ENTRIES, _IN_PLACE = 32, 25_000, 2048
+# The signature of code for one state: parameters, and the addresses of inputs and outputs.
+_SIGNATURE = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 # Results of more bytes than this do not fit into the processor's caches.
 _CACHED = 2**22
 
@@ -253,15 +256,20 @@ class Function:
         self.parameters = program.parameters({} if table is None else inertias(table))
 
     def builtin(self, slow: Callable[..., Any]) -> Any:
-        """The built-in function for one state, which calls ``slow`` for other arguments; ``slow`` if there is none."""
-        program, parameters = self.program, self.parameters
-        arrays = program.lengths, program.shapes
-        return entry.builtin_at(program.name, program.single, address(parameters), *arrays, slow, (program, parameters))
+        """The built-in function of one state, which calls ``slow`` for other arguments.
+
+        It computes f(q, …) and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if
+        ``out`` is writeable and overlaps no other array; several outputs are a tuple. For any other call, and if the
+        code does not return 0, it calls ``slow``, whose signature, docstring and pickling it has.
+        """
+        program, text = self.program, f"{entry.text_of(self.program.name, slow)}\0{self.program.name}"
+        at, arrays = (program.single, address(self.parameters)), (tuple(program.lengths), tuple(program.shapes))
+        return entry.machine.builtin_at(text, *at, *arrays, slow, (program, self.parameters))
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""
-        arrays = entry.addresses([*inputs, *outputs])
-        return not entry.Computation(self.program.single)(address(self.parameters), address(arrays))
+        arrays = np.array([*map(address, [*inputs, *outputs]), 0], dtype=np.int64)
+        return not _SIGNATURE(self.program.single)(address(self.parameters), address(arrays))
 
     def batch(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute states along the first axis of arrays of any strides; False as for :meth:`single`, for any state."""

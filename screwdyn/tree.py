@@ -10,7 +10,7 @@ import numpy as np
 
 from screwdyn.changes.catalogue import Changes
 from screwdyn.core import expressions
-from screwdyn.core.errors import ShapeError, UnboundSymbolError, UnknownNameError
+from screwdyn.core.errors import UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, cached_property
 from screwdyn.forms.c_source import c_source as _c_source
 from screwdyn.forms.c_source import to_c_table as _to_c_table
@@ -21,6 +21,7 @@ from screwdyn.forms.configurations import system_order as _system_order
 from screwdyn.forms.equilibrium import equilibrium as _equilibrium
 from screwdyn.forms.equilibrium import holding_torque as _holding_torque
 from screwdyn.forms.inverse_kinematics import inverse_kinematics as _inverse_kinematics
+from screwdyn.forms.numbers import one_state
 from screwdyn.forms.point import Point
 from screwdyn.forms.requests import operation_count as _operation_count
 from screwdyn.io.files import Files
@@ -355,9 +356,7 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
         ('theta1', 'theta2')
         """
         model = self.model
-        (flat, rates), batch = model.flat(q=q, qd=np.zeros(model.nv) if qd is None else qd)
-        if batch:
-            raise ShapeError(f"a point is one state; got a batch of shape {batch}")
+        flat, rates = one_state(model, q=q, qd=np.zeros(model.nv) if qd is None else qd)
         if model.ready is None:
             raise UnboundSymbolError.of(self.free_symbols, "the robot")
         return Point.of(self, flat, rates)

@@ -339,16 +339,9 @@ class _Source:
         return "\n".join([*lines, f"}} {self.prefix}parameters;"])
 
     def bit_names(self) -> list[str]:
-        """A macro for each optional link; an underscore and the number of the bit are appended to equal names."""
-        plain = [re.sub(r"[^A-Z0-9]+", "_", link.upper()) for link in self.optional]
-        taken, names = {"ALL", *plain}, []
-        for i, name in enumerate(plain):
-            if name == "ALL" or plain.count(name) > 1:
-                while name in taken:
-                    name += f"_{i}"
-                taken.add(name)
-            names.append(f"{self.prefix.upper()}CARRIES_{name}")
-        return names
+        """A macro for each optional link."""
+        names = identifiers([link.upper() for link in self.optional], ("ALL",))
+        return [f"{self.prefix.upper()}CARRIES_{name}" for name in names]
 
 
 class _Function:

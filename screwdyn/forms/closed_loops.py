@@ -14,7 +14,7 @@ import numpy.typing as npt
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
-from screwdyn.forms.numbers import Dynamics, Numbers, torques
+from screwdyn.forms.numbers import Dynamics, Numbers, one_state, torques
 from screwdyn.mechanism.link import Loop
 from screwdyn.physics.closure import Closure, weights
 from screwdyn.physics.model import Model
@@ -86,7 +86,7 @@ class ClosedLoops(Dynamics):
     def freedoms(self, q: ArrayLike) -> int:
         """Number of freedoms that the closed loops leave in a configuration: nv minus the rank of J_c."""
         one = self._frozen()
-        (q,) = _one(one.model, q=q)
+        (q,) = one_state(one.model, q=q)
         return one.model.nv - Closure(one, one.model).factors(q).rank()
 
     def assemble(self, q: ArrayLike, hold: Iterable[str] = ()) -> Array:
@@ -119,7 +119,7 @@ class ClosedLoops(Dynamics):
         """
         one = self._frozen()
         closure, free = Closure(one, one.model), _free(one.model, hold)
-        q, (rates,) = _assembled(closure, q, free), _one(one.model, qd=qd)
+        q, (rates,) = _assembled(closure, q, free), one_state(one.model, qd=qd)
         rates = rates - _step(closure, q, closure.opening(q, rates), free)
         if not free.all():
             closure.check_moving(q, rates, "the loops do not allow the rates that are held; hold fewer freedoms")
@@ -145,7 +145,7 @@ class ClosedLoops(Dynamics):
         """
         one = self._frozen()
         closure = Closure(one, one.model)
-        q, rates, forces = _one(one.model, q=q, qd=qd, tau=tau)
+        q, rates, forces = one_state(one.model, q=q, qd=qd, tau=tau)
         factors = closure.factors(q)
         f = factors.lower(forces - one.bias_force(q, rates))
         L_qdd = factors.L.T @ factors.least(-one.constraint_jacobian_dot(q, rates) @ rates)
@@ -213,7 +213,7 @@ class ClosedLoops(Dynamics):
         """
         one = self._frozen()
         model = one.model
-        q, qd = _one(model, q=q, qd=qd)
+        q, qd = one_state(model, q=q, qd=qd)
         closure, J = Closure(one, model), one.constraint_jacobian(q)
         rank, D = closure.factors(q).rank(), weights(J, closure.counts)[:, None]
         J, J_dot = D * J, D * one.constraint_jacobian_dot(q, qd)
@@ -250,15 +250,6 @@ def dependent(model: Model, J: Array, rank: int, independent: Sequence[int]) -> 
     return others
 
 
-def _one(model: Model, **arrays: ArrayLike) -> list[Array]:
-    """Arguments of one state by name, ``q=``, ``qd=`` or ``tau=``; ShapeError for a batch."""
-    for name, given in arrays.items():
-        _, batch = model.flat(**{name: given})
-        if batch:
-            raise ShapeError(f"{name} must be that of one state; got a batch of shape {batch}")
-    return list(model.flat(**arrays)[0])
-
-
 def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
     """Indices of some freedoms, or of one, in the order of all; UnknownNameError if there is no such freedom."""
     found = set()
@@ -284,7 +275,7 @@ def _step(closure: Closure, q: Array, residual: Array, free: npt.NDArray[np.bool
 
 
 def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.bool_]) -> Array:
-    (found,) = _one(closure.model, q=q)
+    (found,) = one_state(closure.model, q=q)
     for _ in range(_STEPS):
         phi = closure.gap(found)
         if np.abs(phi).max(initial=0.0) <= _CLOSED:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.core.errors import EquilibriumError, LoopError, ShapeError
+from screwdyn.core.errors import EquilibriumError, LoopError
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.numbers import one_state
 from screwdyn.physics.closure import SLIGHT, Closure, weights
 from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
@@ -294,9 +295,7 @@ def _holding_loops(tree: Robot, q: Array, active: npt.NDArray[np.bool_]) -> Arra
 
 
 def _configuration(tree: Robot, name: str, values: ArrayLike) -> Array:
-    (q,), batch = tree.model.flat(**{name: values})
-    if batch:
-        raise ShapeError(f"{name} must be one configuration, ({tree.nq},); got a batch of shape {batch}")
+    (q,) = one_state(tree.model, **{name: values})
     return tree.model.configurations.normalized(q.copy())
 
 
@@ -306,10 +305,7 @@ def _torques(tree: Robot, tau: ArrayLike | Mapping[str, ArrayLike]) -> Array:
     if isinstance(tau, Mapping):
         given = by_name(tree, "tau", tau, names)
         tau = [given.get(name, 0.0) for name in names]
-    (forces,), batch = model.flat(tau=model.torques(tau))
-    if batch:
-        raise ShapeError(f"tau must be one state's forces, ({tree.nv},); got a batch of shape {batch}")
-    return forces
+    return one_state(model, tau=model.torques(tau))[0]
 
 
 # The slope and curvature of a function at a configuration, and its true change in a step.

@@ -13,6 +13,7 @@ from screwdyn.core import expressions
 from screwdyn.core.errors import InverseKinematicsError, ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Limits
+from screwdyn.forms.numbers import one_state
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.recursions.loops import REDUNDANT
@@ -103,9 +104,7 @@ def inverse_kinematics(
     given = (pose := tree.model.numbers("pose", pose)).shape
     if given not in ((4, 4), (3,)):
         raise ShapeError(f"pose must be a 4x4 matrix, or three numbers for a position alone; got shape {given}")
-    (q,), batch = tree.model.flat(q0=tree.model.configurations.neutral if q0 is None else q0)
-    if batch:
-        raise ShapeError(f"q0 must be one configuration, ({tree.nq},); got a batch of shape {batch}")
+    (q,) = one_state(tree.model, q0=tree.model.configurations.neutral if q0 is None else q0)
     if not searches >= 1 or not tolerance > 0:
         raise ScrewdynError(f"searches must be at least 1 and tolerance positive; got {searches} and {tolerance}")
     target = _Target(tree, link, screw.as_pose(pose), given == (4, 4), q, _moving(tree, freedoms))

@@ -31,7 +31,7 @@ from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 
-__all__ = ["Dynamics", "Frame", "Numbers", "require_resisted", "torques", "undetermined"]
+__all__ = ["Dynamics", "Frame", "Numbers", "one_state", "require_resisted", "torques", "undetermined"]
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
@@ -104,6 +104,15 @@ def of_finite(model: Model, function: Callable[[Array, Array], Array], **state: 
     if not np.isfinite(result).all():
         raise too_large(model, state) or ShapeError("results would overflow")
     return result
+
+
+def one_state(model: Model, **arrays: ArrayLike) -> list[Array]:
+    """Arguments of one state by name, such as ``q=`` or ``tau=``; ShapeError for a batch."""
+    for name, given in arrays.items():
+        _, batch = model.flat(**{name: given})
+        if batch:
+            raise ShapeError(f"{name} must be that of one state; got a batch of shape {batch}")
+    return list(model.flat(**arrays)[0])
 
 
 class Dynamics(Quantities):

@@ -184,9 +184,9 @@ def test_wrong_arguments_are_named():
     tree = pendulum(passive=True)
     with pytest.raises(sd.JointError, match="'rod' is passive"):
         tree.equilibrium([0.0], tau=[1.0] * tree.nv)
-    with pytest.raises(sd.ShapeError, match="q0 must be one configuration"):
+    with pytest.raises(sd.ShapeError, match="q0 must be that of one state"):
         tree.equilibrium(np.zeros((2, 1)))
-    with pytest.raises(sd.ShapeError, match=r"^q must be one configuration"):
+    with pytest.raises(sd.ShapeError, match=r"^q must be that of one state"):
         tree.holding_torque(np.zeros((2, 1)))
     with pytest.raises(sd.UnknownNameError, match="'rod'"):
         tree.equilibrium([0.0], tau={"rot": 1.0})

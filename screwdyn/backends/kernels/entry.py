@@ -172,12 +172,13 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         if context is None:
             places = self.model.places(entry.places, link, code)
             self._kept.append(places)
-            context = self._contexts[key] = self.context.copy()
+            context = self.context.copy()
             path = len(self.path(link)) if link else 0
             context[_LINKS], context[_PATH], context[_PLACES] = len(places), path, address(places)
             if self._kind:
                 row = int(places[0, ROW]) if len(places) else -1
                 self._follow(context, charts.couplings_of_path(self.model.table, self._couplings, row))
+            self._contexts[key] = context  # last, because other threads take it from there
         return context
 
     def _follow(self, context: Array, on_path: Array) -> None:

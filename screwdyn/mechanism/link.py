@@ -23,6 +23,14 @@ from screwdyn.screws.screw import Ad, inverse
 
 # Product of the moments of inertia, relative to the cube of their sum, below which one may be zero.
 _LEAN = 1e-9
+# Of the names of the links of a rotor, after that of its joint.
+ROTOR_ENDINGS = "_rotor", "_rotor_at_rest"
+# A random start distinguishes handles of other processes, which may be pickled.
+new_serial = itertools.count(secrets.randbits(64) << 32).__next__
+FIXED, _IDENTITY = fixed(), np.eye(4)
+_IDENTITY.setflags(write=False)
+# What a joint without coordinates cannot have.
+_OF_COORDINATES = ("damping", "friction", "stiffness", "rest", "armature", "limits", "effort", "mimic", "rotor")
 
 
 @dataclass(frozen=True)
@@ -89,14 +97,6 @@ class Link:
             )
         if self.shapes != ():
             object.__setattr__(self, "shapes", shapes_of(self.shapes))
-
-
-# Of the names of the links of a rotor, after that of its joint.
-ROTOR_ENDINGS = "_rotor", "_rotor_at_rest"
-# A random start distinguishes handles of other processes, which may be pickled.
-new_serial = itertools.count(secrets.randbits(64) << 32).__next__
-FIXED, _IDENTITY = fixed(), np.eye(4)
-_IDENTITY.setflags(write=False)
 
 
 class Locked(NamedTuple):
@@ -254,10 +254,6 @@ def _carrying(at: Attachment, parent: Attachment) -> Attachment:
         return replace(parent, parent=at.link.name, locked=locked, **back(at))
     except JointError as error:
         raise JointError(f"joint {at.name!r} of {at.link.name!r}: {error}") from None
-
-
-# What a joint without coordinates cannot have.
-_OF_COORDINATES = ("damping", "friction", "stiffness", "rest", "armature", "limits", "effort", "mimic", "rotor")
 
 
 # Found once for each joint, of which loops are closed and opened many times.

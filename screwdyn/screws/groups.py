@@ -18,6 +18,10 @@ from screwdyn.screws.screw import ad, exp, inverse, log
 
 # Tolerance for the length of a quaternion. The formulas divide by the length; the check detects mistakes of the user.
 LENGTH_TOLERANCE = 1e-3
+# Relative remainder below which a bracket lies in the span of screws.
+_IN_SPAN = 1e-12
+# Largest number of steps, and change in rad and m, after which the nearest element is found.
+NEAREST, _FOUND = 50, 1e-15
 
 
 def rotation_entries(x: Any, y: Any, z: Any, w: Any) -> tuple[Any, ...]:
@@ -71,12 +75,6 @@ def rotation_vector_of(q: Array) -> Array:
     sine = np.sqrt(np.sum(u * u, axis=-1, keepdims=True))
     turning = np.where(sine > 0, sine, 1.0)
     return np.asarray(u * (2 * np.arctan2(sine, w) / turning))
-
-
-# Relative remainder below which a bracket lies in the span of screws.
-_IN_SPAN = 1e-12
-# Largest number of steps, and change in rad and m, after which the nearest element is found.
-NEAREST, _FOUND = 50, 1e-15
 
 
 def is_group(screws: Array) -> bool:

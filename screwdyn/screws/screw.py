@@ -45,6 +45,10 @@ __all__ = [
     "virtual_power",
 ]
 
+# A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
+_LARGEST_PITCH = 1e12
+_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
+_AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}
 _IDENTITY = np.eye(4)
 
 
@@ -365,12 +369,6 @@ def _log_coefficient(angle: Array) -> Array:
         series = k + square * series
     far = np.maximum(angle, 0.5)
     return np.where(angle < 0.5, series, (1.0 - 0.5 * far / np.tan(0.5 * far)) / far**2)
-
-
-# A screw whose pitch exceeds this many metres per radian is a translation disturbed by rounding.
-_LARGEST_PITCH = 1e12
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
-_AXES |= {"-x": (-1.0, 0.0, 0.0), "-y": (0.0, -1.0, 0.0), "-z": (0.0, 0.0, -1.0)}
 
 
 def _turns(S: Array) -> tuple[Array, Array, npt.NDArray[np.bool_]]:

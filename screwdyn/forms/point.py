@@ -43,7 +43,7 @@ class _Terms(NamedTuple):
     """What a link has at one state.
 
     The row that carries it has a pose in the base and a twist, ``frame`` (1, 18), and ``columns`` (k, 12) of J and J̇ in
-    its own frame; see ``recursions.contributions``.
+    its own frame; see ``recursions.links``.
     """
 
     placement: Placement

@@ -171,20 +171,11 @@ def transpose(A: Matrix) -> Matrix:
 
 
 def multiply(A: Matrix, B: Matrix) -> Matrix:
-    """A B."""
-    a0, a1, a2, b0, b1, b2, c0, c1, c2 = A
-    x0, x1, x2, y0, y1, y2, z0, z1, z2 = B
-    return (
-        a0 * x0 + a1 * y0 + a2 * z0,
-        a0 * x1 + a1 * y1 + a2 * z1,
-        a0 * x2 + a1 * y2 + a2 * z2,
-        b0 * x0 + b1 * y0 + b2 * z0,
-        b0 * x1 + b1 * y1 + b2 * z1,
-        b0 * x2 + b1 * y2 + b2 * z2,
-        c0 * x0 + c1 * y0 + c2 * z0,
-        c0 * x1 + c1 * y1 + c2 * z1,
-        c0 * x2 + c1 * y2 + c2 * z2,
-    )
+    """A B: A times each column of B."""
+    x = rotate(A, (B[0], B[3], B[6]))
+    y = rotate(A, (B[1], B[4], B[7]))
+    z = rotate(A, (B[2], B[5], B[8]))
+    return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2])
 
 
 def hat_times(a: Vector, B: Matrix) -> Matrix:
@@ -205,27 +196,19 @@ def full(I: Symmetric) -> Matrix:
     return (I[0], I[1], I[2], I[1], I[3], I[4], I[2], I[4], I[5])
 
 
+def upper(A: Matrix) -> Symmetric:
+    """The upper half of a symmetric matrix."""
+    return (A[0], A[1], A[2], A[4], A[5], A[8])
+
+
 def symmetric_times(I: Symmetric, v: Vector) -> Vector:
     """I v for a symmetric I."""
-    return (
-        I[0] * v[0] + I[1] * v[1] + I[2] * v[2],
-        I[1] * v[0] + I[3] * v[1] + I[4] * v[2],
-        I[2] * v[0] + I[4] * v[1] + I[5] * v[2],
-    )
+    return rotate(full(I), v)
 
 
 def congruence(R: Matrix, I: Symmetric) -> Symmetric:
     """R I Rᵀ for a symmetric I."""
-    a0, a1, a2, b0, b1, b2, c0, c1, c2 = R
-    x0, x1, x2, y0, y1, y2, z0, z1, z2 = multiply(R, full(I))
-    return (
-        x0 * a0 + x1 * a1 + x2 * a2,
-        x0 * b0 + x1 * b1 + x2 * b2,
-        x0 * c0 + x1 * c1 + x2 * c2,
-        y0 * b0 + y1 * b1 + y2 * b2,
-        y0 * c0 + y1 * c1 + y2 * c2,
-        z0 * c0 + z1 * c1 + z2 * c2,
-    )
+    return upper(multiply(multiply(R, full(I)), transpose(R)))
 
 
 # Poses and twists
@@ -410,7 +393,7 @@ def inertia_rate(inertia: RigidInertia, V: Twist) -> RigidInertia:
     w, v = V
     A = hat_times(w, full(I))
     d = 2 * dot(v, h)
-    turning = (A[0] + A[0], A[1] + A[3], A[2] + A[6], A[4] + A[4], A[5] + A[7], A[8] + A[8])
+    turning = upper(add(A, transpose(A)))
     moving = (
         d - 2 * (h[0] * v[0]),
         -(h[0] * v[1] + v[0] * h[1]),
@@ -567,14 +550,7 @@ def articulated_to_parent(T: Pose, inertia: ArticulatedInertia) -> ArticulatedIn
     shifted = add(H, hat_times(p, full(L)))
     U = hat_times(p, transpose(H))
     V = transpose(hat_times(p, transpose(shifted)))
-    A = (
-        A[0] + U[0] + V[0],
-        A[1] + U[1] + V[1],
-        A[2] + U[2] + V[2],
-        A[3] + U[4] + V[4],
-        A[4] + U[5] + V[5],
-        A[5] + U[8] + V[8],
-    )
+    A = add(add(A, upper(U)), upper(V))
     return ArticulatedInertia(A, shifted, L)
 
 

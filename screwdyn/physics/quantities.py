@@ -19,7 +19,7 @@ from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Pr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics import charts
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.recursions import contributions, joint_space, links, loops, whole_tree
+from screwdyn.physics.recursions import joint_space, links, loops, whole_tree
 
 # A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
 # link, "p" on that to its parent.
@@ -518,7 +518,7 @@ class Quantities(ABC):
     # One link
 
     @quantity(
-        contributions.contribution,
+        links.contribution,
         *_contribution("k"),
         scratch=(("v", "k", 12),),
     )
@@ -543,7 +543,7 @@ class Quantities(ABC):
         """
 
     @quantity(
-        contributions.subtree_contribution,
+        links.subtree_contribution,
         *_contribution("v"),
         scratch=(("v", "v", 12), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
         places="subtree",
@@ -555,7 +555,7 @@ class Quantities(ABC):
         errors as for :meth:`contribution`.
         """
 
-    @quantity(contributions.kinetic_energy, Result("T", (), "J"))
+    @quantity(links.kinetic_energy, Result("T", (), "J"))
     def link_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy of one link, T_i = ½ V_iᵀ M̄_i V_i = ½ q̇_iᵀ M_i q̇_i over its path, (…), J (Laus Eqs. 1, 18).
 
@@ -563,21 +563,21 @@ class Quantities(ABC):
         all links is :meth:`kinetic_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
         """
 
-    @quantity(contributions.potential_energy, Result("U", (), "J"))
+    @quantity(links.potential_energy, Result("U", (), "J"))
     def link_potential_energy(self, link: str, q: ArrayLike) -> Array:
         """Potential energy of one link, U_i = −m_i g₀ᵀ p_i, (…), J; zero for a mass at the base's origin.
 
         The sum over all links is :meth:`potential_energy` (docs/mathematics.md §2). Errors as for :class:`Quantities`.
         """
 
-    @quantity(contributions.kinetic_energy, Result("T", (), "J"), places="subtree")
+    @quantity(links.kinetic_energy, Result("T", (), "J"), places="subtree")
     def subtree_kinetic_energy(self, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
         """Kinetic energy of a link and all links beyond it, the sum of their :meth:`link_kinetic_energy`, (…), J.
 
         Errors as for :class:`Quantities`.
         """
 
-    @quantity(contributions.potential_energy, Result("U", (), "J"), places="subtree")
+    @quantity(links.potential_energy, Result("U", (), "J"), places="subtree")
     def subtree_potential_energy(self, link: str, q: ArrayLike) -> Array:
         """Potential energy of a link and all links beyond it, the sum of their :meth:`link_potential_energy`, (…), J.
 
@@ -642,7 +642,7 @@ _INTERNAL = (
     Quantity(
         "link_step",
         ("q", "qd", "onto", "frame_above", "columns_above"),
-        contributions.link_step,
+        links.link_step,
         (Result("frame", (1, 18), ""), Result("columns", ("k", 12), ""), *CATALOGUE["contribution"].results),
         places="one",
     ),

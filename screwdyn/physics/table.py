@@ -173,6 +173,12 @@ def body(table: Table, i: int) -> RigidInertia:
     return load(table, i, RigidInertia, MASS)
 
 
+def gravity_of(table: Table) -> Vector:
+    """Acceleration of gravity in the base frame."""
+    last = table.shape[0] - 1
+    return (table[last, 0], table[last, 1], table[last, 2])
+
+
 # The tree
 
 

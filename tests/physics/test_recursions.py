@@ -15,8 +15,7 @@ from screwdyn.core.errors import InertiaError, SingularAttachmentError
 from screwdyn.forms import point
 from screwdyn.physics.charts import recentre
 from screwdyn.physics.quantities import CATALOGUE
-from screwdyn.physics.recursions.contributions import link_step
-from screwdyn.physics.recursions.links import FRAMES
+from screwdyn.physics.recursions.links import FRAMES, link_step
 from screwdyn.physics.table import COLUMNS, PLACE, workspace
 
 # Compiled code may round a product and a sum once instead of twice.

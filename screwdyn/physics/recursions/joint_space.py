@@ -64,12 +64,6 @@ def wrench_on_base(table: Table, work: Workspace) -> Wrench:
     return total
 
 
-def gravity_of(table: Table) -> Vector:
-    """Acceleration of gravity in the base frame."""
-    last = table.shape[0] - 1
-    return (table[last, 0], table[last, 1], table[last, 2])
-
-
 def newton_euler(table: Table, q: Table, qd: Table, qdd: Table, gravity: Vector, work: Workspace, tau: Table) -> None:
     """Recursive Newton-Euler, with the forces that accelerate the armatures."""
     outward_forces(table, q, qd, qdd, gravity, work)
@@ -85,7 +79,7 @@ def add_motors(table: Table, qdd: Table, tau: Table) -> None:
 
 def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
     """Newton-Euler with gravity."""
-    newton_euler(table, q, qd, qdd, gravity_of(table), work, tau)
+    newton_euler(table, q, qd, qdd, rows.gravity_of(table), work, tau)
 
 
 def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
@@ -122,7 +116,8 @@ def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
     rows.store_poses(table, q, work)
     for i in range(table.shape[0] - 1):
         k = work.parents[i]
-        a = rows.vector_of_parent(work, i, scale(-1.0, gravity_of(table)) if k < 0 else load(work.twists, k, Twist).v)
+        before = scale(-1.0, rows.gravity_of(table)) if k < 0 else load(work.twists, k, Twist).v
+        a = rows.vector_of_parent(work, i, before)
         # The twists hold −gravity as an acceleration here.
         store(work.twists, i, Twist(ZERO, a))
         store(work.wrenches, i, link_steps.weight(body(table, i), a))
@@ -199,7 +194,7 @@ def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Ta
 
 def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
     """The articulated-body algorithm. The status is 0, or 1 + the first row whose joint feels no inertia."""
-    return articulated_bodies(table, q, qd, tau, gravity_of(table), work, qdd)
+    return articulated_bodies(table, q, qd, tau, rows.gravity_of(table), work, qdd)
 
 
 def impulse_response(table: Table, q: Table, tau: Table, work: Workspace, jump: Table) -> int:

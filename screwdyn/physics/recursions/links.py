@@ -1,10 +1,29 @@
-"""Poses, twists, accelerations and Jacobians of links, and the frames of the last three."""
+"""Recursions for single links: poses, twists, accelerations and Jacobians in several frames, contributions, energies.
+
+A contribution is J, J̇, M, C and g of a link from J and J̇ of its parent (docs/mathematics.md §2). The columns of J and
+J̇ of a row, in its frame, are rows of twelve numbers, one for each row on its path.
+"""
 
 from screwdyn.core.errors import ShapeError
 from screwdyn.physics import link_steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.link_steps import AT_REST, Pose, Twist, Wrench, add, cross, rotate, scale
-from screwdyn.physics.table import Place, Table, Workspace, joint_screw, load, store
+from screwdyn.physics.link_steps import (
+    AT_REST,
+    ZERO,
+    JointScrew,
+    Pose,
+    Scalar,
+    Twist,
+    Vector,
+    Wrench,
+    add,
+    cross,
+    dot,
+    rotate,
+    rotate_back,
+    scale,
+)
+from screwdyn.physics.table import ARMATURE, Place, Table, Workspace, add_to, joint_screw, load, store
 
 COM, BODY, BASE, MIXED = range(4)
 FRAMES = ("com", "body", "base", "mixed")
@@ -215,3 +234,231 @@ def acceleration_of_link(
         T = rows.pose_in_parent(work, i, T)
         i = work.parents[i]
     write_six(rate_in_frame(link.frame, T, V, V, A), acceleration)
+
+
+# Contributions and energies
+
+
+def rows_on_path(work: Workspace, row: int) -> int:
+    """Number of rows on the path from the base to a row, which is included."""
+    k, i = 0, row
+    while i >= 0:
+        k += 1
+        i = work.parents[i]
+    return k
+
+
+def unit_twist(S: JointScrew) -> Twist:
+    """A joint's screw in the frame of its row."""
+    return Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
+
+
+def columns_of_row(X: Pose, S: JointScrew, qd: Scalar, above: Table, before: int, count: int, own: Table) -> None:
+    """X J_p and Ad(X)⁻¹ J̇_p − ad(S ν) X J_p: the columns of a row's J and J̇ but its own, from those of its parent.
+
+    The rows of one joint do not contribute to each other's J̇: the columns of the row's joint are not ``before`` it.
+    """
+    for c in range(count):
+        column = link_steps.twist_to_child(X, load(above, c, Twist))
+        rate = link_steps.twist_to_child(X, load(above, c, Twist, 6))
+        turn = scale(-(qd if c < before else 0.0), link_steps.bracket(unit_twist(S), column))
+        store(own, c, column)
+        store(own, c, add(rate, turn), 6)
+
+
+def rows_of_links(table: Table, q: Table, qd: Table, places: Table, columns: Table, work: Workspace) -> None:
+    """Poses in the base, twists, and the columns (n, k, 12) of J and J̇ of every row on the paths to some links.
+
+    J = [X J_p | S] and J̇ = [X J̇_p − ad(S ν) X J_p | 0], where p is the parent link and S are all screws of the joint.
+    """
+    n = table.shape[0] - 1
+    for i in range(n):
+        work.pivots[i, 0] = 0.0
+    for l in range(places.shape[0]):
+        i = load(places, l, Place).row
+        while i >= 0:
+            work.pivots[i, 0] = 1.0
+            i = work.parents[i]
+    for i in range(n):
+        if work.pivots[i, 0] == 0.0:
+            continue
+        above = work.parents[i]
+        X, S, k = rows.row_pose(table, i, q, work), joint_screw(table, i), rows_on_path(work, above)
+        T, V, parent = X, AT_REST, columns[i]
+        if above >= 0:
+            T, V = link_steps.compose(load(work.poses, above, Pose), X), load(work.twists, above, Twist)
+            parent = columns[above]
+        store(work.poses, i, T)
+        store(work.twists, i, link_steps.link_twist(X, V, S, qd[i]))
+        columns_of_row(X, S, qd[i], parent, k - (i - work.firsts[i]), k, columns[i])
+        store(columns[i], k, unit_twist(S))
+        store(columns[i], k, AT_REST, 6)
+
+
+def contribution(
+    table: Table,
+    q: Table,
+    qd: Table,
+    places: Table,
+    columns: Table,
+    work: Workspace,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """J, J̇, M, C and g of a link over the k rows on its path."""
+    rows_of_links(table, q, qd, places, columns, work)
+    contribution_of_link(table, load(places, 0, Place), columns, work, J, J_dot, M, C, g)
+
+
+def contribution_of_link(
+    table: Table, link: Place, columns: Table, work: Workspace, J: Table, J_dot: Table, M: Table, C: Table, g: Table
+) -> None:
+    """The contribution of a link from the pose, the twist, J and J̇ of its row, with the armature of its own joint."""
+    row, k = link.row, rows_on_path(work, link.row)
+    down, w = rows.gravity_of(table), ZERO
+    if row >= 0:
+        down, w = rotate_back(load(work.poses, row, Pose).R, down), load(work.twists, row, Twist).w
+        dynamics_at_com(link, down, w, columns[row], k, J, J_dot, M, C, g)
+    for own in range(1, link.rows + 1):
+        M[k - own, k - own] += table[row, ARMATURE]
+
+
+def dynamics_at_com(
+    link: Place, down: Vector, w: Vector, columns: Table, k: int, J: Table, J_dot: Table, M: Table, C: Table, g: Table
+) -> None:
+    """J, J̇, M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from the k columns of its row.
+
+    Gravity and the angular velocity are in the frame of the row.
+    """
+    m, I, X = link.mass, link.inertia, com_pose(link)
+    for c in range(k):
+        store_column(J, c, link_steps.twist_to_child(X, load(columns, c, Twist)))
+        store_column(J_dot, c, link_steps.twist_to_child(X, load(columns, c, Twist, 6)))
+    down, w = rotate_back(X.R, down), rotate_back(X.R, w)
+    for c in range(k):
+        column = load_column(J, c)
+        F = link_steps.com_momentum(m, I, column)
+        G = link_steps.com_momentum(m, I, load_column(J_dot, c))
+        G = add(G, link_steps.com_coriolis(m, I, w, column))
+        for b in range(k):
+            other = load_column(J, b)
+            M[b, c] = link_steps.power(other, F)
+            C[b, c] = link_steps.power(other, G)
+        g[c] = -m * dot(column.v, down)
+
+
+def subtree_contribution(
+    table: Table,
+    q: Table,
+    qd: Table,
+    places: Table,
+    columns: Table,
+    own_J: Table,
+    own_J_dot: Table,
+    own_M: Table,
+    own_C: Table,
+    own_g: Table,
+    work: Workspace,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """The padded sum of the contributions of some links over all rows, and J and J̇ of the first of them."""
+    rows_of_links(table, q, qd, places, columns, work)
+    clear(J)
+    clear(J_dot)
+    clear(M)
+    clear(C)
+    for i in range(g.shape[0]):
+        g[i] = 0.0
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        contribution_of_link(table, link, columns, work, own_J, own_J_dot, own_M, own_C, own_g)
+        i, k = link.row, rows_on_path(work, link.row)
+        for c in range(k - 1, -1, -1):
+            if l == 0:
+                store_column(J, i, load_column(own_J, c))
+                store_column(J_dot, i, load_column(own_J_dot, c))
+            j = link.row
+            for b in range(k - 1, -1, -1):
+                M[j, i] += own_M[b, c]
+                C[j, i] += own_C[b, c]
+                j = work.parents[j]
+            g[i] += own_g[c]
+            i = work.parents[i]
+
+
+def link_step(
+    table: Table,
+    q: Table,
+    qd: Table,
+    onto: Table,
+    frame_above: Table,
+    columns_above: Table,
+    places: Table,
+    work: Workspace,
+    frame: Table,
+    columns: Table,
+    J: Table,
+    J_dot: Table,
+    M: Table,
+    C: Table,
+    g: Table,
+) -> None:
+    """The contribution of a link from what its parent's row has: one step, which gives what the link's row has.
+
+    The table has the rows of the link's own joint only, and ``onto`` their columns in J with the ratios of the rows to
+    the freedoms of these: a row that follows a joint on the path is added to the column of that joint. A row has a pose
+    and a twist (1, 18), and columns (k, 12) of J and J̇. Equations as for ``rows_of_links``.
+    """
+    T, V, p = load(frame_above, 0, Pose), load(frame_above, 0, Twist, 12), columns_above.shape[0]
+    for c in range(columns.shape[0]):
+        for r in range(12):
+            columns[c, r] = columns_above[c, r] if c < p else 0.0
+    for i in range(table.shape[0] - 1):
+        X, S, c = rows.row_pose(table, i, q, work), joint_screw(table, i), int(onto[i, 0])
+        T, V = link_steps.compose(T, X), link_steps.link_twist(X, V, S, qd[i])
+        columns_of_row(X, S, qd[i], columns, p + work.firsts[i], p + i, columns)
+        add_to(columns, c, scale(onto[i, 1], unit_twist(S)))
+    store(frame, 0, T)
+    store(frame, 0, V, 12)
+    down = rotate_back(T.R, rows.gravity_of(table))
+    dynamics_at_com(load(places, 0, Place), down, V.w, columns, columns.shape[0], J, J_dot, M, C, g)
+    for i in range(table.shape[0] - 1):
+        c = int(onto[i, 0])
+        M[c, c] += onto[i, 1] * onto[i, 1] * table[i, ARMATURE]
+
+
+def kinetic_energy(table: Table, q: Table, qd: Table, places: Table, work: Workspace, T: Table) -> None:
+    """½ Σ Vᵀ M̄ V of some links, each with the armature of its own joint."""
+    rows.store_poses(table, q, work)
+    total, V = 0.0, AT_REST
+    for i in range(table.shape[0] - 1):
+        V = rows.store_row_twist(table, i, qd, work, V)
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        if link.row >= 0:
+            V = link_steps.twist_to_child(com_pose(link), load(work.twists, link.row, Twist))
+            total = total + link_steps.power(V, link_steps.com_momentum(link.mass, link.inertia, V))
+            for own in range(link.rows):
+                total = total + table[link.row, ARMATURE] * (qd[link.row - own] * qd[link.row - own])
+    T[0] = 0.5 * total
+
+
+def potential_energy(table: Table, q: Table, places: Table, work: Workspace, U: Table) -> None:
+    """−g₀ᵀ Σ m c of some links."""
+    poses_in_base(table, q, work)
+    h = ZERO
+    for l in range(places.shape[0]):
+        link = load(places, l, Place)
+        c = link.com
+        if link.row >= 0:
+            T = load(work.poses, link.row, Pose)
+            c = add(T.p, rotate(T.R, c))
+        h = add(h, scale(link.mass, c))
+    U[0] = -dot(rows.gravity_of(table), h)

@@ -18,7 +18,7 @@ from screwdyn.physics.link_steps import (
     exceeds,
     scale,
 )
-from screwdyn.physics.recursions.joint_space import gravity_of, outward_forces, store_momenta, wrench_on_base
+from screwdyn.physics.recursions.joint_space import outward_forces, store_momenta, wrench_on_base
 from screwdyn.physics.recursions.links import poses_in_base, screw_of_row, store_column, write_six
 from screwdyn.physics.table import ARMATURE, MASSLESS, Table, Workspace, add_to, body, load, store
 
@@ -229,4 +229,4 @@ def potential_energy(table: Table, q: Table, work: Workspace, U: Table) -> None:
     """−g₀ᵀ Σ m c."""
     rows.store_poses(table, q, work)
     _, h = moment_of_tree(table, work)
-    U[0] = -dot(gravity_of(table), h)
+    U[0] = -dot(rows.gravity_of(table), h)

@@ -13,6 +13,7 @@ from screwdyn.changes.lock import Lock, LockEvent, Unlock
 from screwdyn.changes.loops import Close, LoopEvent, Open
 from screwdyn.changes.move import HandOver, ReplaceJoint
 from screwdyn.changes.release import Release, ReleaseEvent
+from screwdyn.changes.reroot import Reroot
 from screwdyn.changes.set_inertia import SetInertia
 from screwdyn.core import errors
 from screwdyn.core.errors import (
@@ -107,6 +108,7 @@ __all__ = [
     "Release",
     "ReleaseEvent",
     "ReplaceJoint",
+    "Reroot",
     "Rotor",
     "Run",
     "ScenarioError",

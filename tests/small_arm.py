@@ -29,7 +29,7 @@ def nearly_singular():
 def fingerprint(tree):
     """All data of a tree: names and their order, bodies, joints, homes, handles, revision, numbers."""
     rng = np.random.default_rng(0)
-    q, qd, qdd = rng.normal(size=(3, tree.nq))
+    q, (qd, qdd) = tree.random_configuration(rng), rng.normal(size=(2, tree.nv))
     nodes = [(name, data["link"], data["serial"]) for name, data in tree.graph.nodes.items()]
     edges = [
         (a, b, data["joint"], data["home"].tobytes(), data["name"], data["coordinate"])

@@ -35,6 +35,8 @@ CHANGES = {
         joint=sd.revolute("x"),
         start="hanging",
     ),
+    "reroot": lambda tree, state: tree.reroot("flyer"),
+    "reroot in motion": lambda tree, state: tree.reroot("flyer", state),
     "release": lambda tree, state: tree.release(state, "lower"),
     "release onto a loop": lambda tree, state: tree.release(state, "upper"),
     "release into the world": lambda tree, state: tree.release(state, "lower", into_world=True),
@@ -46,7 +48,9 @@ def start(loop=False):
     tree = arm()
     tree.attach(BODY, to="tool", joint=sd.prismatic("x", name="jaw"), name="jaw")
     tree.lock("jaw", at=0.1)
-    q, qd = [0.1, 0.2, 0.3], [1.0, -2.0, 0.5]
+    tree.attach(BODY, to="base", joint=sd.free(name="flight"), name="drone")
+    tree.attach(BODY, to="drone", joint=sd.revolute("x"), at=(0.3, 0, 0), name="flyer")
+    q, qd = [0.1, 0.2, 0.3, 0, 0, 0, 1, 1, 2, 3, 0.4], [1.0, -2.0, 0.5, 1, 2, 3, 0.1, 0.2, 0.3, 2.0]
     if loop:
         tree.close("tool", to="base", joint=sd.spherical(), at=tree.forward_kinematics("tool", q), name="pin")
         q, qd = tree.project(q, qd)

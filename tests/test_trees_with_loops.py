@@ -58,6 +58,8 @@ def test_what_would_ignore_the_loops_is_refused(what):
 UNCHANGED = {
     **{name: None for name, entry in CATALOGUE.items() if not name.startswith("constraint_jacobian")},
     "active": lambda tree: tree.active,
+    "impulse_response": lambda tree: tree.impulse_response(q, q),
+    "joint_momentum": lambda tree: tree.joint_momentum(q, q),
     "actuation_matrix": lambda tree: tree.actuation_matrix,
     "at": lambda tree: [*tree.at(q, q).contributions(), tree.at(q, q).M],
     "base": lambda tree: tree.base,
@@ -123,6 +125,7 @@ OF_LOOPS |= {"equilibrium", "holding_torque", "inverse_kinematics", "linearize",
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "grasp", "inverse_dynamics", "lock", "loop", "loops", "move"}
 OF_LOOPS |= {"open", "operational_inertia", "project", "reduced", "replace_joint", "squeezing_torque"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
+CARRIED |= {"reroot"}
 CARRIED |= {"from_mjcf", "from_urdf", "set_shapes", "subs", "to_json", "to_mjcf", "to_urdf", "topology"}
 CARRIED |= {"transaction", "unlock"}
 # Files without loops, and the objects of other forms, whose functions are in the tables above.

@@ -10,6 +10,7 @@ from screwdyn.changes.lock import Lock, Unlock, lock, unlock
 from screwdyn.changes.loops import Close, Open, close, open_
 from screwdyn.changes.move import HandOver, ReplaceJoint, move, replace_joint
 from screwdyn.changes.release import Release, release
+from screwdyn.changes.reroot import Reroot, reroot
 from screwdyn.changes.set_inertia import SetInertia, set_inertia
 from screwdyn.physics.model import Robot
 
@@ -17,7 +18,7 @@ __all__ = ["KINDS", "Changes"]
 
 # Every kind of change by its verb, in the order in which the documentation lists them.
 KINDS: dict[str, type[Scheduled[Any]]] = {
-    kind.verb: kind for kind in (Grasp, Release, HandOver, Lock, Unlock, ReplaceJoint, SetInertia, Close, Open)
+    kind.verb: kind for kind in (Grasp, Release, HandOver, Lock, Unlock, ReplaceJoint, SetInertia, Close, Open, Reroot)
 }
 
 
@@ -39,3 +40,4 @@ class Changes(Robot):
     move = move
     close = close
     open = open_
+    reroot = reroot

@@ -12,17 +12,15 @@ from screwdyn.changes import law
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.grasp import FreeBody, freed
 from screwdyn.changes.move import require_independent
+from screwdyn.changes.reroot import rehung
 from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array
 from screwdyn.mechanism import surgery
-from screwdyn.mechanism.link import Loop, reversed_motion
+from screwdyn.mechanism.link import Loop
 from screwdyn.mechanism.structure import Handle
 from screwdyn.mechanism.topology import bridging
-from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
-from screwdyn.screws import screw
 
 __all__ = ["Release", "ReleaseEvent", "release"]
 
@@ -148,40 +146,14 @@ def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool =
 
 def _flying(tree: Robot, state: State, root: str) -> State:
     """Put a link on a free joint on the base; the state of the changed tree."""
-    pose = tree.forward_kinematics(root, state.q)
-    twist = tree.jacobian(root, state.q, "body") @ state.qd
     flight = law.flight()
-    tree.topology = surgery.move(tree.topology, root, tree.base, flight, np.eye(4))
-    positions, _ = positions_near(flight, pose)
-    q = dict(zip(flight.position_names(root), positions.tolist(), strict=True))
-    qd = dict(zip(flight.freedom_names(root), twist.tolist(), strict=True))
-    return state.onto(tree, q, qd)[0]
+    return rehung(tree, state, root, root, surgery.move(tree.topology, root, tree.base, flight, np.eye(4)))
 
 
 def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
-    """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree.
-
-    All bodies keep their poses and twists.
-    """
+    """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree."""
     Closure(tree, tree.model).check_moving(state.q, state.qd)
     loop = loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
-    T = screw.inverse(tree.forward_kinematics(loop.to, state.q)) @ tree.forward_kinematics(loop.link, state.q)
-    twist, of_carrier = (tree.jacobian(link, state.q, "body") @ state.qd for link in (loop.link, loop.to))
-    start, _ = positions_near(loop.joint, screw.inverse(loop.home) @ T)
-    slip = twist - screw.twist_in(T, of_carrier)
-    motions = {loop.name: (start, np.linalg.lstsq(screws_at(loop.joint, start), slip)[0])}
-    path = tree.path(loop.link)
-    for at in (tree.topology.attachments[link] for link in path[path.index(root) + 1 :]):
-        if at.joint.nv:
-            own = (state[name] for name in at.joint.position_names(at.name)), map(state.velocity, at.coordinates)
-            motions[at.name] = reversed_motion(at.joint, *(np.array([*x]) for x in own))
-    tree.topology = surgery.grafted(tree.topology, root, loop)
-    q: dict[str, Array] = {}
-    qd: dict[str, Array] = {}
-    for name, (positions, rates) in motions.items():
-        joint = tree.joint(name)
-        q |= zip(joint.position_names(name), positions, strict=True)
-        qd |= zip(joint.freedom_names(name), rates, strict=True)
-    after, _ = state.onto(tree, q, qd)
+    after = rehung(tree, state, root, loop.link, surgery.grafted(tree.topology, root, loop))
     tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
     return after

@@ -16,7 +16,18 @@ from screwdyn.mechanism.shape import Shapes, shapes_of
 from screwdyn.mechanism.topology import Topology, check_no_rotor, without_loop, without_rotor
 from screwdyn.screws import screw
 
-__all__ = ["grafted", "kept_joint", "lock", "move", "replace_joint", "separable", "set_inertia", "set_shapes", "unlock"]
+__all__ = [
+    "grafted",
+    "kept_joint",
+    "lock",
+    "move",
+    "replace_joint",
+    "reroot",
+    "separable",
+    "set_inertia",
+    "set_shapes",
+    "unlock",
+]
 
 
 def lock(topology: Topology, joint: str, q: ArrayLike | None = None) -> Topology:
@@ -122,6 +133,21 @@ def grafted(topology: Topology, root: str, loop: Loop) -> Topology:
     """
     joint = replace(loop.joint, name=loop.name, passive=loop.joint.nv > 0)
     return move(without_loop(topology, loop.name), root, loop.to, joint, loop.home, loop.link)
+
+
+def reroot(topology: Topology, root: str, link: str) -> Topology:
+    """The structure in which the joint of a root carries a link beyond it instead; the joints between are reversed.
+
+    The subtree keeps its places in the order: there, the links between come first, outward from the new root, and all
+    others follow as before. Raises JointError if a joint cannot be reversed.
+    """
+    former, inside = topology.attachments[root], topology.subtree(root)
+    first, *beyond = rerooted([topology.attachments[name] for name in inside], link)
+    joint = replace(former.joint, name=former.name)
+    first = replace(first, parent=former.parent, joint=joint, home=former.home, locked=None)
+    turned = dict(zip(inside, (first, *beyond), strict=True))
+    placed = [turned.get(name, at) for name, at in topology.attachments.items()]
+    return replace(topology, attachments={at.link.name: at for at in placed}).with_attachments()
 
 
 def set_inertia(topology: Topology, link: str, inertia: Inertia | None) -> Topology:

@@ -15,6 +15,7 @@ from screwdyn.changes.move import HandOver, ReplaceJoint
 from screwdyn.changes.release import Release, ReleaseEvent
 from screwdyn.changes.reroot import Reroot
 from screwdyn.changes.set_inertia import SetInertia
+from screwdyn.changes.weld import Unweld, Weld, WeldEvent
 from screwdyn.core import errors
 from screwdyn.core.errors import (
     EquilibriumError,
@@ -128,6 +129,9 @@ __all__ = [
     "UnknownLinkError",
     "UnknownNameError",
     "Unlock",
+    "Unweld",
+    "Weld",
+    "WeldEvent",
     "c_library",
     "cylindrical",
     "errors",

@@ -123,6 +123,7 @@ def test_what_loops_do_not_change(name):
 OF_LOOPS = {"assemble", "close", "constraint_jacobian", "constraint_jacobian_dot", "constraint_wrenches"}
 OF_LOOPS |= {"equilibrium", "holding_torque", "inverse_kinematics", "linearize", "Derivatives.forward_dynamics"}
 OF_LOOPS |= {"forward_dynamics", "freedoms", "gap", "grasp", "inverse_dynamics", "lock", "loop", "loops", "move"}
+OF_LOOPS |= {"weld", "unweld"}
 OF_LOOPS |= {"open", "operational_inertia", "project", "reduced", "replace_joint", "squeezing_torque"}
 CARRIED = {"attach", "attached", "copy", "detach", "from_graph", "from_json", "graph", "release", "set_inertia"}
 CARRIED |= {"reroot"}

@@ -12,13 +12,15 @@ from screwdyn.changes.move import HandOver, ReplaceJoint, move, replace_joint
 from screwdyn.changes.release import Release, release
 from screwdyn.changes.reroot import Reroot, reroot
 from screwdyn.changes.set_inertia import SetInertia, set_inertia
+from screwdyn.changes.weld import Unweld, Weld, unweld, weld
 from screwdyn.physics.model import Robot
 
 __all__ = ["KINDS", "Changes"]
 
 # Every kind of change by its verb, in the order in which the documentation lists them.
 KINDS: dict[str, type[Scheduled[Any]]] = {
-    kind.verb: kind for kind in (Grasp, Release, HandOver, Lock, Unlock, ReplaceJoint, SetInertia, Close, Open, Reroot)
+    kind.verb: kind
+    for kind in (Grasp, Release, HandOver, Lock, Unlock, ReplaceJoint, SetInertia, Close, Open, Weld, Unweld, Reroot)
 }
 
 
@@ -40,4 +42,6 @@ class Changes(Robot):
     move = move
     close = close
     open = open_
+    weld = weld
+    unweld = unweld
     reroot = reroot

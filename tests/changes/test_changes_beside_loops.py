@@ -25,6 +25,7 @@ LOOPS = (
     sd.planar((0, 1, 1)),
 )
 CHANGES = ("close", "open", "lock", "unlock", "move", "replace", "grasp", "release", "fly")
+MADE_OF_THEM = ("weld", "unweld", "reroot")
 
 
 def pick(rng, things):
@@ -72,6 +73,15 @@ def change(what, tree, state, rng, name):
         return tree.grasp(state, body, to=link, at=at, twist="at_rest", joint=random_joint(rng), name=name)
     if what == "release":
         return tree.release(state, link)
+    if what == "weld" and len(tree.loops) < 3:
+        to = pick(rng, [other for other in tree.links[1:] if other != link])
+        return tree.weld(link, to, state)
+    if what == "unweld":
+        fixed = [(loop.to, loop.link) for loop in map(tree.loop, tree.loops) if not loop.joint.nv]
+        found = [*fixed, *((at.link.name, at.parent) for at in map(tree.topology.carrying, tree.locked))]
+        return tree.unweld(*pick(rng, found), state) if found else None
+    if what == "reroot":
+        return tree.reroot(link, state)
     if what == "fly":
         return tree.release(state, link, into_world=True)
     return None
@@ -92,20 +102,21 @@ def resolution(tree, q, J):
     return 1e-5 if ((sizes > 1e-9) & (sizes < 1e-4)).any() else 1e-8
 
 
-def check(seed, steps):
+def check(seed, steps, changes=CHANGES):
     """How often each change has happened in a sequence; "graft" counts releases onto a loop."""
     rng = np.random.default_rng(seed)
     state = floating(rng)
     done = Counter()
     for k in range(steps):
-        tree, what = state.tree, pick(rng, CHANGES if state.tree.loops else ("close",))
+        tree, what = state.tree, pick(rng, changes if state.tree.loops else ("close",))
         topology, before = tree.topology, poses(tree, state.q)
         momentum, energy = tree.momentum(state.q, state.qd), tree.kinetic_energy(state.q, state.qd)
         try:
             event = change(what, tree, state, rng, f"new{k}")
         except (sd.SingularAttachmentError, sd.TopologyError) as error:
             # After a graft with reversed joints, a joint beyond a link may have the name of that link.
-            assert isinstance(error, sd.SingularAttachmentError) or "a joint of another name" in str(error)
+            expected = ("a joint of another name", "are one body already", "there is a link, joint or loop")
+            assert isinstance(error, sd.SingularAttachmentError) or any(x in str(error) for x in expected)
             assert tree.topology is topology
             continue
         if event is None:
@@ -137,6 +148,11 @@ def test_every_change_beside_loops_keeps_poses_momentum_and_energy():
     assert {*CHANGES, "graft"} <= {*done}
 
 
+def test_changes_that_are_made_of_others_among_them():
+    done = sum((check(seed, 8, (*CHANGES, *MADE_OF_THEM)) for seed in range(12)), Counter())
+    assert {*MADE_OF_THEM} <= {*done}
+
+
 def test_loops_that_become_almost_singular_are_kept_to_what_separates_them():
     check(102419, 9)  # the third loop is within 1.4e-5 of being implied by two others
 
@@ -145,3 +161,4 @@ def test_loops_that_become_almost_singular_are_kept_to_what_separates_them():
 @given(st.integers(0, 2**32 - 1))
 def test_long_sequences_beside_loops(seed):
     check(seed, 14)
+    check(seed, 14, (*CHANGES, *MADE_OF_THEM))

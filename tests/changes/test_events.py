@@ -96,6 +96,9 @@ def test_energy_enters_with_mass_that_moves_along():
         lambda **when: sd.Unlock("left/theta1", **when),
         lambda **when: sd.ReplaceJoint("crate", sd.fixed(), **when),
         lambda **when: sd.SetInertia("crate", None, **when),
+        lambda **when: sd.Weld("crate", "torso", **when),
+        lambda **when: sd.Unweld("crate", "torso", **when),
+        lambda **when: sd.Reroot("crate", **when),
     ],
 )
 def test_every_event_needs_a_time_or_a_condition(make):

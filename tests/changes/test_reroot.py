@@ -280,3 +280,53 @@ def test_a_stale_handle_or_state_is_refused():
         tree.reroot(handle)
     with pytest.raises(sd.StaleHandleError):
         tree.reroot("leg", state)
+
+
+def worm():
+    """An inchworm in a plane, at rest: two feet and three hinges between them."""
+    tree = sd.KinematicTree("ground")
+    rod = sd.Inertia.rod(1.0, 0.5, com=(0.25, 0, 0))
+    tree.attach(sd.Inertia.box(0.5, (0.1, 0.1, 0.1)), "ground", sd.free(name="float", passive=True), name="tail")
+    tree.attach(rod, "tail", sd.revolute("y", name="a"), name="first")
+    tree.attach(rod, "first", sd.revolute("y", name="b"), (0.5, 0, 0), "second")
+    tree.attach(sd.Inertia.box(0.5, (0.1, 0.1, 0.1)), "second", sd.revolute("y", name="c"), (0.5, 0, 0), "head")
+    return tree
+
+
+def crouch(bend):
+    """Torques that hold the weight and bend the worm, whichever foot carries it."""
+    goal = {"a": -bend, "b": 2 * bend, "c": -bend}
+
+    def torque(t, state):
+        weight = dict(zip(state.coordinates, state.tree.gravity_vector(state.q), strict=True))
+        return {x: weight[x] + 60 * (goal[x] - state[x]) - 6 * state.velocity(x) for x in goal}
+
+    return torque
+
+
+def test_an_inchworm_walks():
+    """It stands on one foot and moves the other; then stands on both, and lets go of the first: forwards, as feet hold.
+
+    The worm that stands has no coordinates but those of its hinges: the free joint, which carries the foot, is locked.
+    """
+    tree = worm()
+    state = tree.weld("tail", "ground", sd.State(tree, {"a": -1.0, "b": 2.0, "c": -1.0})).state
+    feet, places = ("tail", "head"), []
+    for step in range(6):
+        stands, moves = feet if step % 2 == 0 else feet[::-1]
+        held = tree.forward_kinematics(stands, state.q)
+        state = sd.simulate(tree, state, 0.6, torque=crouch(0.2 if stands == "tail" else 1.0)).states[-1]
+        assert {*tree.coordinates} == {"a", "b", "c"}
+        assert_allclose(tree.forward_kinematics(stands, state.q), held, rtol=0, atol=1e-13)
+        places.append([tree.forward_kinematics(foot, state.q)[0, 3] for foot in feet])
+        landed = tree.weld(moves, "ground", state)
+        assert (tree.loops, landed.by, landed.energy_lost >= 0) == ((landed.by,), f"{moves}-ground", True)
+        lifted = tree.unweld(stands, "ground", landed.state)
+        rooted = tree.reroot(moves, lifted.state)
+        stood = tree.weld(moves, "ground", tree.unweld(moves, "ground", rooted.state).state)
+        assert (stood.by, tree.loops, tree.parent(moves)) == ("float", (), "ground")
+        assert stood.energy_lost < 1e-12
+        state = stood.state
+    tails, heads = np.array(places).T
+    assert np.diff(heads[::2]).min() > 0.2
+    assert np.diff(tails[1::2]).min() > 0.2

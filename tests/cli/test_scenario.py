@@ -433,6 +433,39 @@ def test_loops(tmp_path):
     assert problems(tmp_path, text.replace("spherical", "universal")) != []
 
 
+def test_a_floating_robot_is_welded_and_carried_by_another_link(tmp_path):
+    tree = sd.KinematicTree("ground")
+    tree.attach(sd.robots.two_link(), "ground", sd.free(name="float", passive=True), name="tail")
+    tree.set_inertia("tail", sd.Inertia.box(1, (0.2, 0.3, 0.1)))
+    (tmp_path / "worm.json").write_text(tree.to_json(), encoding="utf-8")
+    text = "robot = 'worm.json'\nduration = 0.4\nstart.velocity.theta2 = 1.0\n"
+    for k, entries in enumerate(
+        (
+            "event = 'weld'\nlink = 'link1'\nto = 'link2'",
+            "event = 'reroot'\nlink = 'link2'",
+            "event = 'unweld'\nlink = 'link2'\nto = 'link1'",
+        )
+    ):
+        text += f"[[schedule]]\ntime = 0.{k + 1}\n{entries}\n"
+    read = read_scenario(scenario(tmp_path, text))
+    found = read.robot.copy()
+    run = sd.simulate(found, read.start, read.duration, events=read.events)
+    events = [
+        sd.Weld("link1", "link2", time=0.1),
+        sd.Reroot("link2", time=0.2),
+        sd.Unweld("link2", "link1", time=0.3),
+    ]
+    expected = sd.simulate(tree, sd.State(tree, qd={"theta2": 1.0}), 0.4, events=events)
+    assert found.path("tail") == ("ground", "link2", "link1", "tail")
+    np.testing.assert_array_equal(run.states[-1].qd, expected.states[-1].qd)
+    for wrong, place in (("'link2'\nto = 'link1'", "not welded"), ("'lnk2'\nto = 'link1'", "did you mean 'link2'")):
+        (problem,) = problems(tmp_path, START + "[[schedule]]\ntime = 0\nevent = 'unweld'\nlink = " + wrong)
+        assert problem.startswith("schedule[0]")
+        assert place in problem
+    (problem,) = problems(tmp_path, START + "[[schedule]]\ntime = 0\nevent = 'reroot'\nlink = 'link2'")
+    assert "is not beyond a free joint" in problem
+
+
 def test_events_that_lack_keys_are_read_too(tmp_path):
     text = """
         [[schedule]]

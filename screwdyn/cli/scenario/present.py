@@ -66,7 +66,7 @@ class Present:
 
 
 # Events that bring no names but those that they mention.
-_NAMING = ("release", "hand_over", "lock", "unlock", "replace_joint", "set_inertia", "open")
+_NAMING = ("release", "hand_over", "lock", "unlock", "replace_joint", "set_inertia", "open", "unweld", "reroot")
 
 
 def _names(event: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,9 @@ from screwdyn.changes.lock import Lock, Unlock
 from screwdyn.changes.loops import Close, Open
 from screwdyn.changes.move import HandOver, ReplaceJoint
 from screwdyn.changes.release import Release
+from screwdyn.changes.reroot import Reroot
 from screwdyn.changes.set_inertia import SetInertia
+from screwdyn.changes.weld import Unweld, Weld
 from screwdyn.cli.robot_files import Beside, named_robot
 from screwdyn.cli.scenario.present import Present, condition
 from screwdyn.core.errors import ScrewdynError
@@ -189,6 +191,22 @@ def _open(fields: dict[str, Entry], present: Present, beside: Beside) -> Change 
     return partial(Open, name)
 
 
+def _weld(kind: type[Weld | Unweld], fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
+    link, to = present.link(fields["link"]), present.link(fields["to"])
+    if link is None or to is None:
+        return None
+    (present.tree.weld if kind is Weld else present.tree.unweld)(link, to)
+    return partial(kind, link, to)
+
+
+def _reroot(fields: dict[str, Entry], present: Present, beside: Beside) -> Change | None:
+    link = present.link(fields["link"])
+    if link is None:
+        return None
+    present.tree.reroot(link)
+    return partial(Reroot, link)
+
+
 # Required and optional keys of an event, besides "event", "time" and "when", and what reads it.
 _EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change | None]]] = {
     "grasp": (("body", "to", "name", "twist"), ("joint", "at", "start", "prefix"), _grasp),
@@ -200,6 +218,9 @@ _EVENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[..., Change 
     "set_inertia": (("link", "inertia"), (), _set_inertia),
     "close": (("link", "to"), ("joint", "at", "name"), _close),
     "open": (("loop",), (), _open),
+    "weld": (("link", "to"), (), partial(_weld, Weld)),
+    "unweld": (("link", "to"), (), partial(_weld, Unweld)),
+    "reroot": (("link",), (), _reroot),
 }
 
 

@@ -333,7 +333,7 @@ class Mechanism:
             The tree is then unchanged.
         """
         self._topology.at(to)
-        joint = require_joint(joint)
+        joint = FIXED if joint is None else require_joint(joint)
         if body is self and not prefix:
             raise TopologyError(
                 "a tree cannot be attached to itself; attach another one, whose links and joints have other names, or "
@@ -391,7 +391,8 @@ class Mechanism:
         topology.at(link)
         topology.at(to)
         name = f"{link}-{to}" if name is None else name
-        loop = Loop(name, link, to, require_joint(joint), screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
+        joint = FIXED if joint is None else require_joint(joint)
+        loop = Loop(name, link, to, joint, screw.as_pose(at, f"the pose of {link!r} on {to!r}"))
         self._become(replace(with_loops(topology, [loop]), revision=topology.revision + 1))
         return Handle(loop.name, loop.serial)
 
@@ -513,11 +514,11 @@ class Mechanism:
         return at is not None and at.serial == handle._serial
 
 
-def require_joint(joint: Joint | None) -> Joint:
-    """A given joint, fixed if there is none; TopologyError for anything else."""
-    if joint is not None and not isinstance(joint, Joint):
+def require_joint(joint: object) -> Joint:
+    """The joint; TopologyError for anything else."""
+    if not isinstance(joint, Joint):
         raise TopologyError(f"joint must be made by revolute(), spherical(), free(), fixed(), …; got {joint!r}")
-    return joint or FIXED
+    return joint
 
 
 Body = Inertia | Link | Mechanism

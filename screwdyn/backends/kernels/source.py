@@ -5,9 +5,10 @@ trees in which joints follow others (``physics.charts``): it calls kernels of th
 contracts the results. Addresses are integers. ``written`` makes C of the text, and ``in_python`` Python functions.
 """
 
+from collections import namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 from screwdyn.physics import charts
 from screwdyn.physics.charts import COUPLING
@@ -41,35 +42,20 @@ _OF_ROWS = {"q": "x", "qd": "w", "qdd": "a"}
 Arrays = Mapping[str, tuple[Sequence[Dimension], Sizes]]
 
 
-class Context(NamedTuple):
+class Context(
+    namedtuple(
+        "Context",
+        "states rows positions links path above groups terms Table Where Groups Terms Moved Places Parents Firsts "
+        "joints steps Couplings OnPath InARow",
+        defaults=(0, 0, 0, 0, 0),
+    )
+):
     """The arguments of a kernel other than its arrays: counts, and addresses in fields with a capital letter.
 
     ``rows`` is the number of freedoms, ``path`` and ``above`` those on the paths to a link and to its parent. What
     follows ``Firsts`` is 0 unless joints follow others: the numbers of all rows and of those on the path, the couplings
     of both, and for each freedom the one before it.
     """
-
-    states: Any
-    rows: Any
-    positions: Any
-    links: Any
-    path: Any
-    above: Any
-    groups: Any
-    terms: Any
-    Table: Any
-    Where: Any
-    Groups: Any
-    Terms: Any
-    Moved: Any
-    Places: Any
-    Parents: Any
-    Firsts: Any
-    joints: Any = 0
-    steps: Any = 0
-    Couplings: Any = 0
-    OnPath: Any = 0
-    InARow: Any = 0
 
 
 _CONTEXT = Context(*(f"context[{k}]" for k in range(len(Context._fields))))

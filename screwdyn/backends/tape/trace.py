@@ -4,7 +4,8 @@ Inputs are named (group, name): ("q", position), ("qd", coordinate), ("qdd", …
 are given; and ("inertia", (row, k)) for inertial numbers of a row that are inputs of the tape.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from screwdyn.backends.tape.tape import Recorded, Tape
 from screwdyn.physics import charts as charting
 from screwdyn.physics.charts import COLUMN, OFFSET, Charts
-from screwdyn.physics.quantities import CATALOGUE, Dimension, Quantity, Result
+from screwdyn.physics.quantities import CATALOGUE, Dimension, Result
 from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import MASS, PARENT, ROW, path_of, workspace
 from screwdyn.screws.groups import LENGTH_TOLERANCE
@@ -150,18 +151,27 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
     entry, chart, over_rows = CATALOGUE[quantity], subject.chart, partial(subject.size, over_rows=True)
     _assume_unit_quaternions(tape, subject)
     if subject.couplings is not None and entry.coupled is not None:
-        return _recorded_from(tape, entry, subject)
+        parts = [x for name in entry.coupled.quantities for x in record(tape, name, subject)]
+        parts += [subject.inputs(tape, group) for group in entry.coupled.arguments]
+        outputs = [_zeros(*map(subject.size, result.shape)) for result in entry.results]
+        work = workspace(subject.table, _zeros)._replace(parents=range(-1, subject.nv - 1))
+        if failed := entry.coupled.finish(*parts, work, *outputs):
+            raise Undetermined(entry.name, failed)
+        return outputs
     state = {group: subject.inputs(tape, group) for group in entry.arguments}
     state |= {group: _zeros(subject.nv) for group in entry.at_rest}
     table, state["q"] = subject.rows(tape)
     state |= {group: subject.of_rows(x) for group, x in state.items() if group in ("qd", "qdd")}
     if "qdd" in state:
         charting.drift(chart.terms, state["qd"], state["qdd"])
-    results = {r.name: _zeros(*_working_shape(r.shape, over_rows)) for r in entry.results}
+    results = {}
+    for result in entry.results:  # a recursion fills numbers of shape (1,), and stacks of matrices as one matrix
+        *before, last = map(over_rows, result.shape or (1,))
+        results[result.name] = _zeros(*([math.prod(before)] if before else []), last)
     places = [subject.places] if entry.places else []
     scratch = [_zeros(*map(over_rows, shape)) for shape in entry.scratch]
-    status = entry.recursion(table, *state.values(), *places, *scratch, workspace(table, _zeros), *results.values())
-    if status:
+    work = workspace(table, _zeros)
+    if status := entry.recursion(table, *state.values(), *places, *scratch, work, *results.values()):
         raise Undetermined(quantity, status)
     for result in entry.results:
         if result.rate_of:
@@ -170,27 +180,6 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
             charting.subtract_drift(chart.terms, state["qd"], results[result.name])
     found = ((result, subject.contracted(result, results[result.name])) for result in entry.given)
     return [x.reshape(tuple(map(subject.size, result.shape))) for result, x in found]
-
-
-def _recorded_from(tape: Tape, entry: Quantity, subject: Subject) -> list[Scalars]:
-    """Record a quantity of a tree with couplings that follows from other quantities."""
-    assert entry.coupled is not None
-    parts = [x for name in entry.coupled.quantities for x in record(tape, name, subject)]
-    parts += [subject.inputs(tape, group) for group in entry.coupled.arguments]
-    results = [_zeros(*map(subject.size, result.shape)) for result in entry.results]
-    work = workspace(subject.table, _zeros)._replace(parents=range(-1, subject.nv - 1))
-    status = entry.coupled.finish(*parts, work, *results)
-    if status:
-        raise Undetermined(entry.name, status)
-    return results
-
-
-def _working_shape(shape: tuple[Dimension, ...], size: Callable[[Dimension], int]) -> tuple[int, ...]:
-    """The shape of the array that a recursion fills: (1,), one axis, or two."""
-    sizes = [size(dimension) for dimension in shape]
-    if not sizes:
-        return (1,)
-    return (int(np.prod(sizes[:-1])), sizes[-1]) if len(sizes) > 1 else (sizes[0],)
 
 
 def _assume_unit_quaternions(tape: Tape, subject: Subject) -> None:

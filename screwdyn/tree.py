@@ -120,24 +120,19 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
         symbolic = self.copy()
         symbols = symbolic.free_symbols
         bound = expressions.bound(values, symbols)
-        if not {*map(str, values)} <= {x.name for x in symbols}:
-            self._check_no_coordinate(values)
+        if others := {*map(str, values)} - {x.name for x in symbols}:
+            from screwdyn.forms.symbolic import input_names
+
+            for name in sorted(others & input_names(self.model)):
+                raise UnknownNameError(
+                    f"{name!r} is the symbol of a coordinate or its rate, which no number of the tree contains; give "
+                    f"its value to a closed form: tree.symbolic().subs(form, {{{name!r}: …}})"
+                )
         base, gravity = symbolic.link(symbolic.base), symbolic.gravity
         tree = type(self)(base.subs(bound), expressions.substituted(gravity, bound))
         loops = [loop.subs(bound) for loop in symbolic.topology.loops.values()]
         tree._become(with_loops(tree.topology.attach([at.subs(bound) for at in symbolic.topology.attached]), loops))
         return tree
-
-    def _check_no_coordinate(self, values: Mapping[Any, Any]) -> None:
-        """Raise UnknownNameError if values are given to the symbol of a coordinate."""
-        from screwdyn.forms.symbolic import input_names
-
-        for name in map(str, values):
-            if name in input_names(self.model):
-                raise UnknownNameError(
-                    f"{name!r} is the symbol of a coordinate or its rate, which no number of the tree contains; give "
-                    f"its value to a closed form: tree.symbolic().subs(form, {{{name!r}: …}})"
-                )
 
     def symbolic(self) -> Symbolic:
         """Closed forms of the present tree: its quantities, and each link's contribution, as SymPy matrices.

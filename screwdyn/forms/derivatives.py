@@ -41,8 +41,9 @@ Triple = tuple[Array, Array, Array]
 
 # Link and frame of quantities without a link.
 _NO_LINK = (None, None)
-# Arguments of the functions that are not derivatives of a quantity.
-_ARGUMENTS = {"mass_matrix_dot": ("q", "qd"), "regressor": ("q", "qd", "qdd")}
+# Arguments of the functions: of the quantities, and of those that are not derivatives of a quantity.
+_ARGUMENTS = {name: entry.arguments for name, entry in CATALOGUE.items()}
+_ARGUMENTS |= {"mass_matrix_dot": ("q", "qd"), "regressor": ("q", "qd", "qdd")}
 
 
 class Derivatives:
@@ -253,7 +254,7 @@ class Derivatives:
         single = function.state(state, out)
         if single is not None:
             return single, True
-        flat, batch = self._model.flat(**dict(zip(_arguments(name), state, strict=True)))
+        flat, batch = self._model.flat(**dict(zip(_ARGUMENTS[name], state, strict=True)))
         each, count = function.program.shapes, math.prod(batch)
         shapes = [(*batch, *shape) for shape in each]
         whole = None
@@ -267,7 +268,7 @@ class Derivatives:
         if not sound and np.abs(states[0]).max(initial=0.0) >= LARGEST:
             flat[0] = states[0] = self._model.wound(states[0])
             found, sound = function.states(states, whole)
-        overflow = None if sound else too_large(self._model, dict(zip(_arguments(name), flat, strict=True)))
+        overflow = None if sound else too_large(self._model, dict(zip(_ARGUMENTS[name], flat, strict=True)))
         if overflow is not None:
             raise overflow
         results = [x.reshape(shape) for x, shape in zip(found, shapes, strict=True)]
@@ -341,10 +342,6 @@ def _constrained(factors: Factors, M: Array, J: Array, forces: Array, accelerati
     return np.asarray(x + np.moveaxis(factors.least(missing), 0, -1))
 
 
-def _arguments(name: str) -> tuple[str, ...]:
-    return _ARGUMENTS[name] if name in _ARGUMENTS else CATALOGUE[name].arguments
-
-
 def _program(table: Array, opened: Opened, what: Any) -> Program:
     """A function of a structure."""
     return kept(("derivatives", table.tobytes(), opened.tobytes(), what), partial(_recorded, table, opened, what))
@@ -365,7 +362,7 @@ def _recorded(table: Array, opened: Opened, what: Any) -> Program:
             outputs = differentiate.derivatives(tape, name, subject)
         except Undetermined:
             outputs = []
-    return planned(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _arguments(name)}, outputs)
+    return planned(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _ARGUMENTS[name]}, outputs)
 
 
 _programs = Kept(_program, MEMORY)

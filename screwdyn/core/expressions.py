@@ -197,22 +197,20 @@ def _is_power_of(factor: Any, functions: Any) -> bool:
     return isinstance(base, functions) and bool(power.is_Integer and power > 0)
 
 
-def is_bounded(a: Array) -> bool:
+def is_bounded(a: Array, largest: float = LARGEST) -> bool:
     """Whether no entry is infinite, NaN or larger than 1e50, so that products of a few of them do not overflow.
 
     Entries with symbols count as bounded.
     """
-    entries = a.ravel().tolist()
+    entries = a.ravel().tolist()  # the arrays are small: half as long as by NumPy
     if a.dtype == object:
         entries = [x for x in entries if not is_expression(x)]
-    return all([abs(x) <= LARGEST for x in entries])
+    return all([abs(x) <= largest for x in entries])
 
 
 def is_finite(a: Array) -> bool:
     """Whether no entry is infinite or NaN; entries with symbols count as finite."""
-    if a.dtype != object:
-        return all(map(math.isfinite, a.ravel().tolist()))  # the arrays are small: half as long as by NumPy
-    return all(math.isfinite(x) for x in a.flat if not is_expression(x))
+    return is_bounded(a, sys.float_info.max)
 
 
 def floats(value: Any, what: str = "this") -> Array:

@@ -399,13 +399,7 @@ class Joint(expressions.Parametric):
 
     @property
     def screw(self) -> Array | None:
-        """(6,): the only screw of a joint of one freedom; ``None`` for a fixed joint.
-
-        Raises
-        ------
-        JointError
-            If there are several.
-        """
+        """(6,): the only screw of a joint of one freedom, ``None`` for a fixed joint; JointError if there are more."""
         if self.nv > 1:
             raise JointError(f"a {self.kind} joint has {self.nv} screws; see its `screws`")
         return self.screws[:, 0] if self.screws.shape[1] else None

@@ -74,13 +74,7 @@ class Link:
         return Link(prefix + self.name, self.inertia, self.shapes) if prefix else self
 
     def subs(self, values: Mapping[Any, Any]) -> Link:
-        """The link with values substituted for the symbols in its inertia.
-
-        Raises
-        ------
-        InertiaError
-            If no rigid body has the resulting inertia.
-        """
+        """The link with values substituted for symbols; InertiaError if no rigid body has the resulting inertia."""
         if self.inertia is None:
             return self
         try:

@@ -209,13 +209,7 @@ Shapes = Shape | Iterable[Shape]
 
 
 def shapes_of(given: Shapes) -> tuple[Shape, ...]:
-    """One or several shapes as a tuple.
-
-    Raises
-    ------
-    ShapeError
-        If something else is given.
-    """
+    """One or several shapes as a tuple; ShapeError if something else is given."""
     shapes = (given,) if isinstance(given, Shape) or not isinstance(given, Iterable) else tuple(given)
     wrong = [x for x in shapes if not isinstance(x, Shape)]
     if wrong:

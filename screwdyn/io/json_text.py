@@ -83,7 +83,7 @@ class _Writer:
         return [self.number(x) for x in (values.tolist() if isinstance(values, np.ndarray) else values)]
 
     def number(self, x: Any) -> Any:
-        if not expressions.is_expression(x):
+        if isinstance(x, float) or not expressions.is_expression(x):
             if not -expressions.LARGEST <= x <= expressions.LARGEST:
                 self.problems.append(f"{self.place}: {x:g} is larger than {expressions.LARGEST:g}; rescale the model")
             return x
@@ -364,10 +364,8 @@ def _attachments(given: Entry, base: Entry) -> list[Attachment]:
                 if first != claimed.place:
                     message = f"a second {what} has the name {claimed.value!r}"
                     claimed.wrong(message, f"the first is at {first}; rename one")
-        if at is None:
-            continue
-        found.append(at)
-        free = at.locked and at.locked.joint
+        found += [] if at is None else [at]
+        free = at and at.locked and at.locked.joint
         if free and (at.joint.screws.size or at.joint.name != free.name):
             entry.below("locked").wrong(_LOCKS)
     return found

@@ -406,8 +406,7 @@ class _Reader:
         if len(roots) - 1 > unknown_children:
             lines = [(shown(name), self.first["link", name].line) for name in roots]
             message = f"there are {len(roots)} links without a parent: {some(f'{x!r} (line {at})' for x, at in lines)}"
-            hint = "connect them by joints so that one root remains"
-            self.first["link", roots[1]].wrong(message, hint)
+            self.first["link", roots[1]].wrong(message, "connect them by joints so that one root remains")
         return roots[0] if roots else ""
 
     def loops_of(self, robot: Element) -> dict[str, Loop]:

@@ -39,13 +39,15 @@ def quoted(text: str) -> str:
 
 def _numbers(values: object) -> str:
     """Numbers with all digits; adding zero replaces −0 by 0."""
-    return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=np.float64)))
+    numbers = [values] if isinstance(values, float) else np.ravel(np.asarray(values, dtype=np.float64)).tolist()
+    return " ".join(repr(float(x) + 0.0) for x in numbers)
 
 
 def _open(what: str, /, **attributes: object) -> str:
     """The tag that opens an element; attributes are texts or numbers, None for those that are left out."""
-    texts = {key: x if isinstance(x, str) else _numbers(x) for key, x in attributes.items() if x is not None}
-    return f"<{what}{''.join(f' {key}={quoted(x)}' for key, x in texts.items())}>"
+    given = {key: x for key, x in attributes.items() if x is not None}
+    texts = [f" {key}={quoted(x)}" if isinstance(x, str) else f' {key}="{_numbers(x)}"' for key, x in given.items()]
+    return f"<{what}{''.join(texts)}>"
 
 
 def _tag(what: str, /, **attributes: object) -> str:

@@ -29,10 +29,10 @@ __all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"
 TOLERANCE = 1e-6
 # Gap from which a Newton step leaves rounding; Newton steps of a projection.
 _NEAR, _STEPS = 1e-7, 4
+# Gap, m and rad, that is mentioned.
+_OPEN = 1e-10
 # Size of a clearly independent constraint, relative to the largest one.
 _CLEAR = 1e-3
-
-
 # Of the largest weight that a motion could have: forces below this share count as large as it, because rounding of the
 # weight is all that acts along a mechanism that lies flat.
 SLIGHT = 1e-2
@@ -43,9 +43,9 @@ _WEAKEST = 1e-10
 class Factors:
     """M = L Lᵀ and L⁻¹ J_cᵀ D = U s Vᵀ, cut at its rank: redundant constraints drop out here.
 
-    The diagonal D weighs the loops alike, those of heavy links and of light ones.
-    M is (…, n, n), J_c (…, m, n), ``counts`` has the number of constraints of each loop. ``sizes`` are the singular
-    values s, (…, r), from large to small; ``kept`` are those that are not redundant.
+    The diagonal D weighs the loops alike, those of heavy links and of light ones. M is (…, n, n), J_c (…, m, n), and
+    ``counts`` has the number of constraints of each loop. ``sizes`` are the singular values s, (…, r), from large to
+    small; ``kept`` are those that are not redundant.
     """
 
     def __init__(self, M: Array, J: Array, counts: Sequence[int]) -> None:
@@ -236,10 +236,6 @@ class Closure:
                 size = " and ".join(filter(None, (slide, turn)))
                 parts.append(f"loop {loop.name!r} is open by {size} of {loop.link!r}")
         return "; ".join(parts) or "no loop is open"
-
-
-# Gap, m and rad, that is mentioned.
-_OPEN = 1e-10
 
 
 # Found once for each joint, of which loops are closed and opened many times.

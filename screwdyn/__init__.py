@@ -65,7 +65,7 @@ from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.equations import SpringStop
 from screwdyn.simulation.recording import Energy, Recording
 from screwdyn.simulation.simulate import Run, simulate
-from screwdyn.tree import Handle, KinematicTree
+from screwdyn.tree import Handle, KinematicTree, read_change
 
 if TYPE_CHECKING:
     from screwdyn import io, robots, testing
@@ -145,6 +145,7 @@ __all__ = [
     "padded_sum",
     "planar",
     "prismatic",
+    "read_change",
     "revolute",
     "robots",
     "screw",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from screwdyn.changes.catalogue import Changes
+from screwdyn.changes.change import Scheduled
+from screwdyn.changes.record import change_of
 from screwdyn.core import expressions
 from screwdyn.core.errors import UnboundSymbolError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike, cached_property
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from screwdyn.views.film import Animation
     from screwdyn.views.web import Viewer
 
-__all__ = ["Body", "Handle", "KinematicTree"]
+__all__ = ["Body", "Handle", "KinematicTree", "read_change"]
 
 
 class KinematicTree(Files, Configurations, ClosedLoops, Changes):
@@ -445,3 +447,28 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
     def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
         self.topology.at(link)
         return super()._carrier(model, link)
+
+
+def read_change(record: Mapping[str, Any]) -> Scheduled[Any]:
+    """A change, such as a :class:`Lock`, as its method ``to_dict`` wrote it.
+
+    Parameters
+    ----------
+    record : mapping
+        ``{"event": "lock", "joint": "elbow", "time": 1.2}``. Links, joints and loops are named; they are looked for
+        when the change happens.
+
+    Raises
+    ------
+    JSONError
+        Which lists everything in the record that cannot be read.
+
+    Examples
+    --------
+    >>> import screwdyn as sd
+    >>> event = sd.Close("crate", "left/tool0", joint=sd.spherical(), time=0.5)
+    >>> again = sd.read_change(event.to_dict())
+    >>> again.link, again.joint.kind, again.time
+    ('crate', 'spherical', 0.5)
+    """
+    return change_of(record, KinematicTree)

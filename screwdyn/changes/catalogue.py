@@ -17,9 +17,9 @@ from screwdyn.physics.model import Robot
 
 __all__ = ["KINDS", "Changes"]
 
-# Every kind of change by its verb, in the order in which the documentation lists them.
+# Every kind of change by what files call it, in the order in which the documentation lists them.
 KINDS: dict[str, type[Scheduled[Any]]] = {
-    kind.verb: kind
+    kind.kind(): kind
     for kind in (Grasp, Release, HandOver, Lock, Unlock, ReplaceJoint, SetInertia, Close, Open, Weld, Unweld, Reroot)
 }
 

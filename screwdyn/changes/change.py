@@ -1,4 +1,4 @@
-"""A change of a moving tree as a value, and its outcome."""
+"""A change of a moving tree as a value, its record, and its outcome."""
 
 from __future__ import annotations
 
@@ -6,23 +6,49 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from numbers import Real
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from screwdyn.core.errors import ScrewdynError, ShapeError
-from screwdyn.core.types import Array
+from screwdyn.core import expressions
+from screwdyn.core.errors import JSONError, ScrewdynError, ShapeError
+from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.configurations import Side
+from screwdyn.io.json_text import write_part
+from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.shape import Shape
+from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State, check_state
 
-__all__ = ["Change", "Condition", "Happened", "ImpactEvent", "LimitEvent", "Scheduled", "seconds"]
+__all__ = [
+    "Change",
+    "Condition",
+    "Happened",
+    "ImpactEvent",
+    "JointName",
+    "LimitEvent",
+    "LinkName",
+    "LoopRef",
+    "Pose",
+    "Scheduled",
+    "seconds",
+]
 
-Condition = Callable[[float, State], float | bool]
+# Types of fields, with what files must know besides. Of other fields, `str | Handle` is a link, and `str` a new name.
+LinkName = Annotated[str, "link"]
+JointName = Annotated[str, "joint"]
+LoopRef = Annotated[str | Handle, "loop"]
+Pose = Annotated[ArrayLike, "pose"]
+Condition = Annotated[Callable[[float, State], float | bool], "condition"]
+
 Outcome = TypeVar("Outcome", bound="Change")
+# The fields that say when a change happens.
+_DUE = ("time", "when")
 
 
 def seconds(what: str, value: object, *, positive: bool = False) -> float:
@@ -59,6 +85,30 @@ class Scheduled(ABC, Generic[Outcome]):
         elif self.when is not None and not callable(self.when):
             raise ScrewdynError(f"when= of a {kind} must be a function of (t, state); got {self.when!r}")
 
+    @classmethod
+    def kind(cls) -> str:
+        """What files call the kind: "set_inertia"."""
+        return cls.verb.removesuffix(" of").replace(" ", "_")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The change as values that JSON can hold, which :func:`read_change` reads.
+
+        The key ``"event"`` has its kind, such as ``"lock"``, and others the arguments that are not the defaults: a
+        handle as the name of its link or loop, and joints, inertias and trees as in :meth:`KinematicTree.to_json`.
+
+        Raises
+        ------
+        JSONError
+            If it has a condition ``when=``, numbers with symbols, or numbers that are not finite.
+        """
+        found: dict[str, Any] = {}
+        for field in sorted(fields(self), key=lambda field: field.name in _DUE):
+            value = getattr(self, field.name)
+            if value is not field.default and not (isinstance(value, str) and value == field.default):
+                key = field.metadata.get("key", field.name)
+                found[key] = _written(value, f"{field.name}= of a {type(self).__name__}")
+        return {"event": self.kind()} | found
+
     def happen(self, tree: Robot, state: State) -> Outcome:
         """Change the tree, which is in the given state. After an error, tree and state are unchanged.
 
@@ -72,6 +122,10 @@ class Scheduled(ABC, Generic[Outcome]):
     @abstractmethod
     def enact(self, tree: Robot, state: State) -> Outcome:
         """Change the tree, within a transaction, and return the outcome."""
+
+    def restructure(self, tree: Robot) -> None:
+        """Make the change without a state, by the method of the tree, which may have the name of the kind."""
+        getattr(tree, self.kind())(**{x.name: getattr(self, x.name) for x in fields(self) if x.name not in _DUE})
 
     def check_due(self) -> None:
         """Raise ScrewdynError unless it has a time or a condition, without which a run never makes it."""
@@ -108,6 +162,37 @@ class Scheduled(ABC, Generic[Outcome]):
         return level if level > 0 else min(level, -sys.float_info.min)
 
 
+def _written(value: Any, what: str) -> Any:
+    """A field as JSON can hold it; JSONError for functions, symbols and numbers that are not finite."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if callable(value):
+        raise JSONError(f"{what} is a function, which cannot be written; give time= instead")
+    if isinstance(value, Handle):
+        return value.name
+    if isinstance(value, Joint | Inertia | Link | Shape):
+        return write_part(value, what)
+    if isinstance(value, Robot):
+        return write_part(value.topology, what)
+    if isinstance(value, State):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _written(x, f"{key!r} in {what}") for key, x in value.items()}
+    if is_dataclass(value):  # a FreeBody
+        return {x.name: _written(getattr(value, x.name), f"{x.name} of {what}") for x in fields(value)}
+    if isinstance(value, list | tuple) and any(isinstance(x, Shape) for x in value):
+        return [_written(x, what) for x in value]
+    try:
+        numbers = expressions.floats(value, what)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if not np.isfinite(numbers).all():
+        raise JSONError(f"{what} must be finite numbers to be written; got {value!r}")
+    return numbers.tolist()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Change:
     """Outcome of a change of a moving tree.
@@ -126,6 +211,9 @@ class Change:
         ``kinetic_energy_brought - energy_lost``.
     """
 
+    # What it concerns, for figures and texts: the attribute that has the name.
+    concerns: ClassVar[str] = "link"
+
     state: State
     link: str
     energy_lost: float = 0.0
@@ -134,7 +222,7 @@ class Change:
     @property
     def subject(self) -> str:
         """Name of what it concerns, for figures and texts: the joint of a lock or a limit, a loop, or the link."""
-        return self.link
+        return str(getattr(self, self.concerns))
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.energy_lost + self.kinetic_energy_brought):
@@ -172,15 +260,12 @@ class LimitEvent(Change):
         same time, the first of their events has the impulse and the energy lost of the common impact.
     """
 
+    concerns = "joint"
+
     joint: str
     coordinate: str
     side: Side
     impulse: Array
-
-    @property
-    def subject(self) -> str:
-        """The joint."""
-        return self.joint
 
 
 @dataclass(frozen=True, eq=False)

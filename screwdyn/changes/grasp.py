@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import compress
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from screwdyn.changes import law
-from screwdyn.changes.change import ImpactEvent, Scheduled
+from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
 from screwdyn.changes.move import HandOver, Start, joint_of, require_independent, seated, started
 from screwdyn.core import expressions
 from screwdyn.core.errors import EquilibriumError, ScrewdynError, ShapeError, TopologyError
@@ -56,8 +56,8 @@ class FreeBody:
     """
 
     tree: Robot
-    pose: Array
-    twist: Array
+    pose: Annotated[Array, "pose"]
+    twist: Annotated[Array, "twist"]
     state: State
 
     def world(self) -> Robot:
@@ -74,8 +74,8 @@ class FreeBody:
         return float(self.world().kinetic_energy(q, np.concatenate([self.twist, self.state.qd])))
 
 
-Twist = Literal["co_moving", "at_rest"] | ArrayLike
-Payload = Body | FreeBody | Handle | str
+Twist = Annotated[Literal["co_moving", "at_rest"] | ArrayLike, "twist"]
+Payload = Annotated[Body | FreeBody | Handle | str, "payload"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -126,14 +126,14 @@ class Grasp(Scheduled[GraspEvent]):
     verb = "grasp"
 
     body: Payload
-    to: str = field(kw_only=True)
+    to: LinkName = field(kw_only=True)
     twist: Twist | None = field(default=None, kw_only=True)
     joint: Joint | None = field(default=None, kw_only=True)
-    at: ArrayLike | None = field(default=None, kw_only=True)
+    at: Pose | None = field(default=None, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
     body_state: State | None = field(default=None, kw_only=True)
     prefix: str = field(default="", kw_only=True)
-    pose: ArrayLike | None = field(default=None, kw_only=True)
+    pose: Pose | None = field(default=None, kw_only=True)
     start: Start | Literal["hanging"] | None = field(default=None, kw_only=True)
     shape: Shapes | None = field(default=None, kw_only=True)
 
@@ -222,6 +222,14 @@ class Grasp(Scheduled[GraspEvent]):
     def _known(self) -> dict[str, object]:
         """What some payloads bring themselves."""
         return {"twist": self.twist, "pose": self.pose, "body_state": self.body_state}
+
+    def restructure(self, tree: Robot) -> None:
+        """As :meth:`KinematicTree.attach`, or :meth:`~KinematicTree.move` for a link of the tree."""
+        if isinstance(self.body, Handle | str):
+            HandOver(self.body, self.to, joint=self.joint, at=self.at).restructure(tree)
+        else:
+            body = self.body.tree if isinstance(self.body, FreeBody) else self.body
+            tree.attach(body, self.to, self.joint, self.at, self.name, prefix=self.prefix, shape=self.shape)
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """That of the grasp, and those of the payload."""

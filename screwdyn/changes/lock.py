@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 
 from screwdyn.changes import law
-from screwdyn.changes.change import Change, Scheduled
+from screwdyn.changes.change import Change, JointName, Scheduled
 from screwdyn.core.errors import ShapeError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
@@ -30,13 +30,10 @@ class LockEvent(Change):
         Of the lock on the k freedoms of the joint, N m s and N s; zero if the joint was unlocked.
     """
 
+    concerns = "joint"
+
     joint: str
     impulse: Array
-
-    @property
-    def subject(self) -> str:
-        """The joint."""
-        return self.joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +50,7 @@ class Lock(Scheduled[LockEvent]):
 
     verb = "lock"
 
-    joint: str
+    joint: JointName
 
     def enact(self, tree: Robot, state: State) -> LockEvent:
         """The free tree is the one before, in which the joint and all that follow it still move."""
@@ -87,7 +84,7 @@ class Unlock(Scheduled[LockEvent]):
 
     verb = "unlock"
 
-    joint: str
+    joint: JointName
 
     def enact(self, tree: Robot, state: State) -> LockEvent:
         """All rates continue, and the joint starts at rest."""

@@ -8,7 +8,7 @@ from typing import overload
 import numpy as np
 
 from screwdyn.changes import law
-from screwdyn.changes.change import Change, Scheduled
+from screwdyn.changes.change import Change, LinkName, LoopRef, Pose, Scheduled
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism.joint import Joint
 from screwdyn.mechanism.structure import Handle, Mechanism
@@ -38,15 +38,12 @@ class LoopEvent(Change):
         least over the constraints.
     """
 
+    concerns = "loop"
+
     loop: str
     handle: Handle
     impulse: Array
     impulses: dict[str, Array]
-
-    @property
-    def subject(self) -> str:
-        """The loop."""
-        return self.loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +60,10 @@ class Close(Scheduled[LoopEvent]):
 
     verb = "close"
 
-    link: str
-    to: str
+    link: LinkName
+    to: LinkName
     joint: Joint | None = field(default=None, kw_only=True)
-    at: ArrayLike | None = field(default=None, kw_only=True)
+    at: Pose | None = field(default=None, kw_only=True)
     name: str | None = field(default=None, kw_only=True)
 
     def enact(self, tree: Robot, state: State) -> LoopEvent:
@@ -109,7 +106,7 @@ class Open(Scheduled[LoopEvent]):
 
     verb = "open"
 
-    what: Handle | str
+    what: LoopRef = field(metadata={"key": "loop"})
 
     def enact(self, tree: Robot, state: State) -> LoopEvent:
         """All rates continue."""

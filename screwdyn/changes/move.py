@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import overload
+from typing import Annotated, overload
 
 import numpy as np
 
 from screwdyn.changes import law
-from screwdyn.changes.change import ImpactEvent, Scheduled
+from screwdyn.changes.change import ImpactEvent, LinkName, Pose, Scheduled
 from screwdyn.core.errors import JointError, ShapeError, UnknownNameError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.mechanism import surgery
@@ -36,7 +36,7 @@ __all__ = [
     "struck",
 ]
 
-Start = ArrayLike | Mapping[str, float]
+Start = Annotated[ArrayLike | Mapping[str, float], "start"]
 
 # Distance in rad and m, between a pose and what a joint can reach, that counts as rounding of the numbers given.
 _REACHED = 1e-6
@@ -61,9 +61,9 @@ class HandOver(Scheduled[ImpactEvent]):
     verb = "hand over"
 
     what: str | Handle
-    to: str
+    to: LinkName
     joint: Joint | None = field(default=None, kw_only=True)
-    at: ArrayLike | None = field(default=None, kw_only=True)
+    at: Pose | None = field(default=None, kw_only=True)
     start: Start | None = field(default=None, kw_only=True)
 
     def enact(self, tree: Robot, state: State) -> ImpactEvent:
@@ -87,6 +87,10 @@ class HandOver(Scheduled[ImpactEvent]):
         if locked:
             tree.topology, q = surgery.lock(tree.topology, former.name, q), np.zeros(0)
         return struck(tree, _anew(tree, state, link, q), link, V - carried, motor)
+
+    def restructure(self, tree: Robot) -> None:
+        """As :meth:`KinematicTree.move`."""
+        move(tree, self.what, self.to, self.joint, self.at)
 
     def joints(self, tree: Robot) -> Mapping[str, Joint]:
         """That of the payload, if it is given."""

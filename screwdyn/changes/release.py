@@ -97,6 +97,16 @@ class Release(Scheduled[ReleaseEvent]):
             _released=released,
         )
 
+    def restructure(self, tree: Robot) -> None:
+        """As :meth:`KinematicTree.detach`, but the payload may stay in the tree."""
+        root = tree.resolve(self.what)
+        if self.into_world:
+            self.happen(tree, State(tree))
+        elif bridges := bridging(tree.topology, root):
+            tree.topology = surgery.grafted(tree.topology, root, _carrying(tree, root, bridges[0]))
+        else:
+            tree.detach(root)
+
 
 def release(tree: Robot, state: State, what: Handle | str, *, into_world: bool = False) -> ReleaseEvent:
     """Detach a payload while the robot moves (docs/mathematics.md §6).
@@ -150,10 +160,15 @@ def _flying(tree: Robot, state: State, root: str) -> State:
     return rehung(tree, state, root, root, surgery.move(tree.topology, root, tree.base, flight, np.eye(4)))
 
 
+def _carrying(tree: Robot, root: str, loop: Loop) -> Loop:
+    """A loop as one that carries a link of the subtree of a root."""
+    return loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
+
+
 def _grafted(tree: Robot, state: State, root: str, loop: Loop) -> State:
     """Hang a link and all links beyond it on a loop instead of on its joint; the state of the changed tree."""
     Closure(tree, tree.model).check_moving(state.q, state.qd)
-    loop = loop.carrying(loop.link if loop.link in tree.subtree(root) else loop.to)
+    loop = _carrying(tree, root, loop)
     after = rehung(tree, state, root, loop.link, surgery.grafted(tree.topology, root, loop))
     tree.forward_dynamics(after.q, after.qd, np.zeros(tree.nv))  # raises an error for a joint that feels no inertia
     return after

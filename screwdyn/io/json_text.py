@@ -30,7 +30,7 @@ from screwdyn.mechanism.shape import Kind, Shape, Use
 from screwdyn.mechanism.topology import Topology, check_rotors, with_loops
 from screwdyn.screws import screw
 
-__all__ = ["read_json", "write_json"]
+__all__ = ["read_json", "read_part", "write_json", "write_part"]
 
 _FORMAT, _VERSION = "screwdyn tree", 1
 _dumped = partial(json.dumps, allow_nan=False)
@@ -49,6 +49,15 @@ def read_json(path_or_text: str | os.PathLike[str]) -> Topology:
 
 def write_json(topology: Topology) -> str:
     """The text of a tree, with one line for each link; errors are those of :meth:`KinematicTree.to_json`."""
+    parts = []
+    for key, value in _document(topology).items():
+        lines = key in ("links", "loops") and value
+        text = "[\n" + ",\n".join(map(_dumped, value)) + "\n]" if lines else _dumped(value)
+        parts.append(f'"{key}": {text}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _document(topology: Topology) -> dict[str, Any]:
     writer = _Writer()
     document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "gravity": writer.numbers(topology.gravity)}
     base, *others = topology.attachments.values()
@@ -59,11 +68,28 @@ def write_json(topology: Topology) -> str:
         document["symbols"] = symbols
     if writer.problems:
         raise JSONError("\n  ".join(["this tree cannot be written as JSON", *writer.problems]), writer.problems)
-    parts = [f'"{key}": {_dumped(value)}' for key, value in document.items()]
-    parts.append('"links": [\n' + ",\n".join(map(_dumped, links)) + "\n]" if links else '"links": []')
-    if loops:
-        parts.append('"loops": [\n' + ",\n".join(map(_dumped, loops)) + "\n]")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    return document | {"links": links} | ({"loops": loops} if loops else {})
+
+
+def write_part(value: Joint | Inertia | Link | Shape | Topology, what: str) -> dict[str, Any]:
+    """The record of a joint, an inertia, a link, a shape or a whole tree, as in the JSON of trees.
+
+    Only that of a tree may have symbols. Raises JSONError for others, and for numbers that cannot be written.
+    """
+    if isinstance(value, Topology):
+        return _document(value)
+    writer = _Writer()
+    found: dict[str, Any] = writer.placed(what, _PARTS[type(value)], value)
+    if writer.symbols:
+        writer.problems.append(f"{what} has symbols, {', '.join(sorted(map(str, writer.symbols)))}; give numbers")
+    if writer.problems:
+        raise JSONError("\n  ".join(["this change cannot be written", *writer.problems]), writer.problems)
+    return found
+
+
+def read_part(kind: type[Any], given: Entry) -> Any:
+    """A joint, an inertia, a link, a shape or the topology of a tree by its record; None after a problem."""
+    return _tree(Entry(given.value, given.place, given.problems, {})) if kind is Topology else _PARTS[kind].read(given)
 
 
 class _Writer:
@@ -282,6 +308,7 @@ _JOINT = _record(
 _UNLOCKED = _record(dict, home=_POSE, joint=_JOINT, q=_Form(lambda given: given, lambda q, _: list(q)))
 _LOCKED = _Form(_read_locked, _UNLOCKED.write)
 _LINK: dict[str, Any] = {"name": _TEXT, "inertia": (_INERTIA, None), "shapes": (_list(_SHAPE, "a list of shapes"), [])}
+_PARTS = {Joint: _JOINT, Inertia: _INERTIA, Link: _record(Link, **_LINK), Shape: _SHAPE}
 _SEAT: dict[str, Any] = {"home": _POSE, "joint": (_JOINT, {})}
 _BASE = _record(_attachment, lambda at: vars(at.link), **_LINK)
 _ATTACHMENT = _record(_attachment, lambda at: vars(at.link), **_LINK, parent=_TEXT, **_SEAT, locked=(_LOCKED, None))

@@ -11,7 +11,6 @@ import numpy as np
 
 from screwdyn.changes.change import Happened
 from screwdyn.changes.grasp import FreeBody, Grasp, GraspEvent, brings_its_motion
-from screwdyn.changes.loops import LoopEvent
 from screwdyn.changes.release import ReleaseEvent
 from screwdyn.core.errors import ScrewdynError, SingularAttachmentError
 from screwdyn.mechanism.joint import free
@@ -69,10 +68,10 @@ def stages(motions: Sequence[TreeMotion], events: Sequence[Happened]) -> tuple[l
 def _mark(happened: Happened, names: Mapping[str, str], motions: Sequence[TreeMotion]) -> Mark:
     """The mark of an event at the origin of its link, or at the joint of its loop."""
     event, point = happened.event, np.zeros(3)
-    if isinstance(event, LoopEvent):
+    if event.concerns == "loop":
         # The last tree that had an opened loop; one that was opened at the start of the run is in none.
         trees = [event.state.tree, *(m.layout.tree for m in reversed(motions) if m.t[0] < happened.t)]
-        found = (tree.topology.loops[event.loop] for tree in trees if event.loop in tree.topology.loops)
+        found = (tree.topology.loops[event.subject] for tree in trees if event.subject in tree.topology.loops)
         point = next((joint_point(loop.joint) for loop in found), point)
     body, text = names.get(event.link, event.link), f"{happened.verb} {happened.subject}"
     return Mark(happened.t, body, text, event.energy_lost, point)

@@ -466,6 +466,28 @@ def test_a_floating_robot_is_welded_and_carried_by_another_link(tmp_path):
     assert "is not beyond a free joint" in problem
 
 
+def test_a_payload_that_a_loop_holds_is_released(tmp_path):
+    """It hangs on the loop then, whose joint has its name."""
+    later = """
+        [[schedule]]
+        event = "release"
+        time = 0.3
+        what = "bar"
+        [[schedule]]
+        event = "lock"
+        time = 0.4
+        joint = "pin"
+        """
+    grasp = GRASP.replace("= 1}", "= 1, box = [0.1, 0.2, 0.3]}") + 'joint = {type = "spherical"}'
+    text = START + grasp + LOOP.replace('"link2"', '"bar"') + later
+    read = read_scenario(scenario(tmp_path, text))
+    tree = read.robot.copy()
+    run = sd.simulate(tree, read.start, 0.5, events=read.events)
+    assert [happened.verb for happened in run.events] == ["grasp", "close", "release", "lock"]
+    assert run.events[2].event.loop == "pin"
+    assert tree.parent("bar") == "base"
+
+
 def test_events_that_lack_keys_are_read_too(tmp_path):
     text = """
         [[schedule]]
@@ -484,14 +506,14 @@ def test_events_that_lack_keys_are_read_too(tmp_path):
         """
     found = [problem.split("; ")[0] for problem in problems(tmp_path, START + text)]
     assert found == [
-        "schedule[0]: the key 'twist' is missing",
         "schedule[0]: an event has either a time or a condition",
-        "schedule[1]: the key 'what' is missing",
-        "schedule[1].time: the run lasts from 0 to 1 s",
-        "schedule[2].time: expected a number of seconds",
+        "schedule[0]: the key 'twist' is missing",
         "schedule[0].to: there is no link 'link9' at that time",
         "schedule[0].body: no rigid body has this inertia: mass -1 kg is not positive",
+        "schedule[1]: the key 'what' is missing",
+        "schedule[1].time: the run lasts from 0 to 1 s",
         "schedule[1].to: there is no link 'link9' at that time",
+        "schedule[2].time: expected a number of seconds",
         "schedule[2].joint: there is no joint 'theta9' at that time",
     ]
 

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from screwdyn import robots
-from screwdyn.changes.change import LimitEvent, Scheduled
-from screwdyn.changes.lock import LockEvent
+from screwdyn.changes.change import Scheduled
 from screwdyn.cli.robot_files import Beside, named_robot
-from screwdyn.cli.scenario.present import Present
-from screwdyn.cli.scenario.schedule import schedule
+from screwdyn.cli.schedule import Present, schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Entry, PlacedProblem, listed, shown
@@ -415,7 +413,7 @@ def _report(run: Run, scheduled: Sequence[Scheduled[Any]]) -> str:
     lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
     for happened in run.events:
         event, what = happened.event, happened.verb.removesuffix(" of")
-        named = f"joint {event.joint!r}" if isinstance(event, LockEvent | LimitEvent) else repr(happened.subject)
+        named = "joint " * (event.concerns == "joint") + repr(event.subject)
         lines.append(f"  {happened.t:g} s: {what} of {named}, {event.energy_lost:.4g} J lost")
     due = [happened.what for happened in run.events]
     lines += [f"  never: {x.verb.removesuffix(' of')}, whose condition did not hold" for x in scheduled if x not in due]

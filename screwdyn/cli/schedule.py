@@ -1,0 +1,283 @@
+"""The schedule of a scenario: changes of the robot at times, or as a number passes a value."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from screwdyn.changes.catalogue import KINDS
+from screwdyn.changes.change import Scheduled
+from screwdyn.changes.record import Readers, keys_of, read_fields, readers
+from screwdyn.cli.robot_files import Beside, named_robot
+from screwdyn.core.errors import ScrewdynError
+from screwdyn.io.document import Entry
+from screwdyn.io.json_text import read_part
+from screwdyn.mechanism import joint as joints
+from screwdyn.mechanism.inertia import Inertia
+from screwdyn.mechanism.joint import Joint, Mimic, Rotor
+from screwdyn.mechanism.link import Link
+from screwdyn.mechanism.shape import Shape
+from screwdyn.physics.state import State
+from screwdyn.tree import KinematicTree
+
+__all__ = ["Present", "schedule"]
+
+# The numbers of bodies; those of solids are arguments of functions of their names.
+_SIZES: dict[str, Callable[[Entry], list[Any] | None]] = {
+    "box": lambda given: [given.numbers(3)],
+    "sphere": lambda given: [given.number(what="a radius in metres")],
+    "cylinder": lambda given: given.numbers(2),
+    "tensor": lambda given: given.numbers(6),
+}
+# What a grasp must say, because the payload of a file brings neither.
+_NEEDED = {"grasp": ("name", "twist")}
+
+
+class Present:
+    """The robot after the events that could be tried, and the names that the others would have concerned.
+
+    What is wrong with these names follows from problems that are reported already. The robot at the start is copied.
+    """
+
+    def __init__(self, robot: KinematicTree) -> None:
+        self.tree = robot.copy()
+        self.failed: list[str] = []
+
+    def fail(self, given: Any) -> None:
+        """Note the names of an event that could not be tried, given as the value of the file."""
+        event = given if isinstance(given, Mapping) else {}
+        kind = KINDS.get(str(event.get("event")))
+        # What has a name of its own may bring any without it, as a whole tree does without a prefix; all begin with "".
+        name = event.get("name")
+        named = isinstance(name, str) and name != "" and not isinstance(event.get("body"), str)
+        anything = (kind is None or "name" in keys_of(kind)) and not (named or isinstance(event.get("prefix"), str))
+        self.failed += [""] if anything else _names(event)
+
+    def doubtful(self, name: str) -> bool:
+        """Whether an event that could not be tried may have brought or changed what has this name."""
+        return name.startswith(tuple(self.failed))
+
+    def concerns(self, event: Mapping[str, Any]) -> bool:
+        """Whether an event needs what :meth:`doubtful` says of."""
+        return any(map(self.doubtful, _names(event, "to")))
+
+    def known(self, what: str, given: Entry) -> str | None:
+        """A name of a link, a joint or a loop."""
+        name = given.text(f"the name of a {what}")
+        known = getattr(self.tree, f"{what}s")
+        if name is None or name in known:
+            return name
+        self.missing(given, what, name, known)
+        return None
+
+    def missing(self, given: Entry, what: str, name: str, known: Sequence[str]) -> None:
+        """Add the problem that there is no such name, unless it is doubtful."""
+        if not self.doubtful(name):
+            given.wrong(f"there is no {what} {name!r} at that time", given.near(name, known))
+
+
+def _names(event: Mapping[str, Any], *others: str) -> list[str]:
+    """The names that an event brings or changes: of links and joints, and beginnings of names."""
+    joint = event.get("joint")
+    inner = [joint.get("name")] if isinstance(joint, Mapping) else [joint]
+    found = [*(event.get(key) for key in ("name", "prefix", "what", "link", "loop", *others)), *inner]
+    return [name for name in found if isinstance(name, str) and name]
+
+
+def schedule(given: Entry, present: Present, duration: float | None, beside: Beside) -> list[Scheduled[Any]]:
+    """The events of a list. Each is tried on the robot, in the order of the times, and must be possible.
+
+    An event on a condition is tried after the event before it in the list.
+    """
+
+    def time(given: Entry) -> float | None:
+        seconds = given.number(what="a number of seconds")
+        if seconds is not None and not 0 <= seconds <= (seconds if duration is None else duration):
+            end = "…" if duration is None else f"{duration:g}"
+            given.wrong(f"the run lasts from 0 to {end} s; got {seconds}")
+            return None
+        return None if seconds is None else float(seconds)
+
+    def payload(given: Entry) -> Any:
+        if isinstance(given.value, dict) and given.value.keys().isdisjoint(("effective", "format", "name")):
+            return _body(given)
+        return named_robot(given, beside) if isinstance(given.value, str) else of_records["payload"](given)
+
+    of_records = readers(KinematicTree)
+    read: Readers = {
+        **of_records,
+        **{what: partial(present.known, what) for what in ("link", "joint", "loop")},
+        "payload": payload,
+        "condition": lambda given: _condition(given, present),
+        float: time,
+        Joint: _joint,
+        Inertia: _inertia,
+    }
+    found, order = [], 0.0
+    for entry in given.items("a list of events, [[schedule]]"):
+        own = time(Entry(entry.below("time").value, "", []))
+        order = order if own is None else own
+        found.append((order, entry))
+    events = [_event(entry, present, read) for _, entry in sorted(found, key=lambda item: item[0])]
+    return [event for event in events if event is not None]
+
+
+def _event(given: Entry, present: Present, read: Readers) -> Scheduled[Any] | None:
+    """An event that the robot can make, which it has made then."""
+    kind, event = given.variant("event", KINDS), None
+    if kind is not None:
+        table, due = given, ("time" in given.value) != ("when" in given.value)
+        if not due:
+            given.wrong("an event has either a time or a condition", "give one of the keys 'time' and 'when'")
+            table = Entry({key: x for key, x in given.value.items() if key != "when"}, given.place, given.problems)
+        event = read_fields(table, KINDS[kind], read, ("event", *_NEEDED.get(kind, ())))
+        event = event if due else None
+    try:
+        if event is not None:
+            event.restructure(present.tree)
+            return event
+    except ScrewdynError as error:
+        if not present.concerns(given.value):
+            given.wrong(str(error))
+    present.fail(given.value)
+    return None
+
+
+def _body(given: Entry) -> Link | None:
+    """A link of any name, whose inertia is also its shape if it is that of a solid."""
+    fields = given.table(("mass",), ("com", *_SIZES))
+    mass = fields["mass"].number(what="a number of kilograms") if "mass" in fields else None
+    com = fields["com"].numbers(3) if "com" in fields else [0.0, 0.0, 0.0]
+    found = [what for what in _SIZES if what in fields]
+    if len(found) > 1:
+        given.wrong(f"{' and '.join(found)} are given", "keep one")
+    if mass is None or com is None or len(found) > 1:
+        return None
+    sizes = _SIZES[found[0]](fields[found[0]]) if found else []
+    if sizes is None or None in sizes:
+        return None
+    try:
+        if found and found != ["tensor"]:
+            inertia, shape = (getattr(of, found[0]) for of in (Inertia, Shape))
+            return Link("payload", inertia(mass, *sizes, com=com), shape(*sizes, pose=com))
+        xx, xy, xz, yy, yz, zz = sizes or [0.0] * 6
+        return Link("payload", Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    except ScrewdynError as error:
+        given.wrong(str(error))
+        return None
+
+
+def _inertia(given: Entry) -> Inertia | None:
+    body = _body(given)
+    return None if body is None else body.inertia
+
+
+def _joint(given: Entry) -> Joint | None:
+    """A joint by its function and its arguments, or by its record."""
+    if isinstance(given.value, dict) and "type" not in given.value and given.value.keys() & {"screws", "chart"}:
+        joint: Joint | None = read_part(Joint, given)
+    else:
+        kind = given.variant("type", joints.KINDS)
+        joint = None if kind is None else _called(given, joints.KINDS[kind], "type")
+    if joint is not None and joint.mimic is not None:
+        given.wrong("an event cannot bring a joint that follows another one", "leave out 'mimic'")
+        return None
+    return joint
+
+
+def _called(given: Entry, make: Callable[..., Any], *others: str) -> Any:
+    """What a function makes of its arguments, which are the keys of a table besides some others."""
+    known = inspect.signature(make).parameters
+    required = tuple(name for name, x in known.items() if x.default is x.empty)
+    fields = given.table((*others, *required), tuple(name for name in known if name not in required))
+    values = {name: _READ.get(name, Entry.number)(entry) for name, entry in fields.items() if name in known}
+    if any(value is None for value in values.values()) or not {*required} <= values.keys():
+        return None
+    try:
+        return make(**values)
+    except ScrewdynError as error:
+        given.wrong(str(error))
+        return None
+
+
+def _axis(given: Entry) -> Any:
+    if isinstance(given.value, str):
+        return given.one_of("x", "y", "z", "-x", "-y", "-z")
+    return given.numbers(3)
+
+
+# Arguments of joints and of what they contain that are not one number.
+_READ: dict[str, Callable[[Entry], Any]] = {
+    "axis": _axis,
+    "axis1": _axis,
+    "axis2": _axis,
+    "point": lambda given: given.numbers(3),
+    "limits": lambda given: given.numbers(2),
+    "passive": Entry.flag,
+    "name": Entry.text,
+    "rotor": lambda given: _called(given, Rotor),
+    "com": lambda given: given.numbers(3),
+    "carrier": Entry.text,
+    "mimic": lambda given: _called(given, Mimic),
+    "joint": Entry.text,
+}
+
+
+def _of_link(axis: int) -> Callable[[State, str], float]:
+    return lambda state, link: float(state.tree.forward_kinematics(link, state.q)[axis, 3])
+
+
+# The numbers that may pass a value, and the names that each of them may have in a tree.
+_NUMBERS: dict[str, tuple[Callable[[KinematicTree], tuple[str, ...]], Callable[[State, str], float]]] = {
+    "position": (lambda tree: tree.positions, lambda state, name: float(state[name])),
+    "velocity": (lambda tree: tree.coordinates, lambda state, name: float(state.velocity(name))),
+    "x": (lambda tree: tree.links, _of_link(0)),
+    "y": (lambda tree: tree.links, _of_link(1)),
+    "z": (lambda tree: tree.links, _of_link(2)),
+}
+_SIDES = {"above": 1.0, "below": -1.0}
+
+
+@dataclass(frozen=True)
+class Passing:
+    """A number is above or below a value."""
+
+    number: str  # "position" or "velocity" of a coordinate, or "x", "y" or "z" of a link's origin in the base frame
+    name: str
+    side: str  # "above" or "below"
+    value: float  # rad, m, rad/s or m/s
+    after: float = 0.0  # seconds, before which the condition does not hold; nor while the tree has no such name
+
+    def __call__(self, t: float, state: State) -> float | bool:
+        """A number that is positive while the condition holds, or False."""
+        names, measure = _NUMBERS[self.number]
+        tree = state.tree
+        assert isinstance(tree, KinematicTree)
+        if t < self.after or self.name not in names(tree):
+            return False
+        return _SIDES[self.side] * (measure(state, self.name) - self.value)
+
+
+def _condition(given: Entry, present: Present) -> Passing | None:
+    """A condition, such as ``{z = "tool0", below = 0.2}``; the robot must have the name that it gives."""
+    before = len(given.problems)
+    fields = given.table((), (*_NUMBERS, *_SIDES, "after"))
+    numbers, sides = ([key for key in keys if key in fields] for keys in (_NUMBERS, _SIDES))
+    for what, found, known in (("number", numbers, _NUMBERS), ("side", sides, _SIDES)):
+        if isinstance(given.value, dict) and len(found) != 1:
+            given.wrong(f"expected one {what}, of {', '.join(known)}; got {' and '.join(found) or 'none'}")
+    if len(given.problems) > before:
+        return None
+    (number,), (side,) = numbers, sides
+    name, value = fields[number].text("a name"), fields[side].number()
+    after = fields["after"].number(what="a number of seconds") if "after" in fields else 0.0
+    names = _NUMBERS[number][0](present.tree)
+    if name is not None and name not in names:
+        what = "coordinate" if number in ("position", "velocity") else "link"
+        present.missing(fields[number], what, name, names)
+    if len(given.problems) > before or name is None:
+        return None
+    return Passing(number, name, side, float(value), float(after))

@@ -8,13 +8,12 @@ from typing import overload
 import numpy as np
 
 from screwdyn.changes.change import Change, Scheduled
-from screwdyn.changes.lock import Lock, Unlock
-from screwdyn.changes.loops import Close, Open
+from screwdyn.changes.lock import Lock, Unlock, lock, unlock
+from screwdyn.changes.loops import Close, Open, close, open_
 from screwdyn.core.errors import TopologyError
 from screwdyn.core.types import Array
-from screwdyn.mechanism import surgery
 from screwdyn.mechanism.link import Attachment
-from screwdyn.mechanism.structure import Handle, Mechanism
+from screwdyn.mechanism.structure import Handle
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.screws import screw
@@ -185,9 +184,9 @@ def weld(tree: Robot, link: Handle | str, to: Handle | str, state: State | None 
     names = tree.resolve(link), tree.resolve(to)
     joint = _to_lock(tree, *names)
     if joint is None:
-        Mechanism.close(tree, *names, at=_pose(tree, *names, tree.topology.neutral))
+        close(tree, *names, at=_pose(tree, *names, tree.topology.neutral))
     else:
-        tree.topology = surgery.lock(tree.topology, joint.name)
+        lock(tree, joint.name)
     return None
 
 
@@ -219,7 +218,7 @@ def unweld(tree: Robot, link: Handle | str, to: Handle | str, state: State | Non
         return Unweld(link, to).happen(tree, state)
     undone = _undone(tree, tree.resolve(link), tree.resolve(to))
     if isinstance(undone, Open):
-        Mechanism.open(tree, undone.what)
+        open_(tree, undone.what)
     else:
-        tree.topology = surgery.unlock(tree.topology, undone.joint)
+        unlock(tree, undone.joint)
     return None

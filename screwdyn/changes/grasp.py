@@ -156,8 +156,7 @@ class Grasp(Scheduled[GraspEvent]):
                 f"only an Inertia, a Link, a KinematicTree or a FreeBody can be grasped, or a link of the tree by its "
                 f"handle or name; got {body!r}"
             )
-        joint = FIXED if self.joint is None else self.joint
-        require_joint(joint)
+        joint = FIXED if self.joint is None else require_joint(self.joint)
         require_independent(tree, joint)
         hanging = isinstance(start, str)
         if hanging and (start != "hanging" or pose is not None):

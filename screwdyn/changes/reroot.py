@@ -12,7 +12,7 @@ from screwdyn.core.errors import JointError, TopologyError
 from screwdyn.mechanism import surgery
 from screwdyn.mechanism.link import reversed_motion
 from screwdyn.mechanism.structure import Handle
-from screwdyn.mechanism.topology import Topology, check_no_rotor
+from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.charts import positions_near, screws_at
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
@@ -85,8 +85,6 @@ def _floating(tree: Robot, link: str) -> tuple[str, str]:
             f"free joint {free.name!r} has damping or friction, which act on velocities of {free.link.name!r}, so it "
             f"cannot carry {link!r} instead; remove them by replace_joint"
         )
-    for at in path[path.index(free) :]:
-        check_no_rotor(tree.topology, at.link.name)
     return free.link.name, free.name
 
 

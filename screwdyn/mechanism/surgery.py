@@ -79,16 +79,16 @@ def move(topology: Topology, root: str, to: str, joint: Joint, home: Array, by: 
     """The structure with a link and all links beyond it on another parent; they come last, with the joint's rotor.
 
     A lock of the former joint ends. The new joint carries the link, or ``by``, which is one of the links beyond it:
-    the joints between the two are then reversed. Raises JointError if one of these cannot be; TopologyError if the link
-    is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is taken, the rotor of the former
-    joint carries other links, or joints that follow it are locked with it; UnknownNameError if there is no link that
-    carries the new rotor.
+    the joints between the two are then reversed. Raises JointError if one of these cannot be; TopologyError if one of
+    them carries a rotor, the link is the base or a rotor, ``to`` is the link or beyond it, the name of the joint is
+    taken, the rotor of the former joint carries other links, or joints that follow it are locked with it;
+    UnknownNameError if there is no link that carries the new rotor.
     """
     remaining, removed = _vacated(topology, root).detach(root)
     if to not in remaining.attachments:
         where = "the same link" if to == root else "beyond it"
         raise TopologyError(f"{root!r} cannot be moved to {to!r}, which is {where}; name a link of the rest")
-    first, *beyond = removed if by is None else rerooted(removed, by)
+    first, *beyond = removed if by is None else _turned(topology, removed, by)
     moved = replace(first, parent=to, joint=joint, home=home, locked=None)
     for other in beyond:
         if other.name == moved.name:
@@ -139,10 +139,10 @@ def reroot(topology: Topology, root: str, link: str) -> Topology:
     """The structure in which the joint of a root carries a link beyond it instead; the joints between are reversed.
 
     The subtree keeps its places in the order: there, the links between come first, outward from the new root, and all
-    others follow as before. Raises JointError if a joint cannot be reversed.
+    others follow as before. Raises JointError if a joint cannot be reversed, TopologyError for that of a rotor.
     """
     former, inside = topology.attachments[root], topology.subtree(root)
-    first, *beyond = rerooted([topology.attachments[name] for name in inside], link)
+    first, *beyond = _turned(topology, [topology.attachments[name] for name in inside], link)
     joint = replace(former.joint, name=former.name)
     first = replace(first, parent=former.parent, joint=joint, home=former.home, locked=None)
     turned = dict(zip(inside, (first, *beyond), strict=True))
@@ -180,6 +180,15 @@ def separable(topology: Topology, root: str) -> Topology:
             mimic, rotor = None if follows else at.joint.mimic, None if drives else at.joint.rotor
             changed.append(replace(at, joint=replace(at.joint, mimic=mimic, rotor=rotor), locked=None))
     return topology.with_attachments(*changed)
+
+
+def _turned(topology: Topology, attachments: list[Attachment], link: str) -> list[Attachment]:
+    """The attachments of a subtree with one of its links as the root; TopologyError also if a rotor is between."""
+    at = topology.attachments[link]
+    while at.link.name != attachments[0].link.name:
+        check_no_rotor(topology, at.link.name)
+        at = topology.attachments[at.parent or topology.base]
+    return rerooted(attachments, link)
 
 
 def _vacated(topology: Topology, link: str) -> Topology:

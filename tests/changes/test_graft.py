@@ -263,6 +263,19 @@ def test_what_cannot_be_reversed_is_named(joint):
     assert tree.topology is before
 
 
+def test_the_joint_of_a_rotor_is_not_reversed():
+    tree = sd.KinematicTree()
+    body = sd.Inertia.box(1.0, (1, 0.1, 0.2))
+    tree.attach(body, to="base", joint=sd.revolute("z"), name="one")
+    tree.attach(body, to="one", joint=sd.revolute("y", rotor=sd.Rotor(1e-4, 10)), name="two")
+    tree.attach(body, to="two_rotor", name="flag")
+    tree.close("flag", to="base", joint=sd.spherical(), name="pin")
+    before = tree.topology
+    with pytest.raises(sd.TopologyError, match="'two_rotor' is the rotor of joint 'two'"):
+        tree.release(sd.State(tree), "one")
+    assert tree.topology is before
+
+
 def test_a_spindle_of_many_turns():
     """A spindle drives a nut, (I + m p²) ω̇ = τ + m g p; without its bearing it hangs in the nut by the thread."""
     tree = sd.KinematicTree()

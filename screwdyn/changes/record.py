@@ -13,7 +13,7 @@ import numpy as np
 from screwdyn.changes.catalogue import KINDS
 from screwdyn.changes.change import Scheduled
 from screwdyn.changes.grasp import FreeBody
-from screwdyn.core.errors import JSONError, ScrewdynError
+from screwdyn.core.errors import JSONError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Entry, PlacedProblem, listed
 from screwdyn.io.json_text import read_part
@@ -63,7 +63,7 @@ def change_of(record: Mapping[str, Any], tree: type[Robot]) -> Scheduled[Any]:
     given = Entry(record, "", problems)
     kind = given.variant("event", KINDS)
     change = None if kind is None else read_fields(given, KINDS[kind], readers(tree), ("event",))
-    if change is None:
+    if change is None or problems:
         raise JSONError(listed("the record of a change", problems), problems)
     return change
 
@@ -83,28 +83,29 @@ def read_fields(given: Entry, kind: Callable[..., T], read: Readers, others: Seq
         null = nullable and entries[key].value is None
         values[name] = None if null else read[role](entries[key])
         whole &= null or values[name] is not None
-    try:
-        if not whole:
-            return None
-        for name in [x.field for x in known.values() if x.role is State and values.get(x.field) is not None]:
-            trees = [x for x in values.values() if isinstance(x, Robot)]
-            if not trees:
-                raise JSONError(f"{name!r} is of a payload that is a tree")
-            values[name] = State.from_dict(trees[0], values[name])
-        return kind(**values)
-    except ScrewdynError as error:
-        given.wrong(str(error))
-        return None
+    return given.made(_made, kind, values) if whole else None
+
+
+def _made(kind: Callable[..., T], values: dict[str, Any]) -> T:
+    """What a class makes of its fields, among which a state is still by name."""
+    for name in [x.field for x in keys_of(kind).values() if x.role is State and values.get(x.field) is not None]:
+        trees = [x for x in values.values() if isinstance(x, Robot)]
+        if not trees:
+            raise JSONError(f"{name!r} is of a payload that is a tree")
+        values[name] = State.from_dict(trees[0], values[name])
+    return kind(**values)
 
 
 def readers(tree: type[Robot]) -> Readers:
     """What reads the fields of records; trees are of the given class."""
 
     def grown(given: Entry) -> Robot | None:
-        topology, found = read_part(Topology, given), tree()
-        if topology is not None:
-            found.topology = topology
-        return found if topology is not None else None
+        topology = read_part(Topology, given)
+        if topology is None:
+            return None
+        robot = tree()
+        robot.topology = topology
+        return robot
 
     def payload(given: Entry) -> Any:
         if not isinstance(given.value, dict):

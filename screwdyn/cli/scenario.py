@@ -15,7 +15,7 @@ import numpy as np
 from screwdyn import robots
 from screwdyn.changes.change import Scheduled
 from screwdyn.cli.robot_files import Beside, named_robot
-from screwdyn.cli.schedule import Present, schedule
+from screwdyn.cli.schedule import Present, called, schedule
 from screwdyn.core.errors import ScenarioError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Entry, PlacedProblem, listed, shown
@@ -169,8 +169,7 @@ def _outputs(given: Entry) -> dict[str, str]:
 def _positive(given: Entry) -> float | None:
     value = given.number(what="a number of seconds > 0")
     if value is not None and value <= 0:
-        given.wrong(f"expected a number of seconds > 0; got {value}")
-        return None
+        return given.wrong(f"expected a number of seconds > 0; got {value}")
     return None if value is None else float(value)
 
 
@@ -212,33 +211,20 @@ def _stop(given: Entry) -> Stop | None:
     """The word "inelastic", or the numbers of a spring."""
     if given.value == "inelastic":
         return "inelastic"
-    if not isinstance(given.value, dict):
-        given.unexpected("'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints")
-        return None
-    fields = given.table(("stiffness",), ("damping",))
-    values = {what: entry.number() for what, entry in fields.items()}
-    if "stiffness" not in values or None in values.values():
-        return None
-    try:
-        return SpringStop(**values)
-    except ScrewdynError as error:
-        given.wrong(str(error))
-        return None
+    if isinstance(given.value, dict):
+        spring: SpringStop | None = called(given, SpringStop)
+        return spring
+    return given.unexpected("'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints")
 
 
 def _start(given: Entry, robot: KinematicTree) -> State | None:
     before = len(given.problems)
     fields = given.table((), ("position", "velocity"))
-    values = {
-        what: _by_name(fields[what], names) if what in fields else {}
+    q, qd = (
+        _by_name(fields[what], names) if what in fields else {}
         for what, names in (("position", robot.positions), ("velocity", robot.coordinates))
-    }
-    try:
-        return State(robot, values["position"], values["velocity"])
-    except ScrewdynError as error:
-        if len(given.problems) == before:
-            given.wrong(str(error))
-        return None
+    )
+    return given.made(State, robot, q, qd) if len(given.problems) == before else None
 
 
 def _by_name(given: Entry, names: Sequence[str], present: Present | None = None) -> dict[str, Any]:
@@ -282,10 +268,8 @@ def _controller(
         return None
     begin = State(robot) if start is None else start
     held = dict(zip(begin.positions, begin.q.tolist(), strict=True))
-    try:
-        goal = State(robot, held | target)
-    except ScrewdynError as error:
-        fields["target"].wrong(str(error))
+    goal = fields.get("target", given).made(State, robot, held | target)
+    if goal is None:
         return None
     positions = dict(zip(goal.positions, goal.q.tolist(), strict=True))
     return _Hold(positions | later, gains["stiffness"], gains["damping"], bool(compensate))

@@ -23,7 +23,7 @@ from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.state import State
 from screwdyn.tree import KinematicTree
 
-__all__ = ["Present", "schedule"]
+__all__ = ["Present", "called", "schedule"]
 
 # The numbers of bodies; those of solids are arguments of functions of their names.
 _SIZES: dict[str, Callable[[Entry], list[Any] | None]] = {
@@ -68,15 +68,15 @@ class Present:
         """A name of a link, a joint or a loop."""
         name = given.text(f"the name of a {what}")
         known = getattr(self.tree, f"{what}s")
-        if name is None or name in known:
-            return name
-        self.missing(given, what, name, known)
-        return None
+        return name if name is None or name in known else self.missing(given, what, name, known)
 
-    def missing(self, given: Entry, what: str, name: str, known: Sequence[str]) -> None:
-        """Add the problem that there is no such name, unless it is doubtful."""
-        if not self.doubtful(name):
-            given.wrong(f"there is no {what} {name!r} at that time", given.near(name, known))
+    def missing(self, given: Entry, what: str, name: str, known: Sequence[str]) -> str | None:
+        """Add the problem that there is no such name, unless it is doubtful; None."""
+        return (
+            None
+            if self.doubtful(name)
+            else given.wrong(f"there is no {what} {name!r} at that time", given.near(name, known))
+        )
 
 
 def _names(event: Mapping[str, Any], *others: str) -> list[str]:
@@ -97,8 +97,7 @@ def schedule(given: Entry, present: Present, duration: float | None, beside: Bes
         seconds = given.number(what="a number of seconds")
         if seconds is not None and not 0 <= seconds <= (seconds if duration is None else duration):
             end = "…" if duration is None else f"{duration:g}"
-            given.wrong(f"the run lasts from 0 to {end} s; got {seconds}")
-            return None
+            return given.wrong(f"the run lasts from 0 to {end} s; got {seconds}")
         return None if seconds is None else float(seconds)
 
     def payload(given: Entry) -> Any:
@@ -159,15 +158,13 @@ def _body(given: Entry) -> Link | None:
     sizes = _SIZES[found[0]](fields[found[0]]) if found else []
     if sizes is None or None in sizes:
         return None
-    try:
-        if found and found != ["tensor"]:
-            inertia, shape = (getattr(of, found[0]) for of in (Inertia, Shape))
-            return Link("payload", inertia(mass, *sizes, com=com), shape(*sizes, pose=com))
+    if found and found != ["tensor"]:
+        inertia = given.made(getattr(Inertia, found[0]), mass, *sizes, com=com)
+        shapes = () if inertia is None else (getattr(Shape, found[0])(*sizes, pose=com),)
+    else:
         xx, xy, xz, yy, yz, zz = sizes or [0.0] * 6
-        return Link("payload", Inertia(mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
-    except ScrewdynError as error:
-        given.wrong(str(error))
-        return None
+        inertia, shapes = given.made(Inertia, mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), ()
+    return None if inertia is None else Link("payload", inertia, shapes)
 
 
 def _inertia(given: Entry) -> Inertia | None:
@@ -181,26 +178,20 @@ def _joint(given: Entry) -> Joint | None:
         joint: Joint | None = read_part(Joint, given)
     else:
         kind = given.variant("type", joints.KINDS)
-        joint = None if kind is None else _called(given, joints.KINDS[kind], "type")
+        joint = None if kind is None else called(given, joints.KINDS[kind], "type")
     if joint is not None and joint.mimic is not None:
-        given.wrong("an event cannot bring a joint that follows another one", "leave out 'mimic'")
-        return None
+        return given.wrong("an event cannot bring a joint that follows another one", "leave out 'mimic'")
     return joint
 
 
-def _called(given: Entry, make: Callable[..., Any], *others: str) -> Any:
+def called(given: Entry, make: Callable[..., Any], *others: str) -> Any:
     """What a function makes of its arguments, which are the keys of a table besides some others."""
     known = inspect.signature(make).parameters
     required = tuple(name for name, x in known.items() if x.default is x.empty)
     fields = given.table((*others, *required), tuple(name for name in known if name not in required))
     values = {name: _READ.get(name, Entry.number)(entry) for name, entry in fields.items() if name in known}
-    if any(value is None for value in values.values()) or not {*required} <= values.keys():
-        return None
-    try:
-        return make(**values)
-    except ScrewdynError as error:
-        given.wrong(str(error))
-        return None
+    whole = None not in values.values() and {*required} <= values.keys()
+    return given.made(make, **values) if whole else None
 
 
 def _axis(given: Entry) -> Any:
@@ -218,10 +209,10 @@ _READ: dict[str, Callable[[Entry], Any]] = {
     "limits": lambda given: given.numbers(2),
     "passive": Entry.flag,
     "name": Entry.text,
-    "rotor": lambda given: _called(given, Rotor),
+    "rotor": lambda given: called(given, Rotor),
     "com": lambda given: given.numbers(3),
     "carrier": Entry.text,
-    "mimic": lambda given: _called(given, Mimic),
+    "mimic": lambda given: called(given, Mimic),
     "joint": Entry.text,
 }
 

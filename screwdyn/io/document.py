@@ -109,6 +109,15 @@ class Entry:
         """Add the problem that the value is not what was expected, likewise."""
         return self.wrong(f"expected {expected}; got {_described(self.value)}")
 
+    def made(self, make: Callable[..., Missing], *given: Any, **options: Any) -> Missing | None:
+        """What a function returns, such as a constructor; its error becomes a problem."""
+        try:
+            return make(*given, **options)
+        except ScrewdynError as error:
+            return self.wrong(str(error))
+        except ArithmeticError as error:  # of exact numbers that SymPy cannot tell from 0
+            return self.wrong(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})")
+
     def near(self, name: str, known: Iterable[str]) -> str:
         """A hint with the known names that are similar, or some of them."""
         return similar(name, known, len(self.problems))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from screwdyn.core import expressions
-from screwdyn.core.errors import JSONError, ScrewdynError
+from screwdyn.core.errors import JSONError
 from screwdyn.core.types import Array, is_name
 from screwdyn.io.document import Entry, NotANumber, PlacedProblem, Table, known_effective, listed, read_source
 from screwdyn.io.expression_text import assumptions_of, symbol_of, text_of
@@ -178,7 +178,7 @@ def _record(
         before = len(given.problems)
         values = {key: forms[key].read(entry) for key, entry in entries.items()}
         whole = len(given.problems) == before and values.keys() >= {*required}
-        return _made(given, lambda: make(**values)) if whole else None
+        return given.made(make, **values) if whole else None
 
     def write(value: Any, writer: _Writer) -> dict[str, Any]:
         given = view(value)
@@ -193,16 +193,6 @@ def _record(
     return _Form(read, write)
 
 
-def _made(given: Entry, make: Callable[[], Any]) -> Any:
-    """What a constructor returns; its error becomes a problem."""
-    try:
-        return make()
-    except ScrewdynError as error:
-        return given.wrong(str(error))
-    except ArithmeticError as error:  # of exact numbers that SymPy cannot tell from 0
-        return given.wrong(f"SymPy cannot compute its numbers ({str(error) or type(error).__name__})")
-
-
 def _read_limits(given: Entry) -> tuple[float, float] | None:
     items = given.plain.items("two numbers or null")
     if len(items) != 2:
@@ -214,7 +204,7 @@ def _read_limits(given: Entry) -> tuple[float, float] | None:
 
 def _read_pose(given: Entry) -> Array | None:
     rows = given.matrix(4, 3)
-    return None if rows is None else _made(given, lambda: screw.as_pose([*rows, [0, 0, 0, 1]], "the pose"))
+    return None if rows is None else given.made(screw.as_pose, [*rows, [0, 0, 0, 1]], "the pose")
 
 
 def _inertia(mass: Any, com: list[Any], tensor: list[Any], effective: bool = False) -> Inertia:
@@ -243,7 +233,7 @@ def _read_locked(given: Entry) -> Locked | None:
     alone = replace(seat["joint"], mimic=None)  # a joint that follows another one is locked at a position too
     place = given.below("q").plain
     q = place.numbers(alone.nq)
-    checked = None if q is None else _made(place, lambda: checked_positions("of the lock", alone, q))
+    checked = None if q is None else place.made(checked_positions, "of the lock", alone, q)
     if q is None or checked is None:
         return None
     # A quaternion that has been scaled to length 1 may change by rounding if it is scaled again.

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 import screwdyn as sd
 from screwdyn.changes.catalogue import KINDS
+from screwdyn.changes.change import Scheduled
 from screwdyn.changes.record import keys_of
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -116,6 +118,7 @@ def test_what_cannot_be_written_is_refused_by_name():
         ({"event": "drop"}, "event: expected one of 'grasp', 'release'"),
         ({"event": "lock", "joint": 3}, "joint: expected the name of a joint; got 3"),
         ({"event": "lock", "joints": "a"}, "the key 'joint' is missing"),
+        ({"event": "lock", "joint": "a", "at": 1}, "at: unknown key"),
         ({"event": "lock", "joint": "a", "time": -1}, "the time of a Lock must be"),
         ({"event": "lock", "joint": "a", "when": 3}, "when: a condition cannot be read"),
         ({"event": "close", "link": "a", "to": "b", "joint": {"screws": 1}}, "joint.screws: expected"),
@@ -132,6 +135,28 @@ def test_all_problems_of_a_record_are_listed(record, words):
         sd.read_change(record)
     assert words in str(caught.value)
     assert caught.value.problems
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(["", "at_rest", "z"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["name", "mass", "tree", "format", "q", "kind", "screws"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_a_record_with_anything_in_it_is_read_or_refused(name, data):
+    known = values(np.random.default_rng(0))
+    keys = {key: x for key, x in keys_of(KINDS[name]).items() if key != "when"}
+    record = KINDS[name](**{x.field: known[x.role] for x in keys.values()}).to_dict()
+    record[data.draw(st.sampled_from([*keys, "when", "event"]))] = data.draw(ANYTHING)
+    with suppress(sd.JSONError):
+        assert isinstance(sd.read_change(record), Scheduled)
 
 
 def test_a_scenario_takes_the_records_of_changes(tmp_path):

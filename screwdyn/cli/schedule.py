@@ -168,6 +168,10 @@ def _body(given: Entry) -> Link | None:
 
 
 def _inertia(given: Entry) -> Inertia | None:
+    """That of a body, or its record."""
+    if isinstance(given.value, dict) and "effective" in given.value:
+        record: Inertia | None = read_part(Inertia, given)
+        return record
     body = _body(given)
     return None if body is None else body.inertia
 

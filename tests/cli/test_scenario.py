@@ -816,3 +816,15 @@ def test_problems_do_not_hide_one_another(tmp_path):
     text = "control_period = 0.1\nx = 1\n[controller]\ntype = 'none'\n[start.position]\ntheta9 = 1\n"
     found = problems(tmp_path, START + text)
     assert [problem.split(": ")[0] for problem in found] == ["x", "start.position.theta9", "control_period"]
+
+
+def test_inertias_may_be_as_they_are_written(tmp_path):
+    """One that no rigid body has, as of a link of a robot that was identified."""
+    with pytest.warns(sd.ScrewdynWarning):
+        effective = sd.Inertia.effective(1.0, (0, 0, 0), np.diag([1.0, 0.1, 0.1]))
+    record = sd.SetInertia("link2", effective, time=0.1).to_dict()
+    inertia = ", ".join(f"{key} = {str(value).lower()}" for key, value in record["inertia"].items())
+    text = f"[[schedule]]\nevent = 'set_inertia'\ntime = 0.1\nlink = 'link2'\ninertia = {{{inertia}}}\n"
+    (event,) = read_scenario(scenario(tmp_path, START + text)).events
+    assert event.inertia.is_effective
+    assert event.to_dict() == record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +89,10 @@ class _Scenario:
     robot: KinematicTree  # at the start
     start: State
     duration: float
-    torque: Torque | None = None
-    events: Sequence[Scheduled[Any]] = ()
-    step: float | None = None
-    control_period: float | None = None
-    stops: Stops | None = None
-    saturate: bool = False
-    method: str = "DOP853"
-    outputs: Mapping[str, str] = field(default_factory=dict)
+    torque: Torque | None
+    events: Sequence[Scheduled[Any]]
+    options: Mapping[str, Any]  # those that are given, by keyword
+    outputs: Mapping[str, str]
 
 
 def read_scenario(path: Path, xacro: bool = False) -> _Scenario:
@@ -127,32 +123,31 @@ def _scenario(root: Entry, beside: Beside) -> _Scenario | None:
     about_robot = ("floating_base", "gravity", "start")
     about_run = ("controller", "control_period", "schedule", "output", "step", "stops", "saturate", "method")
     given = root.table(("robot", "duration"), (*about_robot, *about_run))
-    times = {what: _positive(given[what]) for what in ("duration", "step", "control_period") if what in given}
+    options: dict[str, Any] = {what: _positive(given[what]) for what in ("step", "control_period") if what in given}
+    duration = _positive(given["duration"]) if "duration" in given else None
     outputs = _outputs(given["output"]) if "output" in given else {}
-    method = given["method"].one_of(*METHODS) if "method" in given else _Scenario.method
+    if "method" in given:
+        options["method"] = given["method"].one_of(*METHODS)
     robot = _robot(given, beside) if "robot" in given else None
     if robot is None:
         return None
     start = _start(given["start"], robot) if "start" in given else State(robot)
-    duration = times.get("duration")
     present = Present(robot)
     events = schedule(given["schedule"], present, duration, beside) if "schedule" in given else []
     joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
-    stops = _stops(given["stops"], joints, present) if "stops" in given else None
+    if "stops" in given:
+        options["stops"] = _stops(given["stops"], joints, present)
     before = len(root.problems)
     torque = _controller(given["controller"], robot, start, joints, present) if "controller" in given else None
     idle = torque is None and len(root.problems) == before
-    saturate = bool(given["saturate"].flag()) if "saturate" in given else False
-    if saturate and idle:
-        given["saturate"].wrong(
-            "there is no controller whose torques can be clipped", "add [controller] or leave it out"
-        )
-    if "control_period" in times and idle:
-        given["control_period"].wrong("there is no controller to be called", "add [controller] or leave it out")
+    if "saturate" in given:
+        options["saturate"] = given["saturate"].flag()
+    for what, use in (("saturate", "whose torques can be clipped"), ("control_period", "to be called")):
+        if idle and options.get(what):
+            given[what].wrong(f"there is no controller {use}", "add [controller] or leave it out")
     if root.problems or start is None or duration is None:
         return None
-    step, period = times.get("step"), times.get("control_period")
-    return _Scenario(robot, start, duration, torque, events, step, period, stops, saturate, method, outputs)
+    return _Scenario(robot, start, duration, torque, events, options, outputs)
 
 
 def _outputs(given: Entry) -> dict[str, str]:
@@ -376,16 +371,16 @@ def run_scenario(
     if "film" in outputs:
         film_path(outputs["film"])
     tree = scenario.robot.copy()
-    options = {what: getattr(scenario, what) for what in ("step", "control_period", "stops", "saturate", "method")}
     start, torque, events = scenario.start, scenario.torque, scenario.events
-    run = simulate(tree, start, scenario.duration, torque, events, progress, **options)
+    run = simulate(tree, start, scenario.duration, torque, events, progress, **scenario.options)
+    write: dict[str, Callable[[Path], Any]] = {
+        "csv": run.to_csv,
+        "npz": run.to_npz,
+        "figure": lambda path: run.plot().savefig(path),
+        "film": lambda path: run.animate(path, progress=progress),
+    }
     for what, path in outputs.items():
-        if what == "figure":
-            run.plot().savefig(path)
-        elif what == "film":
-            run.animate(path, progress=progress)
-        else:
-            (run.to_csv if what == "csv" else run.to_npz)(path)
+        write[what](path)
         _note(path, folder)
     return _report(run, events)
 

@@ -361,7 +361,7 @@ def test_the_method_of_integration(tmp_path, monkeypatch):
     path = scenario(tmp_path, text)
     used = []
     monkeypatch.setattr(
-        "screwdyn.cli.scenario.simulate", lambda *a, **k: used.append(k["method"]) or sd.simulate(*a, **k)
+        "screwdyn.cli.scenario.simulate", lambda *a, **k: used.append(k.get("method")) or sd.simulate(*a, **k)
     )
     assert main(["simulate", str(path)]) == 0
     assert used == ["Radau"]
@@ -394,7 +394,7 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     limit = sd.KinematicTree.from_urdf(ARM).joint("push").limits[1]
     text = f"robot = '{ARM.as_posix()}'\nduration = 0.5\ngravity = [0, 0, 0]\nstops = 'inelastic'\n"
     path = scenario(tmp_path, text + f"[start.position]\npush = {limit - 0.1}\n[start.velocity]\npush = 2\n")
-    assert read_scenario(path).stops == "inelastic"
+    assert read_scenario(path).options["stops"] == "inelastic"
     assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
     assert ": reach limit of joint '" in capsys.readouterr().out
     assert problems(tmp_path, text.replace("'inelastic'", "'soft'")) == [
@@ -556,7 +556,7 @@ def test_a_controller_of_joints_that_the_schedule_brings(tmp_path):
 def test_stops_of_joints_that_the_schedule_brings(tmp_path):
     hinge = "joint = {type = 'revolute', axis = 'z', name = 'hinge', limits = [-0.1, 0.1]}"
     text = START + "stops.hinge = 'inelastic'\n" + GRASP + hinge
-    assert read_scenario(scenario(tmp_path, text)).stops == {"hinge": "inelastic"}
+    assert read_scenario(scenario(tmp_path, text)).options["stops"] == {"hinge": "inelastic"}
     assert problems(tmp_path, text.replace("stops.hinge", "stops.hing")) == [
         "stops.hing: there is no such joint; did you mean 'hinge'?"
     ]
@@ -567,14 +567,14 @@ def test_springs_at_joint_limits(tmp_path):
     start = f"[start.position]\npush = {joint.limits[1] - 0.1}\n[start.velocity]\npush = 2\n"
     text = f"robot = '{ARM.as_posix()}'\nduration = 0.5\ngravity = [0, 0, 0]\n"
     every = read_scenario(scenario(tmp_path, text + "stops = {stiffness = 800, damping = 3}\n" + start))
-    assert every.stops == sd.SpringStop(800, 3)
+    assert every.options["stops"] == sd.SpringStop(800, 3)
     single = text + "stops.push = {stiffness = 800}\n" + start
     read = read_scenario(scenario(tmp_path, single))
-    assert read.stops == {"push": sd.SpringStop(800)}
-    assert read_scenario(scenario(tmp_path, single.replace("{stiffness = 800}", "'inelastic'"))).stops == {
+    assert read.options["stops"] == {"push": sd.SpringStop(800)}
+    assert read_scenario(scenario(tmp_path, single.replace("{stiffness = 800}", "'inelastic'"))).options["stops"] == {
         "push": "inelastic"
     }
-    run = sd.simulate(read.robot.copy(), read.start, read.duration, stops=read.stops)
+    run = sd.simulate(read.robot.copy(), read.start, read.duration, **read.options)
     free = sd.simulate(read.robot.copy(), read.start, read.duration)
     assert run["push"][-1] < joint.limits[1] < free["push"][-1]
 

@@ -292,6 +292,15 @@ def test_runs_that_close_and_open(seed, kinds):
             assert_allclose(state.tree.gap(state.q), 0, rtol=0, atol=1e-11)
 
 
+def test_a_second_loop_closes_what_the_first_one_leaves_open():
+    """A gap within the tolerance, which only the closing of a single loop at the present pose need not look for."""
+    tree, state = four_bar()
+    q = state.q + 1e-8 * np.arange(1, tree.nq + 1)
+    assert np.abs(tree.gap(q)).max() > 1e-9
+    event = tree.close(tree.links[1], to=tree.base, joint=sd.revolute("z"), name="again", state=sd.State(tree, q))
+    assert np.abs(tree.gap(event.state.q)).max() < 1e-14
+
+
 @pytest.mark.soak
 def test_loops_stay_closed_for_long():
     tree, state = four_bar()

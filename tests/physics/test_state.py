@@ -144,6 +144,13 @@ def test_states_of_another_type_are_refused(arm, thing):
         check_state(thing, arm)
 
 
+def test_a_state_whose_arrays_have_become_a_batch_is_refused(arm):
+    state = sd.State(arm)
+    state.q, state.qd = np.zeros((2, 3, 2))
+    with pytest.raises(sd.ShapeError, match=r"one configuration; got a batch of shape \(3,\)"):
+        check_state(state, arm)
+
+
 @pytest.mark.parametrize("thing", [None, 3, "arm"])
 def test_state_needs_a_tree(thing):
     with pytest.raises(sd.ScrewdynError, match="must be a KinematicTree; got"):

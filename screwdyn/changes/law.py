@@ -51,6 +51,12 @@ def flight(name: str | None = None) -> Joint:
     return free(name=name, passive=True)
 
 
+@functools.lru_cache(maxsize=256)
+def _loose(name: str) -> Joint:
+    """A joint of six screws, whose rates are a twist while it is at home; it needs no chart, as a free joint does."""
+    return Joint(np.eye(6), name=name)
+
+
 class Free(NamedTuple):
     """The tree that still has the freedoms which a change takes.
 
@@ -135,11 +141,11 @@ def without_joint(tree: Robot, q: Array, root: str, like: Model) -> tuple[Free, 
     """
     topology, nv = tree.topology, tree.nv
     at = topology.attachments[root]
-    joint, flying = at.joint, flight(at.name)
+    joint, flying = at.joint, _loose(at.name)
     first, rows = places(topology, root)
     positions = q[first : first + joint.nq]
     freed = [replace(at, joint=flying, home=at.home @ pose_at(joint, positions))]
-    q_free = np.concatenate([q[:first], flying.neutral, q[first + joint.nq :]])
+    q_free = np.concatenate([q[:first], np.zeros(6), q[first + joint.nq :]])
     six, own = slice(rows, rows + 6), slice(rows, rows + joint.nv)
     P = np.zeros((nv + 6 - joint.nv, nv))
     P.flat[: rows * nv : nv + 1] = 1.0
@@ -150,7 +156,7 @@ def without_joint(tree: Robot, q: Array, root: str, like: Model) -> tuple[Free, 
         if mimic is not None:
             freed.append(replace(topology.attachments[name], joint=replace(rotor.joint, mimic=None)))
             first, row = places(topology, name)  # they come after the link; any angle of a solid of revolution will do
-            q_free = np.insert(q_free, first + 7 - joint.nq, 0.0)
+            q_free = np.insert(q_free, first + 6 - joint.nq, 0.0)
             P = np.insert(P, row + 6 - joint.nv, 0.0, axis=0)
             P[row + 6 - joint.nv, own] = mimic.ratio
     armatures = np.zeros(nv)

@@ -23,7 +23,7 @@ from screwdyn.forms.configurations import system_order as _system_order
 from screwdyn.forms.equilibrium import equilibrium as _equilibrium
 from screwdyn.forms.equilibrium import holding_torque as _holding_torque
 from screwdyn.forms.inverse_kinematics import inverse_kinematics as _inverse_kinematics
-from screwdyn.forms.numbers import one_state
+from screwdyn.forms.numbers import define_methods, one_state
 from screwdyn.forms.point import Point
 from screwdyn.forms.requests import operation_count as _operation_count
 from screwdyn.io.files import Files
@@ -447,6 +447,9 @@ class KinematicTree(Files, Configurations, ClosedLoops, Changes):
     def _carrier(self, model: Model, link: str) -> tuple[int, Array]:
         self.topology.at(link)
         return super()._carrier(model, link)
+
+
+define_methods(KinematicTree)
 
 
 def read_change(record: Mapping[str, Any]) -> Scheduled[Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.kernels.entry import processors
 from screwdyn.backends.llvm import code_cache, machine
 from screwdyn.backends.llvm.machine import require_compiler
@@ -42,6 +43,8 @@ AT_ONCE = (
     "forward_dynamics",
     "dynamics",
 )
+# Numbers of the methods in C, after those of trees.
+_NUMBERS = {name: k for k, name in enumerate((x for x, e in CATALOGUE.items() if e.parameters), len(CATALOGUE))}
 # Number of states for which a further thread is used.
 _SHARE = 4096
 
@@ -189,9 +192,11 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
         function = self._function(entry, link, frame)
         if function is None:
             return slow
-        call: Callable[..., Any] = function.builtin(slow)
-        if entry.name in SHARES:
-            call = partial(_contribution, share_of(self._model, entry.name, link), call)
+        share = share_of(self._model, entry.name, link) if entry.name in SHARES else None
+        direct = share if isinstance(share, partial) else None  # takes no entries from the results
+        call: Callable[..., Any] = function.builtin(slow, direct)
+        if share is not None and direct is None:
+            call = partial(_contribution, share, call)
         self._calls[entry.name, link, frame] = call
         return call
 
@@ -370,25 +375,29 @@ def _method(entry: Quantity) -> Any:
     kind, results = ("an array", "result") if one else (f"a tuple of {len(entry.given)} arrays", "results")
     takes = f"The optional ``out`` is {kind} of float64 for the {results}."
     declared = Method(entry, "Compiled", signature, f"{entry.doc}\n\nCompiled; see :class:`Compiled`. {takes}\n")
-    name, count, usual = entry.name, len(entry.arguments), declared.defaults.get("frame")
+    name, count, last = entry.name, len(entry.arguments), 1 + len(entry.arguments)
+    framed = "frame" in entry.parameters
 
-    def of_tree(self: Compiled, *args: Any, **named: Any) -> Any:
-        values = declared.values(args, named)
-        _, state, _, wrenches = entry.split(values)
-        return self._answer(entry, None, None, *state, wrenches=wrenches, out=values[-1])
-
-    def of_link(self: Compiled, link: Any, *state: Any, out: Any = None, **named: Any) -> Any:
-        frame = usual
+    def of_tree(self: Compiled, *state: Any, out: Any = None, **named: Any) -> Any:
+        wrenches = None
         if named or len(state) != count:
-            _, given, frame, _ = entry.split(declared.values((link, *state), named))
+            _, given, _, wrenches = entry.split(declared.values(state, named))
             state = tuple(given)
+        return self._answer(entry, None, None, *state, wrenches=wrenches, out=out)
+
+    def of_link(self: Compiled, *values: Any, out: Any = None, **named: Any) -> Any:
+        if named or len(values) != declared.most:
+            values = declared.values(values, named)
+        link, frame = values[0], values[last] if framed else None
         try:
             call = self._calls[name, link, frame]
         except (KeyError, TypeError):
             call = self._call(entry, link, frame)
-        return call(*state) if out is None else call(*state, out=out)
+        return call(*values[1:last]) if out is None else call(*values[1:last], out=out)
 
-    return declared.of(of_link) if entry.parameters else _Quantity(entry, declared.of(of_tree))
+    if not entry.parameters:
+        return _Quantity(entry, declared.of(of_tree))
+    return in_c(Compiled, _NUMBERS[name], entry, declared.of(of_link), compiled=True)
 
 
 for _entry in CATALOGUE.values():

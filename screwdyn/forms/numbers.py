@@ -31,7 +31,7 @@ from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 
-__all__ = ["Dynamics", "Frame", "Numbers", "one_state", "require_resisted", "torques", "undetermined"]
+__all__ = ["Dynamics", "Frame", "Numbers", "define_methods", "one_state", "require_resisted", "torques", "undetermined"]
 
 # Inertia that a joint feels, relative to what it carries, below whose negative a message does not call it rounding.
 _NEGATIVE = 1e-9
@@ -428,9 +428,7 @@ def _method(entry: Quantity) -> Callable[..., Any]:
                 context = context[values[0], values[last] if framed else "body"]
             except (KeyError, TypeError):  # for an unknown link or frame
                 return self._evaluate(entry, *values)
-        found = kernel(context, *state)
-        if found is None and (arrays := _of_lists(state)):
-            found = kernel(context, *arrays)
+        found = kernel(context, *(_of_lists(state) or state))
         if found is None:
             return self._evaluate(entry, *values)
         return kernels.share_of(name, values[0])(*found) if shares else found
@@ -439,5 +437,13 @@ def _method(entry: Quantity) -> Callable[..., Any]:
 
 
 # For plain arguments, methods call kernels without a frame of Python; for all others, these functions.
-for _k, _entry in enumerate(CATALOGUE.values()):
-    setattr(Dynamics, _entry.name, in_c(Dynamics, _k, _method(_entry)))
+_SLOW = {name: _method(entry) for name, entry in CATALOGUE.items()}
+
+
+def define_methods(owner: type[Any]) -> None:
+    """Define the methods of all quantities for a class itself: Python calls these 10 ns faster than inherited ones."""
+    for k, (name, slow) in enumerate(_SLOW.items()):
+        setattr(owner, name, in_c(owner, k, CATALOGUE[name], slow))
+
+
+define_methods(Dynamics)

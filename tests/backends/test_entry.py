@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,3 +120,50 @@ def test_lists_of_numbers_are_converted_and_passed_on_directly(monkeypatch):
     monkeypatch.setattr(tree, "_evaluate", None, raising=False)
     assert_array_equal(tree.gravity_vector(q), expected[0])
     assert_array_equal(tree.jacobian(tree.links[-1], q, "mixed"), expected[1])
+
+
+def test_arguments_by_name_and_frames_need_no_python():
+    """After the first call, also of contributions and of compiled code of a link; what does not fit is an error."""
+    if entry.machine is in_python:
+        pytest.skip("methods are Python without compiled kernels")
+    tree, q, qd = two_link(), np.array([0.25, -0.5]), np.array([1.0, 2.0])
+    fast, link = tree.compile(threads=1), tree.links[-1]
+    out, none = np.empty((6, 2)), {"wrenches": None}
+
+    def answers(form):
+        found = [form.jacobian(link, q, frame) for frame in ("com", "body", "base", "mixed", "world")]
+        found += [form.jacobian(q=q, link=link), form.jacobian(link, frame="base", q=q)]
+        found += [form.contribution(link, qd=qd, q=q).J_dot, np.asarray(form.subtree_contribution(link, q=q, qd=qd).C)]
+        return found
+
+    expected = [*answers(tree), tree.mass_matrix(q=q), tree.inverse_dynamics(q, qd, qdd=qd, **none)]
+    for _ in range(2):
+        answers(fast)
+        fast.wait()
+    compiled = answers(fast)
+    for x, y in zip(compiled, expected, strict=False):
+        assert_allclose(x, y, rtol=0, atol=1e-14)
+    files = set()
+    sys.setprofile(lambda frame, event, _: files.add(frame.f_code.co_filename) if event == "call" else None)
+    try:
+        found, again = answers(tree), answers(fast)
+        found += [tree.mass_matrix(q=q), tree.inverse_dynamics(q, qd, qdd=qd, **none)]
+        assert fast.jacobian(link, q, out=out, frame="base") is out
+    finally:
+        sys.setprofile(None)
+    assert not {Path(file).stem for file in files} & {"numbers", "compiled", "entry", "quantities"}
+    for x, y in zip([*found, *again, out], [*expected, *compiled, compiled[2]], strict=True):
+        assert_array_equal(x, y)
+    for form in (tree, fast):
+        for args, named in (
+            ((link, q, "com", out), {}),
+            ((link, q), {"link": link}),
+            ((link,), {"frame": "com"}),
+            ((link, q), {"framed": "com"}),
+        ):
+            with pytest.raises(TypeError):
+                form.jacobian(*args, **named)
+    with pytest.raises(TypeError):
+        tree.jacobian(link, q, out=out)
+    with pytest.raises(ShapeError):
+        tree.jacobian(link, q, "middle")

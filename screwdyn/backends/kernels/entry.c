@@ -68,6 +68,7 @@ typedef struct {
     struct screwdyn_shape *shapes; /* of a function at an address */
     PyObject *slow;      /* computes with other arguments; null: the function returns None for these */
     PyObject *owner;     /* of the code and of the context */
+    PyObject *share;     /* makes a contribution from the results; or null */
     PyObject *text;      /* of the signature */
     PyMethodDef method;
 } entry;
@@ -204,6 +205,17 @@ static PyObject *computed(const entry *f, const integer *context, PyObject *cons
     return result ? result : PyArray_Scalar(&number, float64, NULL);
 }
 
+/* What a Python function, if any, makes from the results. */
+static PyObject *shared(PyObject *share, PyObject *results)
+{
+    PyObject *made;
+    if (!share || !results)
+        return results;
+    made = PyObject_Call(share, results, NULL);
+    Py_DECREF(results);
+    return made;
+}
+
 static PyObject *call(entry *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     const integer *context = NULL;
@@ -214,7 +226,7 @@ static PyObject *call(entry *self, PyObject *const *args, Py_ssize_t count, PyOb
         if (self->of)
             context = (const integer *)PyArray_DATA((PyArrayObject *)args[0]);
         out = names ? args[count] : NULL;
-        result = computed(self, context, args + !!self->of, out);
+        result = shared(self->share, computed(self, context, args + !!self->of, out));
     }
     return result || PyErr_Occurred() ? result : other(self->slow, NULL, args, count, names);
 }
@@ -250,13 +262,13 @@ static PyObject *builtin(PyObject *module, PyObject *given)
 
 static PyObject *builtin_at(PyObject *module, PyObject *args)
 {
-    PyObject *lengths, *shapes, *slow, *owner, *text;
+    PyObject *lengths, *shapes, *slow, *owner, *share, *text;
     Py_ssize_t code, context, k, j;
     const char *name, *doc;
     entry *made;
     (void)module;
-    if (!PyArg_ParseTuple(args, "UnnO!O!OO", &text, &code, &context, &PyTuple_Type, &lengths, &PyTuple_Type, &shapes, &slow,
-                          &owner))
+    if (!PyArg_ParseTuple(args, "UnnO!O!OOO", &text, &code, &context, &PyTuple_Type, &lengths, &PyTuple_Type, &shapes,
+                          &slow, &owner, &share))
         return NULL;
     if (PyTuple_Size(lengths) + PyTuple_Size(shapes) > MOST_ARRAYS || !PyTuple_Size(shapes)) {
         PyErr_SetString(PyExc_ValueError, "no arrays, or too many");
@@ -285,6 +297,7 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
     made->context = (const void *)context;
     made->slow = Py_NewRef(slow);
     made->owner = Py_NewRef(owner);
+    made->share = share == Py_None ? NULL : Py_NewRef(share);
     made->text = Py_NewRef(text);
     if (PyErr_Occurred()) {
         Py_DECREF(made);
@@ -294,51 +307,121 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
     return builtin_of(made, name, doc);
 }
 
-/* Methods of the class of trees, without a frame of Python: each is a function of its own, because a method has no data.
+/* Methods of the classes of trees and of compiled trees, without a frame of Python: each is a function of its own, because
+ * a method has no data.
  *
  * A tree keeps the kernels of its present model in its dictionary. These are an object whose class is derived from
- * `Bound`: the functions of their kind, the context of the whole tree, and those of links. */
-enum { METHODS = 64, PLACES = 4 };
+ * `Bound`: the functions of their kind, the context of the whole tree, and by links their contexts and what makes their
+ * contributions. A compiled tree keeps built-in functions by quantity, link and frame. */
+enum { METHODS = 64, PLACES = 7, OF_FRAMES = 4, ARGUMENTS = 8 };
 typedef struct {
     entry functions[METHODS];
     int places[METHODS]; /* -1: the whole tree; or the place of the dictionary of contexts of links */
+    int shares[METHODS]; /* -1; or the place of the dictionary of what makes a contribution from the results */
 } kind;
 typedef struct {
     PyObject_HEAD
     const kind *of;
     const integer *context;
-    PyObject *owner, *contexts[PLACES];
+    PyObject *owner, *by_link[PLACES];
 } bound;
+/* The arguments of a method: the link, the state, and the frame or wrenches, which alone have a usual value. */
+static struct declared {
+    PyObject *slow, *names[ARGUMENTS], *usual;
+    int count, link;
+    PyObject *quantity; /* of compiled trees its name, else null */
+} methods[METHODS];
 static PyTypeObject *bound_type;
-static PyObject *kernels_name, *slow_methods[METHODS];
+static PyObject *kernels_name, *calls_name, *out_names;
+
+/* The value of a key, which another thread may replace, hence a reference; NULL also if there is none. */
+static PyObject *of_key(PyObject *dict, PyObject *key)
+{
+    PyObject *value = NULL;
+#ifdef Py_GIL_DISABLED
+    PyDict_GetItemRef(dict, key, &value);
+#else
+    value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
+#endif
+    return value;
+}
+
+/* Whether arguments are those of a method: all of them, in order, in `values`, and after them `out` or null. */
+static int arranged(const struct declared *of, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **values)
+{
+    Py_ssize_t j, k, named = names ? PyTuple_Size(names) : 0;
+    if (count > of->count)
+        return 0;
+    for (k = 0; k <= of->count; k++)
+        values[k] = k < count ? args[k] : NULL;
+    for (j = 0; j < named; j++) {
+        PyObject *name = PyTuple_GetItem(names, j);
+        for (k = count; k < of->count && of->names[k] != name; k++)
+            ;
+        if (k == of->count && !(of->quantity && name == out_name))
+            return 0;
+        values[k] = args[count + j];
+    }
+    if (of->usual && !values[of->count - 1])
+        values[of->count - 1] = of->usual;
+    for (k = count; k < of->count && values[k]; k++)
+        ;
+    return k >= of->count;
+}
+
+/* The result of kernels of a model; NULL as `computed`. */
+static PyObject *by_kernels(const bound *own, int k, PyObject *const *values, int usual)
+{
+    const struct declared *of = &methods[k];
+    const entry *f = &own->of->functions[k];
+    const integer *context = own->context;
+    PyObject *found, *share = NULL, *both = NULL;
+    int place = own->of->places[k];
+    if (!f->of || (!usual && !of->link))
+        return NULL;
+    if (place >= 0) {
+        if (!usual && !(both = PyTuple_Pack(2, values[0], values[of->count - 1])))
+            return NULL;
+        found = both       ? PyDict_GetItemWithError(own->by_link[OF_FRAMES], both)
+                : of->link ? PyDict_GetItemWithError(own->by_link[place], values[0])
+                           : PyDict_GetItemWithError(own->by_link[place], Py_None);
+        Py_XDECREF(both);
+        if (!found)
+            return NULL;
+        context = (const integer *)PyArray_DATA((PyArrayObject *)found);
+    }
+    if (own->of->shares[k] >= 0 && !(share = PyDict_GetItemWithError(own->by_link[own->of->shares[k]], values[0])))
+        return NULL;
+    return shared(share, computed(f, context, values + of->link, NULL));
+}
+
+/* The result of the built-in function of a quantity of one link; NULL as `computed`. */
+static PyObject *by_code(PyObject *calls, const struct declared *of, PyObject *const *values)
+{
+    PyObject *frame = of->usual ? values[of->count - 1] : Py_None, *function = NULL, *self, *result = NULL;
+    PyObject *key = PyTuple_Pack(3, of->quantity, values[0], frame);
+    if (key && (function = of_key(calls, key)) && PyCFunction_CheckExact(function) &&
+        (self = PyCFunction_GetSelf(function)) && Py_TYPE(self) == entry_type)
+        result = shared(((entry *)self)->share, computed((entry *)self, NULL, values + of->link, values[of->count]));
+    Py_XDECREF(key);
+    Py_XDECREF(function);
+    return result;
+}
 
 static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
-    PyObject *dict = PyObject_GenericGetDict(self, NULL), *kept = NULL, *result = NULL, *found;
-    const kind *of;
-    /* Another thread may change the tree, hence a reference. */
-#ifdef Py_GIL_DISABLED
-    if (dict)
-        PyDict_GetItemRef(dict, kernels_name, &kept);
-#else
-    if (dict && (kept = PyDict_GetItemWithError(dict, kernels_name)))
-        Py_INCREF(kept);
-#endif
-    Py_XDECREF(dict);
-    if (kept && PyObject_TypeCheck(kept, bound_type) && (of = ((bound *)kept)->of)) {
-        const bound *own = (bound *)kept;
-        const entry *f = &of->functions[k];
-        const integer *context = own->context;
-        int place = of->places[k], link = 0;
-        if (place >= 0) {
-            link = place < PLACES - 1; /* the last one is that of all links */
-            found = link && !count ? NULL : PyDict_GetItemWithError(own->contexts[place], link ? args[0] : Py_None);
-            context = found ? (const integer *)PyArray_DATA((PyArrayObject *)found) : NULL;
-        }
-        if (f->of && context && !names && count == f->inputs + link)
-            result = computed(f, context, args + link, NULL);
+    const struct declared *of = &methods[k];
+    PyObject *values[ARGUMENTS + 1], *dict, *kept = NULL, *result = NULL;
+    int whole = arranged(of, args, count, names, values);
+    if (whole && (dict = PyObject_GenericGetDict(self, NULL))) {
+        kept = of_key(dict, of->quantity ? calls_name : kernels_name);
+        Py_DECREF(dict);
+        if (kept && of->quantity)
+            result = by_code(kept, of, values);
+        else if (kept && PyObject_TypeCheck(kept, bound_type) && ((bound *)kept)->of)
+            result = by_kernels((bound *)kept, k, values, !of->usual || values[of->count - 1] == of->usual);
+        Py_XDECREF(kept);
     }
-    Py_XDECREF(kept);
     if (result)
         return result;
     if (PyErr_Occurred()) {
@@ -346,7 +429,8 @@ static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t
             return NULL;
         PyErr_Clear();
     }
-    return other(slow_methods[k], self, args, count, names);
+    return whole ? other(of->slow, self, values, of->count, values[of->count] ? out_names : NULL)
+                 : other(of->slow, self, args, count, names);
 }
 
 #define METHOD(k)                                                                                       \
@@ -362,22 +446,24 @@ typedef PyObject *method_function(PyObject *, PyObject *const *, Py_ssize_t, PyO
 static method_function *const method_functions[METHODS] = {NAMES(0), NAMES(1), NAMES(2), NAMES(3),
                                                            NAMES(4), NAMES(5), NAMES(6), NAMES(7)};
 
-/* method(class, k, text, slow): number k of the methods, for a class. */
+/* define(class, k, text, slow, names, usual, quantity): number k of the methods, for a class. */
 static PyObject *new_method(PyObject *module, PyObject *args)
 {
-    PyObject *owner, *slow, *before;
-    int k;
+    PyObject *owner, *slow, *names, *usual, *quantity;
+    struct declared *own;
+    int k, j;
     const char *text;
     char *copy;
     PyMethodDef *made;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!isO", &PyType_Type, &owner, &k, &text, &slow))
+    if (!PyArg_ParseTuple(args, "O!isOO!OO", &PyType_Type, &owner, &k, &text, &slow, &PyTuple_Type, &names, &usual,
+                          &quantity))
         return NULL;
-    if (k < 0 || k >= METHODS) {
-        PyErr_SetString(PyExc_ValueError, "no such method");
+    if (k < 0 || k >= METHODS || PyTuple_Size(names) > ARGUMENTS || !PyTuple_Size(names)) {
+        PyErr_SetString(PyExc_ValueError, "no such method, or too many arguments");
         return NULL;
     }
-    made = calloc(1, sizeof *made); /* like the copy of the text, it lives as long as the process */
+    made = calloc(1, sizeof *made); /* like the copy of the text and what is declared, it lives as long as the process */
     copy = malloc(strlen(text) + 1 + strcspn(text, "(") + 1);
     if (!made || !copy) {
         free(made);
@@ -391,23 +477,31 @@ static PyObject *new_method(PyObject *module, PyObject *args)
     copy[strlen(text) + 1 + strcspn(text, "(")] = 0;
     made->ml_meth = (PyCFunction)(void (*)(void))method_functions[k];
     made->ml_flags = METH_FASTCALL | METH_KEYWORDS;
-    before = slow_methods[k]; /* of the same class, if its module was loaded before */
-    slow_methods[k] = Py_NewRef(slow);
-    Py_XDECREF(before);
+    own = &methods[k];
+    own->slow = Py_NewRef(slow);
+    own->count = (int)PyTuple_Size(names);
+    for (j = 0; j < own->count; j++) {
+        own->names[j] = Py_NewRef(PyTuple_GetItem(names, j));
+        PyUnicode_InternInPlace(&own->names[j]);
+    }
+    own->link = !PyUnicode_CompareWithASCIIString(own->names[0], "link");
+    own->usual = usual == Py_Ellipsis ? NULL : Py_NewRef(usual);
+    own->quantity = quantity == Py_None ? NULL : Py_NewRef(quantity);
     return PyDescr_NewMethod((PyTypeObject *)owner, made);
 }
 
-/* kind(names, places): the kernels that the methods call, None for those that do not. */
+/* kind(names, places, shares): the kernels that the methods call, None for those that do not. */
 static PyObject *new_kind(PyObject *module, PyObject *args)
 {
-    PyObject *names, *places;
+    PyObject *names, *places, *shares;
     Py_ssize_t k;
     kind *made;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &names, &PyTuple_Type, &places))
+    if (!PyArg_ParseTuple(args, "O!O!O!", &PyTuple_Type, &names, &PyTuple_Type, &places, &PyTuple_Type, &shares))
         return NULL;
-    if (PyTuple_Size(names) > METHODS || PyTuple_Size(names) != PyTuple_Size(places)) {
-        PyErr_SetString(PyExc_ValueError, "as many names as places, and not too many");
+    if (PyTuple_Size(names) > METHODS || PyTuple_Size(names) != PyTuple_Size(places) ||
+        PyTuple_Size(names) != PyTuple_Size(shares)) {
+        PyErr_SetString(PyExc_ValueError, "as many names as places and shares, and not too many");
         return NULL;
     }
     if (!(made = calloc(1, sizeof *made)))
@@ -416,6 +510,7 @@ static PyObject *new_kind(PyObject *module, PyObject *args)
         PyObject *name = PyTuple_GetItem(names, k);
         entry *own = &made->functions[k];
         made->places[k] = (int)PyLong_AsLong(PyTuple_GetItem(places, k));
+        made->shares[k] = (int)PyLong_AsLong(PyTuple_GetItem(shares, k));
         if (name != Py_None && (own->of = found(PyUnicode_AsUTF8AndSize(name, NULL)))) {
             own->inputs = own->of->inputs;
             own->outputs = own->of->outputs;
@@ -430,23 +525,23 @@ static PyObject *new_kind(PyObject *module, PyObject *args)
     return PyCapsule_New(made, NULL, NULL);
 }
 
-/* bind(kind, context, contexts): what methods use from now on. */
+/* bind(kind, context, by_link): what methods use from now on. */
 static PyObject *bind(PyObject *self, PyObject *args)
 {
     bound *own = (bound *)self;
-    PyObject *of, *context, *contexts;
+    PyObject *of, *context, *by_link;
     const kind *made;
     int k;
-    if (!PyArg_ParseTuple(args, "OO!O!", &of, &PyArray_Type, &context, &PyTuple_Type, &contexts) ||
+    if (!PyArg_ParseTuple(args, "OO!O!", &of, &PyArray_Type, &context, &PyTuple_Type, &by_link) ||
         !(made = (const kind *)PyCapsule_GetPointer(of, NULL)))
         return NULL;
-    if (PyTuple_Size(contexts) != PLACES) {
-        PyErr_SetString(PyExc_ValueError, "as many dictionaries of contexts as places");
+    if (PyTuple_Size(by_link) != PLACES) {
+        PyErr_SetString(PyExc_ValueError, "as many dictionaries as places");
         return NULL;
     }
     for (k = 0; k < PLACES; k++) {
-        PyObject *before = own->contexts[k];
-        own->contexts[k] = Py_NewRef(PyTuple_GetItem(contexts, k));
+        PyObject *before = own->by_link[k];
+        own->by_link[k] = Py_NewRef(PyTuple_GetItem(by_link, k));
         Py_XDECREF(before);
     }
     Py_INCREF(context);
@@ -461,7 +556,7 @@ static int bound_traverse(PyObject *self, visitproc visit, void *arg)
 {
     int k;
     for (k = 0; k < PLACES; k++)
-        Py_VISIT(((bound *)self)->contexts[k]);
+        Py_VISIT(((bound *)self)->by_link[k]);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -471,7 +566,7 @@ static int bound_clear(PyObject *self)
     int k;
     ((bound *)self)->of = NULL;
     for (k = 0; k < PLACES; k++)
-        Py_CLEAR(((bound *)self)->contexts[k]);
+        Py_CLEAR(((bound *)self)->by_link[k]);
     return 0;
 }
 
@@ -560,6 +655,7 @@ static void entry_free(PyObject *self)
     PyObject_GC_UnTrack(self);
     Py_XDECREF(((entry *)self)->slow);
     Py_XDECREF(((entry *)self)->owner);
+    Py_XDECREF(((entry *)self)->share);
     Py_XDECREF(((entry *)self)->text);
     free(((entry *)self)->shapes);
     PyObject_GC_Del(self);
@@ -570,6 +666,7 @@ static int entry_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(((entry *)self)->slow);
     Py_VISIT(((entry *)self)->owner);
+    Py_VISIT(((entry *)self)->share);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -581,10 +678,13 @@ static PyMethodDef functions[] = {
     {"builtin", builtin, METH_O,
      "builtin(name): the function of a context and one state in contiguous arrays; None for other arguments"},
     {"builtin_at", builtin_at, METH_VARARGS,
-     "builtin_at(text, code, context, lengths, shapes, slow, owner): the function of one state by code at an address. "
-     "text: the signature and docstring, a null character, and the name."},
-    {"kind", new_kind, METH_VARARGS, "kind(names, places): the kernels that methods call, None for those that do not"},
-    {"method", new_method, METH_VARARGS, "method(class, k, text, slow): number k of the methods, for a class"},
+     "builtin_at(text, code, context, lengths, shapes, slow, owner, share): the function of one state by code at an "
+     "address. text: the signature and docstring, a null character, and the name; share: makes a contribution, or None."},
+    {"kind", new_kind, METH_VARARGS,
+     "kind(names, places, shares): the kernels that methods call, None for those that do not"},
+    {"define", new_method, METH_VARARGS,
+     "define(class, k, text, slow, names, usual, quantity): number k of the methods, for a class. names: of the arguments; "
+     "usual: the value of the last one, or Ellipsis; quantity: of compiled code, or None."},
     {"same", same, METH_O, "same(x): x"},
     {NULL, NULL, 0, NULL},
 };
@@ -594,7 +694,7 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"screwdyn.backends.kernels._compiled.Entry", sizeof(entry), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 static PyMethodDef bound_methods[] = {
-    {"bind", bind, METH_VARARGS, "bind(kind, context, contexts): what methods use from now on"}, {NULL, NULL, 0, NULL}};
+    {"bind", bind, METH_VARARGS, "bind(kind, context, by_link): what methods use from now on"}, {NULL, NULL, 0, NULL}};
 static PyType_Slot bound_slots[] = {{Py_tp_dealloc, (void *)bound_free},
                                     {Py_tp_traverse, (void *)bound_traverse},
                                     {Py_tp_clear, (void *)bound_clear},
@@ -613,7 +713,8 @@ PyMODINIT_FUNC PyInit__compiled(void)
     float64 = PyArray_DescrFromType(NPY_DOUBLE);
     if (!(out_name = PyUnicode_InternFromString("out")) || !(entry_type = (PyTypeObject *)PyType_FromSpec(&spec)) ||
         !(bound_type = (PyTypeObject *)PyType_FromSpec(&bound_spec)) ||
-        !(kernels_name = PyUnicode_InternFromString("_kernels")) || !(made = PyModule_Create(&module)) ||
+        !(kernels_name = PyUnicode_InternFromString("_kernels")) ||
+        !(calls_name = PyUnicode_InternFromString("_calls")) || !(out_names = PyTuple_Pack(1, out_name)) || !(made = PyModule_Create(&module)) ||
         PyModule_AddObjectRef(made, "Bound", (PyObject *)bound_type))
         return NULL;
 #ifdef Py_GIL_DISABLED

@@ -32,7 +32,7 @@ with suppress(ImportError, KeyError, AttributeError):
     _compiled = importlib.import_module("screwdyn.backends.kernels._compiled")
     for _name in KERNELS:
         _compiled.builtin(_name)  # KeyError if it was compiled before the quantity was declared
-    _ = _compiled.Bound  # AttributeError if it was compiled before methods called it
+    _ = _compiled.define  # AttributeError if it was compiled before it defined methods
     machine = _compiled
 
 if machine is in_python:
@@ -59,9 +59,15 @@ _NO_PLACES = np.zeros((0, PLACE))
 _LARGE = 100_000
 
 
-def method(owner: type[Any], k: int, slow: Callable[..., Any]) -> Any:
-    """The method number k of the catalogue, for a class: it calls kernels itself, and ``slow`` for other arguments."""
-    return machine.method(owner, k, text_of(slow.__name__, slow).replace("(self", "($self", 1), slow)
+def method(owner: type[Any], k: int, quantity: Quantity, slow: Callable[..., Any], compiled: bool = False) -> Any:
+    """The method of a quantity for a class, with a number of its own: it calls kernels or ``compiled`` code itself.
+
+    ``slow`` computes with other arguments; it gets the values of all of them in order, unless they do not fit.
+    """
+    parameters = [*quantity.signature.parameters.values()][1:]
+    usual = ... if parameters[-1].default is inspect.Parameter.empty else parameters[-1].default
+    text, names = text_of(slow.__name__, slow).replace("(self", "($self", 1), tuple(p.name for p in parameters)
+    return machine.define(owner, k, text, slow, names, usual, quantity.name if compiled else None)
 
 
 def text_of(name: str, function: Callable[..., Any]) -> str:
@@ -119,8 +125,9 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             self._couplings, self._in_a_row = chart.couplings, np.arange(-1, model.nv - 1)
             self._follow(self.context, self._couplings[:0])
         self._contexts: dict[tuple[str, str, int], Array] = {}
-        # Those that methods find at once: of links in their own frames, at centres of mass, of subtrees, of all links.
-        self._at_once: tuple[dict[Any, Array], ...] = ({}, {}, {}, {})
+        # What methods find at once: the contexts of links in their own frames, at centres of mass, of subtrees, of all
+        # links, of links and frames; and what makes contributions of links, of subtrees.
+        self._at_once: tuple[dict[Any, Any], ...] = ({}, {}, {}, {}, {}, {}, {})
         self._bind(solving=not model.lean)
 
     def _bind(self, solving: bool) -> None:
@@ -150,7 +157,8 @@ class Kernels(machine.Bound):  # type: ignore[misc]
     @functools.cached_property
     def of_all(self) -> Array:
         """Context of all links, the base first."""
-        context = self._at_once[3][None] = self.context_of(CATALOGUE["link_poses"])
+        context: Array = self.context_of(CATALOGUE["link_poses"])
+        self._at_once[_ALL][None] = context
         return context
 
     @functools.cached_property
@@ -158,10 +166,12 @@ class Kernels(machine.Bound):  # type: ignore[misc]
         """Names of the freedoms on the path to a link, found once."""
         return functools.cache(self.model.path)
 
-    @functools.cached_property
-    def share_of(self) -> Callable[[str, str], Callable[..., Contribution]]:
+    def share_of(self, name: str, link: str) -> Callable[..., Contribution]:
         """What makes a contribution from the results for one state, by quantity and link, found once."""
-        return functools.cache(lambda name, link: share_of(self.model, name, link))
+        known: dict[str, Callable[..., Contribution]] = self._at_once[_SHARES[name]]
+        if link not in known:
+            known[link] = share_of(self.model, name, link)
+        return known[link]
 
     def context_of(self, entry: Quantity, link: str = "", code: int = BODY) -> Array:
         """The context of a quantity, for a link and the code of a frame if it depends on them."""
@@ -220,13 +230,18 @@ class _OfLink(dict[tuple[str, str], Array]):
         if kernels is None or not isinstance(link, str) or link not in kernels.model.placements:
             raise KeyError(link)
         context = self[key] = kernels.context_of(self._entry, link, frame_code(frame))
-        if frame in _PLACES_AT_ONCE:
-            kernels._at_once[2 if self._entry.places == "subtree" else _PLACES_AT_ONCE[frame]][link] = context
+        if self._entry.places == "subtree":
+            kernels._at_once[_SUBTREE][link] = context
+            return context
+        kernels._at_once[_FRAMED][key] = context
+        if frame in _OWN:
+            kernels._at_once[_OWN[frame]][link] = context
         return context
 
 
-# Which of the contexts that methods find at once are those of a frame.
-_PLACES_AT_ONCE = {"body": 0, "com": 1}
+# Which of the dictionaries of what methods find at once are those of a frame, and others.
+_OWN, _SUBTREE, _ALL, _FRAMED = {"body": 0, "com": 1}, 2, 3, 4
+_SHARES = dict(zip(SHARES, (5, 6), strict=True))
 
 
 @functools.cache
@@ -240,16 +255,17 @@ def _functions(prefix: str, loops: bool) -> dict[str, Any]:
 @functools.cache
 def _methods(prefix: str, loops: bool, solving: bool) -> Any:
     """What the methods of the catalogue call, by their numbers."""
-    names, places = [], []
+    names, places, shares = [], [], []
     for name, entry in CATALOGUE.items():
         computed = WITH_LOOPS.get(name, name) if loops else name
-        if name in SHARES or (name in SOLVING and not solving):
+        if name in SOLVING and not solving:
             computed = None
         names.append(computed and prefix + computed)
         frame = entry.signature.parameters.get("frame")
-        at = {"one": _PLACES_AT_ONCE[frame.default if frame else "body"], "subtree": 2, "all": 3}
+        at = {"one": _OWN[frame.default if frame else "body"], "subtree": _SUBTREE, "all": _ALL}
         places.append(at.get(entry.places or "", -1))
-    return machine.kind(tuple(names), tuple(places))
+        shares.append(_SHARES.get(name, -1))
+    return machine.kind(tuple(names), tuple(places), tuple(shares))
 
 
 def play(code: Array, results: Array) -> None:

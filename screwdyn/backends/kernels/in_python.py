@@ -187,15 +187,15 @@ def _handed_over(results: Sequence[np.ndarray]) -> Any:
 class Bound:
     """What methods use of the kernels of a model; here they are functions in Python, which use nothing."""
 
-    def bind(self, kind: None, context: np.ndarray, contexts: Sequence[Mapping[Any, np.ndarray]]) -> None:
+    def bind(self, kind: None, context: np.ndarray, by_link: Sequence[Mapping[Any, Any]]) -> None:
         """Do nothing."""
 
 
-def kind(names: Sequence[str | None], places: Sequence[int]) -> None:
+def kind(names: Sequence[str | None], places: Sequence[int], shares: Sequence[int]) -> None:
     """Do nothing; see :class:`Bound`."""
 
 
-def method(owner: type[Any], k: int, text: str, slow: Callable[..., Any]) -> Callable[..., Any]:
+def define(owner: type[Any], k: int, text: str, slow: Callable[..., Any], *declared: Any) -> Callable[..., Any]:
     """The method of a class: the given function."""
     return slow
 
@@ -204,10 +204,19 @@ class builtin_at:  # the name of the function that takes its place in C
     """See ``llvm.program.Function.builtin``; in Python it calls ``slow`` also for ``out=``."""
 
     def __init__(
-        self, text: str, code: int, context: int, lengths: Sequence[int], shapes: Sequence[Any], slow: Any, owner: Any
+        self,
+        text: str,
+        code: int,
+        context: int,
+        lengths: Sequence[int],
+        shapes: Sequence[Any],
+        slow: Any,
+        owner: Any,
+        share: Callable[..., Any] | None,
     ) -> None:
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         self._compute, self._context, self._slow, self._owner = kind(code), context, slow, owner
+        self._share = share
         self._lengths, self._shapes = [(n,) for n in lengths], shapes
         functools.update_wrapper(self, slow)
 
@@ -219,7 +228,8 @@ class builtin_at:  # the name of the function that takes its place in C
         if not others and _plain(given, self._lengths):
             arrays = [*given, *map(np.empty, self._shapes)]
             if not self._compute(self._context, struct.pack(f"{len(arrays)}q", *map(address, arrays))):
-                return _handed_over(arrays[len(given) :])
+                results = arrays[len(given) :]
+                return self._share(*results) if self._share else _handed_over(results)
         return self._slow(*given, **others)
 
 

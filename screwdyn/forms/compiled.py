@@ -362,7 +362,7 @@ class _Quantity:
         function = compiled._function(self._entry)
         if function is None:
             return method
-        builtin: Callable[..., Any] = function.builtin(method)
+        builtin: Callable[..., Any] = function.builtin(method, k=[*CATALOGUE].index(self._entry.name))
         vars(compiled)[self._entry.name] = builtin
         return builtin
 

@@ -128,7 +128,7 @@ def test_arguments_by_name_and_frames_need_no_python():
         pytest.skip("methods are Python without compiled kernels")
     tree, q, qd = two_link(), np.array([0.25, -0.5]), np.array([1.0, 2.0])
     fast, link = tree.compile(threads=1), tree.links[-1]
-    out, none = np.empty((6, 2)), {"wrenches": None}
+    out, mass, none = np.empty((6, 2)), np.empty((2, 2)), {"wrenches": None}
 
     def answers(form):
         found = [form.jacobian(link, q, frame) for frame in ("com", "body", "base", "mixed", "world")]
@@ -138,8 +138,9 @@ def test_arguments_by_name_and_frames_need_no_python():
 
     expected = [*answers(tree), tree.mass_matrix(q=q), tree.inverse_dynamics(q, qd, qdd=qd, **none)]
     for _ in range(2):
+        fast.wait().mass_matrix(q)
         answers(fast)
-        fast.wait()
+    fast.wait()
     compiled = answers(fast)
     for x, y in zip(compiled, expected, strict=False):
         assert_allclose(x, y, rtol=0, atol=1e-14)
@@ -149,6 +150,7 @@ def test_arguments_by_name_and_frames_need_no_python():
         found, again = answers(tree), answers(fast)
         found += [tree.mass_matrix(q=q), tree.inverse_dynamics(q, qd, qdd=qd, **none)]
         assert fast.jacobian(link, q, out=out, frame="base") is out
+        assert fast.mass_matrix(out=mass, q=q) is mass
     finally:
         sys.setprofile(None)
     assert not {Path(file).stem for file in files} & {"numbers", "compiled", "entry", "quantities"}
@@ -163,6 +165,10 @@ def test_arguments_by_name_and_frames_need_no_python():
         ):
             with pytest.raises(TypeError):
                 form.jacobian(*args, **named)
+    assert_allclose(mass, expected[-2], rtol=0, atol=1e-14)
+    for wrong in ({"q": q, "qd": qd}, {"out": mass}, {"framed": q}):
+        with pytest.raises(TypeError):
+            fast.mass_matrix(**wrong)
     with pytest.raises(TypeError):
         tree.jacobian(link, q, out=out)
     with pytest.raises(ShapeError):

@@ -68,6 +68,7 @@ typedef struct {
     struct screwdyn_shape *shapes; /* of a function at an address */
     PyObject *slow;      /* computes with other arguments; null: the function returns None for these */
     PyObject *owner;     /* of the code and of the context */
+    const struct declared *arguments; /* by name; or null */
     PyObject *share;     /* makes a contribution from the results; or null */
     PyObject *text;      /* of the signature */
     PyMethodDef method;
@@ -216,6 +217,48 @@ static PyObject *shared(PyObject *share, PyObject *results)
     return made;
 }
 
+/* The arguments of a method, see below: the link, the state, and the frame or wrenches, which alone have a usual value. */
+enum { METHODS = 64, ARGUMENTS = 8 };
+static struct declared {
+    PyObject *slow, *names[ARGUMENTS], *usual;
+    int count, link;
+    PyObject *quantity; /* of compiled trees its name, else null */
+} methods[METHODS];
+static PyObject *out_names;
+
+/* Whether arguments are those of a method: all of them, in order, in `values`, and after them `out` or null. */
+static inline int arranged(const struct declared *of, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **values)
+{
+    Py_ssize_t j, k, named = names ? PyTuple_Size(names) : 0;
+    if (count > of->count)
+        return 0;
+    for (k = 0; k <= of->count; k++)
+        values[k] = k < count ? args[k] : NULL;
+    for (j = 0; j < named; j++) {
+        PyObject *name = PyTuple_GetItem(names, j);
+        for (k = count; k < of->count && of->names[k] != name; k++)
+            ;
+        if (k == of->count && name != out_name)
+            return 0;
+        values[k] = args[count + j];
+    }
+    if (of->usual && !values[of->count - 1])
+        values[of->count - 1] = of->usual;
+    for (k = count; k < of->count && values[k]; k++)
+        ;
+    return k >= of->count;
+}
+
+/* The result for a state by name; NULL as `computed`. */
+static PyObject *by_name(const entry *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    const struct declared *of = self->arguments;
+    PyObject *values[ARGUMENTS + 1];
+    if (!arranged(of, args, count, names, values) || (of->usual && values[of->count - 1] != of->usual))
+        return NULL;
+    return computed(self, NULL, values, values[of->count]);
+}
+
 static PyObject *call(entry *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     const integer *context = NULL;
@@ -228,6 +271,8 @@ static PyObject *call(entry *self, PyObject *const *args, Py_ssize_t count, PyOb
         out = names ? args[count] : NULL;
         result = shared(self->share, computed(self, context, args + !!self->of, out));
     }
+    if (!plain_names && self->arguments)
+        result = by_name(self, args, count, names);
     return result || PyErr_Occurred() ? result : other(self->slow, NULL, args, count, names);
 }
 
@@ -263,12 +308,12 @@ static PyObject *builtin(PyObject *module, PyObject *given)
 static PyObject *builtin_at(PyObject *module, PyObject *args)
 {
     PyObject *lengths, *shapes, *slow, *owner, *share, *text;
-    Py_ssize_t code, context, k, j;
+    Py_ssize_t code, context, k, j, number;
     const char *name, *doc;
     entry *made;
     (void)module;
-    if (!PyArg_ParseTuple(args, "UnnO!O!OOO", &text, &code, &context, &PyTuple_Type, &lengths, &PyTuple_Type, &shapes,
-                          &slow, &owner, &share))
+    if (!PyArg_ParseTuple(args, "UnnO!O!OOOn", &text, &code, &context, &PyTuple_Type, &lengths, &PyTuple_Type, &shapes,
+                          &slow, &owner, &share, &number))
         return NULL;
     if (PyTuple_Size(lengths) + PyTuple_Size(shapes) > MOST_ARRAYS || !PyTuple_Size(shapes)) {
         PyErr_SetString(PyExc_ValueError, "no arrays, or too many");
@@ -297,6 +342,7 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
     made->context = (const void *)context;
     made->slow = Py_NewRef(slow);
     made->owner = Py_NewRef(owner);
+    made->arguments = number >= 0 && number < METHODS ? &methods[number] : NULL;
     made->share = share == Py_None ? NULL : Py_NewRef(share);
     made->text = Py_NewRef(text);
     if (PyErr_Occurred()) {
@@ -313,7 +359,7 @@ static PyObject *builtin_at(PyObject *module, PyObject *args)
  * A tree keeps the kernels of its present model in its dictionary. These are an object whose class is derived from
  * `Bound`: the functions of their kind, the context of the whole tree, and by links their contexts and what makes their
  * contributions. A compiled tree keeps built-in functions by quantity, link and frame. */
-enum { METHODS = 64, PLACES = 7, OF_FRAMES = 4, ARGUMENTS = 8 };
+enum { PLACES = 7, OF_FRAMES = 4 };
 typedef struct {
     entry functions[METHODS];
     int places[METHODS]; /* -1: the whole tree; or the place of the dictionary of contexts of links */
@@ -325,14 +371,8 @@ typedef struct {
     const integer *context;
     PyObject *owner, *by_link[PLACES];
 } bound;
-/* The arguments of a method: the link, the state, and the frame or wrenches, which alone have a usual value. */
-static struct declared {
-    PyObject *slow, *names[ARGUMENTS], *usual;
-    int count, link;
-    PyObject *quantity; /* of compiled trees its name, else null */
-} methods[METHODS];
 static PyTypeObject *bound_type;
-static PyObject *kernels_name, *calls_name, *out_names;
+static PyObject *kernels_name, *calls_name;
 
 /* The value of a key, which another thread may replace, hence a reference; NULL also if there is none. */
 static PyObject *of_key(PyObject *dict, PyObject *key)
@@ -344,29 +384,6 @@ static PyObject *of_key(PyObject *dict, PyObject *key)
     value = Py_XNewRef(PyDict_GetItemWithError(dict, key));
 #endif
     return value;
-}
-
-/* Whether arguments are those of a method: all of them, in order, in `values`, and after them `out` or null. */
-static int arranged(const struct declared *of, PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **values)
-{
-    Py_ssize_t j, k, named = names ? PyTuple_Size(names) : 0;
-    if (count > of->count)
-        return 0;
-    for (k = 0; k <= of->count; k++)
-        values[k] = k < count ? args[k] : NULL;
-    for (j = 0; j < named; j++) {
-        PyObject *name = PyTuple_GetItem(names, j);
-        for (k = count; k < of->count && of->names[k] != name; k++)
-            ;
-        if (k == of->count && !(of->quantity && name == out_name))
-            return 0;
-        values[k] = args[count + j];
-    }
-    if (of->usual && !values[of->count - 1])
-        values[of->count - 1] = of->usual;
-    for (k = count; k < of->count && values[k]; k++)
-        ;
-    return k >= of->count;
 }
 
 /* The result of kernels of a model; NULL as `computed`. */
@@ -412,7 +429,7 @@ static PyObject *method(int k, PyObject *self, PyObject *const *args, Py_ssize_t
 {
     const struct declared *of = &methods[k];
     PyObject *values[ARGUMENTS + 1], *dict, *kept = NULL, *result = NULL;
-    int whole = arranged(of, args, count, names, values);
+    int whole = arranged(of, args, count, names, values) && (of->quantity || !values[of->count]);
     if (whole && (dict = PyObject_GenericGetDict(self, NULL))) {
         kept = of_key(dict, of->quantity ? calls_name : kernels_name);
         Py_DECREF(dict);
@@ -678,8 +695,9 @@ static PyMethodDef functions[] = {
     {"builtin", builtin, METH_O,
      "builtin(name): the function of a context and one state in contiguous arrays; None for other arguments"},
     {"builtin_at", builtin_at, METH_VARARGS,
-     "builtin_at(text, code, context, lengths, shapes, slow, owner, share): the function of one state by code at an "
-     "address. text: the signature and docstring, a null character, and the name; share: makes a contribution, or None."},
+     "builtin_at(text, code, context, lengths, shapes, slow, owner, share, k): the function of one state by code at an "
+     "address. text: the signature and docstring, a null character, and the name; share: makes a contribution, or None; "
+     "k: the number of the method with the same arguments, or -1."},
     {"kind", new_kind, METH_VARARGS,
      "kind(names, places, shares): the kernels that methods call, None for those that do not"},
     {"define", new_method, METH_VARARGS,

@@ -213,6 +213,7 @@ class builtin_at:  # the name of the function that takes its place in C
         slow: Any,
         owner: Any,
         share: Callable[..., Any] | None,
+        k: int,
     ) -> None:
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
         self._compute, self._context, self._slow, self._owner = kind(code), context, slow, owner

@@ -255,17 +255,17 @@ class Function:
         self.program = program
         self.parameters = program.parameters({} if table is None else inertias(table))
 
-    def builtin(self, slow: Callable[..., Any], share: Callable[..., Any] | None = None) -> Any:
+    def builtin(self, slow: Callable[..., Any], share: Callable[..., Any] | None = None, k: int = -1) -> Any:
         """The built-in function of one state, which calls ``slow`` for other arguments.
 
         It computes f(q, …) and f(q, …, out=array) for contiguous, aligned float64 arrays of the right lengths, if
         ``out`` is writeable and overlaps no other array; several outputs are a tuple, or what ``share`` makes from
-        them. For any other call, and if the code does not return 0, it calls ``slow``, whose signature, docstring and
-        pickling it has.
+        them. It knows the arguments of method number ``k`` by name. For any other call, and if the code does not return
+        0, it calls ``slow``, whose signature, docstring and pickling it has.
         """
         program, text = self.program, f"{entry.text_of(self.program.name, slow)}\0{self.program.name}"
         at, arrays = (program.single, address(self.parameters)), (tuple(program.lengths), tuple(program.shapes))
-        return entry.machine.builtin_at(text, *at, *arrays, slow, (program, self.parameters), share)
+        return entry.machine.builtin_at(text, *at, *arrays, slow, (program, self.parameters), share, k)
 
     def single(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Compute one state in contiguous arrays; False if an input is not finite or a bound does not hold."""

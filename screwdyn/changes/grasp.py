@@ -30,6 +30,7 @@ from screwdyn.mechanism.shape import Shapes
 from screwdyn.mechanism.structure import Body, Handle, require_joint
 from screwdyn.mechanism.topology import Topology, without_bridges
 from screwdyn.physics.model import Robot
+from screwdyn.physics.quantities import LARGEST
 from screwdyn.physics.state import State, check_state
 from screwdyn.screws import screw
 
@@ -213,7 +214,9 @@ class Grasp(Scheduled[GraspEvent]):
             raise ShapeError(
                 f"{root!r} stays where it is, so start must be positions of the new joint; got {self.start!r}"
             )
-        before = partial(freed, tree.copy(), state, root, surgery.separable(tree.topology, root))
+        before = partial(
+            freed, tree.copy(), State.of(tree, state.q, state.qd), root, surgery.separable(tree.topology, root)
+        )
         moved = HandOver(root, self.to, joint=self.joint, at=self.at, start=self.start).enact(tree, state)
         handle = Handle(root, tree.topology.attachments[root].serial)
         return GraspEvent(**vars(moved), handle=handle, _payload=before)
@@ -359,7 +362,7 @@ def _hung(tree: Robot, q: Array, root: str, own: Sequence[str], first: int) -> A
 
 def _alone(tree: Robot, root: str, pose: Array, twist: Array, q: Array, qd: Array) -> FreeBody:
     """The payload of a tree that has grasped it, as it was before."""
-    alone = tree.detach(root)
+    alone = tree.copy().detach(root)
     alone.gravity = pose[:3, :3].T @ tree.gravity
     return FreeBody(alone, pose, twist, State(alone, q, qd))
 
@@ -390,17 +393,6 @@ def _refuse(what: str, known: Mapping[str, object]) -> None:
         raise ShapeError(f"{what} its own {', '.join(x[:-1] for x in given)}; leave out {', '.join(given)}")
 
 
-def _check_limits(tree: Robot, q: Array, freedoms: Sequence[str]) -> None:
-    """Raise EquilibriumError if a payload hangs with one of some freedoms beyond a limit."""
-    limits = Limits.of(tree, lambda joint: True)
-    for (_, joint, coordinate, side), excess in zip(limits.keys, limits.excess(q).tolist(), strict=True):
-        if coordinate in freedoms and excess > _ROUNDING:
-            raise EquilibriumError(
-                f"the payload hangs at rest with {coordinate!r} {excess:.4g} beyond the {side} limit of joint "
-                f"{joint!r}, so start='hanging' has no position; give start= as positions"
-            )
-
-
 def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
     """The payload's twist, (6,), from the argument ``twist`` of a grasp and the twist of the link that grasps it.
 
@@ -424,6 +416,8 @@ def payload_twist(twist: Twist | None, co_moving: Array) -> Array:
         raise ShapeError(
             f"twist must be 'co_moving', 'at_rest' or six numbers [ω; v] in the payload's own frame; got {twist!r}"
         ) from None
-    if V.shape != (6,) or not np.isfinite(V).all():
-        raise ShapeError(f"twist must be six finite numbers [ω; v] in the payload's own frame; got {twist!r}")
+    if V.shape != (6,) or not np.abs(V).max() < LARGEST:
+        raise ShapeError(
+            f"twist must be six finite numbers [ω; v] in the payload's own frame, below {LARGEST:g}; got {twist!r}"
+        )
     return V

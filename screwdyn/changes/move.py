@@ -70,7 +70,7 @@ class HandOver(Scheduled[ImpactEvent]):
         """The free tree is the one after, in which the link still flies."""
         link, joint, start = tree.resolve(self.what), self.joint, self.start
         former = tree.topology.attachments[link]
-        locked = former.locked if joint is None else None
+        locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
         if joint is None:
             joint = surgery.kept_joint(former)
             if self.at is None and start is None:
@@ -341,7 +341,7 @@ def move(
     root = tree.resolve(what)
     tree.resolve(to)
     former = tree.topology.attachments[root]
-    locked = former.locked if joint is None else None
+    locked = former.locked if joint is None and former.unlocked.joint.nv < 6 else None
     joint = surgery.kept_joint(former) if joint is None else joint
     require_joint(joint)
     home = screw.as_pose(at, f"the pose of {root!r} on {to!r}")

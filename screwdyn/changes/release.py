@@ -76,7 +76,7 @@ class Release(Scheduled[ReleaseEvent]):
         stays = into_world or bridges
         at, left = tree.topology.attachments[root], law.motor_energy(tree, state.q, state.qd, root)
         apart = surgery.separable(tree.topology, root) if stays else tree.topology
-        released = partial(freed, tree.copy(), state, root, apart)
+        released = partial(freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         if into_world:
             world = released().world()
             world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))

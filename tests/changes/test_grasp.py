@@ -1,5 +1,6 @@
 """Grasps and releases against the laws of momentum (docs/mathematics.md §6) and against grasps done by hand."""
 
+import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -672,3 +673,27 @@ def test_a_rotor_that_its_carrier_does_not_contain():
     tree.attach(sd.Inertia.sphere(1.0, 0.1), to="A", joint=sd.revolute("z", name="b", rotor=motor), name="B")
     with pytest.raises(sd.InertiaError, match="give the rotor of a motor mass= and across= unless the inertia of its"):
         tree.grasp(sd.State(tree), sd.Inertia.sphere(1.0, 0.1), to="B", twist="at_rest")
+
+
+def test_payloads_of_outcomes_do_not_depend_on_what_happens_to_the_state():
+    """They are made when they are asked for, from what was there at the time of the change, and any number of times."""
+    tree = sd.robots.two_link()
+    tree.attach(sd.Inertia.sphere(1.0, 0.1), to="link2", joint=sd.revolute("z", name="hook"), name="crate")
+    state = sd.State(tree, [0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
+    V = tree.jacobian("crate", state.q, "body") @ state.qd
+    others = [tree.copy() for _ in range(3)]
+    released = others[0].release(state, "crate")
+    flying = others[1].release(state, "crate", into_world=True)
+    again = others[2].grasp(state, "crate", to="link1")
+    after = others[0].grasp(released.state, sd.Inertia.sphere(1.0, 0.1), to="link2", name="crate", twist=V)
+    copied = copy.copy(after)
+    state.q[:], state.qd[:] = 0.0, 0.0
+    for body in (released.released, flying.released, again.payload, after.payload, copied.payload):
+        assert_allclose(body.twist, V, rtol=1e-14)
+
+
+def test_a_twist_that_would_overflow_is_refused():
+    tree = sd.robots.two_link()
+    for size in (1e155, np.inf, np.nan):
+        with pytest.raises(sd.ShapeError, match="twist must be six finite numbers"):
+            tree.grasp(sd.State(tree), sd.Inertia.sphere(1.0, 0.1), to="link2", twist=np.full(6, size))

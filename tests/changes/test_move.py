@@ -703,3 +703,14 @@ def test_a_link_that_a_joint_beyond_it_is_named_after_moves_by_a_joint_of_anothe
             refused()
         assert tree.topology is before
     assert tree.move("lid", to="base", joint=sd.free(name="flight"), state=state).energy_lost == 0
+
+
+@pytest.mark.parametrize("moving", [True, False])
+def test_a_link_on_a_locked_free_joint_is_fixed_where_it_goes(moving):
+    """A free joint holds nothing, so a lock of it does not go along, in motion or at rest."""
+    tree, body = sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(body, to="base", joint=sd.free(name="flight"), name="a")
+    tree.attach(body, to="base", joint=sd.revolute("z"), name="b")
+    state = tree.lock("flight", sd.State(tree, {"flight[px]": 0.3})).state
+    tree.move("a", "b", state=state) if moving else tree.move("a", "b")
+    assert tree.joint("a").kind == "fixed" and tree.lock_of("a") is None and tree.coordinates == ("b",)

@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from screwdyn.core.errors import InertiaError
+from screwdyn.core.errors import InertiaError, LoopError
 from screwdyn.core.types import Array
 from screwdyn.forms.numbers import Numbers
 from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint, free
 from screwdyn.mechanism.topology import Topology
 from screwdyn.physics.charts import screws_at
-from screwdyn.physics.closure import Closure
+from screwdyn.physics.closure import TOLERANCE, Closure
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.table import MASS, PARENT
 from screwdyn.screws import screw
@@ -41,6 +41,8 @@ __all__ = [
     "without_joint",
 ]
 
+# Share of the rates at which loops open that an impact may leave: what is dependent up to rounding.
+_LEFT_OPEN = 1e-3
 # Refinements of the change of the rates, and the square of a relative size of them that leaves no more than rounding.
 _MOST_STEPS, _ROUNDING = 8, 1e-26
 
@@ -205,10 +207,18 @@ def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]
     """The rates that closed loops take, the impulses Λ of their constraints, and the kinetic energy that is lost, J.
 
     Of all rates that the loops allow, the others are nearest in the metric of M; of all impulses that rigid bodies
-    allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12).
+    allow, Λ are those of least ΛᵀΛ (docs/mathematics.md §12). LoopError if the loops would open all the same, because a
+    constraint on a heavy link counts as none beside those on links that are lighter by many orders of magnitude.
     """
-    factors = closure.factors(q)
-    taken = factors.least(closure.opening(q, qd))
+    factors, opening = closure.factors(q), closure.opening(q, qd)
+    taken = factors.least(opening)
+    left = float(np.abs(closure.opening(q, qd - taken)).max(initial=0.0))
+    if left > max(TOLERANCE, _LEFT_OPEN * float(np.abs(opening).max(initial=0.0))):
+        raise LoopError(
+            f"the rates after it would open the loops {', '.join(repr(loop.name) for loop in closure.loops)} at up to "
+            f"{left:.3g} rad/s or m/s: their links have inertias too different for the constraints to be told apart; "
+            f"give the lightest ones more, or the heaviest ones less"
+        )
     z = factors.L.T @ taken
     return taken, -factors.least_multipliers(z), 0.5 * float(z @ z)
 

@@ -301,6 +301,21 @@ def test_a_second_loop_closes_what_the_first_one_leaves_open():
     assert np.abs(tree.gap(event.state.q)).max() < 1e-14
 
 
+def test_a_loop_that_would_not_hold_is_refused():
+    """Of masses that differ by 10⁶, the constraint on the heavy one counts as redundant beside that on the other."""
+    tree = sd.KinematicTree(gravity=(0, 0, 0))
+    tree.attach(sd.Inertia.box(1e6, (1, 1, 1)), to="base", joint=sd.prismatic("x"), name="ram")
+    tree.attach(sd.Inertia.box(1.0, (0.02, 0.02, 0.02)), to="base", joint=sd.revolute("z"), name="knob")
+    before = tree.topology
+    with pytest.raises(sd.LoopError, match="would open the loops 'ram-knob' at up to 1 rad/s or m/s: their links have"):
+        tree.close("ram", to="knob", state=sd.State(tree, qd=[1.0, 1.0]))
+    assert tree.topology is before
+    tree.set_inertia("ram", sd.Inertia.box(1e4, (1, 1, 1)))
+    event = tree.close("ram", to="knob", state=sd.State(tree, qd=[1.0, 1.0]))
+    assert_allclose(event.state.qd, 0, atol=1e-9)
+    assert_allclose(event.energy_lost, 0.5 * 1e4, rtol=1e-6)
+
+
 @pytest.mark.soak
 def test_loops_stay_closed_for_long():
     tree, state = four_bar()

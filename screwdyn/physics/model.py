@@ -134,6 +134,8 @@ class Model:
             self.charts = coupled_charts(self.placements)
         else:
             self.charts = group_charts(kept.charts, n, position, new)
+        if self.charts is None and not entries.dtype.hasobject:
+            self.__dict__["table"] = entries  # without the lock of a cached property
         return None
 
     def _place(self, node: Attachment, former: Self | None) -> Placement:

@@ -132,13 +132,22 @@ class Kernels(machine.Bound):  # type: ignore[misc]
 
     def _bind(self, solving: bool) -> None:
         """Find the kernels; without ``solving`` not those that need the inverse of M, which may not exist."""
-        functions = _functions(self._kind, bool(self._instead))
-        self.__dict__.update(functions if solving else {**functions, **dict.fromkeys(SOLVING, refuse)})
+        self.__dict__.update({} if solving else dict.fromkeys(SOLVING, refuse))
         self.bind(_methods(self._kind, bool(self._instead), solving), self.context, self._at_once)
 
     def solve(self) -> None:
         """Let methods use the inverse of M, which exists."""
+        for name in SOLVING:
+            self.__dict__.pop(name, None)
         self._bind(solving=True)
+
+    def __getattr__(self, name: str) -> Any:
+        """The built-in function of a quantity, which is kept; most are never asked for in a model."""
+        known = _functions(self._kind, bool(self._instead)) if name in CATALOGUE or name in INTERNAL else {}
+        if name not in known:
+            raise AttributeError(name)
+        self.__dict__[name] = known[name]
+        return known[name]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Addresses are not valid in another process."""

@@ -60,7 +60,6 @@ from screwdyn.mechanism.shape import Shape
 from screwdyn.physics.contribution import Contribution, Padded, padded_sum
 from screwdyn.physics.joint_forces import Feedback
 from screwdyn.physics.state import State
-from screwdyn.robots.identification import identify
 from screwdyn.screws import screw, screw_system
 from screwdyn.simulation.equations import SpringStop
 from screwdyn.simulation.recording import Energy, Recording
@@ -71,6 +70,7 @@ if TYPE_CHECKING:
     from screwdyn import io, robots, testing
     from screwdyn.papers import formulations, selection
     from screwdyn.robots import identification
+    from screwdyn.robots.identification import identify
 
 __version__ = "0.1.0"
 
@@ -170,7 +170,9 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """A public module that is imported when it is first used."""
+    """A public module that is imported when it is first used, or its function."""
+    if name == "identify":
+        return import_module(".robots.identification", __name__).identify
     if name in _LATER:
         return import_module(f".{_LATER[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

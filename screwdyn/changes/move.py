@@ -31,6 +31,7 @@ __all__ = [
     "move",
     "replace_joint",
     "require_independent",
+    "require_unfollowed",
     "seated",
     "started",
     "struck",
@@ -38,6 +39,7 @@ __all__ = [
 
 Start = Annotated[ArrayLike | Mapping[str, float], "start"]
 
+_NO_EXCHANGE = "which cannot be exchanged in motion; change the tree without a state"
 # Distance in rad and m, between a pose and what a joint can reach, that counts as rounding of the numbers given.
 _REACHED = 1e-6
 
@@ -139,15 +141,19 @@ def require_independent(tree: Robot, joint: Joint, former: Attachment | None = N
     Positions would not be continuous, or not be free to be chosen. The rotor of the former joint may follow it, because
     it is removed with it. TopologyError if the former joint is that of a rotor.
     """
-    name, followed = None if former is None else former.name, False
     if former is not None:
         check_no_rotor(tree.topology, former.link.name)
-        own = {at.name for at in former.rotor}
-        others = (at for at in tree.topology.attachments.values() if at.name not in own)
-        followed = any(at.joint.mimic is not None and at.joint.mimic.joint == name for at in others)
-    if joint.mimic is not None or followed or (former is not None and former.joint.mimic is not None):
-        what = f"joint {name!r} is followed by another one" if followed else "a joint that follows another one"
-        raise JointError(f"{what}, which cannot be exchanged in motion; change the tree without a state")
+        require_unfollowed(tree, former)
+    if joint.mimic is not None or (former is not None and former.joint.mimic is not None):
+        raise JointError(f"a joint that follows another one, {_NO_EXCHANGE}")
+
+
+def require_unfollowed(tree: Robot, former: Attachment) -> None:
+    """Raise JointError if another joint than that of its own rotor follows a joint that is to be exchanged."""
+    own = {at.name for at in former.rotor}
+    others = (at for at in tree.topology.attachments.values() if at.name not in own)
+    if any(at.joint.mimic is not None and at.joint.mimic.joint == former.name for at in others):
+        raise JointError(f"joint {former.name!r} is followed by another one, {_NO_EXCHANGE}")
 
 
 def seated(new: Attachment, T: Array, at: ArrayLike | None, start: Start | None) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ import numpy as np
 from screwdyn.changes import law
 from screwdyn.changes.change import Change, Scheduled
 from screwdyn.changes.grasp import FreeBody, freed
-from screwdyn.changes.move import require_independent
+from screwdyn.changes.move import require_independent, require_unfollowed
 from screwdyn.changes.reroot import rehung
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.mechanism import surgery
@@ -78,6 +78,7 @@ class Release(Scheduled[ReleaseEvent]):
         apart = surgery.separable(tree.topology, root) if stays else tree.topology
         released = partial(freed, tree.copy(), State.of(tree, state.q, state.qd), root, apart)
         if into_world:
+            require_unfollowed(tree, at)
             world = released().world()
             world.impulse_response(world.model.configurations.neutral, np.zeros(world.nv))
             after = _flying(tree, state, root)

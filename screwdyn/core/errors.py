@@ -75,12 +75,12 @@ class UnknownNameError(ScrewdynError):
         if near:
             return f"did you mean {' or '.join(map(repr, near))}?"
         shown = known if len(known) <= MOST_LISTED else get_close_matches(str(name), known, n=MOST_LISTED, cutoff=0.0)
-        return f"known: {', '.join(shown)}" + (
+        return f"known: {', '.join(shown) or 'none'}" + (
             f" and {len(known) - len(shown)} more" if len(known) > len(shown) else ""
         )
 
 
-# Former name, when the error concerned links only.
+# The name under which programs catch it for links.
 UnknownLinkError = UnknownNameError
 
 

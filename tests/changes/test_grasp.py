@@ -692,6 +692,14 @@ def test_payloads_of_outcomes_do_not_depend_on_what_happens_to_the_state():
         assert_allclose(body.twist, V, rtol=1e-14)
 
 
+def test_a_link_whose_joint_is_followed_from_beyond_it_is_not_released_into_the_world():
+    tree, body = sd.KinematicTree(), sd.Inertia.box(1, (0.1, 0.2, 0.3))
+    tree.attach(body, to="base", joint=sd.revolute("y", name="k"), name="x")
+    tree.attach(body, to="x", joint=sd.revolute("x", mimic=sd.Mimic("k", 2.0)), name="m")
+    with pytest.raises(sd.JointError, match="joint 'k' is followed by another one, which cannot be exchanged"):
+        tree.release(sd.State(tree), "x", into_world=True)
+
+
 def test_a_twist_that_would_overflow_is_refused():
     tree = sd.robots.two_link()
     for size in (1e155, np.inf, np.nan):

@@ -71,38 +71,25 @@ class State:
         (flat, flat_qd), batch = model.flat(q=q, qd=qd)
         if batch:
             raise ShapeError(f"a State is one configuration; got a batch of shape {batch}")
-        self._fill(tree, True, model.topology, model.coordinates, model.positions, flat, flat_qd)
+        self._fill(tree, model.topology, flat, flat_qd)
 
     @classmethod
-    def unchecked(
-        cls, tree: Robot, coordinates: tuple[str, ...], q: Array, qd: Array, positions: tuple[str, ...] | None = None
-    ) -> State:
+    def of_copy(cls, tree: Robot, q: Array, qd: Array) -> State:
         """A state from valid arrays, without checks, for inner loops; its tree is a copy, made when it is asked for."""
-        state = cls.__new__(cls)
-        state._fill(tree, False, tree.topology, coordinates, coordinates if positions is None else positions, q, qd)
+        state = cls.of(tree, q, qd)
+        state._own = False
         return state
 
     @classmethod
     def of(cls, tree: Robot, q: Array, qd: Array) -> State:
         """A state of the present tree from valid arrays, without checks."""
         state = cls.__new__(cls)
-        state._fill(tree, True, tree.topology, tree.topology.coordinates, tree.topology.positions, q, qd)
+        state._fill(tree, tree.topology, q, qd)
         return state
 
-    def _fill(
-        self,
-        tree: Robot,
-        own: bool,
-        topology: Topology,
-        coordinates: tuple[str, ...],
-        positions: tuple[str, ...],
-        q: Array,
-        qd: Array,
-    ) -> None:
-        self._tree, self._own = tree, own
-        self.topology = topology
-        self.coordinates = coordinates
-        self.positions = positions
+    def _fill(self, tree: Robot, topology: Topology, q: Array, qd: Array) -> None:
+        self._tree, self._own, self.topology = tree, True, topology
+        self.coordinates, self.positions = topology.coordinates, topology.positions
         self.q: Array = q.copy()
         self.qd: Array = qd.copy()
 

@@ -75,7 +75,7 @@ class Layout:
 
     def state(self, q: Array, qd: Array) -> State:
         """A state for callbacks and results, with copied arrays, because a callback may change them."""
-        return State.unchecked(self.tree, self.model.coordinates, q, qd, self.model.positions)
+        return State.of_copy(self.tree, q, qd)
 
     def parts(self, y: Array) -> tuple[Array, Array]:
         """Positions, with quaternions scaled to length 1, and rates, from y of shape (…, nq + nv + 3)."""

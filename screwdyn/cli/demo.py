@@ -370,7 +370,7 @@ def demo(
 
 
 def _figure(task: Task, title: str, run: Run, without_model: Run) -> Any:
-    from screwdyn.views.plot import plot_comparison
+    from screwdyn.views.figures import plot_comparison
 
     n, body = task.robot.nv, task.loaded.link(task.crate).inertia
     grasp, release = (happened.t for happened in run.events)

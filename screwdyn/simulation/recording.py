@@ -380,7 +380,7 @@ class Recording:
             If ``what`` is none of the quantities, there is nothing to draw, the number of axes is not that of the
             panels, or Matplotlib, the extra ``plot``, is not installed.
         """
-        from screwdyn.views.plot import plot_run
+        from screwdyn.views.figures import plot_run
 
         return plot_run(self, what, coordinates, degrees, ax)
 

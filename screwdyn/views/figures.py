@@ -1,49 +1,48 @@
-"""What all figures share: the canvas, colours, short names, and files; and heat maps.
+"""Figures: runs over time, alone and side by side, heat maps; and what other figures share.
 
-Matplotlib is imported here only; the other figures import it from this module. Each figure has its own canvas, so no
-display is needed and the state of pyplot is not used.
+Matplotlib is imported by :mod:`screwdyn.views` only. Each figure has its own canvas, so no display is needed and the
+state of pyplot is not used.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.core.types import Array
+from screwdyn.screws.groups import rotation_vector_of
 from screwdyn.views import checked_path
 
 try:
-    from matplotlib import animation, colormaps
+    from matplotlib import colormaps
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.collections import LineCollection, PolyCollection
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 except ImportError as missing:
     raise ScrewdynError(f"drawing needs matplotlib ({missing}): pip install 'screwdyn[plot]'") from missing
 
+if TYPE_CHECKING:
+    from screwdyn.simulation.recording import Recording as Run
+
 __all__ = [
     "Axes",
     "Figure",
     "HeatMap",
-    "LineCollection",
-    "MaxNLocator",
-    "PolyCollection",
-    "animation",
     "blank_figure",
-    "colormaps",
-    "given_axes",
     "palette",
-    "plain",
+    "plot_comparison",
     "plot_heat_maps",
+    "plot_run",
     "save",
     "short",
     "writable",
@@ -71,7 +70,7 @@ def blank_figure(width: float, height: float, dpi: float = 100) -> Figure:
     return figure
 
 
-def given_axes(axes: Any, titles: Sequence[str], hint: str = "") -> list[Axes]:
+def _given_axes(axes: Any, titles: Sequence[str], hint: str = "") -> list[Any]:
     """The axes that a user gave, in any array or sequence; ScrewdynError unless they are as many as the titles."""
     found = [axes] if isinstance(axes, Axes) else np.ravel(np.array(axes, dtype=object)).tolist()
     if len(found) != len(titles) or not all(isinstance(ax, Axes) for ax in found):
@@ -87,14 +86,12 @@ def palette(k: int, count: int) -> Any:
     return _COLOURS[k] if count <= len(_COLOURS) else colormaps["turbo"]((k + 0.5) / count)
 
 
-def plain(text: str) -> str:
-    """Text that Matplotlib shows as it is: a dollar sign in it begins no formula."""
-    return text.replace("$", r"\$")
-
-
 def short(name: str) -> str:
-    """The name as plain text, cut to 26 characters in its middle: names of joints often differ at their ends only."""
-    return plain(name if len(name) <= 26 else f"{name[:10]}…{name[-15:]}")
+    """The name cut to 26 characters in its middle: names of joints often differ at their ends only.
+
+    Matplotlib shows it as it is: a dollar sign in it begins no formula.
+    """
+    return (name if len(name) <= 26 else f"{name[:10]}…{name[-15:]}").replace("$", r"\$")
 
 
 def writable(path: str | os.PathLike[str]) -> Path:
@@ -135,15 +132,14 @@ def plot_heat_maps(
         side = float(np.clip(0.34 * n, 1.2, 2.9))
         widths = [n if heat.values.ndim == 2 else max(1.0, 0.12 * n) for heat in maps]
         figure = blank_figure(2.1 + side * sum(widths) / n + 0.5, side + 1.7, 200)
-        figure.suptitle(plain(title), fontsize=8.5, fontweight="bold")
+        figure.suptitle(title, fontsize=8.5, fontweight="bold", parse_math=False)
         drawn = [*figure.subplots(1, len(maps), squeeze=False, width_ratios=widths)[0]]
     else:
-        drawn = given_axes(ax, [heat.title for heat in maps])
+        drawn = _given_axes(ax, [heat.title for heat in maps])
     for k, (axes, heat) in enumerate(zip(drawn, maps, strict=True)):
         _draw(axes, names, heat, named=k == 0 or ax is not None)
-    found: Figure | None = drawn[0].get_figure(root=True)
-    assert found is not None
-    return found
+    whole: Figure = drawn[0].get_figure(root=True)
+    return whole
 
 
 def _draw(ax: Any, names: Sequence[str], heat: HeatMap, named: bool) -> None:
@@ -182,3 +178,434 @@ def _draw(ax: Any, names: Sequence[str], heat: HeatMap, named: bool) -> None:
         bar.set_label(heat.title, fontsize=8)
     else:
         ax.set_title(f"{heat.title}: 0", fontsize=8)
+
+
+# Largest number of lines of a panel that can be told apart.
+_LINES = 8
+# Variations below this fraction of the physical scale of a quantity are errors of the integration and rounding.
+_NOISE = 1e-7
+_QUANTITIES = ("positions", "velocities", "torques", "energy")
+
+# Of quantity and sort of freedom: a name, a label of the axis, and the unit.
+_NAMES = {
+    ("positions", "turn"): ("angles", "angle", "rad"),
+    ("positions", "slide"): ("displacements", "displacement", "m"),
+    ("velocities", "turn"): ("angular velocities", "angular velocity", "rad/s"),
+    ("velocities", "slide"): ("velocities", "velocity", "m/s"),
+    ("torques", "turn"): ("torques", "torque", "N m"),
+    ("torques", "slide"): ("forces", "force", "N"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """The history of one quantity of one freedom."""
+
+    name: str  # the coordinate
+    label: str  # what is drawn: "hip[rx]" for the rotation vector of "hip[wx]"
+    values: Array  # (samples,) in the unit of the panel; NaN while the tree does not have the freedom
+    limits: tuple[float, ...] = ()  # finite ones of the values
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """Curves of one unit, at most ``_LINES``."""
+
+    title: str
+    axis: str  # with its unit
+    curves: Sequence[_Curve]
+    others: Sequence[Array]  # the curves of the same kind that are drawn in grey
+    factor: float  # unit of the panel as a multiple of the SI unit
+    scale: float  # physical scale of the values, in the unit of the panel
+
+
+def _panels(run: Run, what: Sequence[str], coordinates: str | Sequence[str] | None, degrees: bool) -> list[_Panel]:
+    """The panels of some quantities but the energy.
+
+    Freedoms are separated into those that turn and those that slide, and into driven and passive ones. Without a choice
+    of coordinates, positions or joints, a panel has the ``_LINES`` curves that vary most; more chosen ones are
+    distributed over several panels. UnknownNameError if the tree never had a coordinate.
+    """
+    chosen = None if coordinates is None else _freedoms(run, coordinates)
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for name in run.coordinates:
+        groups.setdefault((run.joints[name].passive, _sort_of(run, name)), []).append(name)
+    found = []
+    positions = _positions(run)
+    # A radian or a metre, in the time of the run, or the energies.
+    scales = {"positions": 1.0, "velocities": 1.0 / (float(run.t[-1] - run.t[0]) or 1.0), "torques": _energy_scale(run)}
+    for quantity in what:
+        for (passive, sort), names in sorted(groups.items(), key=lambda group: (group[0][0], group[0][1] != "turn")):
+            if quantity == "energy" or (quantity == "torques" and passive):
+                continue
+            selection = _largest(run, positions, names) if chosen is None else [x for x in names if x in chosen]
+            plural, singular, unit = _NAMES[quantity, sort]
+            factor = 180 / np.pi if degrees and unit.startswith("rad") else 1.0
+            unit = unit.replace("rad", "°") if degrees else unit
+            curves = {name: _curve(run, positions, quantity, name, factor) for name in names}
+            whose = "motors" if quantity == "torques" else "passive joints" if passive else "driven joints"
+            for first in range(0, len(selection), _LINES):
+                part = selection[first : first + _LINES]
+                count = f", part {first // _LINES + 1}" if len(selection) > _LINES else ""
+                title, axis = f"{plural} of {whose}{count}", f"{singular} ({unit})"
+                others = [] if chosen is not None else [x.values for name, x in curves.items() if name not in part]
+                shown = [curves[name] for name in part]
+                found.append(_Panel(title, axis, shown, others, factor, factor * scales[quantity]))
+    return found
+
+
+def _energy_scale(run: Run) -> float:
+    """The largest magnitude of all entries of the ledger, J."""
+    return max((_largest_of(x) for x in vars(run.energy).values()), default=0.0)
+
+
+def _sort_of(run: Run, name: str) -> str:
+    """The type of a position or a coordinate: "turn", "slide" or "quaternion"."""
+    joint = run.joints[name]
+    if joint.nv == 1:
+        return "slide" if joint.kind == "prismatic" else "turn"
+    label = name[name.rindex("[") + 1 : -1]
+    if label[0] in "pv":
+        return "slide"
+    return "quaternion" if joint.nq > joint.nv and len(label) == 1 else "turn"
+
+
+def _largest_of(x: Array) -> float:
+    """The largest magnitude, without NaN."""
+    return float(np.fmax.reduce(np.abs(x), axis=None, initial=0.0))
+
+
+def _curve(run: Run, positions: Mapping[str, tuple[str, Array]], quantity: str, name: str, factor: float) -> _Curve:
+    """The curve of a quantity of a freedom."""
+    joint = run.joints[name]
+    if quantity == "positions":
+        label, values = positions[name]
+        limits = joint.limits
+    else:
+        label, values = name, run.velocity(name) if quantity == "velocities" else run.torque(name)
+        most = joint.velocity if quantity == "velocities" else joint.effort
+        limits = None if most is None else (-most, most)
+    return _Curve(name, label, factor * values, tuple(factor * x for x in limits or () if np.isfinite(x)))
+
+
+def _positions(run: Run) -> dict[str, tuple[str, Array]]:
+    """For each freedom the label and the values of its position; a quaternion becomes a rotation vector."""
+    found = {}
+    for name in run.positions:
+        freedoms = _freedoms_of(run, name)
+        if len(freedoms) == 1:
+            found[freedoms[0]] = (name, run[name])
+        elif name.endswith("[x]"):
+            joint = name.removesuffix("[x]")
+            q = np.stack([run[f"{joint}[{component}]"] for component in "xyzw"], axis=-1)
+            # q and -q are the same rotation: choose the signs for which the curves are continuous.
+            turned = np.sum(q[1:] * q[:-1], axis=-1) < 0
+            q[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+            vector = np.asarray(rotation_vector_of(q))
+            found |= {at: (f"{joint}[r{at[-2]}]", vector[:, k]) for k, at in enumerate(freedoms)}
+    return found
+
+
+def _freedoms_of(run: Run, position: str) -> list[str]:
+    """The coordinates of a position, such as "pin[v]" of "pin[p]", and all three of a component of a quaternion."""
+    if position in run.coordinates:
+        return [position]
+    stem, _, label = position[:-1].rpartition("[")
+    if _sort_of(run, position) == "quaternion":
+        return [f"{stem}[w{axis}]" for axis in "xyz"]
+    return [f"{stem}[w{label[5:]}]" if label.startswith("angle") else f"{stem}[v{label.removeprefix('p')}]"]
+
+
+def _freedoms(run: Run, names: str | Sequence[str]) -> set[str]:
+    """The freedoms of coordinates, positions or joints."""
+    if not isinstance(names, str) and not (isinstance(names, Sequence) and names):
+        raise ScrewdynError(f"coordinates must be a name or a sequence of names; got {names!r}")
+    found: set[str] = set()
+    for name in [names] if isinstance(names, str) else names:
+        entries = {x for x in run.coordinates if isinstance(name, str) and x.startswith(f"{name}[")}
+        if name in run.positions and name not in run.coordinates:
+            entries = {*_freedoms_of(run, name)}
+        elif not entries:
+            run.velocity(name)  # its error says what is wrong with the name
+            entries = {name}
+        found |= entries
+    return found
+
+
+def _largest(run: Run, positions: Mapping[str, tuple[str, Array]], names: Sequence[str]) -> list[str]:
+    """The freedoms of a group with the largest motions and torques; the same ones in all panels."""
+    motions = [(positions[name][1], run.torque(name)) for name in names]
+    sizes = np.array([[_largest_of(x - np.fmin.reduce(x)), _largest_of(torque)] for x, torque in motions])
+    rank = (sizes / np.maximum(sizes.max(axis=0), np.finfo(float).tiny)).max(axis=1)
+    kept = {names[k] for k in np.argsort(-rank, kind="stable")[:_LINES]}
+    return [name for name in names if name in kept]
+
+
+# Entries of the ledger: label, colour and line style.
+_KINETIC, _POTENTIAL = ("kinetic", "#0072B2", "-"), ("potential, change", "#009E73", "-")
+_BOOKED = (
+    ("work of the motors", "#D55E00", "-"),
+    ("work of external wrenches", "#56B4E9", "-"),
+    ("brought or taken by payloads", "#CC79A7", "-"),
+    ("lost in joints", "#E69F00", "--"),
+    ("lost in impacts", "#000000", ":"),
+)
+_THICK = 1.3
+# Rows of texts of events; lines of further events have no text.
+_ROWS = 4
+
+
+def _draw_panel(ax: Axes, run: Run, panel: _Panel) -> None:
+    """Draw the curves of a panel, and the limits of joints that are near them."""
+    for k, curve in enumerate(panel.curves):
+        ax.plot(run.t, curve.values, color=palette(k, len(panel.curves)), lw=_THICK, label=short(curve.label))
+    others = "1 other" if len(panel.others) == 1 else f"{len(panel.others)} others"
+    for k, values in enumerate(panel.others):
+        ax.plot(run.t, values, color="0.82", lw=0.7, zorder=1.5, label="" if k else others)
+    ax.set_ylabel(panel.axis)
+    shown = [curve.values for curve in panel.curves] + [*panel.others]
+    low, high = _set_range(ax, shown, panel.scale)
+    limits: dict[float, list[Any]] = {}
+    for k, curve in enumerate(panel.curves):
+        for value in curve.limits:
+            if low - 0.2 * (high - low) <= value <= high + 0.2 * (high - low):
+                limits.setdefault(value, []).append(palette(k, len(panel.curves)))
+    for k, (value, colours) in enumerate(limits.items()):
+        colour = colours[0] if len(colours) == 1 else "0.4"
+        ax.axhline(value, color=colour, lw=0.9, ls=(0, (1, 1.5)), zorder=1.6, label="" if k else "limit of a joint")
+    if limits:
+        ax.set_ylim(*_with_margin(min(low, *limits), max(high, *limits)))
+
+
+def _draw_energy(ax: Axes, run: Run) -> None:
+    """Draw the ledger: what the robot has, what it gains with a plus, what it loses with a minus."""
+    E = run.energy
+    scale = _energy_scale(run)
+    booked = (E.work, E.external, E.exchanged, -E.dissipated, -E.impact_loss)
+    drawn = [(_KINETIC, E.kinetic), (_POTENTIAL, E.potential - E.potential[0])]
+    drawn += [(style, x) for style, x in zip(_BOOKED, booked, strict=True) if np.abs(x).max() > 1e-12 * scale]
+    for (label, colour, line), x in drawn:
+        signed = f"{x[-1]:+.3g}".replace("-", "−")
+        text = label if label in (_KINETIC[0], _POTENTIAL[0]) else f"{label}, {signed} J"
+        ax.plot(run.t, x, line, color=colour, lw=_THICK, label=text)
+    worst = float(np.abs(E.residual).max())
+    # Wide and below the other curves, which it would hide.
+    label = f"unaccounted for, up to {worst:{'.0e' if worst else '.0f'}} J"
+    ax.plot(run.t, E.residual, color="0.8", lw=3.5, zorder=1.2, label=label)
+    ax.set_ylabel("energy (J)")
+    _set_range(ax, [x for _, x in drawn] + [E.residual], scale)
+
+
+def _set_range(ax: Axes, values: Sequence[Array], scale: float) -> tuple[float, float]:
+    """Set the range of the axis so that it shows the values, but not noise; returns the range without its margin.
+
+    Values that differ by less than ``_NOISE`` of the scale are drawn as the same one.
+    """
+    low = float(min(np.fmin.reduce(x) for x in values))
+    high = float(max(np.fmax.reduce(x) for x in values))
+    if high - low <= _NOISE * scale:
+        middle, half = 0.5 * (low + high), 0.01 * scale or 1.0
+        # Otherwise the axis would count from an offset such as 1e-13.
+        middle = 0.0 if abs(middle) <= _NOISE * scale else middle
+        low, high = middle - half, middle + half
+    ax.set_ylim(*_with_margin(low, high))
+    return low, high
+
+
+def _finish(ax: Axes, title: str, run: Run, beside: bool = True) -> None:
+    """Add title, grid, a legend, beside the data or among them, and a labelled line for every event."""
+    ax.set_title(title, loc="left", fontsize=8.5, fontweight="bold")
+    ax.grid(alpha=0.25, lw=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=7.5)
+    ax.yaxis.label.set_fontsize(8)
+    ax.xaxis.label.set_fontsize(8)
+    begin, end = float(run.t[0]), float(run.t[-1])
+    ax.set_xlim(begin, end if end > begin else begin + 1.0)
+    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.05)} if beside else {"loc": "best"}
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(**where, frameon=not beside, fontsize=7, handlelength=1.4, labelspacing=0.35)
+    _mark_events(ax, run)
+
+
+def _mark_events(ax: Axes, run: Run) -> None:
+    """A dashed line for every event, and above the curves what it is, in rows that do not overlap."""
+    begin, span = float(run.t[0]), float(run.t[-1] - run.t[0]) or 1.0
+    found: dict[float, list[str]] = {}
+    for happened in run.events:
+        found.setdefault(happened.t, []).append(f"{happened.verb} {short(happened.subject)}")
+    # Where the texts of each row end, as a fraction of the time.
+    rows: list[float] = []
+    written: dict[str, float] = {}
+    placed: list[tuple[float, str, int, bool]] = []
+    for t, words in sorted(found.items()):
+        text = ", ".join(dict.fromkeys(words))
+        ax.axvline(t, color="0.35", lw=0.8, ls=(0, (5, 3)), zorder=1.8)
+        # Repeated marks, such as of a joint that bounces, share a text.
+        if t - written.get(text, -math.inf) < 0.1 * span:
+            continue
+        written[text] = t
+        at, wide = (t - begin) / span, 0.015 + 0.0135 * len(text)
+        late = at + wide > 1.0 and at > 0.5
+        wide += 0.027 * late
+        start, stop = (at - wide, at) if late else (at, at + wide)
+        row = next((k for k, taken in enumerate(rows) if taken <= start), len(rows))
+        if row == _ROWS:
+            continue
+        rows[row : row + 1] = [stop]
+        placed.append((t, text, row, late))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.11 * len(rows) * (high - low))
+    for t, text, row, late in placed:
+        ax.annotate(
+            # Else a text before its line seems to belong to the line before it.
+            f"{text} →" if late else text,
+            (t, 1),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(-3 if late else 3, -1 - 9 * row),
+            textcoords="offset points",
+            ha="right" if late else "left",
+            va="top",
+            fontsize=7,
+            color="0.25",
+            bbox={"color": "white", "alpha": 0.8, "pad": 0.3},
+        )
+
+
+def _with_margin(low: float, high: float) -> tuple[float, float]:
+    margin = 0.05 * (high - low)
+    return low - margin, high + margin
+
+
+# Inches of a figure and of a panel, which is lower where many would not fit on a page; letters have 7 points or more.
+_WIDTH, _HIGHEST, _LOWEST, _PAGE, _DPI = 7.2, 1.75, 1.3, 9.0, 200
+
+
+def plot_run(
+    run: Run,
+    what: str | Sequence[str] = ("positions", "torques", "energy"),
+    coordinates: str | Sequence[str] | None = None,
+    degrees: bool = True,
+    ax: Axes | Sequence[Axes] | None = None,
+) -> Figure:
+    """Draw quantities over time, as :meth:`screwdyn.Run.plot` describes."""
+    names: Any = [what] if isinstance(what, str) else what
+    if not isinstance(names, Sequence) or not names or any(name not in _QUANTITIES for name in names):
+        raise ScrewdynError(f"what must be one or more of {', '.join(map(repr, _QUANTITIES))}; got {what!r}")
+    wanted = [name for name in _QUANTITIES if name in names]
+    found = _panels(run, wanted, coordinates, degrees)
+    titles = [panel.title for panel in found] + ["energy"] * ("energy" in wanted)
+    if not titles:
+        raise ScrewdynError(f"there is nothing to draw: none of the coordinates has {' or '.join(wanted)}")
+    if ax is None:
+        height = min(_HIGHEST, max(_LOWEST, _PAGE / len(titles)))
+        figure = blank_figure(_WIDTH, height * len(titles) + 0.25, _DPI)
+        axes = [*figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0]]
+    else:
+        axes = _given_axes(ax, titles, "; choose panels with what= and coordinates=")
+    for axis, panel in zip(axes, found, strict=False):
+        _draw_panel(axis, run, panel)
+    if "energy" in wanted:
+        _draw_energy(axes[-1], run)
+    for axis, title in zip(axes, titles, strict=True):
+        _finish(axis, title, run, beside=ax is None)
+    axes[-1].set_xlabel("time (s)", fontsize=8)
+    whole: Figure = axes[-1].get_figure(root=True)
+    return whole
+
+
+# Label, colour and line style of the two controllers.
+_WITH, _WITHOUT = ("with payload model", "#0072B2", "-"), ("without", "#D55E00", "--")
+_CAPTION = (
+    "with payload model: the controller's model includes the payload from the grasp on;  "
+    "without: it keeps the model of the empty robot, with the same gains"
+)
+
+
+def plot_comparison(
+    title: str,
+    runs: tuple[Run, Run],
+    planned: Mapping[str, Array],
+    deviations: tuple[Array, Array],
+    snapshots: Sequence[tuple[str, Array, Array | None]],
+    trail: Array,
+) -> Figure:
+    """Runs of the same task with a controller that has the payload model, and with one that does not; 1600 pixels wide.
+
+    The planned positions are those of all drawn coordinates at the times of the first run, and the deviations distances
+    of the tool from its planned positions over both runs, m. A snapshot has a label, points (k, 3) from the base to the
+    tool, m, and from there to the payload, if it is held; the trail (k, 3) is of the tool in the first run.
+    """
+    first, second = runs
+    figure = blank_figure(11.4, 8.6, 140)
+    figure.suptitle(title, fontsize=11)
+    figure.supxlabel(_CAPTION, fontsize=8)
+    grid = figure.add_gridspec(3, 2, height_ratios=(1.25, 1, 1))
+    _draw_scene(figure.add_subplot(grid[0, 0], projection="3d"), snapshots, trail)
+    deviation = figure.add_subplot(grid[0, 1])
+    for run, distance, (label, colour, style) in zip(runs, deviations, (_WITH, _WITHOUT), strict=True):
+        deviation.plot(run.t, 1000 * distance, style, color=colour, lw=1.5, label=label)
+    deviation.set_ylabel("distance (mm)")
+    _finish(deviation, "distance of the tool from its planned path", first)
+
+    def drawn(row: int, column: int, quantity: str, names: Sequence[str], title: str) -> Iterator[tuple[Axes, _Panel]]:
+        found = _panels(first, [quantity], names, True)
+        # A cell that is divided is not aligned with the others.
+        cell = grid[row, column]
+        parts = [cell] if len(found) == 1 else cell.subgridspec(len(found), 1)
+        for k, panel in enumerate(found):
+            ax = figure.add_subplot(parts[k], sharex=deviation)
+            _draw_panel(ax, first, panel)
+            yield ax, panel
+            _finish(ax, title, first)
+
+    for ax, panel in drawn(1, 0, "positions", [*planned], "joint positions"):
+        for k, curve in enumerate(panel.curves):
+            color = palette(k, len(panel.curves))
+            ax.plot(second.t, panel.factor * second[curve.name], ":", color=color, lw=_THICK)
+            ax.plot(first.t, panel.factor * planned[curve.name], "--", color="black", lw=0.6)
+        for style, label in (("k-", _WITH[0]), ("k:", _WITHOUT[0]), ("k--", "planned")):
+            ax.plot([], [], style, lw=0.6 if label == "planned" else _THICK, label=label)
+    swings = [name for name in first.coordinates if first.joints[name].passive]
+    for ax, panel in drawn(1, 1, "positions", swings, "swing of the payload (no motor)"):
+        # The legend names the controllers instead of the joints.
+        for line in ax.lines[: len(panel.curves)]:
+            line.set(color=_WITH[1], label=_WITH[0])
+        for curve in panel.curves:
+            label, colour, style = _WITHOUT
+            ax.plot(second.t, panel.factor * second[curve.name], style, color=colour, lw=_THICK, label=label)
+    *_, (torques, _) = drawn(2, 0, "torques", [*planned], "torques with payload model")
+    energy = figure.add_subplot(grid[2, 1], sharex=deviation)
+    _draw_energy(energy, first)
+    _finish(energy, "energy with payload model", first)
+    for lowest in (torques, energy):
+        lowest.set_xlabel("time (s)", fontsize=8)
+    return figure
+
+
+def _draw_scene(ax: Any, snapshots: Sequence[tuple[str, Array, Array | None]], trail: Array) -> None:
+    """Draw the robot and its payload at some times of the run with the payload model."""
+    for k, (label, arm, load) in enumerate(snapshots):
+        colour = colormaps["viridis"](0.85 * k / max(1, len(snapshots) - 1))
+        ax.plot(*arm.T, "o-", color=colour, lw=2.2, ms=3, label=label)
+        if load is not None:
+            ax.plot(*load.T, "-", color=colour, lw=1.2)
+            ax.plot(*load[-1:].T, "s", color=colour, ms=8, mec="black")
+    ax.plot(*trail.T, ":", color="0.35", lw=1.4, label="path of the tool")
+    for line in ax.lines:
+        line.set(clip_on=False, in_layout=False)
+    points = np.vstack([points for _, *drawn in snapshots for points in drawn if points is not None])
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = max(float((high - low).max()), 1e-3)
+    size = 1.12 * np.maximum(high - low, 0.4 * span)
+    for axis, middle, length in zip("xyz", (low + high) / 2, size, strict=True):
+        getattr(ax, f"set_{axis}lim")(middle - 0.5 * length, middle + 0.5 * length)
+        getattr(ax, f"set_{axis}label")(f"{axis} (m)", fontsize=7, labelpad=-6)
+        getattr(ax, f"{axis}axis").set_major_locator(MaxNLocator(3))
+    # The camera is on the side of the tool.
+    out = trail.mean(axis=0) - snapshots[0][1][0]
+    ax.view_init(elev=18, azim=float(np.degrees(np.arctan2(out[1], out[0]))) - 20)
+    ax.set_box_aspect(size, zoom=1.2)
+    ax.tick_params(labelsize=6, pad=-1)
+    ax.set_title("the robot and its payload", loc="left", fontsize=8.5, fontweight="bold")
+    ax.legend(loc="upper left", bbox_to_anchor=(1.1, 1.0), frameon=False, fontsize=7)

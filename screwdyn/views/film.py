@@ -95,12 +95,12 @@ def _write_png(scene: Scene, path: Path, frames: Iterable[int]) -> None:
 
 def write_gif(scene: Scene, path: Path, frames: Iterable[int]) -> None:
     """Write an animated GIF, which is repeated for ever."""
-    from screwdyn.views.figures import animation
-
-    writer = animation.PillowWriter(fps=_rate(scene))
     # Without writer.saving, which finishes an interrupted film too.
     for k, figure in enumerate(_drawn(scene, frames)):
         if k == 0:
+            from matplotlib.animation import PillowWriter
+
+            writer = PillowWriter(fps=_rate(scene))
             writer.setup(figure, path, figure.dpi)
         writer.grab_frame()
     writer.finish()
@@ -171,7 +171,7 @@ def _draw_surfaces(
     axes: Any, scene: Scene, surfaces: dict[Solid, _Surface], frame: int, project: Callable[[Array], Array]
 ) -> None:
     """Draw all triangles, the farthest first."""
-    from screwdyn.views.figures import PolyCollection
+    from matplotlib.collections import PolyCollection
 
     fresh = [
         arrow(found.start[frame], found.end[frame], 0.016 * scene.size, found.color)
@@ -205,7 +205,7 @@ def _draw_surfaces(
 
 def _draw_grid(axes: Any, scene: Scene, project: Callable[[Array], Array]) -> None:
     """Lines of a horizontal grid through the origin."""
-    from screwdyn.views.figures import LineCollection
+    from matplotlib.collections import LineCollection
 
     first = np.cross(scene.camera.up, np.eye(3)[int(np.argmin(np.abs(scene.camera.up)))])
     first /= np.linalg.norm(first)

@@ -3,10 +3,9 @@
 Formats are JSON, URDF, xacro, MJCF, models of Pinocchio, NetworkX graphs and Denavit-Hartenberg tables.
 """
 
-from screwdyn.io.dh import from_dh
 from screwdyn.io.document import PlacedProblem
-from screwdyn.io.graph import from_graph
 from screwdyn.io.json_text import read_json, write_json
+from screwdyn.io.objects import from_dh, from_graph
 from screwdyn.io.urdf import check_urdf, read_urdf
 from screwdyn.io.urdf_xml import Problem
 from screwdyn.io.xml_writer import write_urdf

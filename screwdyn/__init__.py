@@ -17,27 +17,7 @@ from screwdyn.changes.reroot import Reroot
 from screwdyn.changes.set_inertia import SetInertia
 from screwdyn.changes.weld import Unweld, Weld, WeldEvent
 from screwdyn.core import errors
-from screwdyn.core.errors import (
-    EquilibriumError,
-    InertiaError,
-    InverseKinematicsError,
-    JointError,
-    JSONError,
-    LoopError,
-    ModelError,
-    ScenarioError,
-    ScrewdynError,
-    ScrewdynWarning,
-    ShapeError,
-    SingularAttachmentError,
-    StaleHandleError,
-    StalledError,
-    TopologyError,
-    UnboundSymbolError,
-    UnknownLinkError,
-    UnknownNameError,
-    URDFError,
-)
+from screwdyn.core.errors import *  # noqa: F403
 from screwdyn.forms.c_source import c_library
 from screwdyn.forms.point import Point
 from screwdyn.mechanism.inertia import Inertia
@@ -79,7 +59,6 @@ __all__ = [
     "Close",
     "Contribution",
     "Energy",
-    "EquilibriumError",
     "Feedback",
     "FreeBody",
     "Grasp",
@@ -88,20 +67,14 @@ __all__ = [
     "Handle",
     "ImpactEvent",
     "Inertia",
-    "InertiaError",
-    "InverseKinematicsError",
-    "JSONError",
     "Joint",
-    "JointError",
     "KinematicTree",
     "LimitEvent",
     "Link",
     "Lock",
     "LockEvent",
-    "LoopError",
     "LoopEvent",
     "Mimic",
-    "ModelError",
     "Open",
     "Padded",
     "Point",
@@ -112,22 +85,10 @@ __all__ = [
     "Reroot",
     "Rotor",
     "Run",
-    "ScenarioError",
-    "ScrewdynError",
-    "ScrewdynWarning",
     "SetInertia",
     "Shape",
-    "ShapeError",
-    "SingularAttachmentError",
     "SpringStop",
-    "StaleHandleError",
-    "StalledError",
     "State",
-    "TopologyError",
-    "URDFError",
-    "UnboundSymbolError",
-    "UnknownLinkError",
-    "UnknownNameError",
     "Unlock",
     "Unweld",
     "Weld",
@@ -156,7 +117,7 @@ __all__ = [
     "testing",
     "universal",
 ]
-
+__all__ += errors.__all__
 
 # Imported when they are first used.
 _LATER = {

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from screwdyn.core.errors import JointError
 from screwdyn.core.types import Array
+from screwdyn.mechanism import joint as makers
 from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import (
-    Joint,
-    cylindrical,
-    fixed,
-    free,
-    helical,
-    planar,
-    prismatic,
-    revolute,
-    spherical,
-    universal,
-)
 from screwdyn.mechanism.link import Link
 from screwdyn.screws import screw
 from screwdyn.tree import KinematicTree
@@ -65,12 +55,9 @@ def random_tree(
     tree = KinematicTree(gravity=9.81 * _direction(rng))
     for i in range(1, n + 1):
         kind = kinds[int(rng.integers(len(kinds)))]
-        tree.attach(
-            Link(f"link{i}", random_inertia(rng)),
-            to=_any(rng, tree),
-            joint=KINDS[kind](rng, f"joint{i}"),
-            at=random_pose(rng),
-        )
+        body, to = Link(f"link{i}", random_inertia(rng)), _any(rng, tree)
+        joint = makers.KINDS[kind](name=f"joint{i}", **{what: draw(rng) for what, draw in KINDS[kind].items()})
+        tree.attach(body, to=to, joint=joint, at=random_pose(rng))
         if rng.random() < frames:
             tree.attach(Link(f"frame{i}"), to=_any(rng, tree), at=random_pose(rng))
     return tree
@@ -112,19 +99,20 @@ def _point(rng: np.random.Generator) -> Array:
     return rng.uniform(-0.3, 0.3, 3)
 
 
-def _helical(rng: np.random.Generator, name: str) -> Joint:
-    pitch = rng.choice([-1, 1]) * rng.uniform(0.05, 0.4)
-    return helical(_direction(rng), pitch, _point(rng), name=name)
+def _pitch(rng: np.random.Generator) -> float:
+    return float(rng.choice([-1, 1]) * rng.uniform(0.05, 0.4))
 
 
-KINDS: dict[str, Callable[[np.random.Generator, str], Joint]] = {
-    "revolute": lambda rng, name: revolute(_direction(rng), _point(rng), name=name),
-    "prismatic": lambda rng, name: prismatic(_direction(rng), name=name),
-    "helical": _helical,
-    "cylindrical": lambda rng, name: cylindrical(_direction(rng), _point(rng), name=name),
-    "universal": lambda rng, name: universal(_direction(rng), _direction(rng), _point(rng), name=name),
-    "spherical": lambda rng, name: spherical(_point(rng), name=name),
-    "planar": lambda rng, name: planar(_direction(rng), _point(rng), name=name),
-    "free": lambda rng, name: free(name=name),
-    "fixed": lambda rng, name: fixed(name),
+# What is drawn for each kind of joint, in this order.
+_LINE: dict[str, Callable[[np.random.Generator], Any]] = {"axis": _direction, "point": _point}
+KINDS: dict[str, dict[str, Callable[[np.random.Generator], Any]]] = {
+    "revolute": _LINE,
+    "prismatic": {"axis": _direction},
+    "helical": {"pitch": _pitch, **_LINE},
+    "cylindrical": _LINE,
+    "universal": {"axis1": _direction, "axis2": _direction, "point": _point},
+    "spherical": {"point": _point},
+    "planar": _LINE,
+    "free": {},
+    "fixed": {},
 }

@@ -9,24 +9,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count, pairwise
+from itertools import pairwise
 from pathlib import Path
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 
-from screwdyn.changes.grasp import Grasp, GraspEvent
-from screwdyn.changes.release import Release
-from screwdyn.core.errors import ScrewdynError
+import screwdyn as sd
 from screwdyn.core.types import Array
-from screwdyn.mechanism.inertia import Inertia
-from screwdyn.mechanism.joint import revolute
-from screwdyn.physics.state import State
-from screwdyn.robots import ur5
-from screwdyn.screws import screw
-from screwdyn.simulation.simulate import Run, simulate
-from screwdyn.tree import KinematicTree
+from screwdyn.io.document import some, unused
 
 __all__ = ["demo"]
 
@@ -61,9 +52,9 @@ class ComputedTorque:
     """
 
     path: Path5  # of the coordinates of the robot, which come before those of payloads
-    model: KinematicTree | None = None  # the controller's; ``None`` for the simulated tree at the current time
+    model: sd.KinematicTree | None = None  # the controller's; ``None`` for the simulated tree at the current time
 
-    def __call__(self, t: float, state: State) -> dict[str, float]:
+    def __call__(self, t: float, state: sd.State) -> dict[str, float]:
         """Torques of the active joints, N m or N, by name."""
         tree = self.model or state.tree
         n = tree.nv
@@ -92,72 +83,62 @@ SAMPLES = 500
 class Task:
     """A path, and a crate that is grasped and released during the motion."""
 
-    robot: KinematicTree  # without the crate
+    robot: sd.KinematicTree  # without the crate
     to: str  # the link that grasps it
+    crate: str  # its name
+    body: sd.Inertia
     path: Path5
     seconds: float  # length of a run
-    grasp: Grasp
-    release: Release
-
-    @property
-    def crate(self) -> str:
-        """Name of the crate."""
-        return str(self.grasp.name)
-
-    @property
-    def moving(self) -> tuple[str, ...]:
-        """Active coordinates between the base and the tool."""
-        return tuple(_freedoms(self.robot, self.to))
+    grasp: sd.Grasp
+    release: sd.Release
 
     @cached_property
-    def loaded(self) -> KinematicTree:
+    def loaded(self) -> sd.KinematicTree:
         """A copy of the robot with the crate."""
         tree = self.robot.copy()
-        self._attach(tree)
+        self.grasp.restructure(tree)
         return tree
 
-    def _attach(self, tree: KinematicTree) -> str:
-        g = self.grasp
-        assert isinstance(g.body, Inertia)
-        return tree.attach(g.body, g.to, g.joint, g.at, g.name).name
-
-    def run(self, controller: ComputedTorque, progress: bool) -> Run:
+    def run(self, controller: ComputedTorque, progress: bool) -> sd.Run:
         """Simulate the whole task."""
         tree, events, step = self.robot.copy(), (self.grasp, self.release), self.seconds / SAMPLES
-        start = State(tree, self.path.start)
-        return simulate(tree, start, self.seconds, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
+        start = sd.State(tree, self.path.start)
+        return sd.simulate(tree, start, self.seconds, controller, events, progress, step=step, rtol=1e-8, atol=1e-9)
 
-    def attach_seconds(self, state: State, repeats: int = 100) -> float:
+    def attach_seconds(self, state: sd.State, repeats: int = 100) -> float:
         """Median time to attach the crate and compute the first M, C and g of the new robot."""
         tree, took = self.robot.copy(), []
         for _ in range(repeats):
             begin = time.perf_counter()
-            name = self._attach(tree)
+            self.grasp.restructure(tree)
             tree.mass_and_coriolis(state.q, state.qd)
             tree.gravity_vector(state.q)
             took.append(time.perf_counter() - begin)
-            tree.detach(name)
+            tree.detach(self.crate)
         return float(np.median(took))
 
-    def planned(self, run: Run) -> Array:
+    def planned(self, run: sd.Run) -> Array:
         """The planned positions at every sample, (samples, n), rad and m."""
         return np.array([self.path(t)[0] for t in run.t])
-
-    def actual(self, run: Run) -> Array:
-        """The positions of the robot at every sample, (samples, n), rad and m."""
-        return np.array([state.q[: self.robot.nv] for state in run.states])
 
     def trail(self, q: Array) -> Array:
         """The places of the tool at configurations of the robot, (samples, 3), m."""
         return np.asarray(self.robot.forward_kinematics(self.to, q)[:, :3, 3])
 
-    def deviation(self, run: Run) -> Array:
+    def deviation(self, run: sd.Run) -> Array:
         """Distance of the tool from its planned position at every sample, (samples,), m."""
-        return np.asarray(np.linalg.norm(self.trail(self.actual(run)) - self.trail(self.planned(run)), axis=1))
+        off = self.trail(run.q[:, : self.robot.nv]) - self.trail(self.planned(run))
+        return np.asarray(np.linalg.norm(off, axis=1))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.to} picks up a crate of {self.body.mass:.3g} kg on a free hook at {self.grasp.time:.3g} s "
+            f"and releases it at {self.release.time:.3g} s"
+        )
 
 
 def plan(
-    robot: KinematicTree,
+    robot: sd.KinematicTree,
     to: str,
     *,
     seconds: float = 5.0,
@@ -174,39 +155,38 @@ def plan(
     for name in robot.joints:
         joint = robot.joint(name)
         if joint.nv > 1:
-            raise ScrewdynError(f"the demo needs joints of one freedom each; {name!r} is a {joint.kind} joint")
+            raise sd.ScrewdynError(f"the demo needs joints of one freedom each; {name!r} is a {joint.kind} joint")
     if not _freedoms(robot, to):
         movable = [link for link in robot.links if _freedoms(robot, link)]
-        some = ", ".join(movable[:8]) + ", …" * (len(movable) > 8)
-        hint = f"choose one of: {some}" if movable else "the robot has no movable joint, and the demo needs one"
-        raise ScrewdynError(f"no joint moves link {to!r}; {hint}")
+        none = "the robot has no movable joint, and the demo needs one"
+        hint = f"choose one of: {some(movable)}" if movable else none
+        raise sd.ScrewdynError(f"no joint moves link {to!r}; {hint}")
     start, end = _ends(robot, to) if ends is None else np.array(ends)
     path = Path5(start, end, PATH * seconds)
     robot.forward_dynamics(path.start, np.zeros(robot.nv), np.zeros(robot.nv))
     q, qd, _ = path(GRASP * seconds)
     pose, velocity = robot.forward_kinematics(to, q), robot.jacobian(to, q, "mixed")[3:] @ qd
-    up = -robot.gravity / np.linalg.norm(robot.gravity)
+    g = float(np.linalg.norm(robot.gravity))
+    up = -robot.gravity / g
     # The axis of the hook is horizontal and perpendicular to the motion, so that the crate swings along the motion.
     across = next(x for d in (velocity, *np.eye(3)) if np.linalg.norm(x := np.cross(up, d)) > 1e-3)
     across = across / np.linalg.norm(across)
-    hanging = screw.pose(np.column_stack([across, np.cross(up, across), up]), pose[:3, 3])
+    hanging = sd.screw.pose(np.column_stack([across, np.cross(up, across), up]), pose[:3, 3])
     if mass is None:
         held = np.linspace(GRASP, RELEASE, 20) * seconds
         mass = _bearable(robot, to, np.array([path(t)[0] for t in held]), up)
     length = 0.14 * _reach(robot, to)
-    side = 0.6 * length
-    crate = Inertia.box(mass, (side, side, side), com=(0, 0, -length))
-    about = float(crate.origin_tensor[0, 0])
-    name, swing = _free("crate", robot), _free("swing", robot)
+    crate = sd.Inertia.box(mass, (0.6 * length,) * 3, com=(0, 0, -length))
+    name, swing = (unused(stem, {*robot.links, *robot.joints}) for stem in ("crate", "swing"))
     # A twentieth of the critical damping.
-    damping = 0.1 * float(np.sqrt(about * mass * np.linalg.norm(robot.gravity) * length))
-    hook = revolute("x", passive=True, damping=damping, name=swing)
-    at, when = screw.inverse(pose) @ hanging, GRASP * seconds
-    grasp = Grasp(crate, time=when, to=to, twist="at_rest", joint=hook, at=at, name=name)
-    return Task(robot, to, path, seconds, grasp, Release(name, time=RELEASE * seconds))
+    damping = 0.1 * float(np.sqrt(crate.origin_tensor[0, 0] * mass * g * length))
+    hook = sd.revolute("x", passive=True, damping=damping, name=swing)
+    at, when = sd.screw.inverse(pose) @ hanging, GRASP * seconds
+    grasp = sd.Grasp(crate, to=to, twist="at_rest", joint=hook, at=at, name=name, time=when)
+    return Task(robot, to, name, crate, path, seconds, grasp, sd.Release(name, time=RELEASE * seconds))
 
 
-def _ends(robot: KinematicTree, to: str) -> tuple[Array, Array]:
+def _ends(robot: sd.KinematicTree, to: str) -> tuple[Array, Array]:
     """Start and end of the path: the middle half of the range within the limits, and within ±1 rad of its middle."""
     on_path = _freedoms(robot, to)
     start, end = np.zeros(robot.nv), np.zeros(robot.nv)
@@ -219,28 +199,27 @@ def _ends(robot: KinematicTree, to: str) -> tuple[Array, Array]:
         way = 0.5 * (high - low) if name in on_path else 0.0
         start[k], end[k] = (low + high - way) / 2, (low + high + way) / 2
     if (start == end).all():
-        raise ScrewdynError(f"the limits of {', '.join(on_path)} leave no range to move link {to!r}; widen them")
+        raise sd.ScrewdynError(f"the limits of {', '.join(on_path)} leave no range to move link {to!r}; widen them")
     return start, end
 
 
-def _freedoms(robot: KinematicTree, link: str) -> list[str]:
+def _freedoms(robot: sd.KinematicTree, link: str) -> list[str]:
     """Active coordinates between the base and a link."""
-    way = robot.path(link)
-    names = [robot.graph.edges[pair]["coordinate"] for pair in pairwise(way)]
+    names = [robot.graph.edges[pair]["coordinate"] for pair in pairwise(robot.path(link))]
     return [name for name in names if name is not None and not robot.joint(name).passive]
 
 
-def farthest(robot: KinematicTree) -> str:
+def farthest(robot: sd.KinematicTree) -> str:
     """The first link with the largest number of active joints between the base and it."""
     return max(robot.links, key=lambda link: len(_freedoms(robot, link)))
 
 
-def _reach(robot: KinematicTree, to: str) -> float:
+def _reach(robot: sd.KinematicTree, to: str) -> float:
     """Sum of the distances between successive link frames from the base to a link, m; 1 if it is zero."""
     return sum(float(np.linalg.norm(robot.graph.edges[p]["home"][:3, 3])) for p in pairwise(robot.path(to))) or 1.0
 
 
-def _bearable(robot: KinematicTree, to: str, q: Array, up: Array) -> float:
+def _bearable(robot: sd.KinematicTree, to: str, q: Array, up: Array) -> float:
     """A twentieth of the mass beyond the first joint, or the mass whose weight causes a deflection of ``SAG``, kg.
 
     q is (s, nv), configurations on the path, and up is the unit vector opposite to gravity.
@@ -253,45 +232,36 @@ def _bearable(robot: KinematicTree, to: str, q: Array, up: Array) -> float:
     return float(0.05 * moved if sag * 0.05 * moved <= SAG else SAG / sag)
 
 
-def _free(stem: str, robot: KinematicTree) -> str:
-    taken = {*robot.links, *robot.joints}
-    return next(name for name in chain([stem], (f"{stem}_{k}" for k in count(2))) if name not in taken)
-
-
-def describe(task: Task, with_model: Run, without_model: Run) -> str:
+def describe(task: Task, with_model: sd.Run, without_model: sd.Run) -> str:
     """The results of the runs with and without the payload model."""
-    robot, loaded, n = task.robot, task.loaded, task.robot.nv
-    event = with_model.events[0].event
-    assert isinstance(event, GraspEvent)
-    after = event.state
-    share = loaded.contribution(task.crate, after.q, after.qd)
-    others = zip(robot.contributions(after.q[:n], after.qd[:n]), loaded.contributions(after.q, after.qd), strict=False)
-    changes = [
-        np.abs(np.asarray(a) - np.asarray(b)).max(initial=0.0)
-        for one, two in others
-        for a, b in ((one.J, two.J), (one.M, two.M), (one.C, two.C), (one.g, two.g))
-    ]
-    speed = np.linalg.norm(robot.jacobian(task.to, after.q[:n], "mixed")[3:] @ task.path(with_model.events[0].t)[1])
-    # A number and its name stay together.
-    numbered = "   ".join(f"{k}\0{name}" for k, name in enumerate(share.coordinates, 1))
-    rows = (("with payload model", with_model), ("without", without_model))
-    worst = [f"  {x:18} {1000 * task.deviation(run).max():8.1f} mm   {_joint_error(task, run)}" for x, run in rows]
+    robot, loaded, n, happened = task.robot, task.loaded, task.robot.nv, with_model.events[0]
+    after, lost = happened.event.state, happened.event.energy_lost
+    q, qd = after.q, after.qd
+    others = zip(robot.contributions(q[:n], qd[:n]), loaded.contributions(q, qd), strict=False)
+    parts = [[np.asarray(getattr(x, what)) for x in both] for both in others for what in "JMCg"]
+    change = max(np.abs(a - b).max(initial=0.0) for a, b in parts)
+    speed = np.linalg.norm(robot.jacobian(task.to, q[:n], "mixed")[3:] @ task.path(happened.t)[1])
+    worst = []
+    for label, run in (("with payload model", with_model), ("without", without_model)):
+        off = np.abs(run.q[:, :n] - task.planned(run)).max(axis=0)
+        k = int(off.argmax())
+        slides = robot.joint(name := robot.coordinates[k]).kind == "prismatic"
+        size = f"{1000 * off[k]:.2g} mm" if slides else f"{np.degrees(off[k]):.2g}°"
+        worst.append(f"  {label:18} {1000 * task.deviation(run).max():8.1f} mm   {size} ({name})")
     return "\n".join(
         [
-            f"{summary(task)}. The robot with the crate:",
+            f"{task}. The robot with the crate:",
             "",
             str(loaded),
             "",
-            f"Contribution of {task.crate!r} right after the grasp, over the coordinates on its path (SI units):",
-            *(line.replace("\0", " ") for line in wrap(numbered, 104, initial_indent="  ", subsequent_indent="  ")),
-            "".join(f"{k:>{16 if k == 1 else 10}}" for k in range(1, len(share.coordinates) + 1)),
-            *_table("M_i", np.asarray(share.M)),
-            *_table("C_i", np.asarray(share.C)),
-            *_table("g_i", np.asarray(share.g)[None]),
-            f"The contributions of all other links are unchanged: largest difference {max(changes):g}.",
+            "Right after the grasp:",
+            "",
+            str(loaded.explain(task.crate, q, qd)),
+            "",
+            f"The contributions of all other links are unchanged: largest difference {change:g}.",
             f"Attaching it and computing the first M, C and g took {1e6 * task.attach_seconds(after):.0f} µs.",
             "",
-            f"The tool moved at {speed:.2f} m/s, the crate was at rest: the grasp lost {event.energy_lost:.3g} J.",
+            f"The tool moved at {speed:.2f} m/s, the crate was at rest: the grasp lost {lost:.3g} J.",
             f"With the payload model, the energy balance closes to {np.abs(with_model.energy.residual).max():.1g} J.",
             "",
             "Largest deviation from the planned path, tool and joints:",
@@ -300,34 +270,7 @@ def describe(task: Task, with_model: Run, without_model: Run) -> str:
     )
 
 
-def summary(task: Task) -> str:
-    """The task in one sentence."""
-    body = task.loaded.link(task.crate).inertia
-    mass = 0.0 if body is None else body.mass
-    return (
-        f"{task.to} picks up a crate of {mass:.3g} kg on a free hook at {task.grasp.time:.3g} s "
-        f"and releases it at {task.release.time:.3g} s"
-    )
-
-
-def _joint_error(task: Task, run: Run) -> str:
-    off = np.abs(task.actual(run) - task.planned(run)).max(axis=0)
-    k = int(off.argmax())
-    name = task.robot.coordinates[k]
-    slides = task.robot.joint(name).kind == "prismatic"
-    return f"{1000 * off[k]:.2g} mm ({name})" if slides else f"{np.degrees(off[k]):.2g}° ({name})"
-
-
-def _table(title: str, rows: Array) -> list[str]:
-    """Rows of numbers in columns of equal width, with four significant digits for the largest number."""
-    largest = float(np.abs(rows).max(initial=0.0))
-    digits = int(np.clip(3 - np.floor(np.log10(largest)), 0, 6)) if largest else 3
-    # Adding zero replaces -0 by 0.
-    lines = ["".join(f"{x:10.{digits}f}" for x in np.round(row, digits) + 0.0) for row in rows]
-    return [f"  {title if k == 0 else '':4}{line}" for k, line in enumerate(lines)]
-
-
-_UR5_START, _UR5_END = (-1.3, -1.0, 1.5, -2.07, -1.57, 0.0), (1.3, -1.6, 1.2, -1.17, -1.57, 0.5)
+_UR5_ENDS = (-1.3, -1.0, 1.5, -2.07, -1.57, 0.0), (1.3, -1.6, 1.2, -1.17, -1.57, 0.5)
 
 
 def demo(
@@ -351,9 +294,9 @@ def demo(
     if film is not None:
         film = film_path(film)
     if urdf is None:
-        title, task = "UR5", plan(ur5(), to or "tool0", mass=3.0, ends=(_UR5_START, _UR5_END))
+        title, task = "UR5", plan(sd.robots.ur5(), to or "tool0", mass=3.0, ends=_UR5_ENDS)
     else:
-        robot = KinematicTree.from_urdf(urdf, xacro=xacro)
+        robot = sd.KinematicTree.from_urdf(urdf, xacro=xacro)
         title, task = urdf.name, plan(robot, to or farthest(robot))
     runs = []
     for k, (label, model) in enumerate((("with", None), ("without", task.robot.copy()))):
@@ -361,33 +304,29 @@ def demo(
             print(f"run {k + 1} of 2: controller {label} the payload model", file=sys.stderr)
         runs.append(task.run(ComputedTorque(task.path, model), progress))
     print(describe(task, *runs))
-    figure = _figure(task, f"{title}: {summary(task)}", *runs)
-    figures.save(figure, output)
+    figures.save(_figure(task, f"{title}: {task}", *runs), output)
     print(f"\nFigure: {output.resolve()}")
     if film is not None:
         runs[0].animate(film, show=("com", "momentum"), progress=progress)
         print(f"Film: {film.resolve()}")
 
 
-def _figure(task: Task, title: str, run: Run, without_model: Run) -> Any:
+def _figure(task: Task, title: str, run: sd.Run, without_model: sd.Run) -> Any:
     from screwdyn.views.figures import plot_comparison
 
-    n, body = task.robot.nv, task.loaded.link(task.crate).inertia
+    robot, moving = task.robot, _freedoms(task.robot, task.to)
     grasp, release = (happened.t for happened in run.events)
     first, last = int(np.searchsorted(run.t, grasp, "right")) - 1, int(np.searchsorted(run.t, release))
     moments = {"start": 0, f"grasp, {grasp:.2g} s": first, "on the way": (first + last) // 2}
     moments |= {f"release, {release:.2g} s": last, "end": len(run.t) - 1}
-    links = task.robot.path(task.to)
     snapshots = []
     for label, k in moments.items():
         q, load = run.states[k].q, None
-        arm = np.array([task.robot.forward_kinematics(link, q[:n])[:3, 3] for link in links])
-        if len(q) > n and body is not None:
+        arm = np.array([robot.forward_kinematics(link, q[: robot.nv])[:3, 3] for link in robot.path(task.to)])
+        if len(q) > robot.nv:
             pose = task.loaded.forward_kinematics(task.crate, q)
-            load = np.array([pose[:3, 3], pose[:3, :3] @ body.com + pose[:3, 3]])
+            load = np.array([pose[:3, 3], pose[:3, :3] @ task.body.com + pose[:3, 3]])
         snapshots.append((label, arm, load))
-    columns = [task.robot.coordinates.index(name) for name in task.moving]
-    planned, trail = task.planned(run), task.trail(task.actual(run))
+    planned, trail = dict(zip(robot.coordinates, task.planned(run).T, strict=True)), task.trail(run.q[:, : robot.nv])
     deviations = task.deviation(run), task.deviation(without_model)
-    paths = dict(zip(task.moving, planned[:, columns].T, strict=True))
-    return plot_comparison(title, (run, without_model), paths, deviations, snapshots, trail)
+    return plot_comparison(title, (run, without_model), {x: planned[x] for x in moving}, deviations, snapshots, trail)

@@ -166,7 +166,7 @@ def test_what_cannot_be_done_is_said() -> None:
 
 @pytest.fixture(scope="module")
 def runs() -> tuple[demo.Task, sd.Run, sd.Run]:
-    job = demo.plan(sd.robots.ur5(), "tool0", mass=3.0, ends=(demo._UR5_START, demo._UR5_END))
+    job = demo.plan(sd.robots.ur5(), "tool0", mass=3.0, ends=demo._UR5_ENDS)
     full = demo.ComputedTorque(job.path)
     reduced = demo.ComputedTorque(job.path, job.robot.copy())
     return job, job.run(full, False), job.run(reduced, False)
@@ -197,19 +197,12 @@ def test_the_report_states_what_happened(runs) -> None:
     assert "tool0 picks up a crate of 3 kg on a free hook at 1.2 s and releases it at 3.4 s" in text
     assert "└─ crate [passive revolute swing] 3 kg" in text
     assert "The contributions of all other links are unchanged: largest difference 0." in text
-    assert "7 swing" in text
     # The last entry of M_i is the crate's inertia about its hook, to four figures.
     about = runs[0].loaded.link("crate").inertia.origin_tensor[0, 0]
-    rows = text.split("M_i")[1].splitlines()
-    assert float(rows[6].split()[-1]) == pytest.approx(about, abs=5e-4)
+    (row,) = (line for line in text.splitlines() if line.startswith("swing "))
+    assert float(row.split()[1]) == pytest.approx(about, abs=5e-4)
     for worst, run in zip(text.split("Largest deviation")[1].splitlines()[1:], runs[1:], strict=True):
         assert f"{1000 * runs[0].deviation(run).max():.1f} mm" in worst
-
-
-def test_numbers_line_up_and_minus_zero_is_printed_as_zero() -> None:
-    lines = demo._table("M_i", np.array([[12.3456, -1e-9], [0.0, 7.0]]))
-    assert lines == ["  M_i      12.35      0.00", "            0.00      7.00"]
-    assert demo._table("g_i", np.zeros((1, 2))) == ["  g_i      0.000     0.000"]
 
 
 def test_someone_elses_robot_with_a_sliding_joint(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -201,8 +202,11 @@ def checked_positions(name: str, joint: Joint, q: ArrayLike) -> Array:
         entries = ", ".join(joint.position_names(name))
         raise ShapeError(f"{what} must be a finite number for each of: {entries}; got {q!r}")
     if joint.chart is not None and joint.chart.orientation == 4:
-        check_lengths(what, [name], positions[None, :4])
-        positions[:4] = normalized(positions[:4])
+        x, y, z, w, *_ = positions.tolist()
+        length = math.sqrt(x * x + y * y + z * z + w * w)
+        if not abs(length - 1) < LENGTH_TOLERANCE:
+            check_lengths(what, [name], positions[None, :4])
+        positions[:4] /= length
     return positions
 
 
@@ -210,7 +214,21 @@ def pose_at(joint: Joint, q: Array) -> Array:
     """The pose of the link relative to its home at positions q (nq,): g(q), (4, 4) (docs/mathematics.md §7)."""
     if joint.chart is not None:
         return joint.chart.pose(q)
-    T = np.eye(4)
-    for S, x in zip(joint.screws.T, q, strict=True):
-        T = T @ motion_of(S, x)
-    return T
+    moved = [_displacement(S, x) for S, x in zip(joint.screws.T.tolist(), q.tolist(), strict=True)]
+    return functools.reduce(np.matmul, moved) if moved else np.eye(4)
+
+
+def _displacement(S: Sequence[Any], q: float) -> Array:
+    """exp(Ŝ q) of a unit screw [w; v]: p = q v + (1 − cos q) w×v + (q − sin q) w×(w×v); see ``screw.screw_motion``."""
+    (x, y, z, a, b, c), sine, half = S, math.sin(q), math.sin(0.5 * q)
+    k, lag = 2.0 * half * half, q - sine
+    d, e, f = y * c - z * b, z * a - x * c, x * b - y * a
+    px, py, pz = lag * (y * f - z * e), lag * (z * d - x * f), lag * (x * e - y * d)
+    return expressions.array(
+        [
+            [1.0 - k * (y * y + z * z), k * x * y - sine * z, k * x * z + sine * y, q * a + k * d + px],
+            [k * x * y + sine * z, 1.0 - k * (x * x + z * z), k * y * z - sine * x, q * b + k * e + py],
+            [k * x * z - sine * y, k * y * z + sine * x, 1.0 - k * (x * x + y * y), q * c + k * f + pz],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )

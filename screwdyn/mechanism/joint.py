@@ -356,8 +356,7 @@ class Joint(expressions.Parametric):
         object.__setattr__(self, "limits", interval(self.limits))
         for what in ("effort", "velocity"):
             object.__setattr__(self, what, magnitude(what, getattr(self, what)))
-        if self.name is not None and not is_name(self.name):
-            raise JointError(f"a joint's name must be {NAME}; got {self.name!r}")
+        _check_name(self.name)
         if not isinstance(self.passive, bool | np.bool_):
             raise JointError(f"passive must be True or False; got {self.passive!r}")
         object.__setattr__(self, "passive", bool(self.passive))
@@ -449,9 +448,18 @@ class Joint(expressions.Parametric):
 
         return numbered("w", "v"), numbered("angle", "p")
 
+    def named(self, name: str | None) -> Joint:
+        """The joint with another name, or none; itself if it has the name."""
+        if name == self.name:
+            return self
+        _check_name(name)
+        twin = object.__new__(type(self))  # all else has been checked
+        vars(twin).update(vars(self), name=name)
+        return twin
+
     def prefixed(self, prefix: str) -> Joint:
         """The joint with a prefix before its name, if it has a name."""
-        return replace(self, name=prefix + self.name) if prefix and self.name is not None else self
+        return self.named(prefix + self.name) if prefix and self.name is not None else self
 
     def moves_like(self, other: Joint) -> bool:
         """Whether positions and rates mean the same for both joints: their screws and charts are equal."""
@@ -463,6 +471,12 @@ class Joint(expressions.Parametric):
         parts = {what: getattr(self, what) for what in ("mimic", "rotor")} if prefix else {}
         others = {what: part.prefixed(prefix) for what, part in parts.items() if part is not None}
         return replace(self.prefixed(prefix), **others) if others else self.prefixed(prefix)
+
+
+def _check_name(name: object) -> None:
+    """Raise JointError unless it is a name, or None."""
+    if name is not None and not is_name(name):
+        raise JointError(f"a joint's name must be {NAME}; got {name!r}")
 
 
 P = ParamSpec("P")

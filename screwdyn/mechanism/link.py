@@ -146,9 +146,11 @@ class Attachment:
     @property
     def unlocked(self) -> Attachment:
         """The same attachment with its joint unlocked."""
-        if self.locked is None:
-            return self
-        return replace(self, joint=self.locked.joint, home=self.locked.home, locked=None)
+        return self if self.locked is None else self.by(self.locked.joint, self.locked.home)
+
+    def by(self, joint: Joint, home: Array, locked: Locked | None = None) -> Attachment:
+        """The same attachment by another joint or from another home pose, which may be those of a locked joint."""
+        return Attachment(self.link, self.parent, joint, home, self.serial, locked)
 
     @property
     def follows(self) -> bool:

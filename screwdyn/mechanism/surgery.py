@@ -55,7 +55,7 @@ def _locked(at: Attachment, q: Array | None) -> Attachment:
     """An attachment with its joint fixed at some positions, or in its neutral ones, whatever symbols it has."""
     home = at.home if q is None else screw.as_pose(at.home @ pose_at(at.joint, q))
     locked = Locked(at.joint, at.home, at.joint.neutral if q is None else tuple(q.tolist()))
-    return replace(at, joint=fixed(at.joint.name), home=home, locked=locked)
+    return at.by(fixed(at.joint.name), home, locked)
 
 
 def unlock(topology: Topology, joint: str) -> Topology:
@@ -115,8 +115,7 @@ def replace_joint(topology: Topology, link: str, joint: Joint, home: Array | Non
     at = topology.attachments[link]
     if at.parent is None:
         raise TopologyError(f"{link!r} is the base, which has no joint; name a link that was attached")
-    joint = joint if joint.name is not None else replace(joint, name=at.joint.name)
-    new = replace(at, joint=joint, home=at.unlocked.home if home is None else screw.as_pose(home), locked=None)
+    new = at.by(joint.named(joint.name or at.joint.name), at.unlocked.home if home is None else screw.as_pose(home))
     vacated = _vacated(topology, link)
     others, carried = vacated.attachments.copy(), vacated.carried.copy()
     del others[link], carried[at.name]
@@ -143,11 +142,12 @@ def reroot(topology: Topology, root: str, link: str) -> Topology:
     """
     former, inside = topology.attachments[root], topology.subtree(root)
     first, *beyond = _turned(topology, [topology.attachments[name] for name in inside], link)
-    joint = replace(former.joint, name=former.name)
+    joint = former.joint.named(former.name)
     first = replace(first, parent=former.parent, joint=joint, home=former.home, locked=None)
     turned = dict(zip(inside, (first, *beyond), strict=True))
     placed = [turned.get(name, at) for name, at in topology.attachments.items()]
-    return replace(topology, attachments={at.link.name: at for at in placed}).with_attachments()
+    carried = {at.name: at.link.name for at in placed[1:]}
+    return replace(topology, attachments={at.link.name: at for at in placed}, carried=carried).with_attachments()
 
 
 def set_inertia(topology: Topology, link: str, inertia: Inertia | None) -> Topology:

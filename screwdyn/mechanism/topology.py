@@ -272,9 +272,13 @@ class Topology(_Found):
 
     def with_attachments(self, *new: Attachment) -> Topology:
         """The structure with other attachments of some links, at the same places in the order."""
-        attachments = self.attachments.copy() | {at.link.name: at for at in new}
-        carried = {at.name: link for link, at in attachments.items() if at.parent is not None}
-        followers = sum([at.follows for at in attachments.values()])
+        attachments, carried, followers = self.attachments.copy(), self.carried, self.followers
+        for at in new:
+            former = attachments[at.link.name]
+            if at.name != former.name:
+                carried = {at.name if joint == former.name else joint: link for joint, link in carried.items()}
+            followers += at.follows - former.follows
+            attachments[at.link.name] = at
         if followers:
             check_couplings(attachments, carried)
         return Topology(attachments, carried, self.gravity, self.revision + 1, followers, self.loops)

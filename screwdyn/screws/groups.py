@@ -65,6 +65,8 @@ def product_entries(x: Any, y: Any, z: Any, w: Any, a: Any, b: Any, c: Any, d: A
 
 def rotation_of(q: Array) -> Array:
     """Rotation matrix (…, 3, 3) of a quaternion (…, 4)."""
+    if q.ndim == 1:
+        return np.array(rotation_entries(*q.tolist())).reshape(3, 3)
     entries = rotation_entries(*np.moveaxis(q, -1, 0))
     return np.stack(entries, axis=-1).reshape(*q.shape[:-1], 3, 3)
 

@@ -11,6 +11,7 @@ not check that it is a rigid motion: the results for any other matrix have no me
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -159,10 +160,10 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
         given = expressions.array(at)
     except (TypeError, ValueError) as error:
         raise ShapeError(f"{what} must be numbers, got {at!r}") from error
-    T = np.eye(4, dtype=object) if given.dtype == object else _IDENTITY.copy()
     if not expressions.is_bounded(given):
         raise ShapeError(f"{what} has entries that are not finite, or beyond {expressions.LARGEST:g}: {given.tolist()}")
     if given.shape == (3,):
+        T = np.eye(4, dtype=object) if given.dtype == object else _IDENTITY.copy()
         T[:3, 3] = given
         return T
     if given.shape != (4, 4):
@@ -172,19 +173,23 @@ def as_pose(at: ArrayLike | None, what: str = "pose") -> Array:
     if given.dtype == object:
         _check_known_entries(given, what)
         return given
-    error_size = max(map(abs, (R.T @ R - T[:3, :3]).ravel().tolist()))
+    rows = given.tolist()  # numbers of Python: a third as long as by NumPy
+    x, y, z, _ = zip(*rows[:3], strict=True)
+    products = (x, x, 1.0), (y, y, 1.0), (z, z, 1.0), (x, y, 0.0), (x, z, 0.0), (y, z, 0.0)
+    error_size = max([abs(a * d + b * e + c * f - one) for (a, b, c), (d, e, f), one in products])
     if error_size > 1e-6:
         raise ShapeError(f"the rotation of {what} is not orthonormal: R^T R - 1 reaches {error_size:.3g}")
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.tolist()
-    if xx * (yy * zz - yz * zy) + xy * (yz * zx - yx * zz) + xz * (yx * zy - yy * zx) < 0.0:
+    (a, b, c), (d, e, f), (g, h, i) = x, y, z
+    if a * (e * i - f * h) + b * (f * g - d * i) + c * (d * h - e * g) < 0.0:
         raise ShapeError(f"the rotation of {what} is a reflection (determinant -1); swap or negate an axis")
-    if max(map(abs, (given[3] - T[3]).tolist())) > 1e-6:
-        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {given[3].tolist()}")
+    if max(map(abs, map(operator.sub, rows[3], (0.0, 0.0, 0.0, 1.0)))) > 1e-6:
+        raise ShapeError(f"the last row of {what} must be [0, 0, 0, 1], got {rows[3]}")
     if error_size > 1e-14:
         for _ in range(2):  # Newton's iteration for the polar factor: each step squares the error
             R = R @ (1.5 * np.eye(3) - 0.5 * (R.T @ R))
-    T[:3, :3], T[:3, 3] = R, given[:3, 3]
-    return T
+        given[:3, :3] = R
+    given[3] = _IDENTITY[3]
+    return given
 
 
 def _check_known_entries(T: Array, what: str) -> None:

@@ -15,7 +15,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HERE = "screwdyn/backends/kernels"
 # Operations stay as they are written: the same bits on every processor, and in Python. The vectoriser of straight-line
-# code makes the gravity vector a third slower, and the elimination of partial redundancies M of ball joints by 6 %.
+# code makes momenta up to a quarter slower, and the elimination of partial redundancies M of ball joints by 6 %.
+# What happens once for each state is one function for all kernels: a quarter less of code, and faster if vectorised.
 FLAGS = [
     "-std=c99",
     "-O3",
@@ -26,6 +27,7 @@ FLAGS = [
     "-fno-tree-slp-vectorize",
     "-fno-tree-pre",
     "-ffp-contract=off",
+    '-DSCREWDYN_APART=__attribute__((noinline, optimize("tree-slp-vectorize")))',
     "-Werror=implicit-function-declaration",
 ]
 MSVC_FLAGS = ["/O2", "/fp:precise", "/std:c11", "/utf-8"]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from screwdyn.backends.kernels import source
 from screwdyn.backends.kernels.in_python import SCOPE, array, integers, play
 from screwdyn.backends.kernels.source import COUPLED, KERNELS, PLACES, STATE, entry_of
-from screwdyn.physics import link_steps, table
+from screwdyn.physics import charts, link_steps, table
 from screwdyn.physics.quantities import Dimension
 
 __all__ = ["main", "text"]
@@ -39,6 +39,8 @@ _COMPARED: dict[type, str] = {
 _CALL, _UNARY, _COMPARISON, _LOGICAL, _CHOICE = 9, 6, 2, 1, 0
 _BINDS = {ast.UnaryOp: _UNARY, ast.Compare: _COMPARISON, ast.BoolOp: _LOGICAL, ast.IfExp: _CHOICE}
 _LINE = 120
+# What happens once for each state, which whoever compiles the file may keep apart; all else is part of the kernels.
+_APART = (charts.recentre,)
 # In place of the translation of a function that has begun.
 _OPEN = "", ""
 
@@ -159,7 +161,8 @@ class Translator:
             if body.result != "void" and not _returns(tree.body):
                 raise DialectError(f"{where}, line {first}: {f.__name__}: a result on some paths only")
             given = ", ".join(f"{_name(kind)} {a.arg}" for a, kind in _paired(tree.args.args, kinds))
-            head = f"{'SCREWDYN_API ' if export else 'static ALWAYS '}{_name(body.result)} {name}({given or 'void'})"
+            linkage = "SCREWDYN_API" if export else "static SCREWDYN_APART" if f in _APART else "static ALWAYS"
+            head = f"{linkage} {_name(body.result)} {name}({given or 'void'})"
             doc = ast.get_docstring(tree)
             lines = [f"/* {doc.splitlines()[0]} */"] if doc else []
             lines += [head, "{", *body.declarations(len(kinds)), *body.lines, "}"]
@@ -707,6 +710,9 @@ typedef const integer *words;
 #define ALWAYS __forceinline
 #else
 #define ALWAYS inline __attribute__((always_inline))
+#endif
+#ifndef SCREWDYN_APART
+#define SCREWDYN_APART ALWAYS
 #endif
 
 static ALWAYS real sine(real x) { return sizeof x == sizeof(float) ? (real)sinf((float)x) : (real)sin((double)x); }

@@ -24,7 +24,7 @@ BRIEF = ("-n", "2", "-m", f"not slow and {PYPROJECT['tool']['pytest']['ini_optio
 # Tests that may depend on the version of Python: of the entry, threads and forks, and what all else is built on.
 ON_OTHER_PYTHONS = [
     *(f"tests/{package}" for package in ("core", "mechanism", "physics")),
-    *(f"tests/backends/test_{name}.py" for name in ("llvm", "entry", "kernels", "background", "code_cache", "disk")),
+    *(f"tests/backends/test_{name}.py" for name in ("llvm", "entry", "kernels", "background", "program", "disk")),
     *(f"tests/forms/test_{name}.py" for name in ("compiled", "compiled_input", "numbers_input")),
     "tests/test_tree.py",
 ]

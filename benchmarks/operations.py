@@ -12,8 +12,8 @@ from clock import machine
 
 import screwdyn as sd
 from screwdyn.backends.llvm import emit
-from screwdyn.backends.llvm.code_cache import Structure, recorded
 from screwdyn.backends.llvm.machine import host, object_file
+from screwdyn.backends.llvm.program import Structure, recorded
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.table import MASS, PARENT
 from screwdyn.testing import random_tree

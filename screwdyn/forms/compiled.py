@@ -16,7 +16,7 @@ import numpy as np
 
 from screwdyn.backends.kernels.entry import method as in_c
 from screwdyn.backends.kernels.entry import processors
-from screwdyn.backends.llvm import code_cache, machine
+from screwdyn.backends.llvm import machine, program
 from screwdyn.backends.llvm.machine import require_compiler
 from screwdyn.backends.llvm.program import Function
 from screwdyn.core.errors import ScrewdynError
@@ -96,7 +96,7 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
             raise ScrewdynError(f"threads must be an integer >= 1, or None for one per processor; got {threads!r}")
         super().__init__(model)
         self.threads = int(threads)
-        self._programs = code_cache.programs_of(model) if model.nv else None
+        self._programs = program.programs_of(model) if model.nv else None
         self._functions: dict[tuple[str, Any, Any], Function] = {}
         self._calls: dict[tuple[str, str, Any], Callable[..., Any]] = {}
         self._pool: ThreadPoolExecutor | None = None
@@ -158,7 +158,7 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
 
     # Inside
 
-    def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> code_cache.Compilation | None:
+    def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> program.Compilation | None:
         """Request the compilation of a quantity; None if a result has no entries, or if it is refused."""
         if self._programs is None or (self._model.constraints and WITH_LOOPS.get(entry.name, "") is None):
             return None

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from screwdyn.backends.llvm.code_cache import MEMORY, Kept, Opened, frozen
-from screwdyn.backends.llvm.program import Evaluator, Program, kept, planned
-from screwdyn.backends.tape import differentiate
+from screwdyn.backends.llvm.program import MEMORY, Evaluator, Kept, Opened, Program, frozen, kept, planned
+from screwdyn.backends.tape import trace
 from screwdyn.backends.tape.tape import Tape
 from screwdyn.backends.tape.trace import Subject, Undetermined, constants, open_inertias
 from screwdyn.core.errors import ShapeError, UnknownNameError
@@ -353,13 +352,13 @@ def _recorded(table: Array, opened: Opened, what: Any) -> Program:
     charts = None if frozen is None else Charts(*map(np.array, frozen))
     subject = Subject(open_inertias(table, tape, opened), charts).with_zeros()
     if name == "regressor":
-        outputs = [differentiate.regressor(tape, subject, of)]
+        outputs = [trace.regressor(tape, subject, of)]
     elif name == "mass_matrix_dot":
-        outputs = [differentiate.mass_matrix_dot(tape, subject)]
+        outputs = [trace.mass_matrix_dot(tape, subject)]
     else:
         subject = subject._replace(places=constants(np.array(of)))
         try:
-            outputs = differentiate.derivatives(tape, name, subject)
+            outputs = trace.derivatives(tape, name, subject)
         except Undetermined:
             outputs = []
     return planned(name, tape, {x: subject.nq if x == "q" else subject.nv for x in _ARGUMENTS[name]}, outputs)

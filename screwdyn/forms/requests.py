@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from screwdyn.backends.tape.outputs import outputs
 from screwdyn.backends.tape.tape import CountingTape, Scalar, Tape
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, record
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, constants, inputs, outputs, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import LoopError, ScrewdynError, UnknownNameError
 from screwdyn.core.types import Array

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.llvm.code_cache import LARGEST_STEP, StepKind, Stepper, TooLong
+from screwdyn.backends.llvm.program import LARGEST_STEP, StepKind, Stepper, TooLong
 from screwdyn.backends.tape.trace import Undetermined
 from screwdyn.core import expressions
 from screwdyn.core.errors import (

@@ -15,8 +15,7 @@ import numpy as np
 import sympy
 
 from screwdyn.backends.closed_form import Derivation, Handover, Intermediates, symbol
-from screwdyn.backends.tape.outputs import dependent_rates, loop_dynamics
-from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, record
+from screwdyn.backends.tape.trace import Scalars, Subject, Undetermined, dependent_rates, loop_dynamics, record
 from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ShapeError, UnknownNameError
 from screwdyn.forms.closed_loops import Reduced, indices

@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from tangents import joint_cases
 
 import screwdyn
-from screwdyn.backends.tape.differentiate import derivatives, gradient, mass_matrix_dot, regressor, tangent
 from screwdyn.backends.tape.tape import Recorded, Tape
-from screwdyn.backends.tape.trace import Subject, constants, open_inertias, record
+from screwdyn.backends.tape.trace import (
+    Subject,
+    constants,
+    derivatives,
+    gradient,
+    mass_matrix_dot,
+    open_inertias,
+    record,
+    regressor,
+    tangent,
+)
 from screwdyn.physics.quantities import CATALOGUE
 from screwdyn.physics.recursions.links import MIXED
 from screwdyn.physics.table import MASS, PARENT

@@ -305,13 +305,13 @@ def test_who_waits_long_reads_what_is_compiled_and_where_it_is_kept(folder, monk
 
 IN_ANOTHER_PROCESS = """
 import numpy as np
-from screwdyn.backends.llvm import code_cache, program
+from screwdyn.backends.llvm import program as native
 from screwdyn.robots import two_link
 
 def refuse(*_):
     raise AssertionError("recorded or compiled again")
 
-program.object_file = code_cache.recorded = code_cache._recorded_steps = refuse
+native.object_file = native.recorded = native._recorded_steps = refuse
 tree, q, qd = two_link(), np.array([0.3, -1.2]), np.array([2.0, 0.5])
 tree.gravity = (0.25, 0.5, -9)
 fast = tree.compile(threads=1).wait()

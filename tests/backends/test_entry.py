@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn import ShapeError
 from screwdyn.backends.kernels import entry, in_python
-from screwdyn.backends.llvm import code_cache
+from screwdyn.backends.llvm import program as native
 from screwdyn.forms.compiled import AT_ONCE, Compiled
 from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.quantities import CATALOGUE
@@ -22,7 +22,7 @@ from screwdyn.robots import two_link
 def unknown(monkeypatch):
     """A compiled arm in an installation without a C compiler."""
     monkeypatch.setattr(entry.machine, "builtin_at", in_python.builtin_at)
-    monkeypatch.setattr(code_cache, "_programs", code_cache.Kept(code_cache._programs._make, 10**9))
+    monkeypatch.setattr(native, "_programs", native.Kept(native._programs._make, 10**9))
     return two_link().compile(threads=1).wait()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from screwdyn.backends.llvm import code_cache, emit, ir
+from screwdyn.backends.llvm import emit, ir
 from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.machine import with_lanes
 from screwdyn.backends.llvm.program import Function, Interpreter
@@ -213,10 +213,10 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, width, fused):
     tree = puma560()
     states = np.random.default_rng(3).uniform(-2, 2, (3, 21, 6))
     opened = np.full((6, 10), True)
-    structure = code_cache.Structure(tree.model.table, opened)
+    structure = native.Structure(tree.model.table, opened)
     for name in AT_ONCE:
         groups = CATALOGUE[name].arguments
-        program = code_cache.recorded(name, structure)
+        program = native.recorded(name, structure)
         program.compile_single()
         program.compile_batch()
         bound = Function(program, tree.model.table)

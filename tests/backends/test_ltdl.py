@@ -7,9 +7,8 @@ from hypothesis import given
 from tangents import joint_cases
 
 import screwdyn as sd
-from screwdyn.backends.tape.outputs import _carried, factors, forward_dynamics
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import Subject, Undetermined, constants
+from screwdyn.backends.tape.trace import Subject, Undetermined, _carried, constants, factors, forward_dynamics
 from screwdyn.physics.table import ARMATURE, PARENT
 
 

@@ -5,9 +5,8 @@ import pytest
 from cases import close, norm
 
 import screwdyn as sd
-from screwdyn.backends.tape.outputs import forward_dynamics, outputs
 from screwdyn.backends.tape.tape import Tape
-from screwdyn.backends.tape.trace import Subject, constants, record
+from screwdyn.backends.tape.trace import Subject, constants, forward_dynamics, outputs, record
 
 BODY = sd.Inertia.box(1.0, (0.1, 0.15, 0.3), com=(0.0, 0.02, -0.15))
 

@@ -8,12 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from screwdyn import Inertia, KinematicTree, Link, free, revolute
-from screwdyn.backends.llvm import code_cache, program
-from screwdyn.backends.llvm.code_cache import MEMORY, Kept
+from screwdyn.backends.llvm import program as native
 from screwdyn.backends.llvm.machine import with_lanes
-from screwdyn.backends.llvm.program import Function, planned
-from screwdyn.backends.tape.differentiate import tangent
+from screwdyn.backends.llvm.program import MEMORY, Function, Kept, planned
 from screwdyn.backends.tape.tape import Tape
+from screwdyn.backends.tape.trace import tangent
 
 RNG = np.random.default_rng(0)
 
@@ -83,9 +82,8 @@ def test_processors_with_other_vectors_give_the_same(monkeypatch, method):
     found = []
     for width, fused in ((2, True), (4, True), (8, True), (4, False)):
         other = with_lanes(width, fused)
-        for module in (program, code_cache):
-            monkeypatch.setattr(module, "host", lambda other=other: other)
-        monkeypatch.setattr(code_cache, "_steps", Kept(code_cache._stepped, MEMORY))
+        monkeypatch.setattr(native, "host", lambda other=other: other)
+        monkeypatch.setattr(native, "_steps", Kept(native._stepped, MEMORY))
         runs = tree.compile(threads=1).rollout(q, qd, 6, 1e-3, method=method, every=2)
         assert not runs.failed.any()
         found.append(np.concatenate([runs.q, runs.qd], axis=-1))

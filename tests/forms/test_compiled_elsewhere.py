@@ -11,7 +11,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from screwdyn import Inertia, KinematicTree, Link, ScrewdynError, helical, prismatic, revolute
-from screwdyn.backends.llvm import code_cache
 from screwdyn.backends.llvm import program as native
 from screwdyn.forms import compiled
 from screwdyn.robots import two_link
@@ -104,13 +103,13 @@ def test_by_default_there_is_a_thread_for_each_processor_that_may_be_used():
 
 
 def test_small_trees_wait_for_at_most_one_function_of_a_large_tree(monkeypatch):
-    order, compile_single = [], code_cache._compile_single
+    order, compile_single = [], native._compile_single
 
     def noted(name, structure):
         order.append(len(structure.table) - 1)
         return compile_single(name, structure)
 
-    monkeypatch.setattr(code_cache, "_compile_single", noted)
+    monkeypatch.setattr(native, "_compile_single", noted)
     rng = np.random.default_rng(17)
     large, small = random_tree(rng, 10).compile(), random_tree(rng, 3).compile()
     small.wait()
@@ -123,8 +122,8 @@ def test_recording_stops_where_nothing_will_be_compiled(monkeypatch):
     monkeypatch.setattr(native, "LARGEST", 500)
     tree = random_tree(np.random.default_rng(18), 12)
     nothing = np.zeros((12, 10), dtype=bool)
-    with pytest.raises(code_cache.TooLong):
-        code_cache.recorded("coriolis_matrix", code_cache.Structure(tree.model.table, nothing))
+    with pytest.raises(native.TooLong):
+        native.recorded("coriolis_matrix", native.Structure(tree.model.table, nothing))
     fast = tree.compile().wait()
     q, qd = np.random.default_rng(18).normal(size=(2, 12))
     assert_array_equal(fast.coriolis_matrix(q, qd), tree.coriolis_matrix(q, qd))
@@ -180,7 +179,7 @@ def test_code_of_many_structures_takes_little_memory_and_gives_it_back():
 MANY_STRUCTURES = """
 import gc
 import numpy as np
-from screwdyn.backends.llvm import code_cache
+from screwdyn.backends.llvm import program as native
 from screwdyn.robots import two_link
 
 tree, rng = two_link(), np.random.default_rng(0)
@@ -199,7 +198,7 @@ def resident():
 
 growth(2)
 print(growth(4))
-code_cache._programs._most = 5_000_000
+native._programs._most = 5_000_000
 growth(2)
 print(*(growth(4) for _ in range(5)))
 """

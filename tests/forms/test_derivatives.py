@@ -18,7 +18,7 @@ import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, ShapeError, SingularAttachmentError, UnknownLinkError, revolute
 from screwdyn.backends.llvm import emit
 from screwdyn.backends.llvm import program as native
-from screwdyn.backends.llvm.code_cache import Kept
+from screwdyn.backends.llvm.program import Kept
 from screwdyn.forms import derivatives
 from screwdyn.testing import random_tree
 

@@ -20,8 +20,8 @@ from screwdyn import (
     robots,
     spherical,
 )
-from screwdyn.backends.llvm import code_cache
-from screwdyn.backends.llvm.code_cache import MEMORY, Kept
+from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.program import MEMORY, Kept
 from screwdyn.forms import rollout
 from screwdyn.testing import random_inertia, random_tree
 
@@ -328,7 +328,7 @@ def test_bits_do_not_depend_on_the_batch_or_the_threads(arm, given, method, monk
 
 def test_threads_that_ask_together(given, monkeypatch):
     """The first call compiles; the others wait for the same code."""
-    monkeypatch.setattr(code_cache, "_steps", Kept(code_cache._stepped, MEMORY))
+    monkeypatch.setattr(native, "_steps", Kept(native._stepped, MEMORY))
     fast = robots.ur5().compile(threads=1)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda k: fast.rollout(*given, 20, DT), range(8)))

@@ -25,8 +25,8 @@ from screwdyn import (
     simulate,
     spherical,
 )
-from screwdyn.backends.llvm import code_cache, program
-from screwdyn.backends.llvm.code_cache import MEMORY, Kept
+from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.program import MEMORY, Kept
 from screwdyn.testing import random_inertia
 
 START = np.zeros((3, 6)), np.zeros((3, 6))
@@ -141,10 +141,10 @@ def test_a_joint_without_inertia():
 
 
 def test_trees_that_are_too_large(monkeypatch):
-    monkeypatch.setattr(code_cache, "_steps", Kept(code_cache._stepped, MEMORY))
+    monkeypatch.setattr(native, "_steps", Kept(native._stepped, MEMORY))
     for module, name, most in (
-        (code_cache, "LARGEST_STEP", 500),
-        (program, "LARGEST", 50),
+        (native, "LARGEST_STEP", 500),
+        (native, "LARGEST", 50),
     ):  # too long when planned, and already while it is traced
         monkeypatch.setattr(module, name, most)
         with pytest.raises(ScrewdynError, match=r"a step of this tree by 'rk4' has more than .* operations"):

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import screwdyn as sd
 from screwdyn import Inertia, KinematicTree, Link, helical, prismatic, revolute
-from screwdyn.backends.llvm import code_cache
+from screwdyn.backends.llvm import program as native
 from screwdyn.backends.tape.tape import CountingTape, Tape
 from screwdyn.backends.tape.trace import Subject, constants, record
 from screwdyn.forms.requests import requested, results
@@ -112,7 +112,7 @@ def test_quantities_of_links_are_in_the_links_own_frames():
     places = model.places("one", "link 6", 0)
     opened = np.zeros((8, 10), dtype=bool)
     assert (aligned_frames(constants(model.table))[6] != constants(model.table)[6]).any()
-    program = code_cache.recorded("operational_inertia", code_cache.Structure(model.table, opened, None, places))
+    program = native.recorded("operational_inertia", native.Structure(model.table, opened, None, places))
     q = np.linspace(0.2, 1.6, 8)
     found = program.plan.tape.evaluate(program.plan.outputs[0], {("q", i): x for i, x in enumerate(q)})
     expected = tree.operational_inertia("link 6", q).ravel()

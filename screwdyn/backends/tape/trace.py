@@ -1,26 +1,53 @@
-"""Tracing: the recursion of a quantity runs once on traced scalars, which records it on a tape.
+"""Quantities on a tape: recorded from their recursions, with as few operations as possible, and differentiated.
 
-Inputs are named (group, name): ("q", position), ("qd", coordinate), ("qdd", …), ("tau", …), with indices unless names
-are given; and ("inertia", (row, k)) for inertial numbers of a row that are inputs of the tape.
+The recursion of a quantity runs once on traced scalars, which records it. Inputs are named (group, name):
+("q", position), ("qd", coordinate), ("qdd", …), ("tau", …), with indices unless names are given; and
+("inertia", (row, k)) for inertial numbers of a row that are inputs of the tape.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from screwdyn.backends.tape.tape import Recorded, Tape
+from screwdyn.backends.tape.tape import Recorded, Scalar, Tape
 from screwdyn.physics import charts as charting
 from screwdyn.physics.charts import COLUMN, OFFSET, Charts
+from screwdyn.physics.link_steps import (
+    Matrix,
+    Pose,
+    RigidInertia,
+    Vector,
+    add,
+    dot,
+    exceeds,
+    inertia_to_parent,
+    pivot_rounding,
+    scale,
+)
 from screwdyn.physics.quantities import CATALOGUE, Dimension, Result
-from screwdyn.physics.reductions import moved_zeros
-from screwdyn.physics.table import MASS, PARENT, ROW, path_of, workspace
+from screwdyn.physics.recursions.loops import REDUNDANT
+from screwdyn.physics.reductions import base_parameters, moved_zeros
+from screwdyn.physics.table import (
+    FIRST,
+    INERTIA,
+    MASS,
+    PARENT,
+    ROW,
+    SLIDE,
+    home,
+    joint_screw,
+    parent,
+    path_of,
+    workspace,
+)
 from screwdyn.screws.groups import LENGTH_TOLERANCE
 
-__all__ = ["Scalars", "Subject", "Undetermined", "constants", "inputs", "open_inertias", "record"]
+__all__ = ["Scalars", "Subject", "Undetermined", "constants", "dependent_rates", "derivatives", "inputs"]
+__all__ += ["loop_dynamics", "mass_matrix_dot", "open_inertias", "outputs", "record", "regressor"]
 
 Scalars = npt.NDArray[np.object_]
 
@@ -200,3 +227,379 @@ def inputs(tape: Tape, group: str, names: Iterable[Hashable]) -> Scalars:
 
 def _zeros(*shape: int) -> Scalars:
     return np.full(shape, 0.0, dtype=object)
+
+
+# Forward dynamics by factors of M, also of closed loops
+
+# Pivots below this multiple of their rounding are left to the articulated-body algorithm, which keeps more digits.
+_STRICTER = 12
+# Pivots of a tree with couplings below this fraction of their diagonal entry are left to the default kernel.
+_ROUNDING = 1e-13
+# Sum of the squares of the depths of the rows, per joint, at which both algorithms take about as long.
+_EVEN = 75
+
+
+class LTDL(NamedTuple):
+    """M = Lᵀ D L."""
+
+    # For each row the rows that carry it, nearest first: the columns in which its row of L is not zero.
+    above: list[list[int]]
+    L: Scalars  # (n, n), valid below the diagonal only; the ones on the diagonal are not stored
+    D: Scalars  # (n,)
+
+    def solve(self, b: Scalars) -> Scalars:
+        """The solution x of M x = b, (n,)."""
+        return self.outward(self.inward(b) / self.D)
+
+    def inward(self, b: Scalars) -> Scalars:
+        """L⁻ᵀ b, (n,)."""
+        x = b.copy()
+        for k in range(len(x) - 1, -1, -1):
+            for i in self.above[k]:
+                x[i] = x[i] - self.L[k, i] * x[k]
+        return x
+
+    def outward(self, b: Scalars) -> Scalars:
+        """L⁻¹ b, (n,)."""
+        x = b.copy()
+        for k in range(len(x)):
+            for i in self.above[k]:
+                x[k] = x[k] - self.L[k, i] * x[i]
+        return x
+
+
+def favoured(subject: Subject) -> bool:
+    """Whether forward dynamics takes less time by factors than by articulated bodies.
+
+    The time to factor M is proportional to the sum of the squares of the depths, that of articulated bodies to the
+    number of joints. With couplings only M is available.
+    """
+    rows = subject.table[:-1]
+    squares = sum(len(path_of(subject.table, k)) ** 2 for k in range(len(rows)))
+    return subject.couplings is not None or squares <= _EVEN * len({int(row[FIRST]) for row in rows})
+
+
+def factors(tape: Tape, subject: Subject) -> LTDL:
+    """LTDL of M(q) for ``q`` on the tape.
+
+    The tape records the assumption that each pivot exceeds its rounding. It is stricter than the condition of
+    ``recursions.forward_dynamics``: the pivot is compared with a bound of the carried inertia for all angles of the
+    joints beyond (:func:`_carried`).
+    """
+    table, x = subject.rows(tape)
+    coupled = subject.couplings is not None
+    above = [list(range(k))[::-1] if coupled else path_of(table, k)[1:] for k in range(subject.nv)]
+    (M,) = record(tape, "mass_matrix", subject._replace(table=base_parameters(subject.table)))
+    if coupled:
+        least = [_ROUNDING * M[k, k] for k in range(subject.nv)]
+    else:
+        carried = enumerate(_carried(table, x))
+        least = [_STRICTER * pivot_rounding(2 * spread, m, joint_screw(table, k)) for k, (m, spread) in carried]
+    for k in reversed(range(subject.nv)):
+        if not exceeds(M[k, k], least[k]):
+            raise Undetermined("forward_dynamics", k + 1)
+        shares = [M[k, i] / M[k, k] for i in above[k]]
+        for i, a in zip(above[k], shares, strict=True):
+            for j in above[i]:
+                M[i, j] = M[i, j] - a * M[k, j]
+            M[i, i] = M[i, i] - a * M[k, i]
+        M[k, above[k]] = shares
+    return LTDL(above, M, M.diagonal())
+
+
+def forward_dynamics(tape: Tape, subject: Subject) -> Scalars:
+    """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape; parameters and errors as for :func:`factors`."""
+    (bias,) = record(tape, "bias_force", subject._replace(table=base_parameters(subject.table)))
+    return factors(tape, subject).solve(subject.inputs(tape, "tau") - bias)
+
+
+def _carried(table: Scalars, x: Scalars) -> list[tuple[Scalar, Scalar]]:
+    """The mass that each joint carries, and a bound of its ∫ r² dm about the row's origin for all angles beyond.
+
+    |r| is at most the sum of |r| in the child's frame and the distance of the child's origin, and
+    (a + b)² ≤ (1 + 1/n) a² + (1 + n) b². The child's origin is that of the present q of prismatic joints and charts.
+    """
+    n = len(x)
+    carried = [(row[MASS], (row[INERTIA] + row[INERTIA + 3] + row[INERTIA + 5]) / 2) for row in table[:-1]]
+    for k in range(n - 1, -1, -1):
+        above, (mass, spread) = parent(table, k), carried[k]
+        if above >= 0:
+            R, p = home(table, k)
+            origin = add(p, scale(table[k, SLIDE] * x[k], (R[2], R[5], R[8])))
+            m, own = carried[above]
+            carried[above] = m + mass, own + (1 + 1 / n) * spread + (1 + n) * (mass * dot(origin, origin))
+    return carried
+
+
+# Closed loops
+
+
+def loop_dynamics(tape: Tape, subject: Subject) -> Scalars:
+    """Accelerations, (n,), from ``q``, ``qd`` and ``tau`` on the tape.
+
+    The tape records the assumptions that M is regular, and that no constraint follows from those before it.
+    """
+    alone = subject._replace(table=base_parameters(subject.table), places=None)
+    (bias,) = record(tape, "bias_force", alone)
+    M = factors(tape, subject._replace(places=None))
+    (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
+    qd = subject.inputs(tape, "qd")
+    z = M.inward(subject.inputs(tape, "tau") - bias)
+    Y = [M.inward(row) for row in J]
+    wanted = np.array([-(J_dot[l] @ qd) - (Y[l] / M.D) @ z for l in range(len(Y))], dtype=object)
+    K = np.array([(row / M.D) @ column for row in Y for column in Y], dtype=object).reshape(len(Y), len(Y))
+    forces = _solved(K, wanted)
+    for row, force in zip(Y, forces, strict=True):
+        z = z + row * force
+    return M.outward(z / M.D)
+
+
+def dependent_rates(
+    tape: Tape, subject: Subject, independent: Sequence[int], others: Sequence[int]
+) -> tuple[Scalars, Scalars]:
+    """Z, (n, r), of q̇ = Z ẏ, and the matrix B, (n, m), with Ż = B Z.
+
+    By Cramer's rule, which gives short closed forms for few constraints and needs no pivots: Z_d = −J_d⁻¹ J_y and
+    B_d = −J_d⁻¹ J̇_c.
+    """
+    (J,), (J_dot,) = (record(tape, f"constraint_jacobian{end}", subject) for end in ("", "_dot"))
+    adjugate, determinant = _adjugate(J[:, others])
+    Z, B = _zeros(subject.nv, len(independent)), _zeros(subject.nv, subject.nv)
+    Z[independent, range(len(independent))] = 1.0
+    Z[others] = -(adjugate @ J[:, independent]) / determinant
+    B[others] = -(adjugate @ J_dot) / determinant
+    return Z, B
+
+
+def _adjugate(A: Scalars) -> tuple[Scalars, Scalar]:
+    """adj A and det A, A adj A = det A, by expansion along the first rows, each minor once."""
+    n = len(A)
+    known: dict[tuple[tuple[int, ...], tuple[int, ...]], Scalar] = {}
+
+    def minor(rows: tuple[int, ...], columns: tuple[int, ...]) -> Scalar:
+        if not rows:
+            return 1.0
+        if (rows, columns) not in known:
+            value: Scalar = 0.0
+            for k, column in enumerate(columns):
+                value = value + (-1.0) ** k * (A[rows[0], column] * minor(rows[1:], columns[:k] + columns[k + 1 :]))
+            known[rows, columns] = value
+        return known[rows, columns]
+
+    everything = tuple(range(n))
+    without = [everything[:k] + everything[k + 1 :] for k in everything]
+    cofactors = [(-1.0) ** (i + j) * minor(without[i], without[j]) for j in everything for i in everything]
+    adjugate: Scalars = np.array(cofactors, dtype=object).reshape(n, n)
+    return adjugate, minor(everything, everything)
+
+
+def _solved(K: Scalars, b: Scalars) -> Scalars:
+    """The solution x of K x = b for a symmetric positive definite K, by K = L D Lᵀ; K is overwritten."""
+    n, x = len(b), b.copy()
+    for k in range(n):
+        diagonal = K[k, k]
+        for j in range(k):
+            K[k, k] = K[k, k] - K[k, j] * (K[k, j] * K[j, j])
+        exceeds(K[k, k], REDUNDANT**2 * diagonal)  # records the assumption, which some state fulfils
+        for i in range(k + 1, n):
+            for j in range(k):
+                K[i, k] = K[i, k] - K[i, j] * (K[k, j] * K[j, j])
+            K[i, k] = K[i, k] / K[k, k]
+    for k in range(n):
+        for j in range(k):
+            x[k] = x[k] - K[k, j] * x[j]
+    x /= K.diagonal()
+    for k in reversed(range(n)):
+        for i in range(k + 1, n):
+            x[k] = x[k] - K[i, k] * x[i]
+    return x
+
+
+def outputs(tape: Tape, quantity: str, subject: Subject, extra: Scalars | float = 0.0) -> list[Scalars]:
+    """The results of a quantity on a tape, from base parameters if the catalogue allows it.
+
+    Forward dynamics is by LTDL factors or by articulated bodies, whichever takes less time. With places it is that of
+    closed loops, whose independent constraints are at the places.
+    """
+    solves = quantity == "forward_dynamics"
+    if solves and subject.places is not None and len(subject.places):
+        return [loop_dynamics(tape, subject)]
+    regrouped = CATALOGUE[quantity].base_parameters and not solves
+    table = base_parameters(subject.table) if regrouped else subject.table.copy()
+    table[:, MASS:PARENT] += extra
+    subject = subject._replace(table=table)
+    return [forward_dynamics(tape, subject)] if solves and favoured(subject) else record(tape, quantity, subject)
+
+
+# Derivatives, appended to the same tape, so that they share its operations. Every operation is differentiated by its
+# rule, so they are exact up to rounding. Operations that do not depend on the variable are skipped: the derivative
+# along a coordinate involves only the links beyond its joint (docs/mathematics.md §10).
+
+# Bodies that rows carry: for each body its row and its pose in the row's frame.
+Bodies = Sequence[tuple[int, Matrix, Vector]]
+
+
+# Derivatives of an operation with respect to its operands x and y; z is its result.
+_RULES: dict[str, Callable[[Recorded, Recorded, Recorded], tuple[Scalar, ...]]] = {
+    "+": lambda x, y, z: (1.0, 1.0),
+    "-": lambda x, y, z: (1.0, -1.0),
+    "*": lambda x, y, z: (y, x),
+    "/": lambda x, y, z: (1.0 / y, -z / y),
+    "sin": lambda x, y, z: (x.cos(),),
+    "cos": lambda x, y, z: (-x.sin(),),
+    "sqrt": lambda x, y, z: (0.5 / z,),
+    "tanh": lambda x, y, z: (1.0 - z * z,),
+}
+
+
+def _partials(tape: Tape, at: int) -> list[tuple[int, Scalar]]:
+    """The operands of an operation, each with the derivative of the operation with respect to it."""
+    op, a, b = tape.nodes[at]
+    if op not in _RULES:
+        return []
+    derivatives = _RULES[op](Recorded(tape, a), Recorded(tape, b), Recorded(tape, at))
+    return list(zip(tape.nodes[at].operands, derivatives, strict=True))
+
+
+def tangent(tape: Tape, outputs: Iterable[Scalar], direction: Mapping[Hashable, Scalar]) -> list[Scalar]:
+    """Σ ∂output/∂input · rate, by forward mode; the rate of inputs without one in ``direction`` is zero."""
+    outputs = list(outputs)
+    rates: dict[int, Scalar] = {}
+    for at in tape.live(outputs):
+        node = tape.nodes[at]
+        rate: Scalar = 0.0
+        if node.op == "input":
+            rate = direction.get(node.a, 0.0)
+        elif not rates.keys().isdisjoint(node.operands):
+            for operand, slope in _partials(tape, at):
+                if operand in rates:
+                    rate = rate + slope * rates[operand]
+        if isinstance(rate, Recorded) or rate != 0:
+            rates[at] = rate
+    found = [rates.get(x.node, 0.0) if isinstance(x, Recorded) else 0.0 for x in outputs]
+    return [-rate if isinstance(x, Recorded) and x.minus else rate for x, rate in zip(outputs, found, strict=True)]
+
+
+def gradient(tape: Tape, output: Scalar, inputs: Iterable[Hashable]) -> list[Scalar]:
+    """Derivatives of one output with respect to the inputs of these names, by reverse mode."""
+    wanted = [tape.input(name).node for name in inputs]
+    live = tape.live([output])
+    depends = set(wanted)
+    for at in live:
+        if not depends.isdisjoint(tape.nodes[at].operands):
+            depends.add(at)
+    weights: dict[int, Scalar] = {output.node: -1.0 if output.minus else 1.0} if isinstance(output, Recorded) else {}
+    for at in reversed(live):
+        if at in depends and at in weights:
+            for operand, slope in _partials(tape, at):
+                if operand in depends:
+                    weights[operand] = weights.get(operand, 0.0) + slope * weights[at]
+    return [weights.get(at, 0.0) for at in wanted]
+
+
+def derivative(tape: Tape, outputs: Scalars, argument: str, subject: Subject) -> Scalars:
+    """∂outputs/∂argument, with one more axis of length n at the end.
+
+    With respect to "q" the derivatives are along the tangents dq/dt of ν = e_k (docs/mathematics.md §7 and §10).
+    Reverse mode if there are fewer outputs than freedoms, forward mode otherwise.
+    """
+    flat, n = outputs.ravel().tolist(), subject.nv
+    directions = [_direction(tape, argument, subject, e) for e in np.eye(n).astype(object)]
+    if len(flat) < n:
+        names = list(directions[0])
+        gradients = [dict(zip(names, gradient(tape, y, names), strict=True)) for y in flat]
+        found = [[sum((rate * by[x] for x, rate in to.items()), 0.0) for to in directions] for by in gradients]
+        return np.array(found, dtype=object).reshape(*outputs.shape, n)
+    columns = [tangent(tape, flat, direction) for direction in directions]
+    return np.array(columns, dtype=object).reshape(n, len(flat)).T.reshape(*outputs.shape, n)
+
+
+def _direction(tape: Tape, argument: str, subject: Subject, along: Scalars) -> dict[Hashable, Scalar]:
+    """Rates of the inputs of an argument: dq/dt for ν = ``along`` if the argument is q, or ``along`` itself."""
+    given = subject.inputs(tape, argument)
+    rates: Any = along
+    if argument == "q":
+        rates = _zeros(len(given))
+        charting.position_rate(subject.chart.where, subject.chart.groups, given, along[subject.freedoms], rates)
+    return {tape.nodes[x.node].a: rate for x, rate in zip(given, rates, strict=True)}
+
+
+# Quantities whose derivatives take fewer operations than the general method
+
+
+def _of_inverse_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
+    """∂τ/∂q, ∂τ/∂ν = 2 C − M ad(ν) and ∂τ/∂ν̇ = M."""
+    (tau,), (C,), (M,) = (
+        outputs(tape, name, subject) for name in ("inverse_dynamics", "coriolis_matrix", "mass_matrix")
+    )
+    by_rate = 2.0 * C
+    v, freedoms = subject.inputs(tape, "qd"), subject.freedoms
+    for *rows, c in subject.chart.terms.tolist():
+        m, k, l = (freedoms[int(row)] for row in rows)
+        by_rate[:, k] -= M[:, m] * (c * v[l])
+        by_rate[:, l] += M[:, m] * (c * v[k])
+    return [derivative(tape, tau, "q", subject), by_rate, M]
+
+
+def _of_forward_dynamics(tape: Tape, subject: Subject) -> list[Scalars]:
+    """∂ν̇/∂q = −M⁻¹ ∂τ/∂q, ∂ν̇/∂ν = −M⁻¹ ∂τ/∂ν and ∂ν̇/∂τ = M⁻¹."""
+    n = subject.nv
+    found = factors(tape, subject)
+    (bias,) = outputs(tape, "bias_force", subject)
+    acceleration = found.solve(subject.inputs(tape, "tau") - bias)
+    dq, dqd, _ = _of_inverse_dynamics(tape, subject)
+    # τ was differentiated at a given acceleration: substitute the acceleration that the forces cause.
+    values: dict[Hashable, Scalar] = {node.a: tape.input(node.a) for node in tape.nodes if node.op == "input"}
+    given = subject.inputs(tape, "qdd")
+    values |= {tape.nodes[x.node].a: y for x, y in zip(given, acceleration, strict=True)}
+    substituted = tape.evaluate(dq.ravel(), values, sin=lambda x: x.sin(), cos=lambda x: x.cos())
+    dq = np.array(substituted, dtype=object).reshape(n, n)
+    inverse = _columns(found, np.eye(n).astype(object))
+    return [
+        _columns(found, -dq),
+        _columns(found, -dqd),
+        np.where(np.tri(n, dtype=bool), inverse, inverse.T),
+    ]
+
+
+def _columns(factors: LTDL, B: Scalars) -> Scalars:
+    """M⁻¹ B."""
+    columns = [factors.solve(B[:, k]) for k in range(B.shape[1])]
+    return np.array(columns, dtype=object).reshape(B.T.shape).T
+
+
+_SPECIAL = {"inverse_dynamics": _of_inverse_dynamics, "forward_dynamics": _of_forward_dynamics}
+
+
+def derivatives(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
+    """Derivatives of a quantity's results with respect to each of its arguments in order."""
+    if quantity in _SPECIAL:
+        return _SPECIAL[quantity](tape, subject)
+    results = outputs(tape, quantity, subject)
+    return [derivative(tape, y, argument, subject) for argument in CATALOGUE[quantity].arguments for y in results]
+
+
+def mass_matrix_dot(tape: Tape, subject: Subject) -> Scalars:
+    """Ṁ, the derivative of M along ν."""
+    (M,) = outputs(tape, "mass_matrix", subject)
+    rates = tangent(tape, M.ravel(), _direction(tape, "q", subject, subject.inputs(tape, "qd")))
+    return np.array(rates, dtype=object).reshape(M.shape)
+
+
+def regressor(tape: Tape, subject: Subject, bodies: Bodies) -> Scalars:
+    """Y with τ = Y π, (n, 10 · number of bodies): τ is linear in the ten inertial numbers of each body.
+
+    The rows carry these bodies only. The columns of a body on row −1, the base, are zero (docs/mathematics.md §10).
+    """
+    names = [("body", (b, k)) for b in range(len(bodies)) for k in range(10)]
+    loaded = subject.table.copy()
+    loaded[:-1, MASS:PARENT] = 0.0
+    for b, (row, R, p) in enumerate(bodies):
+        if row >= 0:
+            m, hx, hy, hz, xx, xy, xz, yy, yz, zz = (tape.input(("body", (b, k))) for k in range(10))
+            own = RigidInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
+            m, h, I = inertia_to_parent(Pose(R, p), own)
+            loaded[row, MASS:PARENT] += np.array([m, *h, *I], dtype=object)
+    (tau,) = record(tape, "inverse_dynamics", subject._replace(table=loaded))
+    rows = [gradient(tape, x, names) for x in tau]
+    return np.array(rows, dtype=object).reshape(len(tau), len(names))

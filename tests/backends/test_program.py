@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from screwdyn.backends.llvm import code_cache
-from screwdyn.backends.llvm.code_cache import Kept
+from screwdyn.backends.llvm import program as native
+from screwdyn.backends.llvm.program import Kept
 from screwdyn.robots import ur5
 
 
 def programs(table, loaded):
-    return code_cache._programs.serving(table, loaded)
+    return native._programs.serving(table, loaded)
 
 
 def test_a_structure_is_kept_by_what_it_is_made_for():

@@ -6,9 +6,8 @@ Formats are JSON, URDF, xacro, MJCF, models of Pinocchio, NetworkX graphs and De
 from screwdyn.io.document import PlacedProblem
 from screwdyn.io.json_text import read_json, write_json
 from screwdyn.io.objects import from_dh, from_graph
-from screwdyn.io.urdf import check_urdf, read_urdf
-from screwdyn.io.urdf_xml import Problem
-from screwdyn.io.xml_writer import write_urdf
+from screwdyn.io.urdf import check_urdf, read_urdf, write_urdf
+from screwdyn.io.xml_text import Problem
 
 __all__ = [
     "PlacedProblem",

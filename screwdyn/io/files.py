@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from screwdyn.core.types import ArrayLike
 from screwdyn.io.json_text import read_json, write_json
-from screwdyn.io.mjcf import read_mjcf
+from screwdyn.io.mjcf import read_mjcf, write_mjcf
 from screwdyn.io.objects import from_dh, from_graph, read_pinocchio
-from screwdyn.io.urdf import Folders, read_urdf
-from screwdyn.io.xml_writer import write_mjcf, write_urdf
+from screwdyn.io.urdf import Folders, read_urdf, write_urdf
 from screwdyn.mechanism.link import Link
 from screwdyn.mechanism.structure import Mechanism
 from screwdyn.mechanism.topology import Topology

@@ -1,28 +1,31 @@
-"""Reader of MJCF, the format of MuJoCo, whose package ``mujoco`` (extra ``mjcf``) compiles it."""
+"""Reader and writer of MJCF, the format of MuJoCo, whose package ``mujoco`` (extra ``mjcf``) compiles it to be read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import ModelError, ScrewdynError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Findings, read_source, some, unused
-from screwdyn.io.xml_writer import home_key
+from screwdyn.io.xml_text import Writer, opening, tag
+from screwdyn.mechanism.inertia import failing_condition
 from screwdyn.mechanism.joint import Joint, Mimic, fixed, free, prismatic, revolute, spherical
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Shape
 from screwdyn.mechanism.topology import Topology, with_loops
 from screwdyn.screws.groups import rotation_of
-from screwdyn.screws.screw import inverse, pose, screw_motion
+from screwdyn.screws.screw import Ad, inverse, pose, screw_motion
 
 if TYPE_CHECKING:
     import mujoco
 
-__all__ = ["read_mjcf"]
+__all__ = ["read_mjcf", "write_mjcf"]
 
 # Values of MuJoCo's mjtJoint, mjtGeom, mjtEq and mjtObj.
 _FREE, _BALL, _SLIDE, _HINGE = range(4)
@@ -174,7 +177,7 @@ class _Reader:
             link = self.link(body) if last else Link(unused(f"{self.bodies[body]}_{self.name(k)}", self.links))
             joint, offset = self.joint(k)
             # MuJoCo has the positions of a free joint from the world.
-            from_world = m.jnt_type[k] == _FREE and home_key(self.name(k)) not in self.numerics
+            from_world = m.jnt_type[k] == _FREE and _home_key(self.name(k)) not in self.numerics
             yield Attachment(link, parent, joint, np.eye(4) if from_world else home @ offset)
             parent, home = link.name, np.eye(4)
 
@@ -290,3 +293,213 @@ class _Reader:
 def _pose(position: Array, quaternion: Array) -> Array:
     """The pose with a quaternion whose scalar is first."""
     return pose(rotation_of(np.roll(quaternion, -1)), position)
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+# Names of the world in MuJoCo, and of constraints that are joints of loops.
+_WORLD, _CONSTRAINTS = "world", {"spherical": "connect", "fixed": "weld"}
+# MuJoCo's mjMINVAL, kg and kg m²: the least mass and moments of a body that moves.
+_LEAST = 1e-15
+# Kinds of joints beside which a body has no other in MJCF, or which MJCF does not have.
+_ALONE = "free", "planar"
+# Of the joints of one body, in MuJoCo.
+_MOST_FREEDOMS = 6
+
+
+def _home_key(joint: str) -> str:
+    """Name of the custom number that says that q of a free joint is that from the pose of its body in the file."""
+    return f"screwdyn_q_from_pose_of_body/{joint}"
+
+
+def write_mjcf(topology: Topology, name: str = "robot") -> str:
+    """The text of a tree; :meth:`KinematicTree.to_mjcf` describes it."""
+    writer = _Writer(topology, name)
+    lines = [opening("mujoco", model=name), *writer.lines(), "</mujoco>\n"]
+    writer.report()
+    return "\n".join(lines)
+
+
+class _Writer(Writer):
+    kind, error, what = "MJCF", ModelError, "model"
+
+    def lines(self) -> Iterator[str]:
+        self.couplings: list[str] = []
+        self.numerics: list[str] = []
+        self.children: dict[str, list[Attachment]] = {name: [] for name in self.topology.attachments}
+        for at in self.topology.attachments.values():
+            if at.parent is not None:
+                self.children[at.parent].append(at)
+        self.sites: dict[str, list[str]] = {name: [] for name in self.topology.attachments}
+        self.names: set[str] = set()
+        loops = [line for loop in self.topology.loops.values() for line in self.loop(loop)]
+        yield '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>'
+        yield f"  {tag('option', gravity=self.topology.gravity)}"
+        yield from self.bodies()
+        for section, lines in (("equality", [*loops, *self.couplings]), ("custom", self.numerics)):
+            if lines:
+                yield from (f"  <{section}>", *lines, f"  </{section}>")
+
+    def bodies(self) -> Iterator[str]:
+        """The lines of the base, which is MuJoCo's world, and of all bodies in it."""
+        base = self.topology.attachments[self.topology.base].link
+        yield "  <worldbody>"
+        yield from self.content(base)
+        # A stack, because a chain may be longer than Python's.
+        todo: list[Attachment | str] = list(reversed(self.children[base.name]))
+        while todo:
+            item = todo.pop()
+            if isinstance(item, str):
+                yield item
+                continue
+            row = self.row(item)
+            yield from self.body(row)
+            todo += ["    </body>", *reversed(self.children[row[-1].link.name])]
+        yield "  </worldbody>"
+
+    def row(self, first: Attachment) -> list[Attachment]:
+        """An attachment and those beyond it whose joints become those of one body: the links between are massless."""
+        row = [first]
+        while self.is_only_between_joints(row[-1]):
+            (at,) = self.children[row[-1].link.name]
+            freedoms = sum(part.joint.screws.shape[1] for part in (*row, at))
+            if at.joint.kind in _ALONE or freedoms > _MOST_FREEDOMS:
+                break
+            # MuJoCo has a ball joint after all hinges of its body, and its quaternion in the body's axes.
+            turned = not np.array_equal(expressions.floats(at.home)[:3, :3], np.eye(3))
+            turns = expressions.floats(at.joint.screws)[:3].any()
+            if (turned or turns) and any(part.joint.kind == "spherical" for part in row):
+                break
+            row.append(at)
+        return row if len(row) == 1 or self.is_massive(row[-1]) else [first]
+
+    def is_only_between_joints(self, at: Attachment) -> bool:
+        """Whether a link has no other use than to connect its joint to that of the only link on it."""
+        link, children = at.link, self.children[at.link.name]
+        empty = link.inertia is None and not link.shapes and not self.sites[link.name]
+        moves = at.joint.screws.size and at.joint.kind not in _ALONE
+        return bool(empty and moves and len(children) == 1 and children[0].joint.screws.size)
+
+    def body(self, row: Sequence[Attachment]) -> Iterator[str]:
+        """The lines of a body, on which are the joints of a row of attachments, up to the bodies in it."""
+        at = row[-1]
+        self.check_name("link", at.link.name)
+        if at.link.name == _WORLD:
+            self.errors.append(f"link {_WORLD!r} has the name of MuJoCo's world; rename it")
+        # From each link to the last one, whose frame MuJoCo has for all joints.
+        ahead = [np.eye(4)]
+        for part in reversed(row):
+            ahead.append(expressions.floats(part.home) @ ahead[-1])
+        home, *places = reversed(ahead)
+        yield f"    {opening('body', name=at.link.name, **_placed(home))}"
+        if at.joint.screws.size and not self.is_massive(at):
+            hint = "MuJoCo requires a mass and three moments of what moves"
+            self.errors.append(f"link {at.link.name!r} and those fixed to it have no inertia; {hint}")
+        for part, place in zip(row, places, strict=True):
+            self.note_state(part)
+            if part.joint.screws.size:
+                self.check_name("joint", part.name)
+                yield from self.joint(part, inverse(place))
+            if part is not at:
+                name, read = part.link.name, f"{at.link.name}_{part.joint.row_names(part.name)[-1]}"
+                if name != read:
+                    self.warnings.append(f"the name of the massless link {name!r}, which is read as {read!r}")
+                if not np.array_equal(place, np.eye(4)):
+                    moved = f"the frame of the massless link {name!r}"
+                    self.warnings.append(f"{moved}, which becomes that of {at.link.name!r}")
+        if at.link.inertia is not None:
+            inertia = at.link.inertia.evaluated()
+            wrong = failing_condition(inertia.mass, inertia.tensor)
+            if wrong is not None:
+                refused = f"link {at.link.name!r}: no rigid body has its inertia, which MuJoCo refuses"
+                self.errors.append(f"{refused}: {wrong}")
+            moments, axes = np.maximum(inertia.principal_moments, 0.0), inertia.principal_axes.T[:2]
+            yield f"      {tag('inertial', mass=inertia.mass, pos=inertia.com, xyaxes=axes, diaginertia=moments)}"
+        yield from self.content(at.link)
+
+    def content(self, link: Link) -> Iterator[str]:
+        """The shapes of a link, and the sites of its loops."""
+        yield from self.sites[link.name]
+        for shape in link.shapes:
+            if shape.kind == "mesh":
+                self.warnings.append(f"a mesh of link {link.name!r}")
+                continue
+            size = np.array(shape.size)
+            half = size / 2 if shape.kind == "box" else size / (1, 2)[: len(size)]  # a radius, and a half length
+            # Visual ones touch nothing; MuJoCo's viewer hides group 3 at first.
+            use = {"contype": "0", "conaffinity": "0"} if shape.use == "visual" else {"group": "3"}
+            yield f"      {tag('geom', type=shape.kind, size=half, **_placed(shape.pose), rgba=shape.color, **use)}"
+
+    def joint(self, at: Attachment, place: Array) -> Iterator[str]:
+        """The lines of a joint, whose own frame has a pose in that of its body."""
+        joint, name = at.joint, at.name
+        if joint.mimic is not None:
+            polynomial = [joint.mimic.offset, joint.mimic.ratio, 0, 0, 0]
+            self.couplings.append(f"    {tag('joint', joint1=name, joint2=joint.mimic.joint, polycoef=polynomial)}")
+        if joint.effort is not None or joint.velocity is not None:
+            self.warnings.append(f"the limits of effort and velocity of joint {name!r}")
+        friction = {"damping": joint.damping, "frictionloss": joint.friction, "armature": joint.armature}
+        options: dict[str, object] = {what: x for what, x in friction.items() if x != 0}
+        if joint.chart is not None:
+            yield from self.group(at, place, options)
+            return
+        if joint.stiffness != 0:
+            options |= {"stiffness": joint.stiffness, "springref": joint.rest}
+        if joint.limits is not None and all(map(isfinite, joint.limits)):
+            options["range"] = joint.limits
+        elif joint.limits is not None:
+            self.warnings.append(f"the limit on one side of joint {name!r}")
+        screws = Ad(place) @ expressions.floats(joint.screws)
+        for freedom, kind, direction, point in self.freedoms(at, screws):
+            if kind == "revolute":
+                yield f"      {tag('joint', name=freedom, type='hinge', axis=direction, pos=point, **options)}"
+            elif kind == "prismatic":
+                yield f"      {tag('joint', name=freedom, type='slide', axis=direction, **options)}"
+
+    def group(self, at: Attachment, place: Array, options: dict[str, object]) -> Iterator[str]:
+        """A joint whose positions are no angles and lengths."""
+        joint, name = at.joint, at.name
+        if joint.kind == "planar":
+            self.refuse_group(at)
+        elif joint.kind == "free" and at.parent != self.topology.base:
+            self.errors.append(f"free joint {name!r} is not on the base, as in MJCF")
+        elif joint.kind == "free":
+            yield f"      {tag('joint', name=name, type='free', **options)}"
+            if not np.array_equal(expressions.floats(at.home), np.eye(4)):
+                self.numerics.append(f"    {tag('numeric', name=_home_key(name), data='1')}")
+        elif joint.chart is not None:
+            center = expressions.floats(joint.chart.center) + place[:3, 3]
+            yield f"      {tag('joint', name=name, type='ball', pos=center, **options)}"
+
+    def is_massive(self, at: Attachment) -> bool:
+        """Whether a link, or one that is welded to it, has a mass and moments."""
+        todo = [at]
+        while todo:
+            part = todo.pop()
+            inertia = part.link.inertia
+            if inertia is not None and min(float(inertia.mass), *inertia.evaluated().principal_moments) > _LEAST:
+                return True
+            todo += [child for child in self.children[part.link.name] if not child.joint.screws.size]
+        return False
+
+    def loop(self, loop: Loop) -> Iterator[str]:
+        """The constraint of a loop between two sites, which are noted for their links."""
+        self.check_name("loop", loop.name)
+        kind = _CONSTRAINTS.get(loop.joint.kind)
+        if kind is None:
+            known = " and ".join(_CONSTRAINTS)
+            self.errors.append(f"loop {loop.name!r} has a {loop.joint.kind} joint; MJCF has {known} ones only")
+            return
+        here, home = np.eye(4), expressions.floats(loop.home)
+        if loop.joint.chart is not None:
+            here[:3, 3] = expressions.floats(loop.joint.chart.center)
+        ends = []
+        for link, frame in ((loop.link, here), (loop.to, home @ here)):
+            ends.append(unused(f"{loop.name}_{link}", self.names))
+            self.sites[link].append(f"      {tag('site', name=ends[-1], **_placed(frame))}")
+        yield f"    {tag(kind, name=loop.name, site1=ends[0], site2=ends[1])}"
+
+
+def _placed(T: Array) -> dict[str, Array]:
+    """The attributes of a pose."""
+    return {"pos": T[:3, 3], "xyaxes": T[:3, :2].T}

@@ -1,4 +1,4 @@
-"""URDF reader: from XML elements to a tree.
+"""Reader and writer of URDF.
 
 All problems of a file are reported together, with their lines. A wrong structure is an error. Doubtful numbers that can
 be used in computations cause a warning, or an error if ``strict``.
@@ -13,36 +13,40 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
+from math import atan2, cos, inf, sin
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
 
+from screwdyn.core import expressions
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, ShapeError, URDFError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Source, inertia_of, listed, read_source, shown, some, unused
-from screwdyn.io.urdf_xml import Element, Problem, Unexpanded, parse
+from screwdyn.io.xml_text import Element, Problem, Unexpanded, Writer, nested, opening, parse, tag
 from screwdyn.mechanism import joint as joints
 from screwdyn.mechanism.inertia import Inertia
 from screwdyn.mechanism.joint import Joint, Mimic
 from screwdyn.mechanism.link import Attachment, Link, Loop
 from screwdyn.mechanism.shape import Kind, Shape
 from screwdyn.mechanism.topology import Topology, with_loops
-from screwdyn.screws.screw import pose
+from screwdyn.screws.screw import as_pose, inverse, pitch, pose
+from screwdyn.screws.screw import axis as axis_of
 
-__all__ = ["LOOP", "LOOP_TYPES", "Folders", "Meshes", "check_urdf", "read_urdf", "rotation_from_rpy"]
+__all__ = ["Folders", "Meshes", "check_urdf", "read_urdf", "rotation_from_rpy", "write_urdf"]
 
 Folders = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _SINGLE = ("revolute", "continuous", "prismatic")
 _MOVABLE = (*_SINGLE, "floating", "planar")
-LOOP = "screwdyn_loop"
+_LOOP = "screwdyn_loop"
 # Whether the joint of a loop has an axis, and whether its place matters.
-LOOP_TYPES = {
+_LOOP_TYPES = {
     "fixed": (False, False),
     "revolute": (True, True),
     "prismatic": (True, False),
@@ -60,6 +64,9 @@ _SIZES: dict[Kind, dict[str, int]] = {
     "sphere": {"radius": 1},
     "mesh": {"scale": 3},
 }
+_ENTRIES = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+# It means that there is no limit: URDF requires limits for revolute and prismatic joints.
+_MOST = sys.float_info.max
 _PACKAGES = ("package://", "model://")
 
 
@@ -283,7 +290,7 @@ class _Reader:
         matrix = inertial.only("inertia", "add <inertia ixx=… ixy=… ixz=… iyy=… iyz=… izz=…/>")
         if matrix is None:
             return None
-        entries = [matrix.number(name) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        entries = [matrix.number(name) for name in _ENTRIES]
         if mass is None or home is None or None in entries:
             return None
         xx, xy, xz, yy, yz, zz = (x for x in entries if x is not None)
@@ -333,8 +340,7 @@ class _Reader:
         if lower > upper:
             message = f"the lower limit {lower:g} is above the upper limit {upper:g}"
             return element.doubtful(message, "the joint is read as unlimited")
-        # The largest float, which the writer gives where URDF requires a limit and there is none.
-        low, high = (x if abs(x) < sys.float_info.max else np.copysign(np.inf, x) for x in (lower, upper))
+        low, high = (x if abs(x) < _MOST else np.copysign(np.inf, x) for x in (lower, upper))
         return None if (low, high) == (-np.inf, np.inf) else (low, high)
 
     def magnitude(self, limit: Element | None, name: str) -> float | None:
@@ -344,7 +350,7 @@ class _Reader:
         value = limit.number(name, default=np.inf, severity="warning")
         if value is not None and value < 0:
             return limit.doubtful(f"the {name} is negative ({value:g})", "it is read as unlimited")
-        return None if value is None or value >= sys.float_info.max else value
+        return None if value is None or value >= _MOST else value
 
     def mimic(self, joint: Element) -> Mimic | None:
         """The joint that a joint follows, with URDF's multiplier and offset."""
@@ -396,7 +402,7 @@ class _Reader:
                 element.wrong(f"a second parent of link {shown(child)!r}", hint)
             elif parent is not None and _top(parent, above) == child:
                 message = f"closes a cycle: link {shown(child)!r} would be its own ancestor"
-                element.wrong(message, f"a tree has no cycles; write one joint of the cycle as <{LOOP}>")
+                element.wrong(message, f"a tree has no cycles; write one joint of the cycle as <{_LOOP}>")
             else:
                 claimed[child] = element
                 if parent is not None:
@@ -412,9 +418,9 @@ class _Reader:
     def loops_of(self, robot: Element) -> dict[str, Loop]:
         """The loops of the robot between its links."""
         loops: dict[str, Loop] = {}
-        for element in robot.named(LOOP):
+        for element in robot.named(_LOOP):
             name = element.attribute("name")
-            first = None if name is None else self.first.setdefault((LOOP, name), element)
+            first = None if name is None else self.first.setdefault((_LOOP, name), element)
             if name is not None and (first is not element or name in self.links or name in self.joints):
                 where = f" on line {first.line}" if first is not None and first is not element else ""
                 message = f"there is a link, joint or loop named {shown(name)!r} already{where}"
@@ -431,9 +437,9 @@ class _Reader:
         kind = element.attribute("type")
         if kind is None:
             return None
-        if kind not in LOOP_TYPES:
-            return element.wrong(f"unknown type {shown(kind)!r} of a loop", f"use one of {', '.join(LOOP_TYPES)}")
-        turns, placed = LOOP_TYPES[kind]
+        if kind not in _LOOP_TYPES:
+            return element.wrong(f"unknown type {shown(kind)!r} of a loop", f"use one of {', '.join(_LOOP_TYPES)}")
+        turns, placed = _LOOP_TYPES[kind]
         given: list[Any] = [_axis(element)] if turns else []
         if placed:
             point = element.only("point")
@@ -576,3 +582,179 @@ class Meshes:
             if found is not None:
                 return os.path.abspath(found)
         return None
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+# Distance in metres below which an axis counts as passing through the link's origin.
+_AT_ORIGIN = 1e-14
+_STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+
+
+def write_urdf(topology: Topology, name: str = "robot") -> str:
+    """The text of a tree; parameters, errors and warnings are those of :meth:`KinematicTree.to_urdf`."""
+    writer = _Writer(topology, name)
+    lines = nested("robot", writer.lines(), name=name)
+    writer.report()
+    return "\n".join([*lines, ""])
+
+
+def rpy_from_rotation(R: Array) -> tuple[float, float, float]:
+    """Angles (roll, pitch, yaw) of a rotation matrix R = Rz(yaw) Ry(pitch) Rx(roll), (3, 3), in radians.
+
+    Roll and pitch are those of Rz(yaw)ᵀ R, so that the product is R within rounding also at a pitch of ±90°, where only
+    the difference (or sum) of yaw and roll is determined.
+    """
+    yaw = atan2(R[1, 0], R[0, 0])
+    c, s = cos(yaw), sin(yaw)
+    pitch = atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return roll, pitch, yaw
+
+
+def _placed(T: Array) -> str:
+    """The element <origin> of a pose."""
+    return tag("origin", xyz=T[:3, 3], rpy=rpy_from_rotation(T[:3, :3]))
+
+
+class _Step(NamedTuple):
+    """One URDF joint: its type, name, frame in the carried link's frame, and axis in its own frame."""
+
+    kind: str
+    name: str
+    frame: Array
+    axis: Array | None = None
+
+
+class _Writer(Writer):
+    kind, error, marks = "URDF", URDFError, ("${", "$(")
+
+    def lines(self) -> Iterator[str]:
+        topology = self.topology
+        attachments = topology.attachments.values()
+        labels = (label for at in attachments for label in at.labels)
+        self.names = {*topology.attachments, *topology.carried, *topology.loops, *labels}
+        self.materials: dict[tuple[float, ...], str] = {}
+        if not np.array_equal(topology.gravity, _STANDARD_GRAVITY):
+            read = list(_STANDARD_GRAVITY)
+            self.warnings.append(f"gravity {topology.gravity.tolist()} m/s², which readers take as {read}")
+        for at in attachments:
+            yield from self.attached(at)
+        for loop in topology.loops.values():
+            yield from self.loop(loop)
+
+    def attached(self, at: Attachment) -> Iterator[str]:
+        """A link and the joints that connect it to its parent, with massless links between them."""
+        self.check_name("link", at.link.name)
+        yield from self.link(at.link)
+        if at.parent is None:
+            return
+        self.check_name("joint", at.name)
+        self.note_state(at)
+        for what, value in (("spring", at.joint.stiffness), ("armature", at.joint.armature)):
+            if value != 0:
+                self.warnings.append(f"the {what} of joint {at.name!r}")
+        parent, place, steps = at.parent, expressions.floats(at.home), self.steps(at)
+        for step in steps:
+            child = at.link.name
+            if step is not steps[-1]:
+                child = unused(f"{child}_axis", self.names)
+                yield from self.link(Link(child))
+            yield from _joint(step, parent, child, place @ step.frame, at.joint)
+            parent, place = child, inverse(step.frame)
+
+    def steps(self, at: Attachment) -> list[_Step]:
+        """The URDF joints in a row that move like a joint, with the same coordinates, and perhaps a fixed one."""
+        joint, steps = at.joint, []
+        if joint.chart is not None:
+            if joint.kind == "spherical":
+                self.refuse_group(at)
+            frame = pose(expressions.floats(joint.chart.axes), expressions.floats(joint.chart.center))
+            normal = np.array([0.0, 0.0, 1.0]) if joint.kind == "planar" else None
+            steps.append(_Step("floating" if normal is None else "planar", at.name, frame, normal))
+        else:
+            for name, kind, direction, point in self.freedoms(at, expressions.floats(joint.screws)):
+                frame = np.eye(4)
+                if kind != "prismatic" and np.linalg.norm(point) > _AT_ORIGIN:
+                    frame[:3, 3] = point
+                steps.append(_Step(kind, name, frame, direction))
+        if not steps or not np.array_equal(steps[-1].frame, np.eye(4)):
+            weld = unused(f"{at.link.name}_offset", self.names) if steps else at.name
+            steps.append(_Step("fixed", weld, np.eye(4)))
+        return steps
+
+    def link(self, link: Link) -> list[str]:
+        """The lines of a link."""
+        lines = []
+        if link.inertia is not None or link.name != self.topology.base:
+            mass, com, tensor = 0.0, (0.0,) * 3, (0.0,) * 6  # left out, some readers would take 1 kg
+            if link.inertia is not None:
+                inertia = link.inertia.evaluated()
+                mass, (com, tensor) = inertia.mass, inertia.entries
+            entries = dict(zip(_ENTRIES, tensor, strict=True))
+            parts = tag("origin", xyz=com), tag("mass", value=mass), tag("inertia", **entries)
+            lines = nested("inertial", parts)
+        for shape in link.shapes:
+            lines += self.shape(shape)
+            if shape.path is not None:
+                self.check_name("mesh", shape.path, "path")
+        if any(shape.use == "collision" and shape.color is not None for shape in link.shapes):
+            self.warnings.append(f"the colours of collision shapes of link {link.name!r}")
+        return nested("link", lines, name=link.name)
+
+    def shape(self, shape: Shape) -> list[str]:
+        """The lines of a shape; of a capsule, which most readers do not know, those of a cylinder and two spheres."""
+        if shape.kind == "capsule":
+            radius, length = shape.size
+            ends = [shape.pose @ as_pose((0, 0, z)) for z in (length / 2, -length / 2)]
+            balls = [replace(shape, kind="sphere", size=(radius,), pose=end) for end in ends]
+            return [line for part in (replace(shape, kind="cylinder"), *balls) for line in self.shape(part)]
+        left = iter(shape.size)
+        sizes: dict[str, Any] = {name: [*islice(left, count)] for name, count in _SIZES[shape.kind].items()}
+        if shape.kind == "mesh":
+            sizes = {"filename": shape.path, "scale": None if shape.size == (1, 1, 1) else shape.size}
+        body = tag(shape.kind, **sizes)
+        lines = [_placed(shape.pose), f"<geometry>{body}</geometry>"]
+        if shape.color is not None and shape.use == "visual":  # collision elements have no colours
+            # All materials of one name have the colour of the first.
+            name = self.materials.setdefault(shape.color, f"color_{len(self.materials) + 1}")
+            lines.append(f"{opening('material', name=name)}{tag('color', rgba=shape.color)}</material>")
+        return nested(shape.use, lines)
+
+    def loop(self, loop: Loop) -> list[str]:
+        """The lines of the joint of a loop."""
+        self.check_name("loop", loop.name)
+        joint, kind, screws = loop.joint, loop.joint.kind, expressions.floats(loop.joint.screws)
+        if kind not in _LOOP_TYPES:
+            self.errors.append(f"loop {loop.name!r} has a {kind} joint, which has no type here; use to_json")
+            return []
+        turns, placed = _LOOP_TYPES[kind]
+        lines = [_placed(expressions.floats(loop.home))]
+        if turns:
+            advance = pitch(screws[:, 0]) if kind == "helical" else None
+            lines.append(tag("axis", xyz=axis_of(screws[:, 0])[0], pitch=advance))
+        if placed:
+            point = axis_of(screws[:, 0])[1] if joint.chart is None else expressions.floats(joint.chart.center)
+            lines.append(tag("point", xyz=point))
+        return nested(_LOOP, lines, name=loop.name, type=kind, link=loop.link, to=loop.to)
+
+
+def _joint(step: _Step, parent: str, child: str, home: Array, joint: Joint) -> list[str]:
+    """The lines of a URDF joint."""
+    kind = "continuous" if step.kind == "revolute" and joint.limits is None else step.kind
+    lines = [_placed(home), tag("parent", link=parent), tag("child", link=child)]
+    if step.axis is not None:
+        lines.append(tag("axis", xyz=step.axis))
+    if step.kind != "fixed":
+        low, high = joint.limits or (-inf, inf)
+        limits = {"lower": low, "upper": high} if kind in ("revolute", "prismatic") else {}
+        if limits or joint.effort is not None or joint.velocity is not None:
+            bounds = limits | {"effort": joint.effort, "velocity": joint.velocity}
+            largest = {what: np.clip(inf if x is None else x, -_MOST, _MOST) for what, x in bounds.items()}
+            lines.append(tag("limit", **largest))
+        if joint.damping or joint.friction:
+            lines.append(tag("dynamics", damping=joint.damping, friction=joint.friction))
+        if joint.mimic is not None:
+            mimic = joint.mimic
+            lines.append(tag("mimic", joint=mimic.joint, multiplier=mimic.ratio, offset=mimic.offset))
+    return nested("joint", lines, name=step.name, type=kind)

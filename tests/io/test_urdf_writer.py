@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose
 import screwdyn as sd
 from screwdyn import KinematicTree, ScrewdynWarning, URDFError, screw
 from screwdyn.io import check_urdf
-from screwdyn.io.urdf import rotation_from_rpy
-from screwdyn.io.xml_writer import quoted, rpy_from_rotation
+from screwdyn.io.urdf import rotation_from_rpy, rpy_from_rotation
+from screwdyn.io.xml_text import quoted
 from screwdyn.testing import random_pose, random_tree
 
 KINDS = ("revolute", "prismatic", "cylindrical", "universal", "planar", "free", "fixed")
@@ -222,5 +222,5 @@ def test_no_module_of_the_network_is_imported():
     """They take a sixth of the time of ``import screwdyn``."""
     code = "import sys, numpy; before = {*sys.modules}; import screwdyn; print(*sorted({*sys.modules} - before))"
     imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "screwdyn.io.xml_writer" in imported
+    assert "screwdyn.io.xml_text" in imported
     assert not {"ssl", "http.client"} & {*imported}

@@ -1,8 +1,9 @@
-"""URDF reader, first stage: from XML text to elements with their line numbers.
+"""XML: elements that are read, with their lines, and text that is written.
 
-Only the elements that describe the mechanism and the shapes of its links are kept; all others (gazebo, transmission,
-…) are ignored. Document types are an error, so entities are never expanded. Invalid content does not raise errors
-here: every problem is added to a list.
+Of URDF, only the elements that describe the mechanism and the shapes of its links are kept; all others (gazebo,
+transmission, …) are ignored. Document types are an error, so entities are never expanded. Invalid content does not
+raise errors here: every problem is added to a list. Writers list everything that a format cannot express, or has no
+place for.
 """
 
 from __future__ import annotations
@@ -10,14 +11,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from html import escape
 from math import inf, isfinite
 from typing import Literal
 from xml.parsers import expat
 
-from screwdyn.core.types import is_name, printable
-from screwdyn.io.document import Missing, shown, similar
+import numpy as np
 
-__all__ = ["Element", "Problem", "Severity", "Unexpanded", "parse"]
+from screwdyn.core import expressions
+from screwdyn.core.errors import ModelError, UnboundSymbolError, URDFError
+from screwdyn.core.types import Array, is_name, printable
+from screwdyn.io.document import Findings, Missing, shown, similar
+from screwdyn.mechanism.joint import Joint
+from screwdyn.mechanism.link import Attachment
+from screwdyn.mechanism.topology import Topology
+from screwdyn.screws.screw import axis as axis_of
+
+__all__ = ["Element", "Problem", "Severity", "Unexpanded", "Writer", "nested", "opening", "parse", "quoted", "tag"]
 
 Severity = Literal["error", "warning"]
 
@@ -264,3 +274,93 @@ def parse(
     except (LookupError, ValueError) as error:  # raised by Python for an unknown encoding
         Element("?xml", {}, builder.line, problems).wrong(f"unusable encoding: {error}", "save the file as UTF-8")
     return builder.root
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# A reader of XML replaces white space in an attribute by spaces unless it is written as a reference.
+_REFERENCES = str.maketrans({c: f"&#{ord(c)};" for c in "\n\r\t"})
+
+
+def quoted(text: str) -> str:
+    """The value of an attribute, in quotes; ``xml.sax.saxutils.quoteattr`` would import ``urllib`` and ``ssl``."""
+    return f'"{escape(text).translate(_REFERENCES)}"'
+
+
+def _numbers(values: object) -> str:
+    """Numbers with all digits; adding zero replaces −0 by 0."""
+    numbers = [values] if isinstance(values, float) else np.ravel(np.asarray(values, dtype=np.float64)).tolist()
+    return " ".join(repr(float(x) + 0.0) for x in numbers)
+
+
+def opening(what: str, /, **attributes: object) -> str:
+    """The tag that opens an element; attributes are texts or numbers, None for those that are left out."""
+    given = {key: x for key, x in attributes.items() if x is not None}
+    texts = [f" {key}={quoted(x)}" if isinstance(x, str) else f' {key}="{_numbers(x)}"' for key, x in given.items()]
+    return f"<{what}{''.join(texts)}>"
+
+
+def tag(what: str, /, **attributes: object) -> str:
+    """An element without children."""
+    return f"{opening(what, **attributes)[:-1]}/>"
+
+
+def nested(what: str, lines: Iterable[str], /, **attributes: object) -> list[str]:
+    """The lines of an element that contains some lines."""
+    inner = [f"  {line}" for line in lines]
+    return [opening(what, **attributes), *inner, f"</{what}>"] if inner else [tag(what, **attributes)]
+
+
+class Writer(Findings):
+    """Names, problems and losses of a tree that is written, whose numbers contain no symbols."""
+
+    kind: str
+    error: type[ModelError] | type[URDFError]
+    what = "robot"
+    # Beginnings of expressions in a name.
+    marks: tuple[str, ...] = ()
+
+    def __init__(self, topology: Topology, name: str) -> None:
+        if not isinstance(name, str) or not name:
+            raise self.error(f"the name of the {self.what} must be a non-empty string; got {name!r}")
+        held: list[object] = [] if self.kind == "URDF" else [topology.gravity]  # which URDF has no place for
+        held += [x for at in topology.attachments.values() for x in (at.link.inertia, at.joint, at.home)]
+        held += [x for loop in topology.loops.values() for x in (loop.joint, loop.home)]
+        if symbols := expressions.free_symbols(held):
+            raise UnboundSymbolError.of(symbols, f"the {self.kind}")
+        lost = f"{self.kind} has no place for the following; to_json keeps it"
+        super().__init__(self.error, f"{self.kind} cannot express this tree", lost)
+        self.topology = topology
+        self.check_name(self.what, name)
+
+    def check_name(self, what: str, name: str, kind: str = "name") -> None:
+        """Note an error if XML or a reader cannot have a name."""
+        wrong = _NOT_IN_XML.search(name)
+        found = wrong[0] if wrong else next((mark for mark in self.marks if mark in name), None)
+        if found is not None:
+            reason = "XML does not have" if wrong else "means an expression of xacro"
+            self.errors.append(f"the {kind} {name!r} of a {what} contains {found!r}, which {reason}; rename it")
+
+    def freedoms(self, at: Attachment, screws: Array) -> Iterator[tuple[str, str, Array, Array]]:
+        """Name, kind, direction and point of the freedoms of a joint, which has these screws."""
+        for name, S in zip(at.joint.row_names(at.name), screws.T, strict=True):
+            kind = Joint(S).kind
+            if kind == "helical":
+                hint = f"which {self.kind} does not have; use to_json"
+                self.errors.append(f"joint {at.name!r} has the helical freedom {name!r}, {hint}")
+            yield name, kind, *axis_of(S)
+
+    def refuse_group(self, at: Attachment) -> None:
+        """Note the error that the format does not have a joint whose motions are a group."""
+        hint = "joints of one freedom in a row have other coordinates"
+        self.errors.append(f"joint {at.name!r} is {at.joint.kind}, which {self.kind} does not have; {hint}")
+
+    def note_state(self, at: Attachment) -> None:
+        """Note warnings of a lock, and of a joint that is passive where it is not in the format."""
+        joint = at.joint
+        if at.locked is not None:
+            self.warnings.append(f"the lock of joint {at.name!r}, which is fixed in the {self.kind}")
+        if joint.nv and joint.passive != (joint.kind == "free"):
+            state = "passive" if joint.passive else "a free joint that is not passive"
+            self.warnings.append(f"joint {at.name!r} is {state}")

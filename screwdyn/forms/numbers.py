@@ -25,8 +25,8 @@ from screwdyn.physics.closure import Closure
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import POSITIONS, Model
 from screwdyn.physics.quantities import CATALOGUE, INTERNAL, LARGEST, SOLVING, Frame, Method, Quantities, Quantity
-from screwdyn.physics.recursions.joint_space import forward_dynamics, invert
 from screwdyn.physics.recursions.links import BODY, frame_code
+from screwdyn.physics.recursions.whole_tree import forward_dynamics, invert
 from screwdyn.physics.table import CONFINED, MASSLESS, TURN, workspace
 from screwdyn.screws import screw
 from screwdyn.screws.groups import LENGTH_TOLERANCE

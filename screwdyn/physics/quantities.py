@@ -19,7 +19,7 @@ from typing import Any, Concatenate, Generic, Literal, NamedTuple, ParamSpec, Pr
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.physics import charts
 from screwdyn.physics.contribution import Contribution
-from screwdyn.physics.recursions import joint_space, links, loops, whole_tree
+from screwdyn.physics.recursions import links, loops, whole_tree
 
 # A number, or that of "v" freedoms, "q" positions, "L" places (of links or constraints), "k" freedoms on the path to a
 # link, "p" on that to its parent.
@@ -112,13 +112,14 @@ class Quantity:
 
     name: str
     arguments: tuple[str, ...]  # its arrays of the state, in order: some of "q", "qd", "qdd" and "tau"
-    # (table, *arguments, *at_rest, [places], *scratch, work, *results); see ``recursions``.
+    # (table, *arguments, *at_rest, [places], [scratch], work, *results); see ``recursions``.
     recursion: Callable[..., int | None]
     results: tuple[Result, ...]
     parameters: tuple[str, ...] = ()  # or "link", or "link" and "frame"
     # Arguments of the recursion that are zero for this quantity, such as "qdd" for a bias force.
     at_rest: tuple[str, ...] = ()
-    scratch: tuple[tuple[Dimension, ...], ...] = ()  # arrays in addition to the recursion's workspace
+    scratch: tuple[tuple[Dimension, ...], ...] = ()  # a tuple of arrays in addition to the recursion's workspace
+    record: Any = None  # the kind of record in which the recursion takes the last results
     base_parameters: bool = False  # whether base parameters, which do not keep the masses, give the same value
     # Whether the forces of external wrenches are subtracted from the result or added to τ.
     wrenches: Literal["result", "tau"] | None = None
@@ -132,6 +133,13 @@ class Quantity:
     def given(self) -> tuple[Result, ...]:
         """Results that are not hidden."""
         return tuple(result for result in self.results if not result.hidden)
+
+    def handed(self, results: Sequence[Any], record: Callable[[Sequence[Any]], Any] | None = None) -> list[Any]:
+        """The results as the recursion takes them; ``record`` makes their record from its members."""
+        if not self.record:
+            return [*results]
+        first = len(results) - len(self.record._fields)
+        return [*results[:first], (record or self.record._make)(results[first:])]
 
     def split(self, values: Sequence[Any]) -> tuple[Any, Sequence[Any], Any, Any]:
         """The link, the state, the frame and the wrenches among the values of all arguments; None without them."""
@@ -248,7 +256,7 @@ class Quantities(ABC):
 
     # Dynamics
 
-    @quantity(joint_space.mass_matrix, _M, base_parameters=True)
+    @quantity(whole_tree.mass_matrix, _M, base_parameters=True)
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Mass matrix M(q), (…, nv, nv), symmetric; kg m², kg m or kg.
 
@@ -256,12 +264,7 @@ class Quantities(ABC):
         Errors as for :class:`Quantities`.
         """
 
-    @quantity(
-        joint_space.mass_and_coriolis,
-        replace(_M, hidden=True),
-        _C,
-        base_parameters=True,
-    )
+    @quantity(whole_tree.mass_and_coriolis, replace(_M, hidden=True), _C, base_parameters=True)
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Coriolis matrix C(q, q̇), (…, nv, nv), of the Christoffel symbols of M (Laus Eq. 35), or with quasi-velocities
         of its Levi-Civita connection (docs/mathematics.md §7); N m s, N s or kg/s.
@@ -270,42 +273,42 @@ class Quantities(ABC):
         quasi-velocities C(ν) b = M ∇_ν b (§7). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.mass_and_coriolis, _M, _C, base_parameters=True)
+    @quantity(whole_tree.mass_and_coriolis, _M, _C, base_parameters=True)
     def mass_and_coriolis(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
         """M(q) and C(q, q̇), both (…, nv, nv), from one recursion at the cost of C alone.
 
         See :meth:`mass_matrix` and :meth:`coriolis_matrix`.
         """
 
-    @quantity(joint_space.dynamics, _M, _C, _G, base_parameters=True)
+    @quantity(whole_tree.dynamics, _M, _C, _G, base_parameters=True)
     def dynamics(self, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array, Array]:
         """M(q), C(q, q̇) and g(q) in one call, (…, nv, nv), (…, nv, nv) and (…, nv).
 
         See :meth:`mass_matrix`, :meth:`coriolis_matrix` and :meth:`gravity_vector`.
         """
 
-    @quantity(joint_space.gravity_vector, _G, base_parameters=True)
+    @quantity(whole_tree.gravity_vector, _G, base_parameters=True)
     def gravity_vector(self, q: ArrayLike) -> Array:
         """Gravity vector g(q) = ∂U/∂q, (…, nv), N m or N: the joint forces that hold the robot at rest (Laus Eq. 36).
 
         docs/mathematics.md §1 and §2. Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(whole_tree.inverse_dynamics, Result("bias", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def bias_force(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇ + g(q), (…, nv), N m or N: the joint forces of a motion with q̈ = 0.
 
         By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
+    @quantity(whole_tree.velocity_forces, Result("c", ("v",), _TAU.unit), base_parameters=True, at_rest=("qdd",))
     def velocity_product(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """C(q, q̇) q̇, (…, nv), N m or N: the Coriolis and centrifugal terms of the joint forces.
 
         By recursive Newton-Euler (docs/mathematics.md §4). Errors as for :class:`Quantities`.
         """
 
-    @quantity(joint_space.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
+    @quantity(whole_tree.inverse_dynamics, _TAU, base_parameters=True, wrenches="result")
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
     ) -> Array:
@@ -336,11 +339,11 @@ class Quantities(ABC):
         """
 
     @quantity(
-        joint_space.forward_dynamics,
+        whole_tree.forward_dynamics,
         _QDD,
         base_parameters=True,
         wrenches="tau",
-        coupled=Coupled(("mass_matrix", "bias_force"), ("tau",), joint_space.accelerations),
+        coupled=Coupled(("mass_matrix", "bias_force"), ("tau",), whole_tree.accelerations),
     )
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None
@@ -397,11 +400,7 @@ class Quantities(ABC):
             For an unknown frame, and as for :class:`Quantities`.
         """
 
-    @quantity(
-        links.jacobian_dot,
-        replace(_J, hidden=True),
-        Result("J_dot", (6, "v"), "1/s, ...", rate_of="J"),
-    )
+    @quantity(links.jacobian_dot, replace(_J, hidden=True), Result("J_dot", (6, "v"), "1/s, ...", rate_of="J"))
     def jacobian_dot(self, link: str, q: ArrayLike, qd: ArrayLike, frame: Frame = "com") -> Array:
         """Time derivative J̇ of :meth:`jacobian`, entry by entry, (…, 6, nv); rad/s² and m/s² per unit rate.
 
@@ -517,11 +516,7 @@ class Quantities(ABC):
 
     # One link
 
-    @quantity(
-        links.contribution,
-        *_contribution("k"),
-        scratch=(("v", "k", 12),),
-    )
+    @quantity(links.contribution, *_contribution("k"), record=links.Share, scratch=(("v", "k", 12),))
     def contribution(self, link: str, q: ArrayLike, qd: ArrayLike) -> Contribution:
         """Contribution of one link: J_i, J̇_i, M_i, C_i, g_i over the k freedoms on its path (docs/mathematics.md §2).
 
@@ -545,6 +540,7 @@ class Quantities(ABC):
     @quantity(
         links.subtree_contribution,
         *_contribution("v"),
+        record=links.Share,
         scratch=(("v", "v", 12), (6, "v"), (6, "v"), ("v", "v"), ("v", "v"), ("v",)),
         places="subtree",
     )
@@ -585,11 +581,11 @@ class Quantities(ABC):
         """
 
     @quantity(
-        joint_space.operational_inertia,
+        whole_tree.operational_inertia,
         Result("Lambda", (6, 6), "kg m^2, kg m and kg"),
         base_parameters=True,
         scratch=(("v", "v"), (6, "v")),
-        coupled=Coupled(("mass_matrix", "jacobian"), (), joint_space.inertia_felt),
+        coupled=Coupled(("mass_matrix", "jacobian"), (), whole_tree.inertia_felt),
     )
     def operational_inertia(self, link: str, q: ArrayLike, frame: Frame = "com") -> Array:
         """Operational-space inertia Λ = (J M⁻¹ Jᵀ)⁻¹ of a link, (…, 6, 6); kg m², kg m and kg.
@@ -612,12 +608,7 @@ class Quantities(ABC):
         coordinates that move both links alike are zero (docs/mathematics.md §12).
         """
 
-    @quantity(
-        loops.constraint_jacobian_dot,
-        replace(_J_C, hidden=True),
-        _J_C_DOT,
-        places="loops",
-    )
+    @quantity(loops.constraint_jacobian_dot, replace(_J_C, hidden=True), _J_C_DOT, places="loops")
     def constraint_jacobian_dot(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Time derivative of :meth:`constraint_jacobian`, (…, m, nv), so that J_c q̈ + J̇_c q̇ = 0."""
 
@@ -628,15 +619,15 @@ class Quantities(ABC):
 _BASIS = (("L", "L"), ("L", 2))
 _INTERNAL = (
     # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
-    Quantity("wrench_torque", ("q", "wrenches"), joint_space.wrench_torque, (_TAU,)),
+    Quantity("wrench_torque", ("q", "wrenches"), whole_tree.wrench_torque, (_TAU,)),
     # The two passes of every change of a moving tree; see ``changes.law``.
-    Quantity("joint_momentum", ("q", "qd"), joint_space.joint_momentum, (_TAU,)),
+    Quantity("joint_momentum", ("q", "qd"), whole_tree.joint_momentum, (_TAU,)),
     Quantity(
         "impulse_response",
         ("q", "tau"),
-        joint_space.impulse_response,
+        whole_tree.impulse_response,
         (Result("jump", ("v",), ""),),
-        coupled=Coupled(("mass_matrix",), ("tau",), joint_space.solved),
+        coupled=Coupled(("mass_matrix",), ("tau",), whole_tree.solved),
     ),
     # What a link has at one state, from what its parent has; see ``forms.point``.
     Quantity(
@@ -645,6 +636,7 @@ _INTERNAL = (
         links.link_step,
         (Result("frame", (1, 18), ""), Result("columns", ("k", 12), ""), *CATALOGUE["contribution"].results),
         places="one",
+        record=links.Share,
     ),
     Quantity("constraints", ("q", "qd"), loops.constraint_jacobian_dot, (_J_C, _J_C_DOT), places="loops"),
     Quantity(

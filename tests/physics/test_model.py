@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 import screwdyn as sd
 from screwdyn.forms.numbers import Numbers
 from screwdyn.physics.model import Model
-from screwdyn.physics.recursions import joint_space
+from screwdyn.physics.recursions import whole_tree
 from screwdyn.physics.table import workspace
 from screwdyn.testing import random_inertia, random_pose, random_tree
 
@@ -181,7 +181,7 @@ def test_rows_and_charts_give_what_the_definition_gives(seed):
     q, v = tree.random_configuration(rng), rng.normal(size=tree.nv)
     (table, x), n = recentred(tree, q), tree.nv
     M, C, g = np.empty((n, n)), np.empty((n, n)), np.empty(n)
-    joint_space.dynamics(table, x, v, workspace(table, lambda *shape: np.empty(shape)), M, C, g)
+    whole_tree.dynamics(table, x, v, workspace(table, lambda *shape: np.empty(shape)), M, C, g)
     parts = tree.contributions(q, v)
     totals = {
         name: sd.padded_sum(getattr(part, name) for part in parts).matrix(tree.coordinates) for name in ("M", "C", "g")

@@ -14,7 +14,7 @@ from screwdyn.backends.kernels import entry as kernels
 from screwdyn.core.errors import InertiaError, SingularAttachmentError
 from screwdyn.forms import point
 from screwdyn.physics.charts import recentre
-from screwdyn.physics.quantities import CATALOGUE
+from screwdyn.physics.quantities import CATALOGUE, INTERNAL
 from screwdyn.physics.recursions.links import FRAMES, link_step
 from screwdyn.physics.table import COLUMNS, PLACE, workspace
 
@@ -80,9 +80,12 @@ def test_plain_python_is_what_is_compiled(numbers, case):
             *(numbers(state[name]) for name in entry.arguments),
             *(numbers(np.zeros(n)) for _ in entry.at_rest),
             *([numbers(places[entry.places])] if entry.places else []),
-            *(numbers(empty(*(sizes[d] if isinstance(d, str) else d for d in s))) for s in entry.scratch),
+            *(
+                [tuple(numbers(empty(*(sizes[d] if isinstance(d, str) else d for d in s))) for s in entry.scratch)]
+                * bool(entry.scratch)
+            ),
             workspace(model.table, lambda *shape: numbers(empty(*shape))),
-            *(found := [numbers(out) for out in outs]),
+            *entry.handed(found := [numbers(out) for out in outs]),
         )
         given = {"link": link, "frame": FRAMES[code]} | state
         arguments = {x: given[x] for x in entry.signature.parameters if x in given}
@@ -118,7 +121,7 @@ def test_the_step_of_a_link_in_plain_python_is_what_is_compiled(monkeypatch):
             recentre(given, np.full(rows, -1), np.array([[0, 0, *group]]), state[0], table, q)
         arguments = (table, q, *state[1:], numbers[-PLACE:].reshape(1, PLACE))
         outs = [empty(*out.shape) for out in found]
-        link_step(*arguments, workspace(table, empty), *outs)
+        link_step(*arguments, workspace(table, empty), *INTERNAL["link_step"].handed(outs))
         compared.extend(zip(outs, found, strict=True))
         return found
 

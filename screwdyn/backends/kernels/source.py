@@ -101,7 +101,7 @@ def functions(name: str) -> dict[str, Any]:
     """The functions of the physics that a kernel calls, by their names in its source."""
     entry = entry_of(name)
     if not name.startswith(COUPLED):
-        return {"recursion": entry.recursion}
+        return {"recursion": entry.recursion, "Record": entry.record}
     found: dict[str, Any] = {f.__name__: f for part in parts(entry) for r in part.given if (f := r.contraction)}
     return found | ({"finish": entry.coupled.finish} if entry.coupled else {})
 
@@ -262,9 +262,9 @@ def _uncoupled(entry: Quantity) -> list[str]:
         "rows",
         *(handed.get(name, name) for name in (*entry.arguments, *entry.at_rest)),
         *(["places"] if entry.places else []),
-        *(f"scratch{k}" for k in range(len(entry.scratch))),
+        *([f"({''.join(f'scratch{k}, ' for k in range(len(entry.scratch)))})"] if entry.scratch else []),
         "work",
-        *(f"out_{result.name}" for result in entry.results),
+        *entry.handed([f"out_{result.name}" for result in entry.results], lambda names: f"Record({', '.join(names)})"),
     ]
     lines += _called("recursion", arguments, signature(entry.recursion).return_annotation)
     for result in entry.results:

@@ -196,9 +196,9 @@ def record(tape: Tape, quantity: str, subject: Subject) -> list[Scalars]:
         *before, last = map(over_rows, result.shape or (1,))
         results[result.name] = _zeros(*([math.prod(before)] if before else []), last)
     places = [subject.places] if entry.places else []
-    scratch = [_zeros(*map(over_rows, shape)) for shape in entry.scratch]
+    scratch = [tuple(_zeros(*map(over_rows, shape)) for shape in entry.scratch)] if entry.scratch else []
     work = workspace(table, _zeros)
-    if status := entry.recursion(table, *state.values(), *places, *scratch, work, *results.values()):
+    if status := entry.recursion(table, *state.values(), *places, *scratch, work, *entry.handed([*results.values()])):
         raise Undetermined(quantity, status)
     for result in entry.results:
         if result.rate_of:

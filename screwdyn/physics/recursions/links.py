@@ -4,25 +4,12 @@ A contribution is J, J̇, M, C and g of a link from J and J̇ of its parent (doc
 J̇ of a row, in its frame, are rows of twelve numbers, one for each row on its path.
 """
 
+from typing import NamedTuple
+
 from screwdyn.core.errors import ShapeError
-from screwdyn.physics import link_steps
+from screwdyn.physics import link_steps as steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.link_steps import (
-    AT_REST,
-    ZERO,
-    JointScrew,
-    Pose,
-    Scalar,
-    Twist,
-    Vector,
-    Wrench,
-    add,
-    cross,
-    dot,
-    rotate,
-    rotate_back,
-    scale,
-)
+from screwdyn.physics.link_steps import AT_REST, ZERO, JointScrew, Pose, Twist, Wrench, add, cross, rotate_back, scale
 from screwdyn.physics.table import ARMATURE, Place, Table, Workspace, add_to, joint_screw, load, store
 
 COM, BODY, BASE, MIXED = range(4)
@@ -30,6 +17,16 @@ FRAMES = ("com", "body", "base", "mixed")
 # Names of the frames in other libraries, such as Pinocchio's ReferenceFrame.
 _ALSO = {"local": BODY, "world": BASE, "space": BASE, "spatial": BASE, "local_world_aligned": MIXED, "hybrid": MIXED}
 _CODES = {name: code for code, name in enumerate(FRAMES)} | _ALSO
+
+
+class Share(NamedTuple):
+    """What a link, or several, contribute: arrays of J, J̇, M, C and g."""
+
+    J: Table
+    J_dot: Table
+    M: Table
+    C: Table
+    g: Table
 
 
 def is_frame(name: str) -> bool:
@@ -59,25 +56,22 @@ def clear(A: Table) -> None:
             A[i, k] = 0.0
 
 
-def pose_in_base(table: Table, i: int, q: Table, work: Workspace) -> Pose:
-    """Pose in the base of the frame of row i, which begins its joint, from that of its parent's."""
-    # The home of the first row of a group joint, which carries no link, contains the joint's pose.
-    T, k = rows.row_pose(table, i, q, work) if rows.carries_link(work, i) else rows.home(table, i), work.parents[i]
-    return T if k < 0 else link_steps.compose(load(work.poses, k, Pose), T)
-
-
 def poses_in_base(table: Table, q: Table, work: Workspace) -> None:
     """Pose of every row's frame in the base."""
     for i in range(table.shape[0] - 1):
-        if rows.begins_joint(work, i):
-            store(work.poses, i, pose_in_base(table, i, q, work))
+        k = work.parents[i]
+        if not rows.begins_joint(work, i):
+            T = rows.in_next_frame(load(work.poses, i - 1, Pose))
         else:
-            store(work.poses, i, rows.in_next_frame(load(work.poses, i - 1, Pose)))
+            # The home of the first row of a group joint, which carries no link, contains the joint's pose.
+            T = rows.row_pose(table, i, q, work) if rows.carries_link(work, i) else rows.home(table, i)
+            T = T if k < 0 else steps.compose(load(work.poses, k, Pose), T)
+        store(work.poses, i, T)
 
 
 def screw_of_row(table: Table, i: int, work: Workspace) -> Twist:
     """The screw of row i in the base, whose pose there is in work."""
-    return link_steps.screw_in_base(load(work.poses, i, Pose), joint_screw(table, i))
+    return steps.screw_in_base(load(work.poses, i, Pose), joint_screw(table, i))
 
 
 def write_pose(T: Pose, out: Table, first: int) -> None:
@@ -103,14 +97,10 @@ def forward_kinematics(table: Table, q: Table, places: Table, work: Workspace, p
 
 def link_poses(table: Table, q: Table, places: Table, work: Workspace, poses: Table) -> None:
     """Poses of all links in the base, four rows each."""
-    for i in range(table.shape[0] - 1):
-        if rows.carries_link(work, i):
-            first = work.firsts[i]
-            T = pose_in_base(table, first, q, work)
-            store(work.poses, i, T if rows.axes_as_first(first, i) else rows.in_next_frame(rows.in_next_frame(T)))
+    poses_in_base(table, q, work)
     for l in range(places.shape[0]):
         link = load(places, l, Place)
-        T = link.pose if link.row < 0 else link_steps.compose(load(work.poses, link.row, Pose), link.pose)
+        T = link.pose if link.row < 0 else steps.compose(load(work.poses, link.row, Pose), link.pose)
         write_pose(T, poses, 4 * l)
 
 
@@ -127,16 +117,16 @@ def point_pose(link: Place) -> Pose:
 def in_frame(frame: int, T: Pose, V: Twist) -> Twist:
     """Change the frame of a link's twist from its own frame, whose pose in the base is T, to the given frame."""
     if frame == BASE:
-        return link_steps.twist_to_parent(T, V)
+        return steps.twist_to_parent(T, V)
     if frame == MIXED:
-        return Twist(rotate(T.R, V.w), rotate(T.R, V.v))
+        return Twist(steps.rotate(T.R, V.w), steps.rotate(T.R, V.v))
     return V
 
 
 def rate_in_frame(frame: int, T: Pose, V: Twist, X: Twist, rate: Twist) -> Twist:
     """Time derivative of ``in_frame(frame, T, X)`` for a link with twist V: d/dt Ad(T) = Ad(T) ad(V)."""
     if frame == BASE:
-        return link_steps.twist_to_parent(T, add(rate, link_steps.bracket(V, X)))
+        return steps.twist_to_parent(T, add(rate, steps.bracket(V, X)))
     if frame == MIXED:
         return in_frame(frame, T, Twist(add(rate.w, cross(V.w, X.w)), add(rate.v, cross(V.w, X.v))))
     return rate
@@ -161,7 +151,7 @@ def columns_in_link(table: Table, q: Table, link: Place, work: Workspace, J: Tab
     rows.store_poses_on_path(table, link.row, q, work)
     T, i = point_pose(link), link.row
     while i >= 0:
-        store_column(J, i, link_steps.screw_from_beyond(T, joint_screw(table, i)))
+        store_column(J, i, steps.screw_from_beyond(T, joint_screw(table, i)))
         T = rows.pose_in_parent(work, i, T)
         i = work.parents[i]
     return T
@@ -187,7 +177,7 @@ def jacobian_dot(table: Table, q: Table, qd: Table, places: Table, work: Workspa
     V, i = AT_REST, link.row
     while i >= 0:
         column = load_column(J, i)
-        store_column(J_dot, i, link_steps.bracket(column, V))
+        store_column(J_dot, i, steps.bracket(column, V))
         V = add(V, scale(qd[i], column))
         i = work.parents[i]
     i = link.row
@@ -206,16 +196,26 @@ def write_six(x: Twist | Wrench, out: Table) -> None:
         out[r + 3] = moving[r]
 
 
-def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Workspace, twist: Table) -> None:
-    """Twist of one link, from the rows on its path."""
-    link = load(places, 0, Place)
+def motion_of_link(
+    table: Table, q: Table, qd: Table, qdd: Table, link: Place, work: Workspace
+) -> tuple[Pose, Twist, Twist]:
+    """Pose in the base, twist and its rate of one link in its own frame, from the rows on its path."""
     rows.store_poses_on_path(table, link.row, q, work)
-    T, V, i = point_pose(link), AT_REST, link.row
+    T, V, A, i = point_pose(link), AT_REST, AT_REST, link.row
     while i >= 0:
-        S = joint_screw(table, i)
-        V = add(V, scale(qd[i], link_steps.screw_from_beyond(T, S)))
+        column = steps.screw_from_beyond(T, joint_screw(table, i))
+        A = add(A, scale(qdd[i], column))
+        A = add(A, scale(qd[i], steps.bracket(column, V)))
+        V = add(V, scale(qd[i], column))
         T = rows.pose_in_parent(work, i, T)
         i = work.parents[i]
+    return T, V, A
+
+
+def twist_of_link(table: Table, q: Table, qd: Table, places: Table, work: Workspace, twist: Table) -> None:
+    """Twist of one link."""
+    link = load(places, 0, Place)
+    T, V, _ = motion_of_link(table, q, qd, qd, link, work)
     write_six(in_frame(link.frame, T, V), twist)
 
 
@@ -224,15 +224,7 @@ def acceleration_of_link(
 ) -> None:
     """Time derivative of :func:`twist_of_link`: J q̈ + J̇ q̇."""
     link = load(places, 0, Place)
-    rows.store_poses_on_path(table, link.row, q, work)
-    T, V, A, i = point_pose(link), AT_REST, AT_REST, link.row
-    while i >= 0:
-        column = link_steps.screw_from_beyond(T, joint_screw(table, i))
-        A = add(A, scale(qdd[i], column))
-        A = add(A, scale(qd[i], link_steps.bracket(column, V)))
-        V = add(V, scale(qd[i], column))
-        T = rows.pose_in_parent(work, i, T)
-        i = work.parents[i]
+    T, V, A = motion_of_link(table, q, qd, qdd, link, work)
     write_six(rate_in_frame(link.frame, T, V, V, A), acceleration)
 
 
@@ -253,15 +245,15 @@ def unit_twist(S: JointScrew) -> Twist:
     return Twist((0.0, 0.0, S.turn), (0.0, 0.0, S.slide))
 
 
-def columns_of_row(X: Pose, S: JointScrew, qd: Scalar, above: Table, before: int, count: int, own: Table) -> None:
+def columns_of_row(X: Pose, S: JointScrew, qd: steps.Scalar, above: Table, before: int, count: int, own: Table) -> None:
     """X J_p and Ad(X)⁻¹ J̇_p − ad(S ν) X J_p: the columns of a row's J and J̇ but its own, from those of its parent.
 
     The rows of one joint do not contribute to each other's J̇: the columns of the row's joint are not ``before`` it.
     """
     for c in range(count):
-        column = link_steps.twist_to_child(X, load(above, c, Twist))
-        rate = link_steps.twist_to_child(X, load(above, c, Twist, 6))
-        turn = scale(-(qd if c < before else 0.0), link_steps.bracket(unit_twist(S), column))
+        column = steps.twist_to_child(X, load(above, c, Twist))
+        rate = steps.twist_to_child(X, load(above, c, Twist, 6))
+        turn = scale(-(qd if c < before else 0.0), steps.bracket(unit_twist(S), column))
         store(own, c, column)
         store(own, c, add(rate, turn), 6)
 
@@ -286,90 +278,65 @@ def rows_of_links(table: Table, q: Table, qd: Table, places: Table, columns: Tab
         X, S, k = rows.row_pose(table, i, q, work), joint_screw(table, i), rows_on_path(work, above)
         T, V, parent = X, AT_REST, columns[i]
         if above >= 0:
-            T, V = link_steps.compose(load(work.poses, above, Pose), X), load(work.twists, above, Twist)
+            T, V = steps.compose(load(work.poses, above, Pose), X), load(work.twists, above, Twist)
             parent = columns[above]
         store(work.poses, i, T)
-        store(work.twists, i, link_steps.link_twist(X, V, S, qd[i]))
+        store(work.twists, i, steps.link_twist(X, V, S, qd[i]))
         columns_of_row(X, S, qd[i], parent, k - (i - work.firsts[i]), k, columns[i])
         store(columns[i], k, unit_twist(S))
         store(columns[i], k, AT_REST, 6)
 
 
 def contribution(
-    table: Table,
-    q: Table,
-    qd: Table,
-    places: Table,
-    columns: Table,
-    work: Workspace,
-    J: Table,
-    J_dot: Table,
-    M: Table,
-    C: Table,
-    g: Table,
+    table: Table, q: Table, qd: Table, places: Table, scratch: tuple[Table, ...], work: Workspace, share: Share
 ) -> None:
     """J, J̇, M, C and g of a link over the k rows on its path."""
+    (columns,) = scratch
     rows_of_links(table, q, qd, places, columns, work)
-    contribution_of_link(table, load(places, 0, Place), columns, work, J, J_dot, M, C, g)
+    contribution_of_link(table, load(places, 0, Place), columns, work, share)
 
 
-def contribution_of_link(
-    table: Table, link: Place, columns: Table, work: Workspace, J: Table, J_dot: Table, M: Table, C: Table, g: Table
-) -> None:
+def contribution_of_link(table: Table, link: Place, columns: Table, work: Workspace, share: Share) -> None:
     """The contribution of a link from the pose, the twist, J and J̇ of its row, with the armature of its own joint."""
     row, k = link.row, rows_on_path(work, link.row)
     down, w = rows.gravity_of(table), ZERO
     if row >= 0:
         down, w = rotate_back(load(work.poses, row, Pose).R, down), load(work.twists, row, Twist).w
-        dynamics_at_com(link, down, w, columns[row], k, J, J_dot, M, C, g)
+        dynamics_at_com(link, down, w, columns[row], k, share)
     for own in range(1, link.rows + 1):
-        M[k - own, k - own] += table[row, ARMATURE]
+        share.M[k - own, k - own] += table[row, ARMATURE]
 
 
-def dynamics_at_com(
-    link: Place, down: Vector, w: Vector, columns: Table, k: int, J: Table, J_dot: Table, M: Table, C: Table, g: Table
-) -> None:
+def dynamics_at_com(link: Place, down: steps.Vector, w: steps.Vector, columns: Table, k: int, share: Share) -> None:
     """J, J̇, M = Jᵀ M̄ J, C = Jᵀ (M̄ J̇ + B J) and g = −m J_vᵀ Rᵀ g₀ of a link from the k columns of its row.
 
     Gravity and the angular velocity are in the frame of the row.
     """
     m, I, X = link.mass, link.inertia, com_pose(link)
+    J, J_dot, M, C, g = share
     for c in range(k):
-        store_column(J, c, link_steps.twist_to_child(X, load(columns, c, Twist)))
-        store_column(J_dot, c, link_steps.twist_to_child(X, load(columns, c, Twist, 6)))
+        store_column(J, c, steps.twist_to_child(X, load(columns, c, Twist)))
+        store_column(J_dot, c, steps.twist_to_child(X, load(columns, c, Twist, 6)))
     down, w = rotate_back(X.R, down), rotate_back(X.R, w)
     for c in range(k):
         column = load_column(J, c)
-        F = link_steps.com_momentum(m, I, column)
-        G = link_steps.com_momentum(m, I, load_column(J_dot, c))
-        G = add(G, link_steps.com_coriolis(m, I, w, column))
+        F = steps.com_momentum(m, I, column)
+        G = steps.com_momentum(m, I, load_column(J_dot, c))
+        G = add(G, steps.com_coriolis(m, I, w, column))
         for b in range(k):
             other = load_column(J, b)
-            M[b, c] = link_steps.power(other, F)
-            C[b, c] = link_steps.power(other, G)
-        g[c] = -m * dot(column.v, down)
+            M[b, c] = steps.power(other, F)
+            C[b, c] = steps.power(other, G)
+        g[c] = -m * steps.dot(column.v, down)
 
 
 def subtree_contribution(
-    table: Table,
-    q: Table,
-    qd: Table,
-    places: Table,
-    columns: Table,
-    own_J: Table,
-    own_J_dot: Table,
-    own_M: Table,
-    own_C: Table,
-    own_g: Table,
-    work: Workspace,
-    J: Table,
-    J_dot: Table,
-    M: Table,
-    C: Table,
-    g: Table,
+    table: Table, q: Table, qd: Table, places: Table, scratch: tuple[Table, ...], work: Workspace, total: Share
 ) -> None:
     """The padded sum of the contributions of some links over all rows, and J and J̇ of the first of them."""
+    columns, own_J, own_J_dot, own_M, own_C, own_g = scratch
     rows_of_links(table, q, qd, places, columns, work)
+    J, J_dot, M, C, g = total
     clear(J)
     clear(J_dot)
     clear(M)
@@ -378,7 +345,7 @@ def subtree_contribution(
         g[i] = 0.0
     for l in range(places.shape[0]):
         link = load(places, l, Place)
-        contribution_of_link(table, link, columns, work, own_J, own_J_dot, own_M, own_C, own_g)
+        contribution_of_link(table, link, columns, work, Share(own_J, own_J_dot, own_M, own_C, own_g))
         i, k = link.row, rows_on_path(work, link.row)
         for c in range(k - 1, -1, -1):
             if l == 0:
@@ -404,11 +371,7 @@ def link_step(
     work: Workspace,
     frame: Table,
     columns: Table,
-    J: Table,
-    J_dot: Table,
-    M: Table,
-    C: Table,
-    g: Table,
+    share: Share,
 ) -> None:
     """The contribution of a link from what its parent's row has: one step, which gives what the link's row has.
 
@@ -422,16 +385,16 @@ def link_step(
             columns[c, r] = columns_above[c, r] if c < p else 0.0
     for i in range(table.shape[0] - 1):
         X, S, c = rows.row_pose(table, i, q, work), joint_screw(table, i), int(onto[i, 0])
-        T, V = link_steps.compose(T, X), link_steps.link_twist(X, V, S, qd[i])
+        T, V = steps.compose(T, X), steps.link_twist(X, V, S, qd[i])
         columns_of_row(X, S, qd[i], columns, p + work.firsts[i], p + i, columns)
         add_to(columns, c, scale(onto[i, 1], unit_twist(S)))
     store(frame, 0, T)
     store(frame, 0, V, 12)
     down = rotate_back(T.R, rows.gravity_of(table))
-    dynamics_at_com(load(places, 0, Place), down, V.w, columns, columns.shape[0], J, J_dot, M, C, g)
+    dynamics_at_com(load(places, 0, Place), down, V.w, columns, columns.shape[0], share)
     for i in range(table.shape[0] - 1):
         c = int(onto[i, 0])
-        M[c, c] += onto[i, 1] * onto[i, 1] * table[i, ARMATURE]
+        share.M[c, c] += onto[i, 1] * onto[i, 1] * table[i, ARMATURE]
 
 
 def kinetic_energy(table: Table, q: Table, qd: Table, places: Table, work: Workspace, T: Table) -> None:
@@ -443,8 +406,8 @@ def kinetic_energy(table: Table, q: Table, qd: Table, places: Table, work: Works
     for l in range(places.shape[0]):
         link = load(places, l, Place)
         if link.row >= 0:
-            V = link_steps.twist_to_child(com_pose(link), load(work.twists, link.row, Twist))
-            total = total + link_steps.power(V, link_steps.com_momentum(link.mass, link.inertia, V))
+            V = steps.twist_to_child(com_pose(link), load(work.twists, link.row, Twist))
+            total = total + steps.power(V, steps.com_momentum(link.mass, link.inertia, V))
             for own in range(link.rows):
                 total = total + table[link.row, ARMATURE] * (qd[link.row - own] * qd[link.row - own])
     T[0] = 0.5 * total
@@ -459,6 +422,6 @@ def potential_energy(table: Table, q: Table, places: Table, work: Workspace, U: 
         c = link.com
         if link.row >= 0:
             T = load(work.poses, link.row, Pose)
-            c = add(T.p, rotate(T.R, c))
+            c = add(T.p, steps.rotate(T.R, c))
         h = add(h, scale(link.mass, c))
-    U[0] = -dot(rows.gravity_of(table), h)
+    U[0] = -steps.dot(rows.gravity_of(table), h)

@@ -12,10 +12,10 @@ determine.
 
 from math import sqrt
 
-from screwdyn.physics import link_steps
+from screwdyn.physics import link_steps as steps
 from screwdyn.physics.link_steps import AT_REST, Pose, Twist, Wrench, add, exceeds, scale
-from screwdyn.physics.recursions.joint_space import NO_PIVOT, inverse_dynamics, mass_matrix
 from screwdyn.physics.recursions.links import clear, poses_in_base, screw_of_row
+from screwdyn.physics.recursions.whole_tree import NO_PIVOT, inverse_dynamics, mass_matrix
 from screwdyn.physics.table import Constraint, Table, Workspace, load, store
 
 # Of a row of A, relative to its own length, which is redundant; of the length of a row, relative to the longest, which
@@ -27,7 +27,7 @@ KEPT_ANYWAY = 1e-12
 
 def wrench_in_base(own: Constraint, work: Workspace) -> Wrench:
     """The wrench of a constraint in the base frame."""
-    return own.wrench if own.row < 0 else link_steps.wrench_to_parent(load(work.poses, own.row, Pose), own.wrench)
+    return own.wrench if own.row < 0 else steps.wrench_to_parent(load(work.poses, own.row, Pose), own.wrench)
 
 
 def screws_in_base(table: Table, q: Table, work: Workspace) -> None:
@@ -46,10 +46,10 @@ def constraint_jacobian(table: Table, q: Table, places: Table, work: Workspace, 
         F, i, k = wrench_in_base(own, work), own.row, own.other
         while i != k:  # parents come before children, so the larger one does not carry the other
             if i > k:
-                J[l, i] = link_steps.power(load(work.columns, i, Twist), F)
+                J[l, i] = steps.power(load(work.columns, i, Twist), F)
                 i = work.parents[i]
             else:
-                J[l, k] = -link_steps.power(load(work.columns, k, Twist), F)
+                J[l, k] = -steps.power(load(work.columns, k, Twist), F)
                 k = work.parents[k]
 
 
@@ -73,12 +73,12 @@ def constraint_jacobian_dot(
         F, i, k = wrench_in_base(own, work), own.row, own.other
         while i != k:
             if i > k:
-                rate = link_steps.bracket(twist_relative_to(work, i, own.row), load(work.columns, i, Twist))
-                J_dot[l, i] = link_steps.power(rate, F)
+                rate = steps.bracket(twist_relative_to(work, i, own.row), load(work.columns, i, Twist))
+                J_dot[l, i] = steps.power(rate, F)
                 i = work.parents[i]
             else:
-                rate = link_steps.bracket(twist_relative_to(work, k, own.row), load(work.columns, k, Twist))
-                J_dot[l, k] = -link_steps.power(rate, F)
+                rate = steps.bracket(twist_relative_to(work, k, own.row), load(work.columns, k, Twist))
+                J_dot[l, k] = -steps.power(rate, F)
                 k = work.parents[k]
 
 
@@ -225,17 +225,12 @@ def forward_dynamics(
     qd: Table,
     tau: Table,
     places: Table,
-    M: Table,
-    bias: Table,
-    rest: Table,
-    J: Table,
-    J_dot: Table,
-    R: Table,
-    order: Table,
+    scratch: tuple[Table, ...],
     work: Workspace,
     qdd: Table,
 ) -> int:
     """q̈ of a tree whose loops are closed; the status is that of :func:`accelerations`."""
+    M, bias, rest, J, J_dot, R, order = scratch
     for i in range(qd.shape[0]):
         rest[i] = 0.0
     mass_matrix(table, q, work, M)

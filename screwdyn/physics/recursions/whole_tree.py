@@ -1,36 +1,369 @@
-"""Centre of mass, momentum and energy of the whole tree (docs/mathematics.md §2 and §11)."""
+"""Recursions over the whole tree: dynamics in joint space, centre of mass, momentum, energy; a link's inertia.
 
-from screwdyn.physics import link_steps
+docs/mathematics.md §2, §4 and §11.
+"""
+
+from screwdyn.physics import link_steps as steps
 from screwdyn.physics import table as rows
-from screwdyn.physics.link_steps import (
-    AT_REST,
-    ZERO,
-    MassMoment,
-    Pose,
-    RigidInertia,
-    Scalar,
-    Twist,
-    Vector,
-    Wrench,
-    add,
-    cross,
-    dot,
-    exceeds,
-    scale,
-)
-from screwdyn.physics.recursions.joint_space import outward_forces, store_momenta, wrench_on_base
-from screwdyn.physics.recursions.links import poses_in_base, screw_of_row, store_column, write_six
-from screwdyn.physics.table import ARMATURE, MASSLESS, Table, Workspace, add_to, body, load, store
+from screwdyn.physics.link_steps import AT_REST, ZERO, MassMoment, Pose, RigidInertia, Twist, Wrench, add, scale
+from screwdyn.physics.recursions.links import clear, jacobian, poses_in_base, screw_of_row, store_column, write_six
+from screwdyn.physics.table import ARMATURE, MASSLESS, Table, Workspace, add_to, body, joint_screw, load, store
+
+# A pivot below this fraction of its diagonal entry is rounding: of J M⁻¹ Jᵀ, and of M.
+NO_FREEDOM, NO_PIVOT = 1e-12, 1e-15
+
+# Inverse dynamics
 
 
-def base_body(table: Table) -> RigidInertia:
-    """Inertia of all bodies welded to the base."""
-    return body(table, table.shape[0] - 1)
+def outward_forces(table: Table, q: Table, qd: Table, qdd: Table, gravity: steps.Vector, work: Workspace) -> None:
+    """Outward pass: poses, accelerations and the wrenches that cause them, row by row."""
+    for i in range(table.shape[0] - 1):
+        T = rows.row_pose(table, i, q, work)
+        store(work.poses, i, T)
+        k = work.parents[i]
+        before = steps.base_acceleration(gravity) if k < 0 else load(work.accelerations, k, steps.Acceleration)
+        acceleration = steps.link_acceleration(T, before, joint_screw(table, i), qd[i], qdd[i])
+        store(work.accelerations, i, acceleration)
+        store(work.wrenches, i, steps.newton_euler(body(table, i), acceleration))
 
 
-def total_mass(table: Table) -> Scalar:
+def inward_forces(table: Table, work: Workspace, tau: Table) -> None:
+    """Inward pass: the joint forces of the wrenches on each row and all rows beyond it."""
+    for i in range(table.shape[0] - 2, -1, -1):
+        F = load(work.wrenches, i, Wrench)
+        tau[i] = steps.joint_component(F, joint_screw(table, i))
+        k = work.parents[i]
+        if k >= 0:
+            add_to(work.wrenches, k, rows.wrench_in_parent(work, i, F))
+
+
+def wrench_on_base(table: Table, work: Workspace) -> Wrench:
+    """The sum of the wrenches on all rows, about the base's origin and in its axes."""
+    total = steps.NO_WRENCH
+    for i in range(table.shape[0] - 2, -1, -1):
+        F = rows.wrench_in_parent(work, i, load(work.wrenches, i, Wrench))
+        k = work.parents[i]
+        if k >= 0:
+            add_to(work.wrenches, k, F)
+        else:
+            total = add(total, F)
+    return total
+
+
+def add_motors(table: Table, qdd: Table, tau: Table) -> None:
+    """Add the forces that accelerate the armatures."""
+    for i in range(table.shape[0] - 1):
+        tau[i] = tau[i] + table[i, ARMATURE] * qdd[i]
+
+
+def inverse_dynamics(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
+    """Recursive Newton-Euler, with the forces that accelerate the armatures."""
+    outward_forces(table, q, qd, qdd, rows.gravity_of(table), work)
+    inward_forces(table, work, tau)
+    add_motors(table, qdd, tau)
+
+
+def velocity_forces(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, tau: Table) -> None:
+    """The same without gravity."""
+    outward_forces(table, q, qd, qdd, ZERO, work)
+    inward_forces(table, work, tau)
+    add_motors(table, qdd, tau)
+
+
+def store_momenta(table: Table, q: Table, qd: Table, work: Workspace) -> None:
+    """Poses of all rows in their parents, twists, and momenta in the place of wrenches."""
+    rows.store_poses(table, q, work)
+    V = AT_REST
+    for i in range(table.shape[0] - 1):
+        V = rows.store_row_twist(table, i, qd, work, V)
+        store(work.wrenches, i, steps.momentum(body(table, i), V) if rows.carries_link(work, i) else steps.NO_WRENCH)
+
+
+def joint_momentum(table: Table, q: Table, qd: Table, work: Workspace, p: Table) -> None:
+    """M ν: the momenta Σ Jᵀ M V along the freedoms, inward from the rows, and those of the armatures."""
+    store_momenta(table, q, qd, work)
+    inward_forces(table, work, p)
+    add_motors(table, qd, p)
+
+
+def wrench_torque(table: Table, q: Table, wrenches: Table, work: Workspace, tau: Table) -> None:
+    """Σ Jᵀ F for a wrench [n; f] on each row, in the row's frame."""
+    rows.store_poses(table, q, work)
+    for i in range(table.shape[0] - 1):
+        store(work.wrenches, i, load(wrenches, i, Wrench))
+    inward_forces(table, work, tau)
+
+
+def gravity_vector(table: Table, q: Table, work: Workspace, tau: Table) -> None:
+    """Joint forces that hold the robot at rest."""
+    rows.store_poses(table, q, work)
+    for i in range(table.shape[0] - 1):
+        k = work.parents[i]
+        before = scale(-1.0, rows.gravity_of(table)) if k < 0 else load(work.twists, k, Twist).v
+        a = rows.vector_of_parent(work, i, before)
+        # The twists hold −gravity as an acceleration here.
+        store(work.twists, i, Twist(ZERO, a))
+        store(work.wrenches, i, steps.weight(body(table, i), a))
+    inward_forces(table, work, tau)
+
+
+# The mass matrix and the Coriolis matrix
+
+
+def mass_matrix(table: Table, q: Table, work: Workspace, M: Table) -> None:
+    """M by composite inertias, summed from the tips inward."""
+    n = table.shape[0] - 1
+    rows.store_poses(table, q, work)
+    for i in range(n):
+        store(work.inertias, i, body(table, i))
+    clear(M)
+    for j in range(n - 1, -1, -1):
+        S = joint_screw(table, j)
+        composite = load(work.inertias, j, RigidInertia)
+        F = steps.momentum_of_joint(composite, S)
+        M[j, j] = steps.joint_component(F, S) + table[j, ARMATURE]
+        i, k = j, work.parents[j]
+        if k >= 0:
+            add_to(work.inertias, k, rows.inertia_in_parent(work, j, composite))
+        while k >= 0:
+            F = rows.wrench_in_parent(work, i, F)
+            M[k, j] = steps.joint_component(F, joint_screw(table, k))
+            M[j, k] = M[k, j]
+            i, k = k, work.parents[k]
+
+
+def mass_and_coriolis(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table) -> None:
+    """Mass and Coriolis matrices from composite inertias and composite Coriolis tensors."""
+    n = table.shape[0] - 1
+    rows.store_poses(table, q, work)
+    V = AT_REST
+    for i in range(n):
+        V = rows.store_row_twist(table, i, qd, work, V)
+        store(work.inertias, i, body(table, i))
+        B = steps.coriolis_tensor(body(table, i), V) if rows.carries_link(work, i) else steps.NO_TENSOR
+        store(work.coriolis, i, B)
+    clear(M)
+    clear(C)
+    for j in range(n - 1, -1, -1):
+        S = joint_screw(table, j)
+        composite, B = load(work.inertias, j, RigidInertia), load(work.coriolis, j, steps.CoriolisTensor)
+        F1, F2, n3 = steps.coriolis_columns(composite, B, load(work.twists, j, Twist), S)
+        M[j, j] = steps.joint_component(F2, S) + table[j, ARMATURE]
+        C[j, j] = steps.joint_component(F1, S)
+        i, k = j, work.parents[j]
+        if k >= 0:
+            add_to(work.inertias, k, rows.inertia_in_parent(work, j, composite))
+            add_to(work.coriolis, k, rows.coriolis_in_parent(work, j, B))
+        while k >= 0:
+            F1 = rows.wrench_in_parent(work, i, F1)
+            F2 = rows.wrench_in_parent(work, i, F2)
+            n3 = rows.vector_in_parent(work, i, n3)
+            S = joint_screw(table, k)
+            M[k, j] = steps.joint_component(F2, S)
+            M[j, k] = M[k, j]
+            C[k, j] = steps.joint_component(F1, S)
+            C[j, k] = steps.power(steps.screw_rate(load(work.twists, k, Twist), S), F2) + S.turn * n3[2]
+            i, k = k, work.parents[k]
+
+
+def dynamics(table: Table, q: Table, qd: Table, work: Workspace, M: Table, C: Table, g: Table) -> None:
+    """M, C and g."""
+    mass_and_coriolis(table, q, qd, work, M, C)
+    gravity_vector(table, q, work, g)
+
+
+# Forward dynamics
+
+
+def forward_dynamics(table: Table, q: Table, qd: Table, tau: Table, work: Workspace, qdd: Table) -> int:
+    """The articulated-body algorithm. The status is 0, or 1 + the first row whose joint feels no inertia."""
+    return articulated_bodies(table, q, qd, tau, rows.gravity_of(table), work, qdd)
+
+
+def impulse_response(table: Table, q: Table, tau: Table, work: Workspace, jump: Table) -> int:
+    """M⁻¹ τ, the rates that impulses τ give to a tree at rest, by articulated bodies; status as there."""
+    for i in range(table.shape[0] - 1):
+        jump[i] = 0.0
+    return articulated_bodies(table, q, jump, tau, ZERO, work, jump)
+
+
+def articulated_bodies(
+    table: Table, q: Table, qd: Table, tau: Table, gravity: steps.Vector, work: Workspace, qdd: Table
+) -> int:
+    """Forward dynamics in some gravity. The status is 0, or 1 + the first row whose joint feels no inertia.
+
+    The columns of ``work.pivots`` are D, u, and of all bodies that the row carries the spread, what of it acts about
+    the row's axis, and the mass (``pivot_rounding``).
+    """
+    n = table.shape[0] - 1
+    for i in range(n):
+        T, S = rows.row_pose(table, i, q, work), joint_screw(table, i)
+        store(work.poses, i, T)
+        k = work.parents[i]
+        V = steps.link_twist(T, AT_REST if k < 0 else load(work.twists, k, Twist), S, qd[i])
+        store(work.twists, i, V)
+        store(work.drifts, i, scale(qd[i], steps.screw_rate(V, S)))
+        own = body(table, i)
+        store(work.articulated, i, steps.rigid_as_articulated(own))
+        store(work.wrenches, i, steps.bias_wrench(own, V))
+        work.pivots[i, 2] = own.I[0] + own.I[3] + own.I[5]
+        work.pivots[i, 3] = work.pivots[i, 2]
+        work.pivots[i, 4] = own.m
+    for i in range(n - 1, -1, -1):
+        S = joint_screw(table, i)
+        inertia, F = load(work.articulated, i, steps.ArticulatedInertia), load(work.wrenches, i, Wrench)
+        U = steps.articulated_column(inertia, S)
+        D = steps.joint_component(U, S) + table[i, ARMATURE]
+        work.pivots[i, 0] = D
+        spread, felt, mass = work.pivots[i, 2], work.pivots[i, 3], work.pivots[i, 4]
+        if not steps.exceeds(D, steps.pivot_rounding(felt, mass, S)):
+            return i + 1
+        u = tau[i] - steps.joint_component(F, S)
+        store(work.columns, i, U)
+        work.pivots[i, 1] = u
+        k = work.parents[i]
+        if k >= 0:
+            T = load(work.poses, i, Pose)
+            spread, felt = steps.spread_to_parent(T, spread, felt, mass)
+            work.pivots[k, 2] += spread
+            work.pivots[k, 3] += felt
+            work.pivots[k, 4] += mass
+            inertia = steps.project_out_joint(inertia, U, D, S)
+            drift = steps.articulated_times(inertia, load(work.drifts, i, Twist))
+            F = add(steps.transmitted(F, U, D, u, tau[i], S), drift)
+            add_to(work.wrenches, k, steps.wrench_to_parent(T, F))
+            add_to(work.articulated, k, steps.articulated_to_parent(T, inertia))
+    for i in range(n):
+        S = joint_screw(table, i)
+        k = work.parents[i]
+        # From here on, twists hold accelerations.
+        before = Twist(ZERO, scale(-1.0, gravity)) if k < 0 else load(work.twists, k, Twist)
+        A = steps.twist_to_child(load(work.poses, i, Pose), before)
+        A = add(A, load(work.drifts, i, Twist))
+        U = load(work.columns, i, Wrench)
+        x = (work.pivots[i, 1] - steps.dot(U.n, A.w) - steps.dot(U.f, A.v)) / work.pivots[i, 0]
+        qdd[i] = x
+        w, v = A
+        store(work.twists, i, Twist((w[0], w[1], w[2] + S.turn * x), (v[0], v[1], v[2] + S.slide * x)))
+    return 0
+
+
+# The inverse of M
+
+
+def factorise(parents: Table, M: Table, pivots: Table) -> int:
+    """M = Lᵀ D L in place, L below the diagonal; its entry is zero where neither of two joints carries the other.
+
+    The status is 0, or 1 + the first row whose pivot is rounding. ``pivots`` is scratch space, (n, 1) or wider.
+    R. Featherstone, *Rigid Body Dynamics Algorithms*, 2008, §6.5.
+    """
+    n = M.shape[0]
+    for k in range(n):
+        pivots[k, 0] = M[k, k]
+    for k in range(n - 1, -1, -1):
+        if not steps.exceeds(M[k, k], NO_PIVOT * pivots[k, 0]):
+            return k + 1
+        i = parents[k]
+        while i >= 0:
+            a = M[k, i] / M[k, k]
+            j = i
+            while j >= 0:
+                M[i, j] = M[i, j] - a * M[k, j]
+                j = parents[j]
+            M[k, i] = a
+            i = parents[i]
+    return 0
+
+
+def accelerations(M: Table, bias: Table, tau: Table, work: Workspace, qdd: Table) -> int:
+    """M⁻¹ (τ − bias) of a tree with couplings, whose M = Wᵀ M_rows W (docs/mathematics.md §8).
+
+    The status is 0, or 1 + the first coordinate that feels no inertia. No entry of M vanishes because of the structure
+    of the tree, so it is factorised as that of joints in a row; ``work.parents`` are theirs.
+    """
+    for k in range(M.shape[0]):
+        qdd[k] = tau[k] - bias[k]
+    return solved(M, qdd, work, qdd)
+
+
+def solved(M: Table, tau: Table, work: Workspace, qdd: Table) -> int:
+    """M⁻¹ τ of a tree with couplings; ``tau`` may be the result's array. The status is that of its accelerations."""
+    n = M.shape[0]
+    status = factorise(work.parents, M, work.pivots)
+    if status != 0:
+        return status
+    for k in range(n - 1, -1, -1):
+        x = tau[k]
+        for j in range(k + 1, n):
+            x = x - M[j, k] * qdd[j]
+        qdd[k] = x
+    for k in range(n):
+        x = qdd[k] / M[k, k]
+        for j in range(k):
+            x = x - M[k, j] * qdd[j]
+        qdd[k] = x
+    return 0
+
+
+def operational_inertia(
+    table: Table, q: Table, places: Table, scratch: tuple[Table, ...], work: Workspace, inverse: Table
+) -> int:
+    """Λ = (J M⁻¹ Jᵀ)⁻¹."""
+    M, J = scratch
+    mass_matrix(table, q, work, M)
+    jacobian(table, q, places, work, J)
+    return inertia_felt(M, J, work, inverse)
+
+
+def inertia_felt(M: Table, J: Table, work: Workspace, inverse: Table) -> int:
+    """(J M⁻¹ Jᵀ)⁻¹ by the factors of M: J M⁻¹ Jᵀ = Y D⁻¹ Yᵀ with Y = J L⁻¹."""
+    n, parents = M.shape[0], work.parents
+    status = factorise(parents, M, work.pivots)
+    if status != 0:
+        return status
+    for k in range(n - 1, -1, -1):
+        i = parents[k]
+        while i >= 0:
+            for r in range(6):
+                J[r, i] = J[r, i] - M[k, i] * J[r, k]
+            i = parents[i]
+    for r in range(6):
+        for c in range(r + 1):
+            x = 0.0
+            for k in range(n):
+                x = x + J[r, k] * J[c, k] / M[k, k]
+            inverse[r, c] = x
+            inverse[c, r] = x
+    return invert(inverse)
+
+
+def invert(A: Table) -> int:
+    """Invert a positive definite 6x6 matrix in place, by Gauss-Jordan elimination."""
+    diagonal = (A[0, 0], A[1, 1], A[2, 2], A[3, 3], A[4, 4], A[5, 5])
+    for k in range(6):
+        if not steps.exceeds(A[k, k], NO_FREEDOM * diagonal[k]):
+            return rows.CONFINED
+        x = 1 / A[k, k]
+        for i in range(6):
+            if i != k:
+                a = A[i, k] * x
+                for j in range(6):
+                    if j != k:
+                        A[i, j] = A[i, j] - a * A[k, j]
+        for j in range(6):
+            if j != k:
+                A[k, j] = A[k, j] * x
+                A[j, k] = -(A[j, k] * x)
+        A[k, k] = x
+    return 0
+
+
+# Centre of mass and momentum
+
+
+def total_mass(table: Table) -> steps.Scalar:
     """Mass of the tree including its base."""
-    m = base_body(table).m
+    m = body(table, table.shape[0] - 1).m
     for i in range(table.shape[0] - 1):
         m = m + body(table, i).m
     return m
@@ -39,20 +372,24 @@ def total_mass(table: Table) -> Scalar:
 def bodies_in_base(table: Table, q: Table, work: Workspace) -> MassMoment:
     """Write poses and inertias of all rows in the base frame to work; return the mass and first moment of the tree."""
     poses_in_base(table, q, work)
-    m, h = base_body(table).m, base_body(table).h
+    m, h = body(table, table.shape[0] - 1).m, body(table, table.shape[0] - 1).h
     for i in range(table.shape[0] - 1):
         inertia = body(table, i)
         if rows.carries_link(work, i):
-            inertia = link_steps.inertia_to_parent(load(work.poses, i, Pose), inertia)
+            inertia = steps.inertia_to_parent(load(work.poses, i, Pose), inertia)
             m, h = m + inertia.m, add(h, inertia.h)
         store(work.inertias, i, inertia)
     return MassMoment(m, h)
 
 
-def write3(a: Vector, out: Table) -> None:
-    """A vector as three numbers."""
+def write_per_mass(m: steps.Scalar, a: steps.Vector, out: Table) -> int:
+    """A vector divided by the mass of the tree, as three numbers."""
+    if not steps.exceeds(m, 0.0):
+        return MASSLESS
+    a = scale(1 / m, a)
     for r in range(3):
         out[r] = a[r]
+    return 0
 
 
 def store_moments(table: Table, moments: Table) -> None:
@@ -66,7 +403,7 @@ def moment_of_tree(table: Table, work: Workspace) -> MassMoment:
     """Mass and first moment Σ m c of the tree in the base frame; work has the poses of the rows in their parents."""
     # The four numbers of a moment fit into the array of the pivots, which is not used here.
     store_moments(table, work.pivots)
-    m, h = base_body(table).m, base_body(table).h
+    m, h = body(table, table.shape[0] - 1).m, body(table, table.shape[0] - 1).h
     for i in range(table.shape[0] - 2, -1, -1):
         if rows.carries_link(work, i):
             beyond = rows.moment_before_joint(work, i, load(work.pivots, i, MassMoment))
@@ -82,10 +419,7 @@ def center_of_mass(table: Table, q: Table, work: Workspace, c: Table) -> int:
     """Σ m c / Σ m."""
     rows.store_poses(table, q, work)
     m, h = moment_of_tree(table, work)
-    if not exceeds(m, 0.0):
-        return MASSLESS
-    write3(scale(1 / m, h), c)
-    return 0
+    return write_per_mass(m, h, c)
 
 
 def momentum_of_tree(table: Table, q: Table, qd: Table, work: Workspace) -> Wrench:
@@ -99,26 +433,17 @@ def spatial_momentum(table: Table, q: Table, qd: Table, work: Workspace, out: Ta
     write_six(momentum_of_tree(table, q, qd, work), out)
 
 
-def write_per_mass(table: Table, f: Vector, out: Table) -> int:
-    """A force or linear momentum divided by the mass of the tree."""
-    m = total_mass(table)
-    if not exceeds(m, 0.0):
-        return MASSLESS
-    write3(scale(1 / m, f), out)
-    return 0
-
-
 def center_of_mass_velocity(table: Table, q: Table, qd: Table, work: Workspace, v: Table) -> int:
     """ċ = P / m."""
-    return write_per_mass(table, momentum_of_tree(table, q, qd, work).f, v)
+    return write_per_mass(total_mass(table), momentum_of_tree(table, q, qd, work).f, v)
 
 
 def write_about_center(table: Table, F: Wrench, work: Workspace, out: Table) -> int:
     """A wrench about the centre of mass, from that about the base's origin; work has the poses of the rows."""
     m, h = moment_of_tree(table, work)
-    if not exceeds(m, 0.0):
+    if not steps.exceeds(m, 0.0):
         return MASSLESS
-    write_six(link_steps.wrench_about(scale(1 / m, h), F), out)
+    write_six(steps.wrench_about(scale(1 / m, h), F), out)
     return 0
 
 
@@ -136,7 +461,7 @@ def centroidal_momentum_rate(table: Table, q: Table, qd: Table, qdd: Table, work
 def center_of_mass_acceleration(table: Table, q: Table, qd: Table, qdd: Table, work: Workspace, a: Table) -> int:
     """The force that accelerates the rows, divided by the mass."""
     outward_forces(table, q, qd, qdd, ZERO, work)
-    return write_per_mass(table, wrench_on_base(table, work).f, a)
+    return write_per_mass(total_mass(table), wrench_on_base(table, work).f, a)
 
 
 def sum_beyond(inertias: Table, work: Workspace) -> None:
@@ -150,32 +475,29 @@ def sum_beyond(inertias: Table, work: Workspace) -> None:
 def centroidal_momentum_matrix(table: Table, q: Table, work: Workspace, A: Table) -> int:
     """Columns I^c S about the centre of mass, with I^c the composite inertias."""
     total = bodies_in_base(table, q, work)
-    if not exceeds(total.m, 0.0):
+    if not steps.exceeds(total.m, 0.0):
         return MASSLESS
     c = scale(1 / total.m, total.h)
     sum_beyond(work.inertias, work)
     for i in range(table.shape[0] - 1):
         S = screw_of_row(table, i, work)
-        store_column(A, i, link_steps.wrench_about(c, link_steps.momentum(load(work.inertias, i, RigidInertia), S)))
+        store_column(A, i, steps.wrench_about(c, steps.momentum(load(work.inertias, i, RigidInertia), S)))
     return 0
 
 
 def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -> int:
     """Columns (m v + ω × h) / Σ m, with [ω; v] the joint's screw and m, h the moment of all bodies that it carries."""
     n, total = table.shape[0] - 1, total_mass(table)
-    if not exceeds(total, 0.0):
+    if not steps.exceeds(total, 0.0):
         return MASSLESS
     poses_in_base(table, q, work)
     # As in moment_of_tree, but in the base frame.
     store_moments(table, work.pivots)
     for i in range(n):
-        store(work.pivots, i, link_steps.moment_to_parent(load(work.poses, i, Pose), load(work.pivots, i, MassMoment)))
+        store(work.pivots, i, steps.moment_to_parent(load(work.poses, i, Pose), load(work.pivots, i, MassMoment)))
     for i in range(n - 1, -1, -1):
-        S, carried = (
-            screw_of_row(table, i, work),
-            load(work.pivots, i, MassMoment),
-        )
-        v = scale(1 / total, add(scale(carried.m, S.v), cross(S.w, carried.h)))
+        S, carried = screw_of_row(table, i, work), load(work.pivots, i, MassMoment)
+        v = scale(1 / total, add(scale(carried.m, S.v), steps.cross(S.w, carried.h)))
         for r in range(3):
             J[r, i] = v[r]
         k = work.parents[i]
@@ -187,7 +509,7 @@ def center_of_mass_jacobian(table: Table, q: Table, work: Workspace, J: Table) -
 def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Workspace, A: Table, A_dot: Table) -> int:
     """The centroidal momentum matrix and its rate, by composite inertias and their rates İ = −ad_Vᵀ I − I ad_V."""
     total = bodies_in_base(table, q, work)
-    if not exceeds(total.m, 0.0):
+    if not steps.exceeds(total.m, 0.0):
         return MASSLESS
     n = table.shape[0] - 1
     c, P = scale(1 / total.m, total.h), ZERO
@@ -196,7 +518,7 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
         V = add(AT_REST if k < 0 else load(work.twists, k, Twist), scale(qd[i], S))
         store(work.twists, i, V)
         # The ten numbers of the rate fit into the array of the Coriolis tensors, which is not used here.
-        rate = link_steps.inertia_rate(load(work.inertias, i, RigidInertia), V)
+        rate = steps.inertia_rate(load(work.inertias, i, RigidInertia), V)
         store(work.coriolis, i, rate)
         P = add(P, rate.h)
     sum_beyond(work.inertias, work)
@@ -204,12 +526,12 @@ def centroidal_momentum_matrix_dot(table: Table, q: Table, qd: Table, work: Work
     c_dot = scale(1 / total.m, P)
     for i in range(n):
         S, inertia = screw_of_row(table, i, work), load(work.inertias, i, RigidInertia)
-        F, moving = link_steps.momentum(inertia, S), link_steps.bracket(load(work.twists, i, Twist), S)
-        F_dot = link_steps.momentum(load(work.coriolis, i, RigidInertia), S)
-        F_dot = add(F_dot, link_steps.momentum(inertia, moving))
-        store_column(A, i, link_steps.wrench_about(c, F))
-        F_dot = link_steps.wrench_about(c, F_dot)
-        store_column(A_dot, i, Wrench(add(F_dot.n, cross(F.f, c_dot)), F_dot.f))
+        F, moving = steps.momentum(inertia, S), steps.bracket(load(work.twists, i, Twist), S)
+        F_dot = steps.momentum(load(work.coriolis, i, RigidInertia), S)
+        F_dot = add(F_dot, steps.momentum(inertia, moving))
+        store_column(A, i, steps.wrench_about(c, F))
+        F_dot = steps.wrench_about(c, F_dot)
+        store_column(A_dot, i, Wrench(add(F_dot.n, steps.cross(F.f, c_dot)), F_dot.f))
     return 0
 
 
@@ -220,7 +542,7 @@ def kinetic_energy(table: Table, q: Table, qd: Table, work: Workspace, T: Table)
     for i in range(table.shape[0] - 1):
         V = rows.store_row_twist(table, i, qd, work, V)
         if rows.carries_link(work, i):
-            twice = link_steps.power(V, link_steps.momentum(body(table, i), V))
+            twice = steps.power(V, steps.momentum(body(table, i), V))
             total = total + twice + table[i, ARMATURE] * (qd[i] * qd[i])
     T[0] = 0.5 * total
 
@@ -229,4 +551,4 @@ def potential_energy(table: Table, q: Table, work: Workspace, U: Table) -> None:
     """−g₀ᵀ Σ m c."""
     rows.store_poses(table, q, work)
     _, h = moment_of_tree(table, work)
-    U[0] = -dot(rows.gravity_of(table), h)
+    U[0] = -steps.dot(rows.gravity_of(table), h)

@@ -29,8 +29,8 @@ __all__ = [
     "multipliers_of",
 ]
 
-# Gap, m and rad, of assembled loops; steps of the search; largest change of a coordinate in a step, rad and m.
-_CLOSED, _STEPS, _LARGEST_STEP = 1e-13, 100, 0.5
+# Gap, m and rad, of loops that count as assembled.
+_CLOSED = 1e-10
 
 
 class Reactions(NamedTuple):
@@ -120,8 +120,8 @@ class ClosedLoops(Dynamics):
         one = self._frozen()
         closure, free = Closure(one, one.model), _free(one.model, hold)
         q, (rates,) = _assembled(closure, q, free), one_state(one.model, qd=qd)
-        rates = rates - _step(closure, q, closure.opening(q, rates), free)
-        if not free.all():
+        rates = rates - closure.step(q, closure.opening(q, rates), free)
+        if len(free) < one.model.nv:
             closure.check_moving(q, rates, "the loops do not allow the rates that are held; hold fewer freedoms")
         return q, rates
 
@@ -260,32 +260,16 @@ def indices(model: Model, freedoms: Iterable[str]) -> list[int]:
     return sorted(found)
 
 
-def _free(model: Model, held: Iterable[str]) -> npt.NDArray[np.bool_]:
-    """Whether each freedom is not among the held ones."""
-    free = np.ones(model.nv, dtype=bool)
-    free[indices(model, held)] = False
-    return free
+def _free(model: Model, held: Iterable[str]) -> npt.NDArray[np.intp]:
+    """Indices of the freedoms that are not held."""
+    return np.delete(np.arange(model.nv), indices(model, held))
 
 
-def _step(closure: Closure, q: Array, residual: Array, free: npt.NDArray[np.bool_]) -> Array:
-    """The least x in the metric of M, zero for held freedoms, with J_c x = residual."""
-    x = np.zeros(len(free))
-    x[free] = closure.factors(q, free).least(residual)
-    return x
-
-
-def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.bool_]) -> Array:
-    (found,) = one_state(closure.model, q=q)
-    for _ in range(_STEPS):
-        phi = closure.gap(found)
-        if np.abs(phi).max(initial=0.0) <= _CLOSED:
-            return found
-        x = _step(closure, found, phi, free)
-        shorter = min(1.0, _LARGEST_STEP / max(float(np.abs(x).max(initial=0.0)), 1e-300))
-        found = closure.model.configurations.integrate(found, -x * shorter)
-    if np.abs(closure.gap(found)).max(initial=0.0) <= 1e3 * _CLOSED:
-        return found
-    raise LoopError(f"the loops cannot be closed from here: {closure.described(found)}")
+def _assembled(closure: Closure, q: ArrayLike, free: npt.NDArray[np.intp]) -> Array:
+    found = closure.assembled(*one_state(closure.model, q=q), free)
+    if np.abs(closure.gap(found)).max(initial=0.0) > _CLOSED:
+        raise LoopError(f"the loops cannot be closed from here: {closure.described(found)}")
+    return found
 
 
 # Of a wrench that a loop's joint does not transmit, relative to its largest entry.

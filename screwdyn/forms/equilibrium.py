@@ -12,9 +12,8 @@ import numpy.typing as npt
 from screwdyn.core.errors import EquilibriumError, LoopError
 from screwdyn.core.types import Array, ArrayLike
 from screwdyn.forms.numbers import one_state
-from screwdyn.physics.closure import SLIGHT, Closure, weights
+from screwdyn.physics.closure import SLIGHT, Closure
 from screwdyn.physics.model import Robot
-from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.physics.state import by_name
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ Indices = npt.NDArray[np.intp]
 BALANCED = 1e-11
 # Half the distance of the two states of a difference quotient of g, rad or m: its error is below 1e-10 of g.
 _DIFFERENCE = 1e-5
-# Newton steps that close the loops after a step, and the gap that counts as closed, m and rad.
-_CLOSING, _CLOSED = 20, 1e-12
+# Newton steps that close the loops after a step.
+_CLOSING = 20
 
 
 class Balance:
@@ -45,11 +44,7 @@ class Balance:
         self.tree, self.free, self.tau = tree, free, tau[free]
         self.springs, self.closure = tree.model.joint_forces, Closure(tree, tree.model)
         self.closure.check(q)
-        self.count = len(free)
-        if tree.loops:
-            J = self._jacobian(q)
-            rows = weights(J, self.closure.counts)[:, None] * J
-            self.count -= int(np.linalg.matrix_rank(rows, rtol=REDUNDANT))
+        self.count = len(free) - self.closure.factors(q, free, flat=True).rank()
         slightest = SLIGHT * tree.model.weight_bound * np.sqrt(np.diag(tree.mass_matrix(q))[free])
         self.acting, self.s = self._alike(slightest), np.ones(self.count)
         self.at(q)
@@ -64,9 +59,7 @@ class Balance:
 
     def _motions(self, q: Array) -> Array:
         """Z, (number of free freedoms, k)."""
-        self.Z = np.eye(self.count)
-        if self.tree.loops:
-            self.Z = np.linalg.svd(self._jacobian(q))[2][len(self.free) - self.count :].T
+        self.Z: Array = np.linalg.svd(self._jacobian(q))[2][len(self.free) - self.count :].T
         return self.Z
 
     def _forces(self, q: Array) -> Array:
@@ -85,9 +78,7 @@ class Balance:
         ends = space.integrate(np.broadcast_to(q, (2, self.count, len(q))), steps)
         forces = self.tree.gravity_vector(ends)[..., self.free]
         if self.tree.loops:
-            J = self._jacobian(q)
-            D = weights(J, self.closure.counts)
-            forces = forces - D * np.linalg.lstsq(J.T * D, r, rcond=REDUNDANT)[0] @ self._jacobian(ends)
+            forces = forces - self.closure.factors(q, self.free, flat=True).multipliers(r) @ self._jacobian(ends)
         by = Z.T @ ((forces[0] - forces[1]).T / (2 * _DIFFERENCE) + self.springs.stiffness[self.free, None] * Z)
         terms = np.abs(r) + np.abs(self.tau) + np.abs(self.springs.spring_force(q)[self.free])
         size = np.abs(Z.T) @ terms + np.abs(by).max(axis=1, initial=0.0)
@@ -96,15 +87,10 @@ class Balance:
 
     def moved(self, q: Array, x: Array) -> Array:
         """The configuration beyond q by a step x, with closed loops; LoopError if there is none."""
-        space, v = self.tree.model.configurations, np.zeros(self.tree.nv)
+        v = np.zeros(self.tree.nv)
         v[self.free] = self._motions(q) @ (x / np.sqrt(self.s))
-        q = space.integrate(q, v)
-        for _ in range(_CLOSING):
-            gap = self.closure.gap(q, 1)
-            if np.abs(gap).max(initial=0.0) <= _CLOSED:
-                break
-            v[self.free] = -self.closure.factors(q, np.isin(np.arange(self.tree.nv), self.free)).least(gap)
-            q = space.integrate(q, v)
+        q = self.tree.model.configurations.integrate(q, v)
+        q = self.closure.assembled(q, self.free, flat=True, steps=_CLOSING)
         self.closure.check(q)
         return q
 

@@ -16,7 +16,6 @@ from screwdyn.forms.configurations import Limits
 from screwdyn.forms.numbers import one_state
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
-from screwdyn.physics.recursions.loops import REDUNDANT
 from screwdyn.screws import screw
 
 if TYPE_CHECKING:
@@ -217,12 +216,7 @@ class _Target:
 
     def closed(self, q: Array) -> Array:
         """The configuration next to one whose loops are nearly closed, in which they are."""
-        for _ in range(_CLOSING):
-            if self.gap(q) <= _CLOSED:
-                break
-            J = self.tree.constraint_jacobian(q)[:, self.free]
-            q = self.moved(q, np.asarray(np.linalg.lstsq(J, -self.closure.gap(q), rcond=REDUNDANT)[0]))
-        return q
+        return self.closure.assembled(q, self.free, flat=True, steps=_CLOSING)
 
     def room(self, q: Array) -> tuple[Array, Array]:
         """How far the free freedoms may move down and up, (k,) and (k,), rad and m."""

@@ -25,10 +25,14 @@ from screwdyn.screws.screw import inverse
 
 __all__ = ["SLIGHT", "TOLERANCE", "Closure", "Factors", "significant", "weights"]
 
+Indices = npt.NDArray[np.intp]
+
 # Gap, m and rad, and rate of a gap, m/s and rad/s, that counts as rounding of the numbers given.
 TOLERANCE = 1e-6
 # Gap from which a Newton step leaves rounding; Newton steps of a projection.
 _NEAR, _STEPS = 1e-7, 4
+# Gap, m and rad, of assembled loops; Newton steps from anywhere; largest change of a coordinate in one, rad and m.
+_CLOSED, _MOST_STEPS, _LARGEST_STEP = 1e-13, 100, 0.5
 # Gap, m and rad, that is mentioned.
 _OPEN = 1e-10
 # Size of a clearly independent constraint, relative to the largest one.
@@ -172,10 +176,27 @@ class Closure:
         parts = [found[..., k, :] @ N for k, N in enumerate(self.wrenches)]
         return np.concatenate([np.zeros((*q.shape[:-1], 0)), *parts], axis=-1)
 
-    def factors(self, q: Array, free: npt.NDArray[np.bool_] | None = None) -> Factors:
-        """The factors in a configuration, of the freedoms that are free."""
-        M, J = self.of.mass_matrix(q), self.of.constraint_jacobian(q)
+    def factors(self, q: Array, free: Indices | None = None, flat: bool = False) -> Factors:
+        """The factors in a configuration, of the freedoms that are free; with M = 1 if ``flat``."""
+        J = self.of.constraint_jacobian(q)
+        M = np.eye(self.model.nv) if flat else self.of.mass_matrix(q)
         return Factors(M, J, self.counts) if free is None else Factors(M[np.ix_(free, free)], J[:, free], self.counts)
+
+    def step(self, q: Array, residual: Array, free: Indices, flat: bool = False) -> Array:
+        """The x of the free freedoms that is least in the metric of M, or of 1 if ``flat``, with J_c x = residual."""
+        x = np.zeros(self.model.nv)
+        x[free] = self.factors(q, free, flat).least(residual)
+        return x
+
+    def assembled(self, q: Array, free: Indices, flat: bool = False, steps: int = _MOST_STEPS) -> Array:
+        """The configuration in which Newton steps of the free freedoms end; see :meth:`step`. A gap may remain."""
+        for _ in range(steps):
+            phi = self.gap(q, 1)
+            if _largest(phi) <= _CLOSED:
+                break
+            x = self.step(q, phi, free, flat)
+            q = self.model.configurations.integrate(q, -x * min(1.0, _LARGEST_STEP / max(_largest(x), 1e-300)))
+        return q
 
     def closed(self, q: Array) -> tuple[Array, Factors]:
         """The nearest configuration with closed loops, in the metric of M, to one whose loops are nearly closed.

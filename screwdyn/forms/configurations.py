@@ -29,7 +29,6 @@ __all__ = [
     "Limits",
     "Links",
     "Partition",
-    "Passages",
     "Side",
     "screw_system",
     "system_order",
@@ -237,48 +236,6 @@ class Limits(NamedTuple):
     def approach(self, qd: Array) -> Array:
         """Rates at which the distances grow, (…, k), rad/s or m/s."""
         return np.asarray(self.sign * qd[..., self.rows])
-
-
-class Passages:
-    """Finds the times at which a motion from y = [q; q̇; …] passes limits from inside, without a part in the motion."""
-
-    def __init__(self, limits: Limits, nq: int, y: Array) -> None:
-        self.limits, self.nq = limits, nq
-        self.before = self._excess(y)
-        self.approached = limits.approach(y[nq:])
-
-    @property
-    def beyond(self) -> set[Key]:
-        """The limits that are passed."""
-        return {self.limits.keys[k] for k in np.flatnonzero(self.before > 0).tolist()}
-
-    def step(self, t: float, y: Array, piece: Any) -> list[tuple[float, int]]:
-        """Times and entries of the limits that are passed in a step, in order of time.
-
-        ``piece`` is the solution over the step, and y its value at the end, t.
-        """
-        inside, approached = self.before <= 0, self.approached
-        self.before, self.approached = after, approach = self._excess(y), self.limits.approach(y[self.nq :])
-        # A coordinate that turned beyond its limit within the step came back less than its rate at the end allows.
-        near = after > (piece.t_old - t) * np.abs(approach)
-        if not near.any():
-            return []
-        from scipy.optimize import brentq
-
-        ends = {k: t for k in np.flatnonzero(inside & (after > 0)).tolist()}
-        for k in np.flatnonzero(inside & near & (after <= 0) & (approached > 0) & (approach < 0)).tolist():
-            turn = float(brentq(lambda s, k=k: self.limits.approach(piece(s)[self.nq :])[k], piece.t_old, t))
-            if self._excess(piece(turn))[k] > 0:
-                ends[k] = turn
-        found = []
-        for k, end in ends.items():
-            begins = self._excess(piece(piece.t_old))[k] >= 0
-            at = piece.t_old if begins else brentq(lambda s, k=k: self._excess(piece(s))[k], piece.t_old, end)
-            found.append((float(at), k))
-        return sorted(found)
-
-    def _excess(self, y: Array) -> Array:
-        return self.limits.excess(y[: self.nq])
 
 
 # One link, several, or all.

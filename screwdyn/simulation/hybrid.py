@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -15,12 +15,12 @@ from numpy.polynomial import chebyshev
 from screwdyn.changes.change import Happened, LimitEvent, Scheduled
 from screwdyn.core.errors import LoopError, ScrewdynError, StalledError
 from screwdyn.core.types import Array
-from screwdyn.forms.configurations import Key, Limits, Passages
+from screwdyn.forms.configurations import Key, Limits
 from screwdyn.physics.closure import Closure
 from screwdyn.physics.model import Robot
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import ENERGIES, Controller, Disturbance, EquationsOfMotion, Layout, Stops, guarded
-from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Polynomial
+from screwdyn.simulation.integrators import OF_ONE_STEP, Crossings, Integrator, Passages, Polynomial
 from screwdyn.simulation.recording import Energy, Samples
 
 __all__ = ["HybridSimulation", "TreeMotion"]
@@ -262,8 +262,6 @@ class HybridSimulation:
         self.columns: list[tuple[Array, ...]] = []
         # Energy dissipated by events, and energy exchanged by them.
         self.booked = np.zeros(2)
-        # The limits that are passed.
-        self.beyond: set[Key] = set()
         # The next step as the integrator planned it when it last stopped; 0 if the tree has changed since.
         self.stride = 0.0
 
@@ -282,7 +280,7 @@ class HybridSimulation:
         hidden = not progress or sys.stderr is None  # as under pythonw
         with tqdm(total=self.end - self.start, disable=hidden, bar_format=looks) as bar:
             self._enter(t, y)
-            self._begin_beyond(t, y)
+            self._begin_beyond(t, y, ())
             while True:
                 y = self._events(t, y, fired)
                 while self.equations.struck(y):
@@ -314,7 +312,6 @@ class HybridSimulation:
     def _leave(self, t: float, y: Array) -> None:
         """End the motion of the present tree."""
         self.recorder.sample(t, y)
-        self.beyond = self.passages.beyond
         motion, (*own, external) = self.recorder.ended()
         self.motions.append(motion)
         self.columns.append((*own, *np.broadcast_to(self.booked[:, None], (2, len(external))), external))
@@ -341,22 +338,20 @@ class HybridSimulation:
         except ScrewdynError as error:
             error.add_note(f"in a {type(what).__name__} at t = {t:g} s")
             raise
-        y = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]])
+        y, beyond = np.concatenate([event.state.q, event.state.qd, y[-ENERGIES:]]), self.passages.beyond
         self._enter(t, y)
         event = replace(event, state=self._state(y))
         brought = float(self.equations.potential(event.state.q)) - potential + event.kinetic_energy_brought
         self.booked = self.booked + np.array([event.energy_lost, brought])
         self.happened.append(Happened(t, what, event))
-        self._begin_beyond(t, y)
+        self._begin_beyond(t, y, beyond)
         return y
 
-    def _begin_beyond(self, t: float, y: Array) -> None:
-        """Report the limits that are passed by a start or a change."""
-        limits = self.equations.passable
-        for k in np.flatnonzero(self.passages.before > 0).tolist():
-            if limits.keys[k] not in self.beyond:
-                self._report(t, y, limits, k)
-        self.beyond = self.passages.beyond
+    def _begin_beyond(self, t: float, y: Array, before: Container[Key]) -> None:
+        """Report the limits that are passed by a start or a change, and were not passed before."""
+        for key, k in self.passages.beyond.items():
+            if key not in before:
+                self._report(t, y, self.equations.passable, k)
 
     def _strike(self, t: float, y: Array) -> Array:
         """Let the impact on inelastic stops happen; returns y after it."""

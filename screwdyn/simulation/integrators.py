@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from screwdyn.core.types import Array, ArrayLike
+from screwdyn.forms.configurations import Key, Limits
 
 if TYPE_CHECKING:
     from screwdyn.simulation.equations import EquationsOfMotion
 
-__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "Polynomial", "RungeKutta8"]
+__all__ = ["METHODS", "OF_ONE_STEP", "Crossings", "Integrator", "Passages", "Polynomial", "RungeKutta8"]
 
 METHODS = ("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA")
 # Those that are explicit, and may continue from another y after a step.
@@ -250,6 +251,47 @@ class Crossings:
 
                 rises.append((_rise(entry, piece.t_old, end), k, i))
         return min(rises, default=None)
+
+
+class Passages:
+    """Finds the times at which a motion from y = [q; q̇; …] passes limits from inside, without a part in the motion."""
+
+    def __init__(self, limits: Limits, nq: int, y: Array) -> None:
+        self.limits, self.nq = limits, nq
+        self.before = self._excess(y)
+        self.approached = limits.approach(y[nq:])
+
+    @property
+    def beyond(self) -> dict[Key, int]:
+        """The limits that are passed, and their entries."""
+        return {self.limits.keys[k]: k for k in np.flatnonzero(self.before > 0).tolist()}
+
+    def step(self, t: float, y: Array, piece: Any) -> list[tuple[float, int]]:
+        """Times and entries of the limits that are passed in a step, as for :meth:`Crossings.first`, in order."""
+        inside, approached = self.before <= 0, self.approached
+        self.before, self.approached = after, approach = self._excess(y), self.limits.approach(y[self.nq :])
+        # A coordinate that turned beyond its limit within the step came back less than its rate at the end allows.
+        near = after > (piece.t_old - t) * np.abs(approach)
+        if not near.any():
+            return []
+        from scipy.optimize import brentq
+
+        ends = {k: t for k in np.flatnonzero(inside & (after > 0)).tolist()}
+        for k in np.flatnonzero(inside & near & (after <= 0) & (approached > 0) & (approach < 0)).tolist():
+            turn = float(brentq(lambda s, k=k: self.limits.approach(piece(s)[self.nq :])[k], piece.t_old, t))
+            if self._excess(piece(turn))[k] > 0:
+                ends[k] = turn
+        found = []
+        for k, end in ends.items():
+
+            def excess(s: float, k: int = k) -> float:
+                return float(self._excess(piece(s))[k])
+
+            found.append((_rise(excess, piece.t_old, end), k))
+        return sorted(found)
+
+    def _excess(self, y: Array) -> Array:
+        return self.limits.excess(y[: self.nq])
 
 
 def _rise(f: Callable[[float], float], start: float, end: float) -> float:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from screwdyn.changes.change import Happened
     from screwdyn.mechanism.joint import Joint
-    from screwdyn.views.film import Animation
 
 __all__ = ["Energy", "Recording", "Samples"]
 
@@ -410,15 +409,7 @@ class Recording:
         """
         return _explained(self.t, self.energy, self.events)
 
-    def animate(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        fps: float = 30.0,
-        show: Sequence[str] = (),
-        wrenches: Sequence[str] = (),
-        progress: bool = False,
-    ) -> Animation:
+    def animate(self, *path: Any, **options: Any) -> Any:
         """Of a :class:`Run`, a film of the robot; see :meth:`Run.animate`.
 
         Raises ScrewdynError for a recording, which has no trees, so that there is nothing to draw.

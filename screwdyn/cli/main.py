@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from screwdyn.cli.robot_files import WRITERS, read_robot, require_readable
+from screwdyn.cli.files import WRITERS, read_robot, require_readable
 from screwdyn.core.errors import ScrewdynError, ScrewdynWarning, UnknownNameError
 from screwdyn.io.urdf import check_urdf
 
@@ -65,10 +65,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"screwdyn {version('screwdyn')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(run: Callable[..., int | None], words: str, more: str = "", end: str = "") -> Callable[..., Any]:
-        """A command named as its function; returns how its arguments are added."""
-        description = f"{words[0].upper()}{words[1:]}{more}."
-        added = commands.add_parser(run.__name__.strip("_"), help=words, description=description, epilog=end)
+    def command(run: Callable[..., int | None], end: str = "") -> Callable[..., Any]:
+        """A command with the name and the words of its function; returns how its arguments are added."""
+        words = str(run.__doc__)
+        short = f"{words[0].lower()}{words[1:]}".rstrip(".")
+        added = commands.add_parser(run.__name__.strip("_"), help=short, description=words, epilog=end)
         added.set_defaults(run=run)
         return added.add_argument
 
@@ -76,23 +77,21 @@ def _parser() -> argparse.ArgumentParser:
     floating = {"action": "store_true", "help": "of URDF: attach the root link to the world by a free joint"}
     figure = {"type": Path, "metavar": "FILE", "help": "the figure (default: %(default)s)"}
 
-    add = command(_demo, "an arm picks up a swinging crate in mid-motion; prints a report and draws a figure")
+    add = command(_demo)
     add("--urdf", type=Path, metavar="FILE", help="URDF of another robot (default: a UR5)")
     words = "the link that grasps (default: tool0, or the link with the most joints on its path)"
     add("--to", metavar="LINK", help=words)
     add("--output", default=Path("screwdyn_demo.png"), **figure)
     add("--html", type=Path, metavar="FILE", help="also write a film for a browser (needs the extra view)")
 
-    words = "simulate a scenario: a robot, a schedule of grasps and releases, a controller"
-    add = command(_simulate, words, " (docs/files.md)")
+    add = command(_simulate)
     add("file", type=Path, metavar="FILE", help="TOML")
     words = "folder of the output files (default: this one)"
     add("--output", type=Path, default=Path(), metavar="FOLDER", help=words)
     words = "replace files that no scenario has written, or that have changed since"
     add("--overwrite", action="store_true", help=words)
 
-    words = "compare arms by cost of their dynamics, workspace and manipulability; prints a table and draws a figure"
-    add = command(_compare, words, " (docs/arm_selection.md)")
+    add = command(_compare)
     add("files", nargs="+", metavar="ROBOT", **robot)
     words = "CSV of a motion with columns t and q:POSITION, as of simulations (default: through the joint limits)"
     add("--path", type=Path, metavar="FILE", help=words)
@@ -104,32 +103,28 @@ def _parser() -> argparse.ArgumentParser:
     add("--limits", action="append", default=[], metavar="NAME:POSITION=LOW,HIGH", help=words)
     add("--output", default=Path("screwdyn_compare.png"), **figure)
 
-    add = command(_convert, "convert a robot between file formats, which are known by their suffixes")
+    add = command(_convert)
     add("source", metavar="IN", **robot)
     add("target", type=Path, metavar="OUT", help=".urdf, .json or .xml (MJCF)")
     add("--floating-base", **floating)
 
-    words = "look at a robot in the browser, with sliders for its joints; Ctrl-C ends"
-    add = command(_view, words, " (docs/viewing.md)")
+    add = command(_view)
     add("file", metavar="FILE", **robot)
     words = "positions of joints, rad or m, such as elbow=0.5 (default: neutral)"
     add("--q", nargs="+", default=[], metavar="POSITION=VALUE", help=words)
     add("--html", type=Path, metavar="FILE", help="write a page that needs no network, and end")
     add("--floating-base", **floating)
 
-    add = command(_info, "links, masses, joints and coordinates of a robot")
+    add = command(_info)
     add("file", metavar="FILE", **robot)
     add("--floating-base", **floating)
 
-    words = "what one link contributes to M, C and g, and to which joints, in the neutral configuration"
-    add = command(_explain, words)
+    add = command(_explain)
     add("file", metavar="FILE", **robot)
     add("link", metavar="LINK")
     add("--output", type=Path, metavar="FIGURE", help="draw it as heat maps into this file")
 
-    words = "exit code: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be opened"
-    lines = ", as file:line: severity: element: message; hint"
-    add = command(_check, "every problem of a URDF file, with its line", lines, words)
+    add = command(_check, "exit code: 0 no errors (there may be warnings), 1 errors, 2 the file cannot be opened")
     add("file", type=Path, metavar="FILE")
 
     words = (
@@ -141,7 +136,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+# The commands, with the words that the help shows
+
+
 def _demo(given: argparse.Namespace) -> None:
+    """An arm picks up a swinging crate in mid-motion; prints a report and draws a figure."""
     from screwdyn.cli.demo import demo
 
     progress = sys.stderr.isatty()
@@ -149,6 +148,7 @@ def _demo(given: argparse.Namespace) -> None:
 
 
 def _simulate(given: argparse.Namespace) -> None:
+    """Simulate a scenario: a robot, a schedule of grasps and releases, a controller (docs/files.md)."""
     from screwdyn.cli.scenario import run_scenario
 
     progress, options = sys.stderr.isatty(), {"overwrite": given.overwrite, "xacro": bool(given.xacro)}
@@ -156,12 +156,12 @@ def _simulate(given: argparse.Namespace) -> None:
 
 
 def _compare(given: argparse.Namespace) -> None:
-    """Compare the robots of files, named by their stems or, if these are equal, by whole paths."""
+    """Compare arms by cost, workspace and manipulability; prints a table and draws a figure (docs/arm_selection.md)."""
     from screwdyn.papers.selection import Trajectory, compare
-    from screwdyn.papers.workspace import EndlessError
     from screwdyn.views.figures import save, writable
 
     output = writable(given.output)
+    # Robots are named by the stems of their files or, if these are equal, by whole paths.
     stems = [file.stem for file in given.files]
     names = stems if len({*stems}) == len(stems) else [str(file) for file in given.files]
     if len({*names}) < len(names):
@@ -169,13 +169,7 @@ def _compare(given: argparse.Namespace) -> None:
     arms = {name: read_robot(file, xacro=given.xacro) for name, file in zip(names, given.files, strict=True)}
     motions = None if given.path is None else {name: Trajectory.from_csv(given.path, arm) for name, arm in arms.items()}
     tips = None if given.tip is None else dict.fromkeys(arms, given.tip)
-    try:
-        found = compare(arms, motions, limits=_ranges(given.limits, arms), tips=tips)
-    except EndlessError as error:
-        raise ScrewdynError(
-            f"{error.fact}; write limits into the file, or give a range, such as --limits "
-            f"{error.arm}:{error.position}=0,1"
-        ) from None
+    found = compare(arms, motions, limits=_ranges(given.limits, arms), tips=tips)
     save(found.plot(), output)
     print(f"{found}\n\nFigure: {output.resolve()}")
 
@@ -198,6 +192,7 @@ def _ranges(given: Iterable[str], arms: Iterable[str]) -> Mapping[str, dict[str,
 
 
 def _convert(given: argparse.Namespace) -> None:
+    """Convert a robot between file formats, which are known by their suffixes."""
     source, target = given.source, given.target
     if target.exists() and source.exists() and target.samefile(source):
         raise ScrewdynError(f"{str(source)!r} is both the source and the target; give another target")
@@ -213,7 +208,7 @@ def _convert(given: argparse.Namespace) -> None:
 
 
 def _view(given: argparse.Namespace) -> None:
-    """Show a robot in the browser until Ctrl-C, or write a page."""
+    """Look at a robot in the browser, with sliders for its joints; Ctrl-C ends (docs/viewing.md)."""
     tree, q = read_robot(given.file, given.floating_base, given.xacro), dict(map(_position, given.q))
     if given.html is not None:
         print(f"Page: {tree.draw(given.html, q).path.resolve()}")
@@ -234,6 +229,7 @@ def _position(text: str) -> tuple[str, float]:
 
 
 def _info(given: argparse.Namespace) -> None:
+    """Links, masses, joints and coordinates of a robot."""
     tree = read_robot(given.file, given.floating_base, given.xacro)
     print(tree)
     print(f"\nbase: {tree.base}\nlinks: {len(tree.links)}\ncoordinates: {tree.nv}")
@@ -260,6 +256,7 @@ def _info(given: argparse.Namespace) -> None:
 
 
 def _explain(given: argparse.Namespace) -> None:
+    """What one link contributes to M, C and g, and to which joints, in the neutral configuration."""
     if given.output is not None:
         from screwdyn.views import figures
 
@@ -281,18 +278,16 @@ def _print_table(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _check(given: argparse.Namespace) -> int:
+    """Every problem of a URDF file, with its line, as file:line: severity: element: message; hint."""
     require_readable(given.file)
     problems = check_urdf(given.file, xacro=given.xacro)
     for p in problems:
         hint = f"; {p.hint}" if p.hint else ""
         print(f"{given.file}:{p.line}: {p.severity}: {p.element}: {p.message}{hint}")
     errors = sum(p.severity == "error" for p in problems)
-    print(f"{given.file}: {_count(errors, 'error')}, {_count(len(problems) - errors, 'warning')}")
+    counts = {"error": errors, "warning": len(problems) - errors}
+    print(f"{given.file}: " + ", ".join(f"{n} {what}" + "s" * (n != 1) for what, n in counts.items()))
     return 1 if errors else 0
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _say(message: Warning | str, *_: object, **__: object) -> None:

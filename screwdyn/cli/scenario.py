@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from screwdyn import robots
 from screwdyn.changes.change import Scheduled
-from screwdyn.cli.robot_files import Beside, named_robot
+from screwdyn.cli.files import Beside, named_robot, note_output, output_paths, require_readable
 from screwdyn.cli.schedule import Present, called, schedule
-from screwdyn.core.errors import ScenarioError, ScrewdynError
+from screwdyn.core.errors import ScenarioError
 from screwdyn.core.types import Array
 from screwdyn.io.document import Entry, PlacedProblem, listed, shown
 from screwdyn.mechanism.joint import Joint
 from screwdyn.physics.state import State
 from screwdyn.simulation.equations import SpringStop, Stop, Stops, Torque, joints_of
 from screwdyn.simulation.integrators import METHODS
-from screwdyn.simulation.simulate import Run, simulate
+from screwdyn.simulation.simulate import simulate
 from screwdyn.tree import KinematicTree
 from screwdyn.views.film import film_path
 
@@ -32,7 +31,6 @@ __all__ = ["read_scenario", "run_scenario"]
 # Formats of figures that Matplotlib writes without further programs.
 FIGURES = (".png", ".svg", ".pdf", ".eps", ".ps", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
 _SUFFIXES = {"csv": (".csv",), "npz": (".npz",), "figure": FIGURES, "film": (".html", ".gif", ".mp4")}
-_RECORD = ".screwdyn-outputs.json"
 _CONTROLLERS = {
     "none": (),
     "constant": ("torque",),
@@ -40,15 +38,11 @@ _CONTROLLERS = {
 }
 
 
-def _constant(torque: Mapping[str, Any]) -> Torque:
-    """The same torques at all times, N m or N by coordinate, for the coordinates that the tree has at that time."""
-
-    def function(t: float, state: State) -> dict[str, Any]:
-        tree = state.tree
-        known = {*state.coordinates, *(name for name in tree.joints if tree.joint(name).nv)}
-        return {name: value for name, value in torque.items() if name in known}
-
-    return function
+def _constant(torque: Mapping[str, Any], t: float, state: State) -> dict[str, Any]:
+    """The same torques at all times, N m or N by coordinate or joint, as far as the tree has them at that time."""
+    tree = state.tree
+    known = {*state.coordinates, *(name for name in tree.joints if tree.joint(name).nv)}
+    return {name: value for name, value in torque.items() if name in known}
 
 
 @dataclass(frozen=True)
@@ -69,21 +63,16 @@ class _Hold:
         """Torques by coordinate."""
         tree = state.tree
         assert isinstance(tree, KinematicTree)
-        joints = [
-            (name, joint.passive) for name in tree.joints for joint in [tree.joint(name)] for _ in range(joint.nv)
-        ]
-        stiffness, damping = (
-            np.array([k.get(name, 0.0) for name, _ in joints]) for k in (self.stiffness, self.damping)
-        )
+        names = [name for name in tree.joints for _ in range(tree.joint(name).nv)]
+        K, D = (np.array([gains.get(name, 0.0) for name in names]) for gains in (self.stiffness, self.damping))
         goal = [self.goal.get(name, x) for name, x in zip(state.positions, state.q.tolist(), strict=True)]
-        tau = stiffness * tree.difference(state.q, goal) - damping * state.qd
+        tau = K * tree.difference(state.q, goal) - D * state.qd
         if self.compensate:
             tau += tree.gravity_vector(state.q)
-        return {name: x for name, x, (_, idle) in zip(tree.coordinates, tau, joints, strict=True) if not idle}
+        return {name: x for name, x, idle in zip(tree.coordinates, tau, tree.model.passive, strict=True) if not idle}
 
 
-@dataclass(frozen=True)
-class _Scenario:
+class _Scenario(NamedTuple):
     """A simulation: the arguments of :func:`screwdyn.simulate`, and the names of output files by their kinds."""
 
     robot: KinematicTree  # at the start
@@ -98,67 +87,21 @@ class _Scenario:
 def read_scenario(path: Path, xacro: bool = False) -> _Scenario:
     """Read a scenario; files that it names are searched for in its own folder, and xacro is expanded if `xacro`.
 
-    ScenarioError lists every problem with the keys that lead to it, or states why the file cannot be read.
+    ScenarioError lists every problem with the keys that lead to it.
     """
+    require_readable(path)
     problems: list[PlacedProblem] = []
-    scenario = _scenario(Entry(_parsed(path), "", problems), Beside(path.parent, xacro))
+    root = Entry(None, "", problems)
+    try:
+        root.value = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except RecursionError:
+        root.wrong("arrays and tables are nested too deeply")
+    except ValueError as error:  # also of numbers with thousands of digits, and of bytes that are not UTF-8
+        root.wrong(f"not valid TOML: {error}")
+    scenario = None if problems else _scenario(root, Beside(path.parent, xacro))
     if scenario is None or problems:
         raise ScenarioError(listed(str(path), problems), problems)
     return scenario
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise ScenarioError(f"cannot read the file {str(path)!r}: {error.strerror}") from None
-    except RecursionError:
-        problem = PlacedProblem("", "arrays and tables are nested too deeply")
-    except ValueError as error:  # also of numbers with thousands of digits, and of bytes that are not UTF-8
-        problem = PlacedProblem("", f"not valid TOML: {error}")
-    raise ScenarioError(listed(str(path), [problem]), [problem])
-
-
-def _scenario(root: Entry, beside: Beside) -> _Scenario | None:
-    about_robot = ("floating_base", "gravity", "start")
-    about_run = ("controller", "control_period", "schedule", "output", "step", "stops", "saturate", "method")
-    given = root.table(("robot", "duration"), (*about_robot, *about_run))
-    options: dict[str, Any] = {what: _positive(given[what]) for what in ("step", "control_period") if what in given}
-    duration = _positive(given["duration"]) if "duration" in given else None
-    outputs = _outputs(given["output"]) if "output" in given else {}
-    if "method" in given:
-        options["method"] = given["method"].one_of(*METHODS)
-    robot = _robot(given, beside) if "robot" in given else None
-    if robot is None:
-        return None
-    start = _start(given["start"], robot) if "start" in given else State(robot)
-    present = Present(robot)
-    events = schedule(given["schedule"], present, duration, beside) if "schedule" in given else []
-    joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
-    if "stops" in given:
-        options["stops"] = _stops(given["stops"], joints, present)
-    before = len(root.problems)
-    torque = _controller(given["controller"], robot, start, joints, present) if "controller" in given else None
-    idle = torque is None and len(root.problems) == before
-    if "saturate" in given:
-        options["saturate"] = given["saturate"].flag()
-    for what, use in (("saturate", "whose torques can be clipped"), ("control_period", "to be called")):
-        if idle and options.get(what):
-            given[what].wrong(f"there is no controller {use}", "add [controller] or leave it out")
-    if root.problems or start is None or duration is None:
-        return None
-    return _Scenario(robot, start, duration, torque, events, options, outputs)
-
-
-def _outputs(given: Entry) -> dict[str, str]:
-    """The names of files by kind; each kind has suffixes of its own, so that the names differ."""
-    found: dict[str, str] = {}
-    for what, entry in given.table((), tuple(_SUFFIXES)).items():
-        name = entry.text("the name of a file")
-        if name is not None and Path(name).suffix.lower() not in _SUFFIXES[what]:
-            entry.wrong(f"the name must end in {', '.join(_SUFFIXES[what])}; got {shown(name)!r}")
-        found[what] = name or ""
-    return found
 
 
 def _positive(given: Entry) -> float | None:
@@ -168,15 +111,71 @@ def _positive(given: Entry) -> float | None:
     return None if value is None else float(value)
 
 
-def _robot(given: dict[str, Entry], beside: Beside) -> KinematicTree | None:
-    floating = given["floating_base"].flag() if "floating_base" in given else False
-    gravity = given["gravity"].numbers(3) if "gravity" in given else None
+# Options of a run that need nothing else of the scenario.
+_OPTIONS: dict[str, Callable[[Entry], Any]] = {
+    "step": _positive,
+    "control_period": _positive,
+    "method": lambda given: given.one_of(*METHODS),
+    "saturate": Entry.flag,
+}
+
+
+def _if_given(given: Mapping[str, Entry], key: str, read: Callable[[Entry], Any], default: Any = None) -> Any:
+    """What a reader makes of the entry under a key, if there is one."""
+    return read(given[key]) if key in given else default
+
+
+def _scenario(root: Entry, beside: Beside) -> _Scenario | None:
+    others = ("floating_base", "gravity", "start", "controller", "schedule", "output", "stops")
+    given = root.table(("robot", "duration"), (*others, *_OPTIONS))
+    options = {what: read(given[what]) for what, read in _OPTIONS.items() if what in given}
+    duration = _if_given(given, "duration", _positive)
+    outputs = _if_given(given, "output", _outputs, {})
+    robot = _robot(given, beside) if "robot" in given else None
+    if robot is None:
+        return None
+    start = _if_given(given, "start", lambda x: _start(x, robot), State(robot))
+    present = Present(robot)
+    events = _if_given(given, "schedule", lambda x: schedule(x, present, duration, beside), [])
+    joints = [named for found in (joints_of(robot), *(x.joints(robot) for x in events)) for named in found.items()]
+    if "stops" in given:
+        options["stops"] = _stops(given["stops"], joints, present)
+    before = len(root.problems)
+    torque = _if_given(given, "controller", lambda x: _controller(x, robot, start, joints, present))
+    if torque is None and len(root.problems) == before:
+        for what, use in (("saturate", "whose torques can be clipped"), ("control_period", "to be called")):
+            if options.get(what):
+                given[what].wrong(f"there is no controller {use}", "add [controller] or leave it out")
+    whole = not root.problems and start is not None and duration is not None
+    return _Scenario(robot, start, duration, torque, events, options, outputs) if whole else None
+
+
+def _outputs(given: Entry) -> dict[str, str]:
+    """The names of files by kind; each kind has suffixes of its own, so that the names differ."""
+    found = {what: entry.text("the name of a file") or "" for what, entry in given.table((), tuple(_SUFFIXES)).items()}
+    for what, name in found.items():
+        if name and Path(name).suffix.lower() not in _SUFFIXES[what]:
+            given.below(what).wrong(f"the name must end in {', '.join(_SUFFIXES[what])}; got {shown(name)!r}")
+    return found
+
+
+def _robot(given: Mapping[str, Entry], beside: Beside) -> KinematicTree | None:
+    floating = _if_given(given, "floating_base", Entry.flag, False)
+    gravity = _if_given(given, "gravity", lambda x: x.numbers(3))
     if floating and given["robot"].value in robots.__all__:
         given["floating_base"].wrong("this is for URDF files")
     robot = named_robot(given["robot"], beside, bool(floating))
     if robot is not None and gravity is not None:
         robot.gravity = gravity
     return robot
+
+
+def _start(given: Entry, robot: KinematicTree) -> State | None:
+    before = len(given.problems)
+    fields = given.table((), ("position", "velocity"))
+    q = _if_given(fields, "position", lambda x: _by_name(x, robot.positions), {})
+    qd = _if_given(fields, "velocity", lambda x: _by_name(x, robot.coordinates), {})
+    return given.made(State, robot, q, qd) if len(given.problems) == before else None
 
 
 def _stops(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) -> Stops | None:
@@ -193,15 +192,6 @@ def _stops(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) 
     return found
 
 
-def _named(given: Entry, known: Collection[str], present: Present | None, problem: str) -> Iterator[tuple[str, Entry]]:
-    """The entries of a table that have known names; others are problems, unless they are doubtful."""
-    for name, entry in given.entries().items():
-        if name in known:
-            yield name, entry
-        elif present is None or not present.doubtful(name):
-            entry.wrong(problem, entry.near(name, known))
-
-
 def _stop(given: Entry) -> Stop | None:
     """The word "inelastic", or the numbers of a spring."""
     if given.value == "inelastic":
@@ -212,23 +202,23 @@ def _stop(given: Entry) -> Stop | None:
     return given.unexpected("'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints")
 
 
-def _start(given: Entry, robot: KinematicTree) -> State | None:
-    before = len(given.problems)
-    fields = given.table((), ("position", "velocity"))
-    q, qd = (
-        _by_name(fields[what], names) if what in fields else {}
-        for what, names in (("position", robot.positions), ("velocity", robot.coordinates))
-    )
-    return given.made(State, robot, q, qd) if len(given.problems) == before else None
+def _named(given: Entry, known: Collection[str], present: Present | None, problem: str) -> Iterator[tuple[str, Entry]]:
+    """The entries of a table that have known names; others are problems, unless they are doubtful."""
+    for name, entry in given.entries().items():
+        if name in known:
+            yield name, entry
+        elif present is None or not present.doubtful(name):
+            entry.wrong(problem, entry.near(name, known))
 
 
 def _by_name(given: Entry, names: Sequence[str], present: Present | None = None) -> dict[str, Any]:
     """Numbers by name, but those that are doubtful; the entries of a joint may be given together, as a list."""
-    stems = {stem for name in names for stem, bracket, _ in (name.rpartition("["),) if bracket}
+    counts = {name: 0 for name in names}
+    for stem in (name.rpartition("[")[0] for name in names if "[" in name):
+        counts[stem] = counts.get(stem, 0) + 1
     found: dict[str, Any] = {}
-    for name, entry in _named(given, [*names, *stems], present, "there is no such coordinate"):
-        count = sum(x.rpartition("[")[0] == name for x in names)
-        found[name] = entry.number() if name in names else entry.numbers(count)
+    for name, entry in _named(given, counts, present, "there is no such coordinate"):
+        found[name] = entry.number() if name in names else entry.numbers(counts[name])
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -238,36 +228,31 @@ def _controller(
     """The controller, which may name all joints that the run may have; ``start`` is None if it is not valid."""
     before = len(given.problems)
     kind = given.variant("type", _CONTROLLERS)
-    if kind is None:
-        return None
-    fields = given.table(("type",), _CONTROLLERS[kind])
-    if kind == "none":
+    fields = {} if kind is None else given.table(("type",), _CONTROLLERS[kind])
+    if kind in (None, "none"):
         return None
     if kind == "constant":
-        return _constant(_torque(fields["torque"], joints, present) if "torque" in fields else {})
+        return partial(_constant, _if_given(fields, "torque", lambda x: _torque(x, joints, present), {}))
     # Joints of one freedom that the schedule brings.
     brought = {name: joint for name, joint in joints if joint.nv == 1 and name not in robot.positions}
-    target = _by_name(fields["target"], [*robot.positions, *brought], present) if "target" in fields else {}
-    wanted = [name for name in brought if name in target]
-    later = {name: target.pop(name, 0.0) for name in brought}
-    active = [name for name, joint in brought.items() if not joint.passive]
-    gains = {
-        what: _gains(fields[what], robot, active, present) if what in fields else {}
-        for what in ("stiffness", "damping")
-    }
-    for name in wanted:
-        if name not in gains["stiffness"]:
-            fields["target"].wrong(f"joint {name!r} has no stiffness", "give stiffness as a table that names it")
-    compensate = fields["gravity_compensation"].flag() if "gravity_compensation" in fields else True
+    target = _if_given(fields, "target", lambda x: _by_name(x, [*robot.positions, *brought], present), {})
+    own = [name for name in robot.joints if robot.joint(name).nv and not robot.joint(name).passive]
+    active = [*own, *(name for name, joint in brought.items() if not joint.passive)]
+    stiffness, damping = (
+        _if_given(fields, what, lambda x: _gains(x, own, active, present), {}) for what in ("stiffness", "damping")
+    )
+    for name in target.keys() & brought.keys() - stiffness.keys():
+        fields["target"].wrong(f"joint {name!r} has no stiffness", "give stiffness as a table that names it")
+    compensate = _if_given(fields, "gravity_compensation", Entry.flag, True)
     if len(given.problems) > before:
         return None
     begin = State(robot) if start is None else start
-    held = dict(zip(begin.positions, begin.q.tolist(), strict=True))
-    goal = fields.get("target", given).made(State, robot, held | target)
+    later = {name: target.pop(name, 0.0) for name in brought}
+    held = dict(zip(begin.positions, begin.q.tolist(), strict=True)) | target
+    goal = fields.get("target", given).made(State, robot, held)
     if goal is None:
         return None
-    positions = dict(zip(goal.positions, goal.q.tolist(), strict=True))
-    return _Hold(positions | later, gains["stiffness"], gains["damping"], bool(compensate))
+    return _Hold(dict(zip(goal.positions, goal.q.tolist(), strict=True)) | later, stiffness, damping, compensate)
 
 
 def _torque(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present) -> dict[str, Any]:
@@ -281,82 +266,18 @@ def _torque(given: Entry, joints: Sequence[tuple[str, Joint]], present: Present)
     return torque
 
 
-def _gains(given: Entry, robot: KinematicTree, later: Sequence[str], present: Present) -> dict[str, float]:
-    """A gain by joint: one number for all active ones of the start, or numbers for some, also for later ones."""
-    active = [name for name in robot.joints if robot.joint(name).nv and not robot.joint(name).passive]
+def _gains(given: Entry, own: Sequence[str], active: Sequence[str], present: Present) -> dict[str, float]:
+    """A gain by joint: one number for the robot's own active ones, or numbers for some of all active ones."""
     if isinstance(given.value, dict):
-        named = _named(given, [*active, *later], present, "there is no such active joint")
-        return {name: _gain(entry) for name, entry in named}
-    return dict.fromkeys(active, _gain(given))
+        return {name: _gain(x) for name, x in _named(given, active, present, "there is no such active joint")}
+    return dict.fromkeys(own, _gain(given))
 
 
 def _gain(given: Entry) -> float:
     value = given.number()
     if value is not None and value < 0:
         given.wrong(f"a gain must not be negative; got {value}")
-    return 0.0 if value is None else float(value)
-
-
-def _targets(names: Mapping[str, str], folder: Path, overwrite: bool) -> dict[str, Path]:
-    """Where outputs are written, after all of them have been checked; their folders are made.
-
-    Scenarios may come from strangers, who choose the names of the files: they stay in their folder, also by symbolic
-    links, and replace only files that a scenario has written and that have not changed since, unless `overwrite`. A
-    file of the folder has the digests of what was written last.
-    """
-    root = folder.resolve()
-    written = {} if overwrite else _record(root)
-    found = {}
-    for what, name in names.items():
-        path = (root / name).resolve()
-        if not path.is_relative_to(root):
-            raise ScrewdynError(f"the output {name!r} is outside the folder {str(folder)!r}; give a name inside it")
-        if path.exists() and not path.is_file():
-            raise ScrewdynError(f"{str(path)!r} exists, and is no file; give another name")
-        if path.exists() and not overwrite and written.get(str(path.relative_to(root))) != _digest(path):
-            raise ScrewdynError(
-                f"{str(path)!r} exists, and is not what a scenario wrote there; remove it, give another --output, or "
-                "replace it by --overwrite"
-            )
-        found[what] = path
-    for path in found.values():
-        if inside := [str(other) for other in found.values() if path in other.parents]:
-            raise ScrewdynError(
-                f"the output {str(path)!r} would also be the folder of {inside[0]!r}; rename one of them"
-            )
-    for path in found.values():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ScrewdynError(f"cannot make the folder {str(path.parent)!r}: {error.strerror}") from None
-    return found
-
-
-def _note(path: Path, folder: Path) -> None:
-    """Record that an output has been written."""
-    root = folder.resolve()
-    record = _record(root) | {str(path.relative_to(root)): _digest(path)}
-    try:
-        (root / _RECORD).unlink(missing_ok=True)  # never written through a link
-        (root / _RECORD).write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ScrewdynError(f"cannot write {str(root / _RECORD)!r}: {error.strerror or error}") from None
-
-
-def _record(root: Path) -> dict[str, str]:
-    """Digests by names of files; none if there is no valid record."""
-    try:
-        found = json.loads((root / _RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise ScrewdynError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    return float(value or 0.0)
 
 
 def run_scenario(
@@ -367,46 +288,32 @@ def run_scenario(
     Files that no scenario has written are replaced only if `overwrite`; xacro is expanded only if `xacro`.
     """
     scenario = read_scenario(path, xacro)
-    outputs = _targets(scenario.outputs, folder, overwrite)
+    outputs = output_paths(scenario.outputs, folder, overwrite)
     if "film" in outputs:
         film_path(outputs["film"])
-    tree = scenario.robot.copy()
     start, torque, events = scenario.start, scenario.torque, scenario.events
-    run = simulate(tree, start, scenario.duration, torque, events, progress, **scenario.options)
+    run = simulate(scenario.robot.copy(), start, scenario.duration, torque, events, progress, **scenario.options)
     write: dict[str, Callable[[Path], Any]] = {
         "csv": run.to_csv,
         "npz": run.to_npz,
         "figure": lambda path: run.plot().savefig(path),
         "film": lambda path: run.animate(path, progress=progress),
     }
-    for what, path in outputs.items():
-        write[what](path)
-        _note(path, folder)
-    return _report(run, events)
-
-
-def _report(run: Run, scheduled: Sequence[Scheduled[Any]]) -> str:
-    """Events, also those whose condition never held, the state at the end, and the energy ledger."""
-    energy, end = run.energy, run.states[-1]
+    for what, target in outputs.items():
+        write[what](target)
+        note_output(target, folder)
+    due, end = [happened.what for happened in run.events], run.states[-1]
     width = max(map(len, (*end.positions, *end.coordinates)), default=0)
-    lines = [f"{run.t[-1]:g} s, {len(run.t)} samples, {len(run.events)} events"]
-    for happened in run.events:
-        event, what = happened.event, happened.verb.removesuffix(" of")
-        named = "joint " * (event.concerns == "joint") + repr(event.subject)
-        lines.append(f"  {happened.t:g} s: {what} of {named}, {event.energy_lost:.4g} J lost")
-    due = [happened.what for happened in run.events]
-    lines += [f"  never: {x.verb.removesuffix(' of')}, whose condition did not hold" for x in scheduled if x not in due]
-    lines += ["", "at the end:", ""]
-    lines += [f"  {name:{width}} {end[name]:12.6g}" for name in end.positions]
-    lines += ["", "rates at the end:", ""]
-    lines += [f"  {name:{width}} {end.velocity(name):12.6g}" for name in end.coordinates]
-    rows = (
-        ("kinetic and potential energy", energy.total[-1]),
-        ("work of the torques", energy.work[-1]),
-        ("dissipated in joints", energy.dissipated[-1]),
-        ("dissipated in impacts", energy.impact_loss[-1]),
-        ("brought by payloads", energy.exchanged[-1]),
-        ("largest residual", np.abs(energy.residual).max()),
+    never = [x.verb.removesuffix(" of") for x in events if x not in due]
+    return "\n".join(
+        [
+            str(run.explain()),
+            *(f"Never: {verb}, whose condition did not hold." for verb in never),
+            "",
+            "Positions at the end:",
+            *(f"  {name:{width}} {end[name]:12.6g}" for name in end.positions),
+            "",
+            "Rates at the end:",
+            *(f"  {name:{width}} {end.velocity(name):12.6g}" for name in end.coordinates),
+        ]
     )
-    lines += ["", "energy, J:", "", *(f"  {what:29} {value:12.6g}" for what, value in rows)]
-    return "\n".join(lines)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from screwdyn.changes.catalogue import KINDS
 from screwdyn.changes.change import Scheduled
 from screwdyn.changes.record import Readers, keys_of, read_fields, readers
-from screwdyn.cli.robot_files import Beside, named_robot
+from screwdyn.cli.files import Beside, named_robot
 from screwdyn.core.errors import ScrewdynError
 from screwdyn.io.document import Entry
 from screwdyn.io.json_text import read_part
@@ -26,11 +25,16 @@ from screwdyn.tree import KinematicTree
 __all__ = ["Present", "called", "schedule"]
 
 # The numbers of bodies; those of solids are arguments of functions of their names.
-_SIZES: dict[str, Callable[[Entry], list[Any] | None]] = {
-    "box": lambda given: [given.numbers(3)],
-    "sphere": lambda given: [given.number(what="a radius in metres")],
+_SIZES: dict[str, Callable[[Entry], Any]] = {
+    "box": lambda given: given.numbers(3),
+    "sphere": lambda given: given.number(what="a radius in metres"),
     "cylinder": lambda given: given.numbers(2),
     "tensor": lambda given: given.numbers(6),
+}
+_BODY: dict[str, Callable[[Entry], Any]] = {
+    "mass": lambda given: given.number(what="a number of kilograms"),
+    "com": lambda given: given.numbers(3),
+    **_SIZES,
 }
 # What a grasp must say, because the payload of a file brings neither.
 _NEEDED = {"grasp": ("name", "twist")}
@@ -60,23 +64,12 @@ class Present:
         """Whether an event that could not be tried may have brought or changed what has this name."""
         return name.startswith(tuple(self.failed))
 
-    def concerns(self, event: Mapping[str, Any]) -> bool:
-        """Whether an event needs what :meth:`doubtful` says of."""
-        return any(map(self.doubtful, _names(event, "to")))
-
-    def known(self, what: str, given: Entry) -> str | None:
-        """A name of a link, a joint or a loop."""
-        name = given.text(f"the name of a {what}")
-        known = getattr(self.tree, f"{what}s")
-        return name if name is None or name in known else self.missing(given, what, name, known)
-
-    def missing(self, given: Entry, what: str, name: str, known: Sequence[str]) -> str | None:
-        """Add the problem that there is no such name, unless it is doubtful; None."""
-        return (
-            None
-            if self.doubtful(name)
-            else given.wrong(f"there is no {what} {name!r} at that time", given.near(name, known))
-        )
+    def known(self, what: str, given: Entry, names: str = "") -> str | None:
+        """A name of a link, joint, loop or coordinate, in the tree's list of these; doubtful names are None too."""
+        name, known = given.text(f"the name of a {what}"), getattr(self.tree, names or f"{what}s")
+        if name is None or name in known or self.doubtful(name):
+            return name if name in known else None
+        return given.wrong(f"there is no {what} {name!r} at that time", given.near(name, known))
 
 
 def _names(event: Mapping[str, Any], *others: str) -> list[str]:
@@ -139,7 +132,7 @@ def _event(given: Entry, present: Present, read: Readers) -> Scheduled[Any] | No
             event.restructure(present.tree)
             return event
     except ScrewdynError as error:
-        if not present.concerns(given.value):
+        if not any(map(present.doubtful, _names(given.value, "to"))):
             given.wrong(str(error))
     present.fail(given.value)
     return None
@@ -147,24 +140,23 @@ def _event(given: Entry, present: Present, read: Readers) -> Scheduled[Any] | No
 
 def _body(given: Entry) -> Link | None:
     """A link of any name, whose inertia is also its shape if it is that of a solid."""
-    fields = given.table(("mass",), ("com", *_SIZES))
-    mass = fields["mass"].number(what="a number of kilograms") if "mass" in fields else None
-    com = fields["com"].numbers(3) if "com" in fields else [0.0, 0.0, 0.0]
-    found = [what for what in _SIZES if what in fields]
+    values = {what: _BODY[what](entry) for what, entry in given.table(("mass",), ("com", *_SIZES)).items()}
+    found = [what for what in _SIZES if what in values]
     if len(found) > 1:
-        given.wrong(f"{' and '.join(found)} are given", "keep one")
-    if mass is None or com is None or len(found) > 1:
+        return given.wrong(f"{' and '.join(found)} are given", "keep one")
+    if "mass" not in values or None in values.values():
         return None
-    sizes = _SIZES[found[0]](fields[found[0]]) if found else []
-    if sizes is None or None in sizes:
-        return None
-    if found and found != ["tensor"]:
-        inertia = given.made(getattr(Inertia, found[0]), mass, *sizes, com=com)
-        shapes = () if inertia is None else (getattr(Shape, found[0])(*sizes, pose=com),)
+    kind = found[0] if found else "tensor"
+    mass, com, size = values["mass"], values.get("com", [0.0, 0.0, 0.0]), values.get(kind, [0.0] * 6)
+    shapes: list[Shape] = []
+    if kind == "tensor":
+        xx, xy, xz, yy, yz, zz = size
+        inertia = given.made(Inertia, mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
-        xx, xy, xz, yy, yz, zz = sizes or [0.0] * 6
-        inertia, shapes = given.made(Inertia, mass, com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), ()
-    return None if inertia is None else Link("payload", inertia, shapes)
+        sizes = size if kind == "cylinder" else [size]
+        inertia = given.made(getattr(Inertia, kind), mass, *sizes, com=com)
+        shapes += [] if inertia is None else [getattr(Shape, kind)(*sizes, pose=com)]
+    return None if inertia is None else Link("payload", inertia, tuple(shapes))
 
 
 def _inertia(given: Entry) -> Inertia | None:
@@ -221,42 +213,27 @@ _READ: dict[str, Callable[[Entry], Any]] = {
 }
 
 
-def _of_link(axis: int) -> Callable[[State, str], float]:
-    return lambda state, link: float(state.tree.forward_kinematics(link, state.q)[axis, 3])
-
-
-# The numbers that may pass a value, and the names that each of them may have in a tree.
-_NUMBERS: dict[str, tuple[Callable[[KinematicTree], tuple[str, ...]], Callable[[State, str], float]]] = {
-    "position": (lambda tree: tree.positions, lambda state, name: float(state[name])),
-    "velocity": (lambda tree: tree.coordinates, lambda state, name: float(state.velocity(name))),
-    "x": (lambda tree: tree.links, _of_link(0)),
-    "y": (lambda tree: tree.links, _of_link(1)),
-    "z": (lambda tree: tree.links, _of_link(2)),
-}
+# The numbers that may pass a value, and what lists their names in a tree.
+_NUMBERS = {"position": "positions", "velocity": "coordinates", "x": "links", "y": "links", "z": "links"}
 _SIDES = {"above": 1.0, "below": -1.0}
 
 
-@dataclass(frozen=True)
-class Passing:
-    """A number is above or below a value."""
+def _passed(number: str, name: str, side: str, value: float, after: float, t: float, state: State) -> float | bool:
+    """How far a number is above or below a value, rad, m, rad/s or m/s; False earlier, or if there is no such name.
 
-    number: str  # "position" or "velocity" of a coordinate, or "x", "y" or "z" of a link's origin in the base frame
-    name: str
-    side: str  # "above" or "below"
-    value: float  # rad, m, rad/s or m/s
-    after: float = 0.0  # seconds, before which the condition does not hold; nor while the tree has no such name
-
-    def __call__(self, t: float, state: State) -> float | bool:
-        """A number that is positive while the condition holds, or False."""
-        names, measure = _NUMBERS[self.number]
-        tree = state.tree
-        assert isinstance(tree, KinematicTree)
-        if t < self.after or self.name not in names(tree):
-            return False
-        return _SIDES[self.side] * (measure(state, self.name) - self.value)
+    It is the position or velocity of a coordinate, or x, y or z of a link's origin in the base frame.
+    """
+    tree: Any = state.tree
+    if t < after or name not in getattr(tree, _NUMBERS[number]):
+        return False
+    if number in ("position", "velocity"):
+        found = state[name] if number == "position" else state.velocity(name)
+    else:
+        found = tree.forward_kinematics(name, state.q)["xyz".index(number), 3]
+    return _SIDES[side] * (float(found) - value)
 
 
-def _condition(given: Entry, present: Present) -> Passing | None:
+def _condition(given: Entry, present: Present) -> Callable[[float, State], float | bool] | None:
     """A condition, such as ``{z = "tool0", below = 0.2}``; the robot must have the name that it gives."""
     before = len(given.problems)
     fields = given.table((), (*_NUMBERS, *_SIDES, "after"))
@@ -267,12 +244,10 @@ def _condition(given: Entry, present: Present) -> Passing | None:
     if len(given.problems) > before:
         return None
     (number,), (side,) = numbers, sides
-    name, value = fields[number].text("a name"), fields[side].number()
+    what = "coordinate" if number in ("position", "velocity") else "link"
+    present.known(what, fields[number], _NUMBERS[number])
+    value = fields[side].number()
     after = fields["after"].number(what="a number of seconds") if "after" in fields else 0.0
-    names = _NUMBERS[number][0](present.tree)
-    if name is not None and name not in names:
-        what = "coordinate" if number in ("position", "velocity") else "link"
-        present.missing(fields[number], what, name, names)
-    if len(given.problems) > before or name is None:
+    if len(given.problems) > before:
         return None
-    return Passing(number, name, side, float(value), float(after))
+    return partial(_passed, number, fields[number].value, side, float(value), float(after))

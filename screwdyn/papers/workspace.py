@@ -20,7 +20,7 @@ from screwdyn.mechanism.topology import check_open
 from screwdyn.papers.formulations import denoc
 from screwdyn.tree import KinematicTree
 
-__all__ = ["UNITS", "Arm", "EndlessError", "Estimate", "Limits", "NoSizeError", "Reach"]
+__all__ = ["UNITS", "Arm", "Estimate", "Limits", "NoSizeError", "Reach"]
 
 
 Limits = Mapping[str, tuple[float, float]]
@@ -32,22 +32,6 @@ _STEPS = 25
 _TOLERANCE, _FLAT = 1e-6, 1e-9
 _REPLICATES = 16
 UNITS = {1: "m", 2: "m²", 3: "m³"}  # of the size of a workspace, by dimension
-
-
-class EndlessError(ScrewdynError):
-    """Joints that slide and have no limits.
-
-    ``position`` is the first of them, ``fact`` the message without the advice, which Python and the command line give
-    in their own terms.
-    """
-
-    def __init__(self, arm: str, positions: list[str]) -> None:
-        self.arm, self.position = arm, positions[0]
-        self.fact = f"{', '.join(map(repr, positions))} of {arm!r} can slide without end"
-        super().__init__(
-            f"{self.fact}; give the joints limits, or ranges for the comparison: "
-            f"limits={{{arm!r}: {{{self.position!r}: (0, 1), …}}}}"
-        )
 
 
 class Arm(NamedTuple):
@@ -89,7 +73,11 @@ class Arm(NamedTuple):
                 raise ScrewdynError(f"{what} is empty: {found[0]:g} to {found[1]:g}")
             ranges.append(found)
         if endless:
-            raise EndlessError(name, endless)
+            raise ScrewdynError(
+                f"{', '.join(map(repr, endless))} of {name!r} can slide without end; give the joints limits, or ranges "
+                f"for the comparison: limits={{{name!r}: {{{endless[0]!r}: (0, 1), …}}}} "
+                f"(of the command: --limits {name}:{endless[0]}=0,1)"
+            )
         if tip is None:
             paths = {link: tree.graph.subgraph(tree.path(link)) for link in reversed(tree.links)}
             tip = max(paths, key=lambda link: sum(joint.nv for *_, joint in paths[link].edges(data="joint")))

@@ -29,7 +29,7 @@ def test_ranges_of_joints_are_options(tmp_path, monkeypatch, capsys):
     arm = written(tmp_path, "planar_rp")
     assert main(["compare", arm]) == 2
     err = capsys.readouterr().err
-    assert "'b2' of 'planar_rp' can slide without end" in err and "such as --limits planar_rp:b2=0,1" in err
+    assert "'b2' of 'planar_rp' can slide without end" in err and "--limits planar_rp:b2=0,1" in err
     for given, message in (
         ("planar_rp:b2=0", "--limits is given as NAME:POSITION=LOW,HIGH; got 'planar_rp:b2=0'"),
         ("planar_rp:b2", "--limits is given as NAME:POSITION=LOW,HIGH; got 'planar_rp:b2'"),

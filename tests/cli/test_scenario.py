@@ -33,7 +33,7 @@ def test_the_example_runs(tmp_path, capsys):
     assert main(["simulate", str(EXAMPLE), "--output", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert [line for line in err.splitlines() if "compiling" not in line] == []
-    for words in ("2 s, ", "0.6 s: grasp of 'crate'", "lock of joint 'wrist_3_joint'", "1.4 s: release of 'crate'"):
+    for words in ("lasts 2 s, ", "0.6 s: grasp crate", "lock wrist_3_joint", "1.4 s: release crate"):
         assert words in out
     run = sd.simulation.recording.Recording.from_npz(tmp_path / "carry_a_crate.npz")
     assert run["shoulder_pan_joint"][-1] == pytest.approx(0.8, abs=1e-3)
@@ -396,7 +396,7 @@ def test_stops_at_joint_limits(tmp_path, capsys):
     path = scenario(tmp_path, text + f"[start.position]\npush = {limit - 0.1}\n[start.velocity]\npush = 2\n")
     assert read_scenario(path).options["stops"] == "inelastic"
     assert main(["simulate", str(path), "--output", str(tmp_path)]) == 0
-    assert ": reach limit of joint '" in capsys.readouterr().out
+    assert ": reach limit of " in capsys.readouterr().out
     assert problems(tmp_path, text.replace("'inelastic'", "'soft'")) == [
         "stops: expected 'inelastic', the numbers of a spring, {stiffness = …, damping = …}, or a table of joints; "
         "got 'soft'",
@@ -675,9 +675,8 @@ def test_an_event_that_never_happens_is_reported(tmp_path):
         inertia = {mass = 1, sphere = 0.1}
         """
     lines = run_scenario(scenario(tmp_path, text), tmp_path).splitlines()
-    assert lines[2] == "  never: set inertia, whose condition did not hold"
-    assert lines[1].startswith("  0 s: lock of joint 'elbow'")
-    assert lines[3] == ""
+    assert "Never: set inertia, whose condition did not hold." in lines
+    assert "  t = 0 s: lock elbow; no energy is lost." in lines
 
 
 def test_a_condition_on_a_position(tmp_path):

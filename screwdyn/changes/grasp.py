@@ -164,8 +164,7 @@ class Grasp(Scheduled[GraspEvent]):
             raise ShapeError(
                 f"start must be positions of the new joint, or 'hanging' for a payload without a pose; got {start!r}"
             )
-        before = tree.model
-        J, hand = tree.jacobian(self.to, state.q, "body"), tree.forward_kinematics(self.to, state.q)
+        hand, rates = tree.forward_kinematics(self.to, state.q), tree.link_twist(self.to, state.q, state.qd, "body")
         handle = tree.attach(body, self.to, joint, self.at, self.name, prefix=self.prefix, shape=self.shape)
         new = tree.topology.attachments[handle.name]
         if pose is not None:
@@ -185,21 +184,16 @@ class Grasp(Scheduled[GraspEvent]):
             q = _hung(tree, q, handle.name, new.coordinates, own[1])
             first = q[len(state.q) : own[0]]
         T = home @ pose_at(joint, first)
-        carried = screw.twist_in(T, J @ state.qd)
+        carried = screw.twist_in(T, rates)
         V = payload_twist(twist, carried)
-        free, six = law.without_joint(tree, q, handle.name, before)
-        slip = np.zeros(len(free.spread))
-        slip[six] = V - carried
-        impact = law.impact(tree, q, qd, free, slip)
-        flying = np.zeros(len(slip))  # the robot at rest and the payload as it moves
-        flying[six], flying[six.stop :] = V, (free.spread @ qd)[six.stop :]
-        brought = float(free.numbers.kinetic_energy(free.q, flying))
+        impact = law.struck(tree, q, qd, handle.name, V - carried)
+        motor = law.motor_energy(tree, q, qd, handle.name, apart=True)
         return GraspEvent(
             state=State.of(tree, q, qd + impact.rates),
             link=handle.name,
             energy_lost=impact.energy_lost,
-            kinetic_energy_brought=brought + law.rotor_energy(tree, q, qd, handle.name),
-            impulse=impact.impulses[six],
+            kinetic_energy_brought=impact.energy_before + motor,
+            impulse=impact.wrench,
             handle=handle,
             _payload=partial(_alone, tree.copy(), handle.name, hand @ T, V, q[own[0] :], qd[own[1] :]),
         )

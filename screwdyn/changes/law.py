@@ -1,45 +1,31 @@
 """The law of all changes: of the motions that the changed tree allows, the one nearest to the motion before.
 
-docs/mathematics.md §6. A change takes freedoms from a tree. In the *free* tree, which still has them, the motion before
-is a vector of rates P ν + s: the rates ν that the changed tree keeps, spread by P over the freedoms of the free tree,
-and the slip s along those that it loses. The rates after it are ν + δ, with
+docs/mathematics.md §6. Just before a change, body i has the twist J_i ν + s_i: that of the rates ν which the changed
+tree keeps, and the slip s_i, which it does not allow. The rates after it are ν + δ, with
 
-    δ = argmin ½ (P δ − s)ᵀ M_free (P δ − s) + ½ Σ a δ²   over   J_c (ν + δ) = 0,                                  (1)
+    δ = argmin ½ Σ |J_i δ − s_i|² + ½ Σ a δ²   over   J_c (ν + δ) = 0,                                             (1)
 
-so that M δ + J_cᵀ Λ = Pᵀ M_free s. The energy lost is the minimum, and M_free (P δ − s) are the impulses.
+in the metric of the inertias, so that M δ + J_cᵀ Λ = Σ J_iᵀ M_i s_i. The energy lost is the minimum, and
+M_i (J_i δ − s_i) are the impulses.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 
 from screwdyn.core.errors import InertiaError, LoopError
 from screwdyn.core.types import Array
-from screwdyn.forms.numbers import Numbers
-from screwdyn.mechanism.chart import pose_at
 from screwdyn.mechanism.joint import Joint, free
-from screwdyn.mechanism.topology import Topology
-from screwdyn.physics.charts import screws_at
 from screwdyn.physics.closure import TOLERANCE, Closure
 from screwdyn.physics.model import Model, Robot
-from screwdyn.physics.table import MASS, PARENT
+from screwdyn.physics.table import MASS, PARENT, PLACE
 from screwdyn.screws import screw
 
-__all__ = [
-    "Free",
-    "Impact",
-    "closing",
-    "flight",
-    "impact",
-    "motor_energy",
-    "places",
-    "rotor_energy",
-    "without_joint",
-]
+__all__ = ["Impact", "check_bodies", "closing", "flight", "motor_energy", "settled", "struck"]
 
 # Share of the rates at which loops open that an impact may leave: what is dependent up to rounding.
 _LEFT_OPEN = 1e-3
@@ -53,154 +39,63 @@ def flight(name: str | None = None) -> Joint:
     return free(name=name, passive=True)
 
 
-@functools.lru_cache(maxsize=256)
-def _loose(name: str) -> Joint:
-    """A joint of six screws, whose rates are a twist while it is at home; it needs no chart, as a free joint does."""
-    return Joint(np.eye(6), name=name)
-
-
-class Free(NamedTuple):
-    """The tree that still has the freedoms which a change takes.
-
-    Attributes
-    ----------
-    numbers : Numbers
-    q : (nq,) array
-        Its configuration, in which all links are where they are.
-    spread : (n, nv) array
-        P: its rates are P ν for rates ν of the changed tree.
-    armatures : (nv,) array
-        Of the freedoms of the changed tree that it does not have, whose motors are at rest before, kg m² or kg.
-    """
-
-    numbers: Robot | Numbers
-    q: Array
-    spread: Array
-    armatures: Array
-
-
 class Impact(NamedTuple):
-    """Changes in an impact.
+    """An impact in which a link and all links beyond it stop to slip.
 
     Attributes
     ----------
     rates : (nv,) array
         δ, the change of the rates.
-    impulses : (n,) array
-        On the freedoms of the free tree; N m s and N s.
-    multipliers : (m,) array
-        Λ, of the constraints of the loops.
+    wrench : (6,) array
+        The impulse [n; f] on these links, about the origin of the link's frame and in its axes; N m s and N s.
     energy_lost : float
         J.
+    energy_before : float
+        Kinetic energy of these links just before, J, with the armatures of the joints between them.
     """
 
     rates: Array
-    impulses: Array
-    multipliers: Array
+    wrench: Array
     energy_lost: float
+    energy_before: float
 
 
-def impact(tree: Robot, q: Array, qd: Array, free: Free, slip: Array) -> Impact:
-    """The change of the rates by equation (1).
+def struck(tree: Robot, q: Array, qd: Array, root: str, slip: Array) -> Impact:
+    """The impact of a link with all links beyond it, whose ``slip`` is a twist of the link in its own frame, (6,).
 
-    Articulated bodies from rest give δ, and then what it leaves, until that is rounding: twice as a rule, more often if
-    light bodies are next to heavy ones, whose digits the first result does not have.
-
-    Raises
-    ------
-    SingularAttachmentError
-        If a joint of the tree feels no inertia.
-    InertiaError
-        If the kinetic energy of a body is negative for some motion.
-    LoopError
-        If a loop is open.
+    The motor of its joint is at rest just before. Errors as for :func:`settled`; InertiaError if the kinetic energy of
+    a body is negative for some motion.
     """
-    numbers, q_free, P, motors = free
-    _check_bodies(numbers.model, P, slip)
-    change, jump = np.zeros(tree.nv), -slip
+    model, at = tree.model, tree.model.placements[root]
+    parts, pose = _parts(model, root), at.pose
+    check_bodies(model, range(model.nv), None if at.freedoms else parts, root if slip.any() else "")
+    momentum, of_root = tree._slip_momentum(parts), np.array([[*pose.R, *pose.p, *slip.tolist()]])
+    change, _ = settled(tree, q, qd, lambda change: momentum(q, change, of_root)[0])
+    _, wrench, (_, lost) = momentum(q, change, of_root)
+    of_root[0, 12:] *= -1
+    _, _, (before, _) = momentum(q, qd, of_root)
+    return Impact(change, wrench, float(lost), float(before))
+
+
+def settled(tree: Robot, q: Array, qd: Array, left: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """The change δ of the rates by equation (1), (nv,), and the multipliers Λ of the constraints of the loops, (m,).
+
+    ``left`` is −Σ Jᵀ M s + M δ as a function of δ. Articulated bodies from rest give δ, and then what it leaves, until
+    that is rounding: twice as a rule, more often if light bodies are next to heavy ones, whose digits the first result
+    does not have. SingularAttachmentError if a joint of the tree feels no inertia; LoopError if a loop is open.
+    """
+    change, multipliers = np.zeros(tree.nv), np.zeros(0)
     for _ in range(_MOST_STEPS):
-        left = -(numbers.joint_momentum(q_free, jump) @ P) - motors * change
-        step = tree.impulse_response(q, left)
+        step = tree.impulse_response(q, -left(change))
         change = change + step
-        jump = P @ change - slip
         if step @ step <= _ROUNDING * (change @ change):
             break
-    multipliers = np.zeros(0)
-    if tree.loops:
+    if tree.topology.loops:
         closure = Closure(tree, tree.model)
         closure.check(q)
         taken, multipliers, _ = closing(closure, q, qd + change)
         change = change - taken
-        jump = P @ change - slip
-    lost = float(numbers.kinetic_energy(q_free, jump)) + 0.5 * float(motors @ change**2)
-    return Impact(change, numbers.joint_momentum(q_free, jump), multipliers, max(lost, 0.0))
-
-
-def without_joint(tree: Robot, q: Array, root: str, like: Model) -> tuple[Free, slice]:
-    """The free tree in which a subtree flies, and its freedoms there: the twist of the root relative to its parent.
-
-    The rotor of the joint stays in it and turns for itself. What a model ``like`` it has is copied.
-    """
-    topology, nv = tree.topology, tree.nv
-    at = topology.attachments[root]
-    joint, flying = at.joint, _loose(at.name)
-    first, rows = places(topology, root)
-    positions = q[first : first + joint.nq]
-    freed = [replace(at, joint=flying, home=at.home @ pose_at(joint, positions))]
-    q_free = np.concatenate([q[:first], np.zeros(6), q[first + joint.nq :]])
-    six, own = slice(rows, rows + 6), slice(rows, rows + joint.nv)
-    P = np.zeros((nv + 6 - joint.nv, nv))
-    P.flat[: rows * nv : nv + 1] = 1.0
-    P[six, own] = screws_at(joint, positions)
-    np.fill_diagonal(P[six.stop :, own.stop :], 1.0)
-    for rotor in at.rotor:
-        name, mimic = rotor.link.name, rotor.joint.mimic
-        if mimic is not None:
-            freed.append(replace(topology.attachments[name], joint=replace(rotor.joint, mimic=None)))
-            first, row = places(topology, name)  # they come after the link; any angle of a solid of revolution will do
-            q_free = np.insert(q_free, first + 6 - joint.nq, 0.0)
-            P = np.insert(P, row + 6 - joint.nv, 0.0, axis=0)
-            P[row + 6 - joint.nv, own] = mimic.ratio
-    armatures = np.zeros(nv)
-    armatures[own] = joint.armature
-    return Free(Numbers(Model(topology.with_attachments(*freed), like)), q_free, P, armatures), six
-
-
-def places(topology: Topology, link: str) -> tuple[int, int]:
-    """The first position and the first freedom of the joint of a link, or where they would be."""
-    q = v = 0
-    for at in topology.attached:
-        if at.link.name == link:
-            break
-        q, v = q + at.joint.nq, v + at.joint.nv
-    return q, v
-
-
-def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None) -> float:
-    """Kinetic energy of the motor of a link's joint, which is no part of the link: its rotor and its armature, J.
-
-    ``slip`` is the twist, in its own frame, that the link and all links beyond it have in addition to that of ``qd``.
-    """
-    at = tree.topology.attachments[link]
-    if not at.unlocked.joint.armature and at.unlocked.joint.rotor is None:
-        return 0.0
-    rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
-    energy = float(at.joint.armature * rates @ rates)
-    for rotor in at.unlocked.rotor:
-        name, body = rotor.link.name, rotor.link.inertia
-        V = tree.link_twist(name, q, qd, "body")
-        if slip is not None and name in tree.subtree(link):
-            T = screw.inverse(tree.forward_kinematics(name, q)) @ tree.forward_kinematics(link, q)
-            V = V + screw.Ad(T) @ slip
-        energy += 0.0 if body is None else float(V @ body.matrix @ V)
-    return 0.5 * energy
-
-
-def rotor_energy(tree: Robot, q: Array, qd: Array, root: str) -> float:
-    """Kinetic energy of the rotor of a link's joint if it is not beyond the link, J."""
-    rotor = tree.topology.attachments[root].unlocked.rotor
-    apart = [at.link.name for at in rotor if at.link.name not in tree.subtree(root)] if rotor else []
-    return sum(float(tree.link_kinetic_energy(name, q, qd)) for name in apart)
+    return change, multipliers
 
 
 def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]:
@@ -223,18 +118,49 @@ def closing(closure: Closure, q: Array, qd: Array) -> tuple[Array, Array, float]
     return taken, -factors.least_multipliers(z), 0.5 * float(z @ z)
 
 
-def _check_bodies(model: Model, P: Array, slip: Array) -> None:
-    """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion."""
+def motor_energy(tree: Robot, q: Array, qd: Array, link: str, slip: Array | None = None, apart: bool = False) -> float:
+    """Kinetic energy of the motor of a link's joint, which is no part of the link: its rotor and its armature, J.
+
+    ``slip`` is the twist, in its own frame, that the link and all links beyond it have in addition to that of ``qd``.
+    If ``apart``, only that of a rotor that is not beyond the link.
+    """
+    at = tree.topology.attachments[link]
+    joint, energy = at.unlocked.joint, 0.0
+    if joint.armature and not apart:
+        rates = tree.model.row_rates(qd)[[tree.model.index[name] for name in at.joint.row_names(at.name)]]
+        energy = float(at.joint.armature * rates @ rates)
+    if joint.rotor is None:
+        return 0.5 * energy
+    beyond = tree.subtree(link)
+    for rotor in at.unlocked.rotor:
+        name, body = rotor.link.name, rotor.link.inertia
+        if body is None or (apart and name in beyond):
+            continue
+        V = tree.link_twist(name, q, qd, "body")
+        if slip is not None and name in beyond:
+            T = screw.inverse(tree.forward_kinematics(name, q)) @ tree.forward_kinematics(link, q)
+            V = V + screw.Ad(T) @ slip
+        energy += float(V @ body.matrix @ V)
+    return 0.5 * energy
+
+
+def check_bodies(model: Model, moving: Iterable[int], parts: Array | None = None, slips: str = "") -> None:
+    """Raise InertiaError if welded links that move in an impact have a negative kinetic energy in some motion.
+
+    ``moving`` are the freedoms that do. The bodies of a row are those of the first of the :func:`_parts`, if given, of
+    which some belong to a link that ``slips``.
+    """
     if not any([at.link.inertia is not None and at.link.inertia.is_effective for at in model.placements.values()]):
         return
-    moving = P.any(axis=1) | (slip != 0)
-    moved = {name for name, moves in zip(model.coordinates, moving, strict=True) if moves}
-    ends = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
-    for row, name in ends.items():
-        if row < 0 or not moved.intersection(model.path(name)):
-            continue
-        m, *h, xx, xy, xz, yy, yz, zz = model.table[row, MASS:PARENT]
-        H = screw.skew(np.array(h))
+    moved = {model.coordinates[k] for k in moving}
+    first = {model.index[at.coordinate]: name for name, at in reversed(model.placements.items())}
+    bodies = {name: model.table[row, MASS:PARENT] for row, name in first.items() if row >= 0}
+    bodies = {name: body for name, body in bodies.items() if moved.intersection(model.path(name))}
+    if parts is not None:
+        bodies |= {name: parts[0, 11:21] for row, name in first.items() if row == parts[0, 0] and name in bodies}
+        bodies |= {slips: parts[0, 1:11]} if slips else {}
+    for name, (m, hx, hy, hz, xx, xy, xz, yy, yz, zz) in bodies.items():
+        H = screw.skew(np.array([hx, hy, hz]))
         body = np.block([[np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), H], [H.T, m * np.eye(3)]])
         scale = np.sqrt(np.repeat([np.abs(body[:3, :3]).max(), abs(m)], 3))
         scale[scale == 0] = 1
@@ -244,3 +170,25 @@ def _check_bodies(model: Model, P: Array, slip: Array) -> None:
                 f"so the momentum balance has no solution; use inertias of rigid bodies (Inertia.is_physical), and "
                 f"give the rotor of a motor mass= and across= unless the inertia of its carrier contains it"
             )
+
+
+def _parts(model: Model, root: str) -> Array:
+    """The bodies of a link and of all links beyond it by rows, (rows, 25), as ``physics.table.Part`` reads them.
+
+    That of the link comes first; only its row may also carry bodies of others, which do not slip.
+    """
+    beyond, placements = model.subtree(root), model.placements
+    at = placements[root]
+    row, rows = model.index[at.coordinate], [model.index[name] for x in beyond[1:] for name in placements[x].names]
+    parts = np.zeros((1 + len(rows), PLACE))
+    parts[0, 0], parts[1:, 0] = row, rows
+    parts[1:, 1:11] = model.table[rows, MASS:PARENT]
+    if at.freedoms:
+        parts[0, 1:11] = model.table[row, MASS:PARENT]
+        return parts
+    inside = {*beyond}
+    for name, other in placements.items():
+        if other.coordinate == at.coordinate:
+            first = 1 if name in inside else 11
+            parts[0, first : first + 10] += other.body
+    return parts

@@ -53,23 +53,31 @@ class Lock(Scheduled[LockEvent]):
     joint: JointName
 
     def enact(self, tree: Robot, state: State) -> LockEvent:
-        """The free tree is the one before, in which the joint and all that follow it still move."""
+        """What slips are the freedoms of the joint, in the tree before, in which all that follow it still move."""
         at, before = tree.topology.carrying(self.joint), tree.copy()
-        first, row = law.places(tree.topology, at.link.name)
-        positions, own = slice(first, first + at.joint.nq), slice(row, row + at.joint.nv)
+        names, coordinates = at.joint.position_names(at.name), before.coordinates
+        positions = [before.positions.index(name) for name in names]
+        own = [coordinates.index(name) for name in at.coordinates]
         tree.topology = surgery.lock(tree.topology, self.joint, state.q[positions])
-        q, qd = np.delete(state.q, positions), np.delete(state.qd, own)
-        slip = np.zeros(len(state.qd))
-        slip[own] = state.qd[own]
-        P = np.delete(np.eye(len(slip)), own, axis=1)
-        impact = law.impact(tree, q, qd, law.Free(before, state.q, P, np.zeros(len(qd))), slip)
-        impulse = impact.impulses[own]
+        stays = np.ones(len(coordinates), dtype=bool)
+        stays[own] = False
+        q, qd = np.delete(state.q, positions), state.qd[stays]
+        jump = np.where(stays, 0.0, -state.qd)
+
+        def momentum(change: Array) -> Array:
+            jump[stays] = change
+            return before.joint_momentum(state.q, jump)
+
+        moving = np.flatnonzero(stays | (jump != 0))
+        law.check_bodies(before.model, moving)
+        change, multipliers = law.settled(tree, q, qd, lambda change: momentum(change)[stays])
+        impulse = momentum(change)[own]
         if before.loops:
-            impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ impact.multipliers
+            impulse = impulse - before.constraint_jacobian(state.q)[:, own].T @ multipliers
         return LockEvent(
-            state=State.of(tree, q, qd + impact.rates),
+            state=State.of(tree, q, qd + change),
             link=at.link.name,
-            energy_lost=impact.energy_lost,
+            energy_lost=float(before.kinetic_energy(state.q, jump)),
             joint=self.joint,
             impulse=impulse,
         )

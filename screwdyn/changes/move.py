@@ -221,16 +221,13 @@ def struck(tree: Robot, state: State, root: str, slip: Array, former: float) -> 
     minus that in this state, in the root's frame, (6,); ``former`` is the energy of the motor of the former joint, J,
     which leaves with it.
     """
-    free, six = law.without_joint(tree, state.q, root, tree.model)
-    slips = np.zeros(len(free.spread))
-    slips[six] = slip
-    impact = law.impact(tree, state.q, state.qd, free, slips)
+    impact = law.struck(tree, state.q, state.qd, root, slip)
     return ImpactEvent(
         state=State.of(tree, state.q, state.qd + impact.rates),
         link=root,
         energy_lost=impact.energy_lost,
         kinetic_energy_brought=law.motor_energy(tree, state.q, state.qd, root, slip) - former,
-        impulse=impact.impulses[six],
+        impulse=impact.wrench,
     )
 
 

@@ -87,7 +87,7 @@ class Release(Scheduled[ReleaseEvent]):
             after = _grafted(tree, state, root, bridges[0])
         else:
             left = float(tree.subtree_kinetic_energy(root, state.q, state.qd))
-            left += law.rotor_energy(tree, state.q, state.qd, root)
+            left += law.motor_energy(tree, state.q, state.qd, root, apart=True)
             tree.detach(root)
             after = state.part(tree)
         return ReleaseEvent(

@@ -455,5 +455,9 @@ class Robot(Mechanism, Quantities):
         """The momenta M q̇ along the freedoms, (nv,), N m s and N s, of one state in contiguous arrays."""
 
     @abstractmethod
+    def _slip_momentum(self, parts: Array) -> Callable[[Array, Array, Array], tuple[Array, Array, Array]]:
+        """What Σ Jᵀ M (V − s) is for q, rates and slip of a link with all beyond it; see ``changes.law``."""
+
+    @abstractmethod
     def impulse_response(self, q: Array, impulses: Array) -> Array:
         """The change M⁻¹ p of the rates by impulses p on the freedoms, (nv,), of one state in contiguous arrays."""

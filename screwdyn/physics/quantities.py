@@ -620,8 +620,15 @@ _BASIS = (("L", "L"), ("L", 2))
 _INTERNAL = (
     # Joint forces of wrenches on the rows, (…, nv, 6), each in its row's frame; used by ``wrench_torque`` of trees.
     Quantity("wrench_torque", ("q", "wrenches"), whole_tree.wrench_torque, (_TAU,)),
-    # The two passes of every change of a moving tree; see ``changes.law``.
+    # The passes of every change of a moving tree; see ``changes.law``.
     Quantity("joint_momentum", ("q", "qd"), whole_tree.joint_momentum, (_TAU,)),
+    Quantity(
+        "slip_momentum",
+        ("q", "qd", "slip"),
+        whole_tree.slip_momentum,
+        (_TAU, Result("wrench", (6,), "N m s and N s"), Result("energies", (2,), "J")),
+        places="one",
+    ),
     Quantity(
         "impulse_response",
         ("q", "tau"),

@@ -76,6 +76,14 @@ class Constraint(NamedTuple):
     wrench: Wrench  # that the loop's joint transmits, in the frame of the first one
 
 
+class Part(NamedTuple):
+    """What a recursion reads of a row with bodies that slip: the first numbers of a row of such an array."""
+
+    row: int  # that carries them; −1 for the base
+    slips: RigidInertia  # of the bodies that slip, in the frame of the row
+    stays: RigidInertia  # of the others
+
+
 ROW, OWN_MASS, OWN_ROWS, PLACE = 0, 17, 24, 25
 
 
@@ -277,6 +285,13 @@ def store_row_twist(table: Table, i: int, qd: Table, work: Workspace, former: Tw
     V = link_steps.add_rate(V, joint_screw(table, i), qd[i])
     store(work.twists, i, V)
     return V
+
+
+def twist_of_parent(work: Workspace, i: int, V: Twist) -> Twist:
+    """A twist in the frame of row i's parent in that of row i."""
+    if begins_joint(work, i):
+        return link_steps.twist_to_child(load(work.poses, i, Pose), V)
+    return Twist(renamed(V.w), renamed(V.v))
 
 
 def vector_of_parent(work: Workspace, i: int, a: Vector) -> Vector:

@@ -200,6 +200,12 @@ class Kernels(machine.Bound):  # type: ignore[misc]
             self._contexts[key] = context  # last, because other threads take it from there
         return context
 
+    def with_places(self, places: Array) -> Array:
+        """The context of the whole tree with some places, which the caller keeps."""
+        context: Array = self.context.copy()
+        context[_LINKS], context[_PLACES] = len(places), address(places)
+        return context
+
     def _follow(self, context: Array, on_path: Array) -> None:
         """Write the fields of joints that follow others, with the couplings of the rows on a path."""
         self._kept.append(on_path)

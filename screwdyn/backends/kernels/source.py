@@ -28,6 +28,7 @@ STATE: dict[str, Sequence[Dimension]] = {
     "qdd": ("v",),
     "tau": ("v",),
     "wrenches": ("n", 6),
+    "slip": (1, 18),
     "onto": ("v", 2),
     "frame_above": (1, 18),
     "columns_above": ("p", 12),

@@ -7,7 +7,7 @@ from screwdyn.physics import link_steps as steps
 from screwdyn.physics import table as rows
 from screwdyn.physics.link_steps import AT_REST, ZERO, MassMoment, Pose, RigidInertia, Twist, Wrench, add, scale
 from screwdyn.physics.recursions.links import clear, jacobian, poses_in_base, screw_of_row, store_column, write_six
-from screwdyn.physics.table import ARMATURE, MASSLESS, Table, Workspace, add_to, body, joint_screw, load, store
+from screwdyn.physics.table import ARMATURE, MASSLESS, Part, Table, Workspace, add_to, body, joint_screw, load, store
 
 # A pivot below this fraction of its diagonal entry is rounding: of J M⁻¹ Jᵀ, and of M.
 NO_FREEDOM, NO_PIVOT = 1e-12, 1e-15
@@ -82,6 +82,70 @@ def store_momenta(table: Table, q: Table, qd: Table, work: Workspace) -> None:
 def joint_momentum(table: Table, q: Table, qd: Table, work: Workspace, p: Table) -> None:
     """M ν: the momenta Σ Jᵀ M V along the freedoms, inward from the rows, and those of the armatures."""
     store_momenta(table, q, qd, work)
+    inward_forces(table, work, p)
+    add_motors(table, qd, p)
+
+
+def slip_momentum(
+    table: Table,
+    q: Table,
+    qd: Table,
+    slip: Table,
+    places: Table,
+    work: Workspace,
+    p: Table,
+    wrench: Table,
+    energies: Table,
+) -> None:
+    """Σ Jᵀ M (V − s) + a ν, where a link and all links beyond it slip by one rigid twist and the others do not.
+
+    ``slip`` is the pose of the link in the frame of its row, and its twist s in its own frame. The places are the parts
+    of all rows with bodies that slip, that of the link first. Their wrench M (V − s) is about the link's origin and in
+    its axes; the kinetic energies of V − s are those of what slips, and of all bodies and armatures.
+    """
+    store_momenta(table, q, qd, work)
+    T = load(slip, 0, Pose)
+    first = steps.twist_to_parent(T, load(slip, 0, Twist, 12))
+    for i in range(table.shape[0] - 1):
+        V, F = load(work.twists, i, Twist), load(work.wrenches, i, Wrench)
+        work.pivots[i, 0] = steps.power(V, F) + table[i, ARMATURE] * (qd[i] * qd[i])
+    total, apart, own = steps.NO_WRENCH, 0.0, 0.0
+    for l in range(places.shape[0]):
+        part = load(places, l, Part)
+        i = part.row
+        if i < 0:
+            s = scale(-1.0, first)
+            total = steps.momentum(part.slips, s)
+            own = own + steps.power(s, total)
+        else:
+            s, V, k = first, load(work.twists, i, Twist), work.parents[i]
+            if l > 0:
+                s = rows.twist_of_parent(work, i, first if k < 0 else load(work.drifts, k, Twist))
+            X = add(V, scale(-1.0, s))
+            F, G = steps.momentum(part.slips, X), steps.momentum(part.stays, V)
+            store(work.drifts, i, s)
+            store(work.columns, i, F)
+            store(work.wrenches, i, add(F, G))
+            motor = table[i, ARMATURE] * (qd[i] * qd[i])
+            own = own + steps.power(X, F) + (motor if l > 0 else 0.0)
+            work.pivots[i, 0] = steps.power(V, G) + (0.0 if l > 0 else motor)
+    for i in range(table.shape[0] - 1):
+        apart = apart + work.pivots[i, 0]
+    energies[0] = 0.5 * own
+    energies[1] = 0.5 * (own + apart)
+    for l in range(places.shape[0] - 1, -1, -1):
+        i = int(places[l, 0])
+        if i >= 0:
+            F = load(work.columns, i, Wrench)
+            k = work.parents[i]
+            if l > 0:
+                F = rows.wrench_in_parent(work, i, F)
+            if l > 0 and k >= 0:
+                add_to(work.columns, k, F)
+            else:
+                total = add(total, F)
+    total = steps.wrench_about(T.p, total)
+    write_six(Wrench(steps.rotate_back(T.R, total.n), steps.rotate_back(T.R, total.f)), wrench)
     inward_forces(table, work, p)
     add_motors(table, qd, p)
 

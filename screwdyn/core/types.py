@@ -152,6 +152,13 @@ def hand_over(results: Sequence[Array], out: Sequence[Array] | None) -> tuple[Ar
     return tuple(out)
 
 
+def written(results: Sequence[Array], out: Any) -> tuple[Array, ...]:
+    """Return the results, copied to ``out`` if it is given; ShapeError as by :func:`check_out`."""
+    if out is not None:
+        check_out(out, [x.shape for x in results])
+    return hand_over(results, out)
+
+
 def _kind(thing: Any) -> str:
     if isinstance(thing, np.ndarray):
         return f"an array of {thing.dtype}"

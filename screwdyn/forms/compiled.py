@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import pairwise
 from types import MethodType
 from typing import Any
 
@@ -20,15 +17,15 @@ from screwdyn.backends.llvm import machine, program
 from screwdyn.backends.llvm.machine import require_compiler
 from screwdyn.backends.llvm.program import Function
 from screwdyn.core.errors import ScrewdynError
-from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over
+from screwdyn.core.types import Array, ArrayLike, apart, check_out, hand_over, written
 from screwdyn.forms.configurations import Configurations
 from screwdyn.forms.numbers import Numbers
-from screwdyn.forms.requests import written_places
+from screwdyn.forms.requests import Request
 from screwdyn.forms.rollout import Rollouts
 from screwdyn.physics.contribution import SHARES, Contribution, share_of
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE, SOLVING, WITH_LOOPS, Method, Quantity, TakesOut
-from screwdyn.physics.recursions.links import BODY, frame_code
+from screwdyn.physics.recursions.links import frame_code
 from screwdyn.physics.table import PLACE
 
 __all__ = ["AT_ONCE", "Compiled"]
@@ -79,7 +76,9 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
 
     Attributes
     ----------
-    threads : int
+    coordinates, positions : tuples of str
+        Names of the nv freedoms, in the order of the entries of q̇, and of the nq entries of q.
+    nq, nv, threads : int
 
     Raises
     ------
@@ -95,38 +94,17 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
         if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
             raise ScrewdynError(f"threads must be an integer >= 1, or None for one per processor; got {threads!r}")
         super().__init__(model)
+        self.coordinates, self.positions, self.nq, self.nv = model.coordinates, model.positions, model.nq, model.nv
         self.threads = int(threads)
         self._programs = program.programs_of(model) if model.nv else None
-        self._functions: dict[tuple[str, Any, Any], Function] = {}
+        self._functions: dict[tuple[str, str | None, int], Function] = {}
         self._calls: dict[tuple[str, str, Any], Callable[..., Any]] = {}
-        self._pool: ThreadPoolExecutor | None = None
-        self._process = 0
         for name in AT_ONCE:
-            self._compilation(CATALOGUE[name])
+            self._compilation(Request(CATALOGUE[name]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Code is not pickled: a copy uses the code that its process has, or compiles it."""
         return Compiled, (self._model, self._asked)
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the freedoms, in the order of the entries of q̇."""
-        return self._model.coordinates
-
-    @property
-    def positions(self) -> tuple[str, ...]:
-        """Names of the entries of q."""
-        return self._model.positions
-
-    @property
-    def nq(self) -> int:
-        """Number of positions."""
-        return self._model.nq
-
-    @property
-    def nv(self) -> int:
-        """Number of freedoms."""
-        return self._model.nv
 
     def __repr__(self) -> str:
         state = "ready" if self.ready else "compiling"
@@ -158,159 +136,118 @@ class Compiled(Numbers, Configurations, Rollouts, TakesOut):
 
     # Inside
 
-    def _compilation(self, entry: Quantity, link: Any = None, frame: Any = None) -> program.Compilation | None:
+    def _compilation(self, request: Request) -> program.Compilation | None:
         """Request the compilation of a quantity; None if a result has no entries, or if it is refused."""
-        if self._programs is None or (self._model.constraints and WITH_LOOPS.get(entry.name, "") is None):
+        name, model = request.entry.name, self._model
+        if self._programs is None or (model.constraints and WITH_LOOPS.get(name, "") is None):
             return None
-        if entry.name in SOLVING and self._model.unresisted:
+        if name in SOLVING and model.unresisted:
             return None
-        code = frame_code(frame) if "frame" in entry.parameters else BODY
-        rows = written_places(entry, self._model, link or "", code)
-        places = np.array(rows, dtype=np.float64).reshape(-1, PLACE)
-        if any(0 in shape for shape in self._model.shapes(entry, link)):
+        places = np.array(request.places(model), dtype=np.float64).reshape(-1, PLACE)
+        if any(0 in shape for shape in model.shapes(request.entry, request.link or "")):
             return None
-        return self._programs.get(entry.name, self._model, places)
+        return self._programs.get(name, model, places)
 
-    def _function(self, entry: Quantity, link: Any = None, frame: Any = None) -> Function | None:
+    def _function(self, request: Request) -> Function | None:
         """A compiled quantity with the numbers of this model if its code is ready; otherwise request it."""
-        key = entry.name, link, frame
+        key = request.entry.name, request.link, request.code
         function = self._functions.get(key)
         if function is None:
-            compilation = self._compilation(entry, link, frame)
+            compilation = self._compilation(request)
             if compilation is not None and compilation.program is not None:
                 function = self._functions[key] = Function(compilation.program, self._model.table)
             else:
                 machine.resume()
         return function
 
-    def _call(self, entry: Quantity, link: Any, frame: Any) -> Callable[..., Any]:
+    def _call(self, request: Request) -> Callable[..., Any]:
         """The function that computes a quantity of one link: the built-in function as soon as its code is ready."""
-        slow = partial(self._answer, entry, link, frame)
-        self._carrier(self._model, link)  # raises an error for an unknown link
-        if "frame" in entry.parameters:
-            frame_code(frame)
-        function = self._function(entry, link, frame)
+        slow, name, link = partial(self._answer, request), request.entry.name, str(request.link)
+        self._model.carrier(request.link)  # raises an error for an unknown link
+        if "frame" in request.entry.parameters:
+            frame_code(request.frame)
+        function = self._function(request)
         if function is None:
             return slow
-        share = share_of(self._model, entry.name, link) if entry.name in SHARES else None
-        direct = share if isinstance(share, partial) else None  # takes no entries from the results
-        call: Callable[..., Any] = function.builtin(slow, direct)
-        if share is not None and direct is None:
-            call = partial(_contribution, share, call)
-        self._calls[entry.name, link, frame] = call
+        call: Callable[..., Any]
+        call = function.builtin(slow, share_of(self._model, name, link) if name in SHARES else None)
+        self._calls[name, link, request.frame] = call
         return call
 
     def _answer(
-        self,
-        entry: Quantity,
-        link: Any,
-        frame: Any,
-        *state: ArrayLike,
-        wrenches: Mapping[str, ArrayLike] | None = None,
-        out: Any = None,
+        self, request: Request, *state: ArrayLike, wrenches: Mapping[str, ArrayLike] | None = None, out: Any = None
     ) -> Any:
         """Evaluate a quantity, by compiled code if it is ready and the arguments are valid."""
-        model, named = self._model, dict(zip(entry.arguments, state, strict=True))
+        entry, model, named = request.entry, self._model, dict(zip(request.entry.arguments, state, strict=True))
         if wrenches is not None and entry.wrenches == "tau":
             named["tau"] = model.numbers("tau", named["tau"]) + self.wrench_torque(named["q"], wrenches)
+        elif wrenches is not None:
+            if model.constraints:
+                found = self._evaluate(entry, *state, wrenches)
+            else:
+                found = self._answer(request, *state) - self.wrench_torque(named["q"], wrenches)
+            return found if out is None else written((found,), (out,))[0]
         values = [model.numbers(what, value) for what, value in named.items()]
-        lengths = [model.nq if what == "q" else model.nv for what in named]
-        fits = [a.shape[-1:] for a in values] == [(n,) for n in lengths]
+        fits = [a.shape[-1:] for a in values] == [(model.nq if what == "q" else model.nv,) for what in named]
         batch = values[0].shape[:-1]
         if any([a.shape[:-1] != batch for a in values]):
             try:
                 batch = np.broadcast_shapes(*(a.shape[:-1] for a in values))
+                values = [np.broadcast_to(a, (*batch, *a.shape[-1:])) for a in values]
             except ValueError:
                 fits = False
         if not fits:
             model.flat(**named)  # raises the error
-        shapes = [(*batch, *shape) for shape in model.shapes(entry, link)]
-        several, of_links = len(shapes) > 1, entry.name in SHARES
-        arrays = (out,) if out is not None and not several else out
-        if arrays is not None and not of_links:
+        shapes = [(*batch, *shape) for shape in model.shapes(entry, request.link or "")]
+        share = share_of(model, entry.name, str(request.link)) if entry.name in SHARES else None
+        several = len(shapes) > 1
+        arrays = out if several or out is None else (out,)
+        if arrays is not None and share is None:
             check_out(arrays, shapes)
-        subtracted = wrenches if entry.wrenches == "result" else None
-        direct = None if subtracted is not None or of_links else arrays
-        results = self._compute(entry, link, frame, batch, values, shapes, direct)
-        if of_links:
-            found = (
-                self._default(entry, link, frame, named)
-                if results is None
-                else share_of(model, entry.name, link)(*results)
-            )
-            return found if out is None else _written(found, out)
+        results = self._compute(request, values, shapes, None if share else arrays)
         if results is None:
-            found = self._default(entry, link, frame, named)
-            results = found if several else [np.asarray(found)]
-        if subtracted is not None:
-            results = [results[0] - self.wrench_torque(named["q"], subtracted)]
-        results = hand_over(results, arrays)
-        if out is not None:
-            return out
-        return results if several else results[0][()]
-
-    def _default(self, entry: Quantity, link: Any, frame: Any, named: Mapping[str, ArrayLike]) -> Any:
-        """Evaluate a quantity by the default kernel."""
-        own = {"link": link, **named, "frame": frame, "wrenches": None}
-        return self._evaluate(entry, *(own[name] for name in [*entry.signature.parameters][1:]))
+            given = {"link": request.link, **named, "frame": request.frame, "wrenches": None}
+            found = self._evaluate(entry, *(given[name] for name in [*entry.signature.parameters][1:]))
+        else:
+            found = share(*results) if share else results if several else results[0]
+        if share:
+            return found if out is None else Contribution(found.link, found.coordinates, *written(found.arrays, out))
+        results = hand_over(found if several else (np.asarray(found),), arrays)
+        return out if out is not None else results if several else results[0][()]
 
     def _compute(
-        self,
-        entry: Quantity,
-        link: Any,
-        frame: Any,
-        batch: tuple[int, ...],
-        values: Sequence[Array],
-        shapes: Sequence[tuple[int, ...]],
-        out: Sequence[Array] | None,
+        self, request: Request, values: Sequence[Array], shapes: Sequence[tuple[int, ...]], out: Sequence[Array] | None
     ) -> Sequence[Array] | None:
         """The results by compiled code; None if it is not ready, or if a state violates an assumption.
 
         An ``out`` that may overlap the arguments is not written to, because the default kernel may need them.
         """
-        count = math.prod(batch)
+        axes, count = values[0].ndim - 1, math.prod(values[0].shape[:-1])
         single = count == 1
-        function = self._function(entry, link, frame)
+        function = self._function(request)
         if function is None or not (single or function.program.batch):
             machine.resume()
             return None
-        axes = len(batch)
-        # Broadcasting takes longer than the rest of the call.
-        inputs = [
-            _states(a if a.shape[:-1] == batch else np.broadcast_to(a, (*batch, a.shape[-1])), axes, count)
-            for a in values
-        ]
+        inputs = [_states(a, axes, count) for a in values]
         contiguous = not single and all(a.strides[0] == a.itemsize for a in inputs)
         results = [_empty(shape, axes, count, contiguous) for shape in shapes] if out is None else [*out]
-        flat = [_states(a, axes, count) for a in results]
-        for k, (result, states) in enumerate(zip(results, flat, strict=True)):
-            if not apart(result, values) or apart(states, [result]):
+        for k, a in enumerate(out or ()):
+            if not apart(a, values) or apart(_states(a, axes, count), [a]):
                 results[k] = _empty(shapes[k], axes, count, contiguous)
-                flat[k] = _states(results[k], axes, count)
+        outputs = [_states(a, axes, count) for a in results]
         if single:
             given = [np.ascontiguousarray(a) for a in inputs]
-            whole = [np.ascontiguousarray(a) for a in flat]
+            whole = [np.ascontiguousarray(a) for a in outputs]
             if not function.single(given, whole):
                 return None
-            for a, b in zip(flat, whole, strict=True):
+            for a, b in zip(outputs, whole, strict=True):
                 if a is not b:
                     a[...] = b
-        elif not self._share(function, count, inputs, flat):
-            return None
-        return results
-
-    def _share(self, function: Function, count: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """Compute a batch in as many parts as there are threads."""
-        threads = min(self.threads, count // _SHARE)
-        if threads < 2:
-            return function.batch(inputs, outputs)
-        if self._pool is None or self._process != os.getpid():  # threads do not exist in a forked process
-            self._process = os.getpid()
-            self._pool = ThreadPoolExecutor(self.threads, "screwdyn-batch")
-        # Each part has whole cache lines.
-        ends = [count * k // threads // 8 * 8 for k in range(threads)] + [count]
-        parts = [slice(a, b) for a, b in pairwise(ends)]
-        return all([*self._pool.map(lambda p: function.batch([a[p] for a in inputs], [a[p] for a in outputs]), parts)])
+            return results
+        parts = self._in_parts(
+            lambda part: function.batch([a[part] for a in inputs], [a[part] for a in outputs]), count, count // _SHARE
+        )
+        return results if all(parts) else None
 
 
 def _states(a: Array, axes: int, count: int) -> Array:
@@ -331,24 +268,6 @@ def _empty(shape: tuple[int, ...], axes: int, count: int, contiguous: bool) -> A
     return np.moveaxis(entries, -1, 0).reshape(shape)
 
 
-def _contribution(
-    made: Callable[..., Contribution],
-    builtin: Callable[..., Any],
-    *state: ArrayLike,
-    out: Any = None,
-) -> Contribution:
-    """A contribution from the result of the built-in function: arrays, or a contribution if it called Python."""
-    found = builtin(*state)
-    share = found if isinstance(found, Contribution) else made(*found)
-    return share if out is None else _written(share, out)
-
-
-def _written(found: Contribution, out: Any) -> Contribution:
-    """A contribution whose arrays are copied to ``out``."""
-    check_out(out, [a.shape for a in found.arrays])
-    return Contribution(found.link, found.coordinates, *hand_over(found.arrays, out))
-
-
 class _Quantity:
     """The method of a quantity of the whole tree; the built-in function replaces it as soon as its code is ready."""
 
@@ -359,7 +278,7 @@ class _Quantity:
         if compiled is None:
             return self._method
         method = MethodType(self._method, compiled)
-        function = compiled._function(self._entry)
+        function = compiled._function(Request(self._entry))
         if function is None:
             return method
         builtin: Callable[..., Any] = function.builtin(method, k=[*CATALOGUE].index(self._entry.name))
@@ -383,7 +302,7 @@ def _method(entry: Quantity) -> Any:
         if named or len(state) != count:
             _, given, _, wrenches = entry.split(declared.values(state, named))
             state = tuple(given)
-        return self._answer(entry, None, None, *state, wrenches=wrenches, out=out)
+        return self._answer(Request(entry), *state, wrenches=wrenches, out=out)
 
     def of_link(self: Compiled, *values: Any, out: Any = None, **named: Any) -> Any:
         if named or len(values) != declared.most:
@@ -392,7 +311,7 @@ def _method(entry: Quantity) -> Any:
         try:
             call = self._calls[name, link, frame]
         except (KeyError, TypeError):
-            call = self._call(entry, link, frame)
+            call = self._call(Request(entry, link, frame))
         return call(*values[1:last]) if out is None else call(*values[1:last], out=out)
 
     if not entry.parameters:

@@ -25,7 +25,7 @@ from screwdyn.mechanism.topology import check_open
 from screwdyn.physics.closure import significant
 from screwdyn.physics.model import Model, Robot
 from screwdyn.physics.quantities import CATALOGUE, WITH_LOOPS, Quantity
-from screwdyn.physics.recursions.links import BODY, COM, FRAMES, frame_code, is_frame
+from screwdyn.physics.recursions.links import BODY, FRAMES, frame_code, is_frame
 from screwdyn.physics.recursions.loops import orthonormal_rows
 from screwdyn.physics.reductions import moved_zeros
 from screwdyn.physics.table import COLUMNS, PLACE
@@ -40,7 +40,6 @@ __all__ = [
     "results",
     "scalars",
     "symbols_of",
-    "written_places",
 ]
 
 # Number of random configurations from which the loops are closed, and of those near a closed one; their distance.
@@ -74,17 +73,6 @@ def independent_constraints(model: Model) -> Independent:
     jacobians = np.stack([_of_symbols(model)] if model.ready is None else _closed(model))
     chosen = max(map(_chosen, jacobians), key=len)
     return Independent(chosen, jacobians[:, chosen])
-
-
-def written_places(entry: Quantity, model: Model, link: str, frame: int) -> list[list[Any]]:
-    """The places for a recording, as by :meth:`Model.rows_of_places`; for forward dynamics of closed loops, those of
-    independent constraints. LoopError if the quantity would ignore the loops.
-    """
-    if not model.constraints or entry.name not in WITH_LOOPS:
-        return model.rows_of_places(entry.places, link, frame)
-    if WITH_LOOPS[entry.name] is None:
-        check_open(model.topology, f"{entry.name} in this form", f"use tree.{entry.name}(…), which knows them")
-    return [model.constraints[k] for k in independent_constraints(model).chosen]
 
 
 def _closed(model: Model) -> list[Array]:
@@ -148,12 +136,22 @@ class Request(NamedTuple):
 
     @property
     def code(self) -> int:
-        """Code of the frame."""
-        if self.entry.places == "subtree":
-            return COM
+        """Code of the frame; ShapeError for an unknown one."""
         if "frame" not in self.entry.parameters:
             return BODY
         return frame_code(self.frame or self.entry.signature.parameters["frame"].default)
+
+    def places(self, model: Model) -> list[list[Any]]:
+        """The places for a recording; for forward dynamics of closed loops, those of independent constraints.
+
+        LoopError if the quantity would ignore the loops.
+        """
+        entry = self.entry
+        if not model.constraints or entry.name not in WITH_LOOPS:
+            return model.rows_of_places(entry.places, self.link or "", self.code)
+        if WITH_LOOPS[entry.name] is None:
+            check_open(model.topology, f"{entry.name} in this form", f"use tree.{entry.name}(…), which knows them")
+        return [model.constraints[k] for k in independent_constraints(model).chosen]
 
     def subject(self, model: Model, tape: Tape, read: Callable[[Iterable[Any]], Scalars] | None = None) -> Subject:
         """The subject of a recording: the table of a model, its charts, and the places of the links.
@@ -164,8 +162,7 @@ class Request(NamedTuple):
         read = functools.partial(scalars, tape) if read is None else read
         rows = constants(model.table) if numbers else model.entries.astype(object)
         table, zeros = moved_zeros(rows)
-        rows_of_places = written_places(self.entry, model, self.link or "", self.code)
-        places = read(x for row in rows_of_places for x in row).reshape(-1, PLACE)
+        places = read(x for row in self.places(model) for x in row).reshape(-1, PLACE)
         charts = model.charts
         if charts is not None:
             charts = charts._replace(couplings=read(charts.couplings.flat).reshape(charts.couplings.shape))

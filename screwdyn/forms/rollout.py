@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -33,7 +34,7 @@ from screwdyn.physics.link_steps import Pose, RigidInertia, inertia_to_parent
 from screwdyn.physics.model import Model
 from screwdyn.physics.quantities import CATALOGUE
 
-__all__ = ["Inputs", "Payload", "Rollout", "Rollouts"]
+__all__ = ["Rollout", "Rollouts"]
 
 # Groups of inputs that only active freedoms have.
 _DRIVEN = ("tau", "kp", "kd")
@@ -42,44 +43,41 @@ _UNTURNED = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 _ROUNDING = 1e-9
 
 
-class Payload:
-    """Inertial numbers of some links for every run, as numbers of the rows that carry them.
+def _payload(model: Model, given: Mapping[str, Any]) -> tuple[list[int], Array]:
+    """The rows that carry some links, and the inertial numbers of all bodies of these rows, (…, 10 · rows).
 
-    ``bodies``, (…, 10 · len(rows)), are those of all bodies of these rows, in place of those of the model. They are
-    sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
+    They are sums over the bodies, not changes of the model's sums: where all bodies are zero, so are the sums, exactly.
     """
-
-    def __init__(self, model: Model, given: Mapping[str, Any]) -> None:
-        if not isinstance(given, Mapping):
-            raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
-        moved: dict[str, Array] = {}
-        for name, value in given.items():
-            at = model.placements.get(name)
-            if at is None:
-                raise UnknownNameError.of(name, model.placements)
-            check_no_rotor(model.topology, name)
-            m, x, y, z, *tensor = np.moveaxis(_parameters(model, name, value), -1, 0)
-            inertia: Any = RigidInertia(m, (x, y, z), tuple(tensor))
-            if at.coordinate is not None:
-                moved[name] = np.stack(_moved(at.pose, inertia), axis=-1)
-        try:
-            self.batch = np.broadcast_shapes(*(x.shape[:-1] for x in moved.values()))
-        except ValueError:
-            shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in moved.items())
-            raise ShapeError(f"the batch axes of the payloads cannot be broadcast together: {shapes}") from None
-        index = model.index
-        sums = {index[model.placements[name].coordinate]: np.zeros((*self.batch, 10)) for name in moved}
-        for name, at in model.placements.items():
-            if index[at.coordinate] in sums:
-                sums[index[at.coordinate]] += moved.get(name, at.body)
-        self.rows = tuple(sorted(sums))
-        self.bodies = np.concatenate([sums[row] for row in self.rows], axis=-1) if sums else np.zeros(0)
+    if not isinstance(given, Mapping):
+        raise ScrewdynError(f"payload must be a mapping from link to inertia, {{'tool': …}}; got {given!r}")
+    moved: dict[str, Array] = {}
+    for name, value in given.items():
+        at = model.placements.get(name)
+        if at is None:
+            raise UnknownNameError.of(name, model.placements)
+        check_no_rotor(model.topology, name)
+        parameters = _parameters(model, name, value)
+        if at.coordinate is not None:
+            moved[name] = _moved(at.pose, parameters)
+    try:
+        batch = np.broadcast_shapes(*(x.shape[:-1] for x in moved.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name!r} {x.shape[:-1]}" for name, x in moved.items())
+        raise ShapeError(f"the batch axes of the payloads cannot be broadcast together: {shapes}") from None
+    index = model.index
+    sums = {index[model.placements[name].coordinate]: np.zeros((*batch, 10)) for name in moved}
+    for name, at in model.placements.items():
+        if index[at.coordinate] in sums:
+            sums[index[at.coordinate]] += moved.get(name, at.body)
+    return sorted(sums), np.concatenate([np.zeros((*batch, 0)), *(sums[row] for row in sorted(sums))], axis=-1)
 
 
-def _moved(pose: Pose, inertia: RigidInertia) -> list[Array]:
-    """Ten arrays of numbers of inertias in a frame in which their own frame has this pose."""
+def _moved(pose: Pose, parameters: Array) -> Array:
+    """Inertial numbers, (…, 10), in a frame in which their own frame has this pose."""
+    m, x, y, z, *tensor = np.moveaxis(parameters, -1, 0)
+    inertia: Any = RigidInertia(m, (x, y, z), tuple(tensor))
     m, h, I = inertia_to_parent(pose, inertia)
-    return [m, *h, *I]
+    return np.stack([m, *h, *I], axis=-1)
 
 
 def _parameters(model: Model, name: str, value: Any) -> Array:
@@ -89,10 +87,9 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
         return expressions.floats(value.parameters, what)
     if isinstance(value, Sequence) and value and all(isinstance(x, Inertia) for x in value):
         # All bodies together, from their numbers about the centre of mass.
-        given = np.array([(x.mass, *x.entries[0], *x.entries[1]) for x in value]).T
-        m, x, y, z, *tensor = expressions.floats(given, what)
-        about_com: Any = RigidInertia(m, (0.0, 0.0, 0.0), tuple(tensor))
-        return np.stack(_moved(Pose(_UNTURNED, (x, y, z)), about_com), axis=-1)
+        about = [(x.mass, 0.0, 0.0, 0.0, *x.entries[1]) for x in value]
+        com: Any = expressions.floats(np.array([x.entries[0] for x in value]).T, what)
+        return _moved(Pose(_UNTURNED, tuple(com)), expressions.floats(np.array(about), what))
     numbers = model.numbers(what, value)
     if numbers.ndim == 0 or numbers.shape[-1] != 10:
         raise ShapeError(
@@ -116,7 +113,7 @@ def _parameters(model: Model, name: str, value: Any) -> Array:
     return numbers
 
 
-class Inputs:
+class _Inputs:
     """Start states, torques and payloads of all runs as for :meth:`Rollouts.rollout`, checked and broadcast.
 
     ``count`` runs of shape ``batch`` start at q and qd, (count, n), with quaternions of length 1. ``groups`` are the
@@ -135,10 +132,10 @@ class Inputs:
     ) -> None:
         self._model = model
         self._passive = np.array(model.passive, dtype=bool)
-        self.loads = Payload(model, {} if payload is None else payload)
+        self.rows, bodies = _payload(model, {} if payload is None else payload)
         (q, qd), start = model.flat(q=q, qd=qd)
         q, qd = q.reshape(*start, model.nq), qd.reshape(*start, model.nv)
-        self._axes = max(len(start), len(self.loads.batch))
+        self._axes = max(len(start), bodies.ndim - 1)
         self.call: Callable[..., Any] | None = None
         control: dict[str, tuple[str, Any]] = {}
         if isinstance(torque, Feedback):
@@ -149,7 +146,7 @@ class Inputs:
             control = {"tau": ("torque", torque)}
         self._control = {group: self._read(what, group, x, steps) for group, (what, x) in control.items()}
         self.groups = ("tau",) if self.call else tuple(self._control)
-        leads = [start, self.loads.batch, *(x.shape[1:-1] for _, x in self._control.values())]
+        leads = [start, bodies.shape[:-1], *(x.shape[1:-1] for _, x in self._control.values())]
         try:
             self.batch = np.broadcast_shapes(*leads)
         except ValueError:
@@ -159,7 +156,7 @@ class Inputs:
         self.count = math.prod(self.batch)
         self.q = self._runs(model.configurations.normalized(q))
         self.qd = self._runs(qd)
-        self._bodies = self._runs(self.loads.bodies) if self.loads.rows else None
+        self._bodies = self._runs(bodies) if self.rows else None
         full = {group: (len(x), *self.batch, x.shape[-1]) for group, (_, x) in self._control.items()}
         self._steps = {
             group: np.broadcast_to(x, full[group]).reshape(len(x), self.count, x.shape[-1])
@@ -303,6 +300,8 @@ class Rollouts(Dynamics):
     """Runs of fixed step of a model (docs/rollouts.md)."""
 
     threads: int
+    _pool: ThreadPoolExecutor | None = None
+    _process = 0
 
     def rollout(
         self,
@@ -385,19 +384,22 @@ class Rollouts(Dynamics):
             raise ScrewdynError(f"dt must be positive; got {dt!r}")
         if not isinstance(method, str) or method not in STEPS:
             raise ScrewdynError(f"method must be one of {', '.join(map(repr, STEPS))}; got {method!r}")
-        given = Inputs(model, q, qd, count, torque, payload)
+        given = _Inputs(model, q, qd, count, torque, payload)
         samples = 1 if record is None else count // record + 1
         lead = given.batch if record is None else (samples, *given.batch)
         if out is not None:
             check_out(out, [(*lead, model.nq), (*lead, model.nv)])
-        stored = _storage([(samples, given.count, n) for n in (model.nq, model.nv)], out, given.arrays)
-        done = np.zeros((given.count, 1))
+        # Results are written to ``out`` where that is possible before all inputs are read.
+        stored = [
+            (x if x is not None and x.flags.carray and apart(x, given.arrays) else np.empty((*lead, n))).reshape(
+                samples, given.count, n
+            )
+            for x, n in zip((None, None) if out is None else out, (model.nq, model.nv), strict=True)
+        ]
+        done = np.full((given.count, 1), count)
         if model.nv and given.count:
-            stepper = self._stepper(method, given, dt)
-            _Run(stepper, given, self.threads, (t0, dt)).compute(count, record, stored, done)
+            done = self._run(self._stepper(method, given, dt), given, (t0, dt), count, record, stored)
             given.check_finite(failed=bool((done < count).any()))
-        else:
-            done += count
         q_end, qd_end = hand_over([x.reshape(*lead, x.shape[-1]) for x in stored], out)
         t = t0 + dt * (count if record is None else np.arange(samples) * record)
         reached = done.astype(np.int64).reshape(given.batch)
@@ -407,71 +409,85 @@ class Rollouts(Dynamics):
     def _steppers(self) -> dict[tuple[StepKind, float], Stepper]:
         return {}
 
-    def _stepper(self, method: str, given: Inputs, dt: float) -> Stepper:
-        """The compiled code for these inputs."""
-        forces = _forces(self.model)
-        kind = StepKind(method, given.groups, given.loads.rows, tuple(forces))
+    def _stepper(self, method: str, given: _Inputs, dt: float) -> Stepper:
+        """The compiled code for these inputs; errors if it is too long, or if a joint feels no inertia."""
+        model, forces = self.model, self.model.joint_forces
+        fields = [field for field in JointForces._fields if field != "where"]
+        # The parameters of the joints' own forces that are not zero, by field and row.
+        values: Any = {(field, k): float(x) for field in fields for k, x in enumerate(getattr(forces, field)) if x}
+        kind = StepKind(method, given.groups, tuple(given.rows), tuple(values))
         found = self._steppers.get((kind, dt))
-        if found is None:
-            found = _made(self.model, kind, {("dt", 0): dt, **forces})
-            if len(self._steppers) >= _KEPT:
-                self._steppers.clear()
-            self._steppers[kind, dt] = found
+        if found is not None:
+            return found
+        require_resisted(CATALOGUE["forward_dynamics"], model)
+        try:
+            found = Stepper(model, kind, {("dt", 0): dt, **values})
+        except TooLong:
+            raise ScrewdynError(
+                f"a step of this tree by {method!r} has more than {LARGEST_STEP} operations, which are not compiled; "
+                f"use {'simulate' if method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
+            ) from None
+        except Undetermined as stopped:
+            raise SingularAttachmentError(
+                f"joint {model.coordinates[stopped.row]!r} feels no inertia in any run; give its links mass, or a "
+                f"payload"
+            ) from None
+        if len(self._steppers) >= _KEPT:
+            self._steppers.clear()
+        self._steppers[kind, dt] = found
         return found
 
+    def _run(
+        self,
+        stepper: Stepper,
+        given: _Inputs,
+        clock: tuple[float, float],
+        steps: int,
+        record: int | None,
+        stored: Sequence[Array],
+    ) -> Array:
+        """Write samples after ``record`` steps each, or final states; return the steps that succeeded, (count, 1).
 
-class _Run:
-    """Calls of the compiled code for all steps, in turn; the clock is the time at the start and a step, s."""
-
-    def __init__(self, stepper: Stepper, given: Inputs, threads: int, clock: tuple[float, float]) -> None:
-        self.stepper, self.given, self.threads, self.clock = stepper, given, threads, clock
-
-    def compute(self, steps: int, record: int | None, stored: Sequence[Array], done: Array) -> None:
-        """Write samples after ``record`` steps each, or final states, and the steps that succeeded, (count, 1)."""
-        given, sample = self.given, 0
-        state = [given.q, given.qd]
+        The clock is the time at the start and a step, s.
+        """
+        state, sample, step, done = [given.q, given.qd], 0, 0, np.zeros((given.count, 1))
         if record is not None:
             sample = 1
             for x, start in zip(stored, state, strict=True):
                 x[0] = start
-        threads = max(1, min(self.threads, given.count * steps // _SHARE))
+        for samples, every in _calls(steps, record or steps, given):
+            after = step + samples * every
+            if after % (record or steps):
+                # Coordinate by coordinate: the code reads and writes such arrays without copies.
+                outputs = [np.empty((1, x.shape[-1], given.count)).swapaxes(1, 2) for x in state]
+            else:
+                outputs, sample = [x[sample : sample + samples] for x in stored], sample + samples
+            inputs, varying = given.inputs(step, after, clock[0] + clock[1] * step, state)
+            reached = np.empty((given.count, 1))
+            arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
+            compute = partial(stepper.run, samples, every, inputs, varying, arrays)
+            self._in_parts(compute, given.count, given.count * steps // _SHARE)
+            done += reached
+            state, step = [x[-1] for x in outputs], after
+        return done
+
+    def _in_parts(self, compute: Callable[[slice], Any], states: int, parts: int) -> list[Any]:
+        """What a function returns for slices of some states, in as many threads as are useful, at most all."""
+        parts = min(self.threads, parts)
+        if parts < 2:
+            return [compute(slice(0, states))]
+        if self._pool is None or self._process != os.getpid():  # threads do not exist in a forked process
+            self._pool, self._process = ThreadPoolExecutor(self.threads, "screwdyn-batch"), os.getpid()
         # Each part has whole cache lines.
-        ends = [given.count * k // threads // 8 * 8 for k in range(threads)] + [given.count]
-        parts = [slice(a, b) for a, b in pairwise(ends) if a < b]
-        step = 0
-        with ThreadPoolExecutor(threads, "screwdyn-rollout") as pool:
-            for samples, every in _calls(steps, record or steps, given):
-                after = step + samples * every
-                if after % (record or steps):
-                    # Coordinate by coordinate: the code reads and writes such arrays without copies.
-                    outputs = [np.empty((1, x.shape[-1], given.count)).swapaxes(1, 2) for x in state]
-                else:
-                    outputs, sample = [x[sample : sample + samples] for x in stored], sample + samples
-                inputs, varying = given.inputs(step, after, self.clock[0] + self.clock[1] * step, state)
-                reached = np.empty((given.count, 1))
-                arrays = *(np.moveaxis(x, 0, 1) for x in outputs), reached
-                call = partial(self._part, samples, every, inputs, varying, arrays)
-                if len(parts) == 1:
-                    call(parts[0])
-                else:
-                    list(pool.map(call, parts))
-                done += reached
-                state, step = [x[-1] for x in outputs], after
-
-    def _part(
-        self,
-        samples: int,
-        every: int,
-        inputs: Sequence[Array],
-        varying: Sequence[bool],
-        outputs: Sequence[Array],
-        part: slice,
-    ) -> None:
-        """Compute some of the runs."""
-        self.stepper.run(samples, every, [x[part] for x in inputs], varying, [x[part] for x in outputs])
+        ends = [states * k // parts // 8 * 8 for k in range(parts)] + [states]
+        running = [self._pool.submit(compute, slice(a, b)) for a, b in pairwise(ends) if a < b]
+        try:
+            return [part.result() for part in running]
+        finally:
+            wait(running)  # also after Ctrl-C: they write to arrays of the caller
 
 
-def _calls(steps: int, every: int, given: Inputs) -> Iterator[tuple[int, int]]:
+def _calls(steps: int, every: int, given: _Inputs) -> Iterator[tuple[int, int]]:
     """Numbers of samples, and of steps between them, of each call; one sample if it takes several calls."""
     longest = 1 if given.call else max(1, _CALL // given.count)
     if given.rows_per_step:
@@ -483,40 +499,6 @@ def _calls(steps: int, every: int, given: Inputs) -> Iterator[tuple[int, int]]:
     most = max(1, min(longest // every, _ROWS // (given.q.shape[1] + given.qd.shape[1])))
     for k in range(0, steps // every, most):
         yield min(most, steps // every - k), every
-
-
-def _forces(model: Model) -> dict[Any, float]:
-    """The parameters of the joints' own forces that are not zero, by field and row."""
-    fields = {field: getattr(model.joint_forces, field) for field in JointForces._fields if field != "where"}
-    return {(field, row): float(x) for field, numbers in fields.items() for row, x in enumerate(numbers) if x}
-
-
-def _made(model: Model, kind: StepKind, values: Mapping[Hashable, float]) -> Stepper:
-    """The compiled code of a kind of step; errors if it has too many operations, or if a joint feels no inertia."""
-    require_resisted(CATALOGUE["forward_dynamics"], model)
-    try:
-        return Stepper(model, kind, values)
-    except TooLong:
-        raise ScrewdynError(
-            f"a step of this tree by {kind.method!r} has more than {LARGEST_STEP} operations, which are not compiled; "
-            f"use {'simulate' if kind.method == 'semi_implicit_euler' else repr('semi_implicit_euler')}"
-        ) from None
-    except Undetermined as found:
-        raise SingularAttachmentError(
-            f"joint {model.coordinates[found.row]!r} feels no inertia in any run; give its links mass, or a payload"
-        ) from None
-
-
-def _storage(shapes: Sequence[tuple[int, ...]], out: Sequence[Array] | None, others: Sequence[Array]) -> list[Array]:
-    """Arrays for the results: those of ``out`` where results can be written to them before all inputs are read."""
-    found = []
-    for k, shape in enumerate(shapes):
-        array = None if out is None else out[k]
-        if array is not None and array.flags.c_contiguous and array.flags.aligned and apart(array, others):
-            found.append(array.reshape(shape))
-        else:
-            found.append(np.empty(shape))
-    return found
 
 
 def _whole(what: str, value: int) -> int:

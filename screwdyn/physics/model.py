@@ -376,7 +376,7 @@ class Model:
         at = self.placements[link]
         return at.place(self.index[at.coordinate], frame)
 
-    def carrier(self, link: str) -> tuple[int, Array]:
+    def carrier(self, link: object) -> tuple[int, Array]:
         """Row that carries a link (−1: the base) and the link's pose in its frame; UnknownNameError without it."""
         if not isinstance(link, str):
             raise UnknownNameError.of(link, self.placements)

@@ -707,9 +707,15 @@ class Stepper:
         self._known = self._program.parameters({**inertias(table), **values})
 
     def run(
-        self, samples: int, every: int, inputs: Sequence[Array], varying: Sequence[bool], outputs: Sequence[Array]
+        self,
+        samples: int,
+        every: int,
+        inputs: Sequence[Array],
+        varying: Sequence[bool],
+        outputs: Sequence[Array],
+        part: slice,
     ) -> bool:
-        """Compute ``samples`` · ``every`` steps; False if a state became NaN.
+        """Compute ``samples`` · ``every`` steps of some of the runs; False if a state became NaN.
 
         Inputs are (count, n), or (count, steps, n) if they vary with time. Outputs are positions and rates, (count,
         samples, n), and the number of steps until the state became NaN, (count, 1).
@@ -721,6 +727,7 @@ class Stepper:
         rows = [n * (samples * every if v else 1) for n, v in zip(lengths, varying, strict=True)]
         rows += [samples * lengths[0], samples * lengths[1], 1]
         numbers = np.array([*range(lanes), *range(max(rows) + lanes)], dtype=np.int64)
+        inputs, outputs = [x[part] for x in inputs], [x[part] for x in outputs]
         return drive(program.batch, context, inputs, outputs, [(n, address(numbers[lanes:]), False) for n in rows])
 
 
